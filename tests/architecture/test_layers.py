@@ -1,0 +1,73 @@
+"""Who may import whom (ARCHITECTURE.md): by reading the imports and by importing in a fresh process."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+LIGHT = ("protocol", "service", "registry", "preflight", "runners.catalog")
+FORBIDDEN = {
+    "emulator": {"torch", "PySide6", "pyqtgraph", "qasync", "trainer_core", "gui"},
+    "trainer_core": {"PySide6", "pyqtgraph", "qasync", "gui"},
+    "gui": {"torch", "warp", "emulator"},
+}
+
+
+def imported_modules(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def sources(package: str) -> list[Path]:
+    return sorted((CHECKOUT / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_a_package_imports_nothing_from_the_layers_it_must_not_know(package: str) -> None:
+    assert sources(package), f"{package} has no source: the test would prove nothing"
+    wrong = [
+        f"{path.relative_to(CHECKOUT)} imports {name}"
+        for path in sources(package)
+        for name in imported_modules(path)
+        if name.split(".")[0] in FORBIDDEN[package]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_app_reaches_only_the_import_light_part_of_the_trainer() -> None:
+    allowed = tuple(f"trainer_core.{name}" for name in LIGHT)
+    wrong = [
+        f"{path.relative_to(CHECKOUT)} imports {name}"
+        for path in sources("gui")
+        for name in imported_modules(path)
+        if name.startswith("trainer_core.") and not name.startswith(allowed)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_the_light_part_of_the_trainer_loads_no_heavy_library(name: str) -> None:
+    module = f"trainer_core.{name}"
+    source = CHECKOUT / Path(*module.split("."))
+    if name == "protocol":
+        names = [f"{module}.{path.stem}" for path in source.glob("*.py") if path.stem != "__init__"]
+    else:
+        assert source.with_suffix(".py").is_file() or source.is_dir()
+        names = [module]
+    heavy = "{'torch', 'warp', 'PySide6', 'numpy', 'gymnasium', 'matplotlib'}"
+    code = f"import sys, {', '.join(names)}; print(sorted({heavy} & set(sys.modules)))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "[]"

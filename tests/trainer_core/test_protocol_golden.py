@@ -1,0 +1,60 @@
+"""One golden line per record and command type: a changed field without a new version fails here."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trainer_core.protocol import commands, records
+from trainer_core.protocol.errors import ProtocolError
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def golden_lines(name: str) -> dict[str, bytes]:
+    lines = (GOLDEN / name).read_bytes().splitlines()
+    tag = "type" if name == "records.jsonl" else "cmd"
+    return {msgspec.json.decode(line)[tag]: line for line in lines}
+
+
+@pytest.mark.parametrize("kind", records.RECORD_TYPES, ids=lambda kind: kind.__name__)
+def test_the_golden_record_decodes_and_encodes_to_itself(kind: type[records.Record]) -> None:
+    line = golden_lines("records.jsonl")[kind.__struct_config__.tag]
+    record = records.decode(line)
+    assert type(record) is kind
+    assert records.encode(record) == line + b"\n"
+    assert set(msgspec.json.decode(line)) == {"type", *kind.__struct_fields__}
+
+
+@pytest.mark.parametrize("kind", commands.COMMAND_TYPES, ids=lambda kind: kind.__name__)
+def test_the_golden_command_decodes_and_encodes_to_itself(kind: type[commands.Command]) -> None:
+    line = golden_lines("commands.jsonl")[kind.__struct_config__.tag]
+    command = commands.decode(line)
+    assert type(command) is kind
+    assert commands.encode(command) == line + b"\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"{}", b"not json", b'{"type":"update"}', b'{"type":"nonsense","seq":1}', b"\xff\xfe",
+     b'{"type":"heartbeat","run_id":"r","seq":true,"time":0}'],
+)  # fmt: skip
+def test_what_is_no_record_is_a_protocol_error(line: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        records.decode(line)
+
+
+def test_a_newer_schema_says_so() -> None:
+    with pytest.raises(ProtocolError, match="newer"):
+        records.decode(b'{"type":"heartbeat","v":2,"run_id":"r","seq":1,"time":0}')
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_refused_by_name(value: float) -> None:
+    record = records.decode(golden_lines("records.jsonl")["update"])
+    broken = msgspec.structs.replace(record, time_split={"learn": value})
+    with pytest.raises(ProtocolError, match=r"time_split\.learn"):
+        records.encode(broken)

@@ -1,0 +1,1 @@
+"""The headless trainer. Importing this package costs nothing; see ARCHITECTURE.md."""

@@ -1,0 +1,65 @@
+"""What the loop knows of an environment."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+
+class StepInfo(NamedTuple):
+    """Beside the reward; tensors live on the environment's device."""
+
+    dist: Tensor
+    """f32[N] goal distance of the picture that the step reached, before any reset."""
+    reset_mask: Tensor
+    """bool[N] machines that were put to a new start state by this step: done | trunc."""
+    success: Tensor
+    """bool[N] the named success function's verdict on the step."""
+    start_index: Tensor
+    """i64[N] start state of the episode the step belonged to."""
+    episode_steps: Tensor
+    """i32[N] steps of that episode so far, this one included."""
+
+
+class StepResult(NamedTuple):
+    """One step of N machines. `obs` is the picture to act on next: after a reset, the new start's."""
+
+    obs: Tensor
+    """u8[N, K, 72, 80], shades 0 (lightest) to 3; oldest plane first."""
+    reward: Tensor
+    """f32[N]"""
+    done: Tensor
+    """bool[N] the goal was reached."""
+    trunc: Tensor
+    """bool[N] the horizon ended the episode; never together with done."""
+    final_obs: Tensor
+    """u8[N, K, 72, 80] what the step reached before autoreset; equals obs where nothing reset.
+    Valid until the next step. Value bootstrapping at a time limit needs it."""
+    info: StepInfo
+
+
+class VecEnv(Protocol):
+    """N machines, autoreset in the same step, everything on one device, nothing allocated per step."""
+
+    num_envs: int
+    num_actions: int
+    stack_k: int
+    device: torch.device
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        """Put every machine to a start state; returns obs u8[N, K, 72, 80]."""
+        ...
+
+    def step(self, actions: Tensor) -> StepResult:
+        """Hold action `actions[n]` (i64[N], 0..6) for one step in machine n."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that exact resume needs, machines included; tensors on the CPU."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+    def close(self) -> None: ...

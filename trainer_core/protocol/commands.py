@@ -1,0 +1,124 @@
+"""Commands a parent writes to a worker's or a player's standard input, one JSON object a line.
+
+Each is answered by an AckEvent with the same `id`. The end of standard input means the parent is
+gone: the process saves what it has and ends, its children with it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from trainer_core.protocol.errors import ProtocolError
+
+
+class Command(msgspec.Struct, kw_only=True, frozen=True, tag_field="cmd"):
+    id: int
+
+
+class Stop(Command, frozen=True, tag="stop"):
+    """Finish the update, write a checkpoint, leave with status 0."""
+
+
+class Pause(Command, frozen=True, tag="pause"):
+    """Hold at the next update (worker) or frame (player)."""
+
+
+class Resume(Command, frozen=True, tag="resume"):
+    """Go on after Pause."""
+
+
+class SaveCheckpoint(Command, frozen=True, tag="checkpoint"):
+    """Write a checkpoint at the next update."""
+
+
+class Watch(Command, frozen=True, tag="watch"):
+    """Worker: copy the pictures of the first `envs` machines to frames.bin while on; 0 = off."""
+
+    envs: int
+
+
+class SetSpeed(Command, frozen=True, tag="speed"):
+    """Player: 1.0 is Game Boy speed, 0 is as fast as possible."""
+
+    value: float
+
+
+class StepOnce(Command, frozen=True, tag="step"):
+    """Player: while paused, go on by one agent step (agent) or one frame (human)."""
+
+
+class SetButtons(Command, frozen=True, tag="buttons"):
+    """Player: the buttons a person holds now, as a joypad mask (see protocol.buttons)."""
+
+    mask: int
+
+
+class Takeover(Command, frozen=True, tag="takeover"):
+    """Player: true hands the buttons to the person, false back to the agent."""
+
+    human: bool
+
+
+class Restart(Command, frozen=True, tag="restart"):
+    """Player: begin a new episode, from start state `start` or the next one when -1."""
+
+    start: int = -1
+
+
+class LoadPolicy(Command, frozen=True, tag="load"):
+    """Player: play this checkpoint from now on; on failure the old policy stays."""
+
+    checkpoint: str
+
+
+class Record(Command, frozen=True, tag="record"):
+    """Player: start or end a recording; the ack's detail is its folder when it ends."""
+
+    on: bool
+
+
+class SaveState(Command, frozen=True, tag="save_state"):
+    """Player: write the machine's state to this path."""
+
+    path: str
+
+
+class CaptureGoal(Command, frozen=True, tag="capture_goal"):
+    """Player: write the present observation as a goal template to this path."""
+
+    path: str
+
+
+AnyCommand = (
+    Stop
+    | Pause
+    | Resume
+    | SaveCheckpoint
+    | Watch
+    | SetSpeed
+    | StepOnce
+    | SetButtons
+    | Takeover
+    | Restart
+    | LoadPolicy
+    | Record
+    | SaveState
+    | CaptureGoal
+)
+COMMAND_TYPES: tuple[type[Command], ...] = AnyCommand.__args__
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AnyCommand)
+
+
+def encode(command: Command) -> bytes:
+    """One JSON line, newline included."""
+    return _encoder.encode(command) + b"\n"
+
+
+def decode(line: bytes | str) -> AnyCommand:
+    """The command in one line. Raises ProtocolError naming what is wrong with it."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"not a command: {error}") from None

@@ -1,0 +1,182 @@
+"""Run configuration: frozen dataclasses that cannot be wrong. Their fields draw the command line
+(tyro reads the docstring under a field) and the app's form (label, range and group in `metadata`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from trainer_core.protocol.errors import ConfigError
+
+Algo = Literal["ppo", "a2c"]
+
+
+def _meta(label: str, group: str, *, minimum: float | None = None, maximum: float | None = None,
+          unit: str = "", choices: tuple[str, ...] = ()) -> dict[str, Any]:  # fmt: skip
+    return {"label": label, "group": group, "min": minimum, "max": maximum, "unit": unit,
+            "choices": choices}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """Everything one training run depends on, besides the task's own files."""
+
+    task: str = field(default="pocket_quest/leave_bedroom", metadata=_meta("Task", "basics"))
+    """Task id (or task folder) to train on."""
+    device: str = field(default="cpu", metadata=_meta("Device", "basics"))
+    """cpu or cuda:N."""
+    algo: Algo = field(default="ppo", metadata=_meta("Algorithm", "basics", choices=("ppo", "a2c")))
+    """Learning algorithm."""
+    num_envs: int = field(
+        default=64, metadata=_meta("Machines", "basics", minimum=1, maximum=1 << 17)
+    )
+    """Game Boys that run side by side."""
+    seconds: float = field(default=0.0, metadata=_meta("Time limit", "basics", minimum=0, unit="s"))
+    """Stop after so many seconds of wall time; 0 = no limit."""
+    total_env_steps: int = field(
+        default=0, metadata=_meta("Environment steps", "basics", minimum=0)
+    )
+    """Stop after so many environment steps; 0 = no limit."""
+    target_success: float = field(
+        default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1)
+    )
+    """Stop once greedy validation on held-out starts reaches this; 0 = go on."""
+    seed: int = field(default=1, metadata=_meta("Seed", "basics", minimum=0))
+    """Seed of weights, sampling and starts."""
+
+    stack_k: int = field(default=1, metadata=_meta("Stacked pictures", "env", minimum=1, maximum=8))
+    """Pictures the policy sees; 1 costs no shift and no copy."""
+    obs_source: Literal["screen", "noise"] = field(
+        default="screen", metadata=_meta("Observation", "env", choices=("screen", "noise"))
+    )
+    """screen, or noise: random pictures, the control that proves the policy looks."""
+
+    learning_rate: float = field(
+        default=5e-4, metadata=_meta("Learning rate", "learning", minimum=1e-7, maximum=1)
+    )
+    """Adam's step size."""
+    lr_schedule: Literal["constant", "linear"] = field(
+        default="constant", metadata=_meta("Schedule", "learning", choices=("constant", "linear"))
+    )
+    """How the learning rate moves over the run."""
+    num_steps: int = field(default=32, metadata=_meta("Rollout length", "learning", minimum=1))
+    """Steps of every machine between two updates (T)."""
+    num_minibatches: int = field(default=4, metadata=_meta("Minibatches", "learning", minimum=1))
+    """Pieces a PPO rollout is cut into per epoch."""
+    update_epochs: int = field(default=3, metadata=_meta("Epochs", "learning", minimum=1))
+    """Times PPO goes over a rollout."""
+    gamma: float = field(default=0.97, metadata=_meta("Discount", "learning", minimum=0, maximum=1))
+    """Discount per environment step."""
+    gae_lambda: float = field(
+        default=0.95, metadata=_meta("GAE lambda", "learning", minimum=0, maximum=1)
+    )
+    """Bias against variance in the advantage (Schulman et al. 2016)."""
+    clip_range: float = field(
+        default=0.2, metadata=_meta("Clip range", "learning", minimum=0.01, maximum=1)
+    )
+    """PPO's clipping of the probability ratio."""
+    clip_range_vf: float = field(
+        default=0.0, metadata=_meta("Value clip range", "learning", minimum=0)
+    )
+    """Clipping of the value's change; 0 = none."""
+    ent_coef: float = field(
+        default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0)
+    )
+    """Weight of the entropy bonus."""
+    vf_coef: float = field(default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0))
+    """Weight of the value loss."""
+    max_grad_norm: float = field(
+        default=0.5, metadata=_meta("Gradient clip", "learning", minimum=0)
+    )
+    """Global norm that gradients are clipped to; 0 = no clipping."""
+    target_kl: float = field(default=0.0, metadata=_meta("Target KL", "learning", minimum=0))
+    """Stop an update's epochs once the approximate KL passes this; 0 = never."""
+    normalize_advantage: bool = field(
+        default=True, metadata=_meta("Normalise advantages", "learning")
+    )
+    """Per minibatch, to mean 0 and deviation 1."""
+    policy: Literal["auto", "small", "nature", "impala"] = field(
+        default="auto",
+        metadata=_meta("Network", "learning", choices=("auto", "small", "nature", "impala")),
+    )
+    """auto: small on a CPU, nature on a GPU."""
+    amp: Literal["auto", "off", "bf16"] = field(
+        default="auto",
+        metadata=_meta("Mixed precision", "learning", choices=("auto", "off", "bf16")),
+    )
+    """bf16 autocast; auto = on CUDA only."""
+    warm_start: str = field(default="", metadata=_meta("Warm start", "learning"))
+    """Checkpoint folder whose weights the run begins with (a warm start, not a resume)."""
+
+    eval_every: int = field(default=20, metadata=_meta("Validate every", "logging", minimum=0))
+    """Updates between two validations; 0 disables."""
+    eval_episodes: int = field(
+        default=64, metadata=_meta("Validation episodes", "logging", minimum=1)
+    )
+    """Episodes of one validation, spread over the held-out starts."""
+    checkpoint_every: int = field(
+        default=20, metadata=_meta("Checkpoint every", "logging", minimum=0)
+    )
+    """Updates between two checkpoints; 0 = only at the end."""
+    keep_checkpoints: int = field(
+        default=5, metadata=_meta("Keep checkpoints", "logging", minimum=1)
+    )
+    """How many to keep besides the best and the newest."""
+    log_every: int = field(default=1, metadata=_meta("Record every", "logging", minimum=1))
+    """Updates between two update records."""
+    threads: int = field(default=0, metadata=_meta("CPU threads", "logging", minimum=0))
+    """Threads for torch on a CPU; 0 = choose."""
+
+    def __post_init__(self) -> None:
+        for spec in dataclasses.fields(self):
+            _check_field(spec, getattr(self, spec.name))
+        if self.algo == "ppo" and (self.num_envs * self.num_steps) % self.num_minibatches:
+            raise ConfigError(
+                f"num_minibatches must divide num_envs * num_steps = "
+                f"{self.num_envs * self.num_steps}, got {self.num_minibatches}"
+            )
+        if self.device != "cpu" and not self.device.startswith("cuda"):
+            raise ConfigError(f"device must be cpu or cuda:N, got {self.device!r}")
+
+    @property
+    def batch_size(self) -> int:
+        return self.num_envs * self.num_steps
+
+    @property
+    def minibatch_size(self) -> int:
+        return self.batch_size // self.num_minibatches
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> RunConfig:
+        """Raises ConfigError for unknown keys, wrong types and impossible values."""
+        unknown = sorted(set(raw) - {spec.name for spec in dataclasses.fields(cls)})
+        if unknown:
+            raise ConfigError(f"unknown configuration keys: {', '.join(unknown)}")
+        try:
+            return msgspec.convert(raw, cls)
+        except msgspec.ValidationError as error:
+            raise ConfigError(str(error)) from None
+
+
+def _check_field(spec: dataclasses.Field[Any], value: Any) -> None:
+    low, high = spec.metadata.get("min"), spec.metadata.get("max")
+    if low is not None and value < low:
+        raise ConfigError(f"{spec.name} must be at least {low}, got {value}")
+    if high is not None and value > high:
+        raise ConfigError(f"{spec.name} must be at most {high}, got {value}")
+    choices = spec.metadata.get("choices")
+    if choices and value not in choices:
+        raise ConfigError(f"{spec.name} must be one of {', '.join(choices)}, got {value!r}")

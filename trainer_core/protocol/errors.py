@@ -1,0 +1,23 @@
+"""The errors that callers tell apart. A message says what is wrong, with which value, and the way out."""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """Root of every error this project raises on purpose; shells print it as one line, exit 1."""
+
+
+class ConfigError(LabError):
+    """A configuration value that cannot work."""
+
+
+class ProtocolError(LabError):
+    """A line or file that does not follow docs/protocol.md."""
+
+
+class TaskError(LabError):
+    """A task folder that is missing, incomplete, or made for another ROM or codec."""
+
+
+class CheckpointError(LabError):
+    """A checkpoint that is missing, corrupt, or does not fit the task it is used with."""

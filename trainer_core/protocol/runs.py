@@ -1,0 +1,113 @@
+"""The life of a run: its states, what may follow what, and the index record that a fold keeps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.records import (
+    CheckpointRecord,
+    ErrorRecord,
+    EvalRecord,
+    Record,
+    StateEvent,
+    UpdateRecord,
+)
+
+
+class RunState(StrEnum):
+    IDLE = "idle"
+    QUEUED = "queued"
+    PREFLIGHT = "preflight"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+    @property
+    def is_end(self) -> bool:
+        return self in END_STATES
+
+
+END_STATES = frozenset({RunState.FINISHED, RunState.STOPPED, RunState.FAILED, RunState.LOST})
+_ENDS = {RunState.STOPPED, RunState.FAILED, RunState.LOST}
+TRANSITIONS: dict[RunState, frozenset[RunState]] = {
+    RunState.IDLE: frozenset({RunState.QUEUED, RunState.PREFLIGHT}),
+    RunState.QUEUED: frozenset({RunState.PREFLIGHT, *_ENDS}),
+    RunState.PREFLIGHT: frozenset({RunState.STARTING, *_ENDS}),
+    RunState.STARTING: frozenset({RunState.RUNNING, RunState.STOPPING, RunState.FINISHED, *_ENDS}),
+    RunState.RUNNING: frozenset(
+        {RunState.PAUSING, RunState.PAUSED, RunState.STOPPING, RunState.FINISHED, *_ENDS}
+    ),
+    RunState.PAUSING: frozenset({RunState.PAUSED, RunState.RUNNING, RunState.STOPPING, *_ENDS}),
+    RunState.PAUSED: frozenset({RunState.RUNNING, RunState.STOPPING, *_ENDS}),
+    RunState.STOPPING: frozenset({RunState.FINISHED, *_ENDS}),
+    RunState.FINISHED: frozenset({RunState.STARTING}),
+    RunState.STOPPED: frozenset({RunState.STARTING}),
+    RunState.FAILED: frozenset({RunState.STARTING}),
+    RunState.LOST: frozenset({RunState.STARTING}),
+}
+
+
+class RunRecord(msgspec.Struct, kw_only=True, frozen=True):
+    """One line of runs.jsonl; the last line of a run_id holds."""
+
+    v: int = 1
+    run_id: str
+    runner: str
+    task: str
+    algo: str
+    device: str
+    state: RunState
+    created_at: float
+    config_sha256: str
+    pid: int = 0
+    pid_create_time: float = 0.0
+    """psutil's create_time: with the pid it survives pid reuse."""
+    finished_at: float = 0.0
+    reason: str = ""
+    env_steps: int = 0
+    best_success_rate: float = 0.0
+    last_checkpoint: str = ""
+    name: str = ""
+
+
+def advance(state: RunState, new: RunState) -> RunState:
+    """`new` if it may follow `state`. Raises ProtocolError otherwise."""
+    if new != state and new not in TRANSITIONS[state]:
+        raise ProtocolError(f"a run cannot go from {state} to {new}")
+    return new
+
+
+def fold(record: RunRecord, event: Record) -> RunRecord:
+    """The run after one event; a pure reducer that service, registry and tests share."""
+    match event:
+        case StateEvent():
+            try:
+                new = RunState(event.state)
+            except ValueError:
+                raise ProtocolError(f"unknown run state {event.state!r}") from None
+            return msgspec.structs.replace(
+                record, state=advance(record.state, new), reason=event.detail or record.reason
+            )
+        case UpdateRecord():
+            state = record.state
+            if state in (RunState.STARTING, RunState.PREFLIGHT):
+                state = RunState.RUNNING
+            return msgspec.structs.replace(record, env_steps=event.env_steps, state=state)
+        case EvalRecord():
+            best = max(record.best_success_rate, event.success_rate)
+            return msgspec.structs.replace(record, best_success_rate=best)
+        case CheckpointRecord():
+            return msgspec.structs.replace(record, last_checkpoint=event.path)
+        case ErrorRecord():
+            return msgspec.structs.replace(record, reason=event.message)
+        case _:
+            return record
