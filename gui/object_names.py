@@ -1,4 +1,4 @@
-"""objectNames that tests, scripts and assistive tools may rely on. Adding is free, renaming is not."""
+"""objectNames that tests and assistive tools rely on. Adding is free, renaming is not."""
 
 from __future__ import annotations
 

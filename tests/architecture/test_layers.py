@@ -1,4 +1,4 @@
-"""Who may import whom (ARCHITECTURE.md): by reading the imports and by importing in a fresh process."""
+"""Who may import whom (ARCHITECTURE.md): by reading imports and by importing in a new process."""
 
 from __future__ import annotations
 

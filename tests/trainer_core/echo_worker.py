@@ -2,9 +2,9 @@
 
     python tests/trainer_core/echo_worker.py RUN_DIR
 
-Writes a meta record, then `updates` update records (config.json key `echo`: {"updates", "interval_s",
-"ignore_stop", "ignore_term", "child", "crash_at", "garbage"}) whose values follow simple formulas,
-announces one checkpoint, answers commands, ends on stop or when stdin closes.
+Writes a meta record, then update records whose values follow simple formulas, announces one
+checkpoint, answers commands, ends on stop or when stdin closes. config.json key `echo`: {"updates",
+"interval_s", "ignore_stop", "ignore_term", "child", "crash_at", "garbage"}.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Echo:
                 device="cpu",
                 device_name="echo",
                 versions={},
-            )  # fmt: skip
+            )
         )
         self.state("running")
         interval, paused = self.options.get("interval_s", 0.05), False
@@ -143,7 +143,7 @@ class Echo:
                 size_bytes=16,
                 success_rate=0.5,
                 reason=reason,
-            )  # fmt: skip
+            )
         )
 
 

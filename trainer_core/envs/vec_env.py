@@ -24,7 +24,7 @@ class StepInfo(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """One step of N machines. `obs` is the picture to act on next: after a reset, the new start's."""
+    """One step of N machines. `obs` is what to act on next: after a reset, the new start's."""
 
     obs: Tensor
     """u8[N, K, 72, 80], shades 0 (lightest) to 3; oldest plane first."""
@@ -41,7 +41,7 @@ class StepResult(NamedTuple):
 
 
 class VecEnv(Protocol):
-    """N machines, autoreset in the same step, everything on one device, nothing allocated per step."""
+    """N machines on one device, autoreset in the same step, nothing allocated per step."""
 
     num_envs: int
     num_actions: int

@@ -1,4 +1,4 @@
-"""What a runner can do. Unknown means no: a button appears only for what was declared and tested."""
+"""What a runner can do. Unknown means no: a button appears only for what was tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors that callers tell apart. A message says what is wrong, with which value, and the way out."""
+"""The errors that callers tell apart. A message says what is wrong and the way out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Task folders: `task.toml` and the arrays beside it. Shareable without the ROM (DESIGN, games and tasks).
+"""Task folders: `task.toml` and the arrays beside it. Shareable without the ROM.
 
-Only the manifest is read here; arrays are loaded by trainer_core.envs, pictures of goals by the app.
+Only the manifest is read here; arrays are loaded by trainer_core.envs, goal pictures by the app.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Goal(msgspec.Struct, kw_only=True, frozen=True):
     file: str
     sha256: str
     distance: str = "l1"
-    """l1: mean absolute shade difference over the mask, divided by 3, so 0 to 1. mse likewise / 9."""
+    """l1: mean absolute shade difference over the mask, / 3, so 0 to 1; mse likewise, / 9."""
     tau: float
     hold_steps: int = 1
 
@@ -155,7 +155,8 @@ def verify_file(path: Path, sha256: str, what: str) -> None:
         raise TaskError(f"{path}: {what} cannot be read: {error.strerror}") from None
     if found != sha256:
         raise TaskError(
-            f"{path}: this {what} has SHA-256 {found[:12]}..., the task was made for {sha256[:12]}..."
+            f"{path}: this {what} has SHA-256 {found[:12]}..., "
+            f"the task was made for {sha256[:12]}..."
         )
 
 
