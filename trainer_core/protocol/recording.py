@@ -3,7 +3,7 @@
     <folder>/pictures.bin    5,760 bytes a frame: 160x144 shades, 4 a byte, leftmost pixel in the
                              low bits
     <folder>/buttons.bin     one joypad mask a frame
-    <folder>/steps.jsonl     one object an agent step: step, frame, action, reward, dist, done, trunc
+    <folder>/steps.jsonl     one object an agent step: step, frame, action, reward, dist, done...
     <folder>/recording.json  Recording below, written last: a folder without it is unfinished
 
 Replaying buttons.bin from the start state gives pictures.bin again, byte for byte.
