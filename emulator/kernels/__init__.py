@@ -1,0 +1,1 @@
+"""Warp functions and kernels: one source for the CPU and CUDA devices."""

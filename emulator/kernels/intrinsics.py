@@ -1,0 +1,146 @@
+"""The only native code: memory access through raw addresses, and the byte permute.
+
+Warp arrays carry shape and strides into every function they are passed to; a raw address is one
+register pair. Each intrinsic is a line or two per device. `U`, `I`, `Q` are the three machine
+types of every kernel here: literals must be wrapped, since Warp does not mix int32 and uint32.
+"""
+
+import warp as wp
+
+from emulator.constants import ROW_IO
+
+U = wp.uint32
+I = wp.int32  # noqa: E741 - reads as the type it is
+Q = wp.uint64
+
+FAR = wp.constant(wp.uint32(0x3FFFFFFF))
+"""A time span longer than any launch, and short enough for signed comparison."""
+
+
+@wp.func_native("return *(const unsigned char*)p;")
+def ld8(p: Q) -> U: ...
+
+
+@wp.func_native("*(unsigned char*)p = (unsigned char)v;")
+def st8(p: Q, v: U): ...
+
+
+@wp.func_native("return *(const unsigned short*)p;")
+def ld16(p: Q) -> U: ...
+
+
+@wp.func_native("*(unsigned short*)p = (unsigned short)v;")
+def st16(p: Q, v: U): ...
+
+
+@wp.func_native("return *(const unsigned int*)p;")
+def ld32(p: Q) -> U: ...
+
+
+@wp.func_native("*(unsigned int*)p = v;")
+def st32(p: Q, v: U): ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+uint4 q = *(const uint4*)p; a = q.x; b = q.y; c = q.z; d = q.w;
+#else
+const unsigned int* q = (const unsigned int*)p; a = q[0]; b = q[1]; c = q[2]; d = q[3];
+#endif
+""")
+def ld128(p: Q, a: wp.ref[U], b: wp.ref[U], c: wp.ref[U], d: wp.ref[U]): ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int v; asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(p)); return v;
+#else
+return *(const unsigned int*)p;
+#endif
+""")
+def ld32_constant(p: Q) -> U: ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(p));
+#else
+const unsigned int* q = (const unsigned int*)p; a = q[0]; b = q[1]; c = q[2]; d = q[3];
+#endif
+""")
+def ld128_constant(p: Q, a: wp.ref[U], b: wp.ref[U], c: wp.ref[U], d: wp.ref[U]): ...
+
+
+# Predicated accesses: no branch, so no point where the lanes of a warp must meet again.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int m; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
+" setp.ne.u32 b, %3, 0; mov.u32 %0, 0; mov.u32 t, 0; @a ld.global.u8 %0, [%1];"
+" @b ld.global.u8 t, [%1+1]; shl.b32 t, t, 8; or.b32 %0, %0, t; }"
+: "=r"(m) : "l"(p), "r"(low), "r"(high) : "memory"); return m;
+#else
+unsigned int m = 0;
+if (low) m = *(const unsigned char*)p;
+if (high) m |= (unsigned int)((const unsigned char*)p)[1] << 8;
+return m;
+#endif
+""")
+def ld8_if(p: Q, low: U, high: U) -> U: ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0; setp.ne.u32 b, %3, 0;"
+" @a st.global.u8 [%0], %1; shr.u32 t, %1, 8; @b st.global.u8 [%0+1], t; }"
+:: "l"(p), "r"(v), "r"(low), "r"(high) : "memory");
+#else
+if (low) *(unsigned char*)p = (unsigned char)v;
+if (high) ((unsigned char*)p)[1] = (unsigned char)(v >> 8);
+#endif
+""")
+def st8_if(p: Q, v: U, low: U, high: U): ...
+
+
+# prmt: each nibble of `s` picks one of the eight bytes of b:a; bit 3 replicates its sign.
+# CPUs have no such instruction: a byte shuffle by variable shifts, sign only where asked for.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int d; asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(s)); return d;
+#else
+unsigned long long w = (unsigned long long)b << 32 | a;
+unsigned int d = (unsigned int)(w >> ((s & 7) * 8)) & 255u;
+d |= ((unsigned int)(w >> ((s >> 4 & 7) * 8)) & 255u) << 8;
+d |= ((unsigned int)(w >> ((s >> 8 & 7) * 8)) & 255u) << 16;
+d |= ((unsigned int)(w >> ((s >> 12 & 7) * 8)) & 255u) << 24;
+unsigned int m = (s & 8) >> 3 | (s & 128) << 1 | (s & 2048) << 5 | (s & 32768) << 9;
+if (m) { unsigned int n = m * 255u; d = (d & ~n) | (((d >> 7 & m) * 255u) & n); }
+return d;
+#endif
+""")
+def prmt(a: U, b: U, s: U) -> U:
+    """Bytes of b:a picked by the four nibbles of s (CUDA `prmt.b32`)."""
+    ...
+
+
+@wp.func
+def earlier(a: U, b: U) -> U:
+    """The earlier of two times (wrap-around safe)."""
+    return wp.where(I(b - a) < I(0), b, a)
+
+
+@wp.func
+def io_get(mem: Q, register: U) -> U:
+    """Raw byte of I/O register FF00 + `register` as it lies in the memory row."""
+    return ld8(mem + Q(U(ROW_IO) + register))
+
+
+@wp.func
+def io_set(mem: Q, register: U, value: U):
+    """Store the raw byte of I/O register FF00 + `register`."""
+    st8(mem + Q(U(ROW_IO) + register), value)
+
+
+@wp.func
+def raise_if(mem: Q, bits: U):
+    """Set bits of IF (FF0F)."""
+    io_set(mem, U(0x0F), io_get(mem, U(0x0F)) | bits)

@@ -1,0 +1,169 @@
+"""Device layout: the only place that knows how a batch of consoles lies in memory.
+
+`Console` is one array-of-structs record per env with everything small that a DMG remembers; the
+memory row (`constants.ROW_*`) holds its RAM. Snapshot, reset cache and save file are copies of
+those two. Times are uint32 M-cycles relative to the start of the current launch; every time mark
+is re-based when a launch ends. All fields of `Console` are uint32.
+"""
+
+import dataclasses
+
+import numpy as np
+import warp as wp
+
+from emulator import constants as k
+
+LAYOUT_VERSION = 1
+"""Raised whenever `Console` or the memory row changes its meaning."""
+
+
+@wp.struct
+class Console:
+    """One DMG without its memory row."""
+
+    # ---- CPU: registers packed as the data path uses them (byte 0 first)
+    lo: wp.uint32  # C, B, E, D
+    hi: wp.uint32  # L, H, F, A
+    sp: wp.uint32
+    pc: wp.uint32
+    now: wp.uint32  # time of the instruction boundary
+    deadline: wp.uint32  # next time at which anything but the CPU may act
+    ime: wp.uint32  # 0 off, 1 on, 2 = EI executed, on after the next instruction
+    ei_time: wp.uint32  # boundary after that EI
+    run_state: wp.uint32  # 0 runs, 1 HALT, 2 STOP, 3 locked by an undefined opcode
+    halt_bug: wp.uint32  # 1: the next opcode byte is read twice
+    # ---- address map as seen by the CPU now
+    fast: wp.uint32  # bit per 8 KiB page that needs no call: reads 0-8, writes 16-24 (8 = HRAM)
+    rom_low: wp.uint32  # ROM blob offset of the bank at 0000
+    rom_high: wp.uint32  # ROM blob offset of the bank at 4000, minus 4000
+    ram_offset: wp.uint32  # row offset of the cartridge RAM bank, minus ROW_CART_RAM
+    # ---- cartridge (constant while a ROM is in)
+    mapper: wp.uint32  # MapperKind
+    rom_base: wp.uint32  # ROM blob offset of bank 0
+    rom_banks: wp.uint32  # 16 KiB banks, a power of two
+    ram_size: wp.uint32  # bytes of cartridge RAM
+    # ---- mapper registers
+    rom_bank: wp.uint32
+    ram_bank: wp.uint32
+    bank_mode: wp.uint32
+    ram_enabled: wp.uint32
+    rtc_zero: wp.uint32  # time at which the running RTC second began
+    rtc_seconds: wp.uint32
+    rtc_minutes: wp.uint32
+    rtc_hours: wp.uint32
+    rtc_days: wp.uint32  # bits 0-8 day, bit 14 halt, bit 15 carry
+    rtc_latch: wp.uint32  # last value written to 6000-7FFF
+    rtc_latched_low: wp.uint32  # latched seconds, minutes << 8, hours << 16
+    rtc_latched_days: wp.uint32
+    # ---- timer
+    div_zero: wp.uint32  # time at which the divider was zero
+    tima_mark: wp.uint32  # TIMA in the row is right at this time
+    tima_state: wp.uint32  # at tima_mark: 0 plain, 1 overflowed, 2 reloaded in this M-cycle
+    # ---- serial
+    serial_active: wp.uint32
+    serial_start: wp.uint32
+    serial_end: wp.uint32
+    serial_count: wp.uint32  # bytes sent with the internal clock so far
+    serial_capacity: wp.uint32  # bytes of log behind the row
+    serial_log: wp.uint32  # row offset of that log
+    # ---- OAM DMA
+    dma_state: wp.uint32  # 0 idle, 1 requested or running
+    dma_start: wp.uint32  # time of the first byte's M-cycle
+    dma_source: wp.uint32
+    dma_done: wp.uint32  # bytes already copied
+    dma_blocked: wp.uint32  # 1: an older transfer runs until dma_start (restart)
+    # ---- joypad
+    buttons: wp.uint32
+    release_at: wp.uint32  # time at which the buttons of this launch are let go
+    # ---- sound registers' hidden state (kernels/apu.py)
+    apu_mark: wp.uint32
+    apu_step: wp.uint32
+    apu_status: wp.uint32
+    apu_length_1: wp.uint32
+    apu_length_2: wp.uint32
+    apu_length_3: wp.uint32
+    apu_length_4: wp.uint32
+    apu_sweep_timer: wp.uint32
+    apu_sweep_shadow: wp.uint32
+    apu_sweep_flags: wp.uint32
+    apu_wave_start: wp.uint32
+    # ---- launch bookkeeping and scratch (not part of the machine's state)
+    launch_end: wp.uint32
+    stopped: wp.uint32  # 1: a trapped LD B,B froze this console
+    trap: wp.uint32  # 1: stop at LD B,B
+    work: wp.uint32  # instructions executed in the last launch
+    stable: wp.uint32  # time until which the last slow read stays the same
+    env: wp.uint32
+
+    # ==== PPU SECTION (owner: kernels/ppu*.py, kernels/picture*.py); every name begins with ppu_
+    ppu_next: wp.uint32  # time of the next PPU event that can raise an interrupt or needs work
+    # ==== end of PPU SECTION
+
+
+@wp.struct
+class Machine:
+    """The batch: what every kernel gets. N = num_envs."""
+
+    console: wp.array[Console]  # [N]
+    ram: wp.array2d[wp.uint8]  # [N, row_stride]
+    rom: wp.array[wp.uint8]  # all ROMs, one after another
+    words: wp.array[wp.uint32]  # per ROM byte: control row | immediate << 16
+    control: wp.array[wp.uint32]  # 512 control rows of 8 words (isa.py)
+    order: wp.array[wp.int32]  # [N] env by launch slot
+    ram_base: wp.uint64  # the same arrays as raw addresses
+    rom_base: wp.uint64
+    words_base: wp.uint64
+    control_base: wp.uint64
+    row_stride: wp.uint32
+    num_envs: wp.uint32
+    # ==== PPU SECTION: picture buffers (owner: kernels/picture*.py)
+    screens: wp.array3d[wp.uint8]  # [2, N, 5760] packed shades, two bits a pixel
+    # ==== end of PPU SECTION
+
+
+def row_stride(ram_banks: int, serial_capacity: int = 0) -> int:
+    """Bytes from one env's memory row to the next.
+
+    128 bytes of padding keep equal addresses of neighbouring envs out of the same cache set.
+    """
+    size = k.ROW_CART_RAM_BANK_1 + max(0, ram_banks - 1) * k.RAM_BANK_SIZE + serial_capacity
+    return (size + 127) // 128 * 128 + 128
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes that `allocate` needs."""
+
+    num_envs: int
+    ram_banks: int = 1
+    serial_capacity: int = 0
+
+
+def allocate(
+    layout: Layout, rom: np.ndarray, words: np.ndarray, control: np.ndarray, device: str
+) -> Machine:
+    """Allocate a zeroed batch on `device` and upload the constant data.
+
+    `rom` uint8, `words` uint32 of the same length, `control` uint32[512 * 8].
+    """
+    n = layout.num_envs
+    stride = row_stride(layout.ram_banks, layout.serial_capacity)
+    machine = Machine()
+    machine.console = wp.zeros(n, dtype=Console, device=device)
+    machine.ram = wp.zeros((n, stride), dtype=wp.uint8, device=device)
+    machine.rom = wp.array(rom, dtype=wp.uint8, device=device)
+    machine.words = wp.array(words, dtype=wp.uint32, device=device)
+    machine.control = wp.array(control, dtype=wp.uint32, device=device)
+    machine.order = wp.array(np.arange(n, dtype=np.int32), dtype=wp.int32, device=device)
+    machine.ram_base = machine.ram.ptr
+    machine.rom_base = machine.rom.ptr
+    machine.words_base = machine.words.ptr
+    machine.control_base = machine.control.ptr
+    machine.row_stride = stride
+    machine.num_envs = n
+    # ==== PPU SECTION
+    machine.screens = wp.zeros(
+        (2, n, k.SCREEN_WIDTH * k.SCREEN_HEIGHT // 4), dtype=wp.uint8, device=device
+    )
+    # ==== end of PPU SECTION
+    return machine
