@@ -44,7 +44,9 @@ ROW_OAM = 0x7E00
 ROW_IO = 0x7F00
 ROW_HRAM = 0x7F80
 ROW_IE = 0x7FFF
-ROW_CART_RAM_BANK_1 = 0x8000  # banks 1.. of cartridge RAM follow the 32 KiB image
+SCREEN_BYTES = SCREEN_WIDTH * SCREEN_HEIGHT // 4  # per line: 20 bytes of low, 20 of high shade bits
+ROW_SCREENS = 0x8000  # two packed pictures follow the 32 KiB image: one shown, one in the making
+ROW_CART_RAM_BANK_1 = ROW_SCREENS + 2 * SCREEN_BYTES  # then banks 1.. of cartridge RAM
 
 # --- I/O registers (https://gbdev.io/pandocs/Hardware_Reg_List.html) --------------------------
 P1 = 0xFF00

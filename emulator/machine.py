@@ -97,6 +97,30 @@ class Console:
 
     # ==== PPU SECTION (owner: kernels/ppu*.py, kernels/picture*.py); every name begins with ppu_
     ppu_next: wp.uint32  # time of the next PPU event that can raise an interrupt or needs work
+    ppu_origin: wp.uint32  # time at which line 0 of the current frame began
+    ppu_first: wp.uint32  # 1: first frame after LCD-on (short line 0, blank picture)
+    ppu_sync: wp.uint32  # T-cycle time up to which the STAT line has been followed
+    ppu_stat_line: wp.uint32  # level of the STAT interrupt line at ppu_sync
+    ppu_lyc_line: wp.uint32  # latched LY=LYC comparison at ppu_sync
+    ppu_late: wp.uint32  # 1: the last interrupt rose in the second half of its M-cycle
+    ppu_window: wp.uint32  # 1: LY has met WY in this frame with the window on
+    ppu_window_sync: wp.uint32  # dot of the frame up to which ppu_window holds
+    ppu_carry: wp.uint32  # 1: WX=166 left the window active across the frame's end
+    ppu_end_line: wp.uint32  # line + 1 whose end of mode 3 is known, else 0
+    ppu_end: wp.uint32  # dot of that line at which mode 3 ends
+    ppu_log_line: wp.uint32  # line + 1 of the last register write
+    ppu_log_start: wp.uint32  # index of that line's first entry in the register log
+    ppu_log_count: wp.uint32  # entries in the register log
+    ppu_draft_log: wp.uint32  # first entry that belongs to the picture in the making
+    ppu_undo_count: wp.uint32  # entries in the VRAM/OAM undo log
+    ppu_undo_done: wp.uint32  # entries that belong to the finished picture's own lines
+    ppu_draft_undo: wp.uint32  # first entry that belongs to the picture in the making
+    ppu_finished: wp.uint32  # 1: a finished picture waits to be drawn
+    ppu_drafting: wp.uint32  # 1: the picture in the making is logged
+    ppu_drawn: wp.uint32  # lines of the picture in the making that are already drawn
+    ppu_front: wp.uint32  # which of the row's two screens is shown
+    ppu_blank: wp.uint32  # 1: what is shown is blank
+    ppu_frames: wp.uint32  # frames of this launch
     # ==== end of PPU SECTION
 
 
@@ -116,9 +140,6 @@ class Machine:
     control_base: wp.uint64
     row_stride: wp.uint32
     num_envs: wp.uint32
-    # ==== PPU SECTION: picture buffers (owner: kernels/picture*.py)
-    screens: wp.array3d[wp.uint8]  # [2, N, 5760] packed shades, two bits a pixel
-    # ==== end of PPU SECTION
 
 
 def row_stride(ram_banks: int, serial_capacity: int = 0) -> int:
@@ -161,9 +182,4 @@ def allocate(
     machine.control_base = machine.control.ptr
     machine.row_stride = stride
     machine.num_envs = n
-    # ==== PPU SECTION
-    machine.screens = wp.zeros(
-        (2, n, k.SCREEN_WIDTH * k.SCREEN_HEIGHT // 4), dtype=wp.uint8, device=device
-    )
-    # ==== end of PPU SECTION
     return machine
