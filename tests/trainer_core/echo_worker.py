@@ -52,7 +52,8 @@ class Echo:
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self) -> None:
-        for line in sys.stdin.buffer:
+        # Unbuffered: a thread inside a buffered reader aborts the interpreter when it shuts down.
+        for line in open(0, "rb", buffering=0, closefd=False):
             self.inbox.put(commands.decode(line))
         self.inbox.put(None)
 

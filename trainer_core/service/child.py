@@ -1,0 +1,216 @@
+"""One child process that speaks the protocol: its own session, events in, commands out.
+
+An asyncio protocol object rather than streams: `process.wait()` would only return once every pipe
+is closed, and a grandchild that inherited one could keep it open for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from trainer_core.protocol import commands, records
+from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.service.stream import BadLine, LineParser
+
+PARSE_BUDGET_S = 0.004
+MAX_BACKLOG = 1 << 20
+TAIL_LINES = 20
+
+
+class ChildProcess(asyncio.SubprocessProtocol):
+    """Started by `start_child`; callbacks run on the event loop."""
+
+    def __init__(
+        self,
+        *,
+        log_path: Path | None,
+        on_event: Callable[[records.Event], None],
+        on_bad_line: Callable[[BadLine], None],
+        on_output: Callable[[list[str]], None],
+        on_exit: Callable[[int], None],
+    ) -> None:
+        self._on_event, self._on_bad_line = on_event, on_bad_line
+        self._on_output, self._on_exit = on_output, on_exit
+        self._log_path = log_path
+        self._log: IO[bytes] | None = None
+        self._parser = LineParser()
+        self._half_output = b""
+        self._draining = False
+        self._acks: dict[int, asyncio.Future[records.AckEvent]] = {}
+        self._next_id = 0
+        self._transport: asyncio.SubprocessTransport
+        self._loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[int] = self._loop.create_future()
+        self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        """The last lines of standard error, the likely cause of a failure."""
+        self.pid = 0
+
+    # -- commands ---------------------------------------------------------------------------
+
+    def send(self, command_type: type[commands.Command], **fields: object) -> int:
+        """Write one command; returns its id. Raises ProtocolError once the process is gone."""
+        pipe = self._transport.get_pipe_transport(0) if self.pid else None
+        if self.exited.done() or pipe is None or pipe.is_closing():
+            raise ProtocolError("the process has ended")
+        self._next_id += 1
+        command = command_type(id=self._next_id, **fields)  # type: ignore[arg-type]
+        pipe.write(commands.encode(command))  # type: ignore[attr-defined]
+        return self._next_id
+
+    async def request(
+        self, command_type: type[commands.Command], *, timeout_s: float = 10.0, **fields: object
+    ) -> records.AckEvent:
+        """Send a command and wait for its ack. Raises ProtocolError when none comes in time."""
+        command_id = self.send(command_type, **fields)
+        answer: asyncio.Future[records.AckEvent] = self._loop.create_future()
+        self._acks[command_id] = answer
+        try:
+            return await asyncio.wait_for(answer, timeout_s)
+        except TimeoutError:
+            name = command_type.__name__
+            raise ProtocolError(f"{name} was not answered within {timeout_s:g} s") from None
+        finally:
+            self._acks.pop(command_id, None)
+
+    def signal_group(self, number: int) -> None:
+        """Signal the child and everything it started; no error when nothing is left."""
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        """The exit status, or None when `timeout_s` passed first."""
+        done, _ = await asyncio.wait([self.exited], timeout=timeout_s)
+        return self.exited.result() if done else None
+
+    # -- asyncio's callbacks ----------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+        self.pid = transport.get_pid()
+        if self._log_path is not None:
+            self._log = self._log_path.open("ab")
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self._take_output(data)
+            return
+        self._parser.feed(data)
+        if not self._draining:
+            self._drain()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            while (item := self._parser.next()) is not None:
+                self._deliver(item)
+            if (rest := self._parser.finish()) is not None:
+                self._on_bad_line(rest)
+
+    def process_exited(self) -> None:
+        # Grandchildren of a child that ended badly would hold the GPU and the pipes.
+        self.signal_group(signal.SIGKILL)
+        self._loop.call_later(1.0, self._finish)  # in case a pipe survives its group
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._finish()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Parse for a few milliseconds, then let the loop breathe (60 Hz pictures share it)."""
+        self._draining = False
+        deadline = time.perf_counter() + PARSE_BUDGET_S
+        while (item := self._parser.next()) is not None:
+            self._deliver(item)
+            if time.perf_counter() > deadline:
+                self._draining = True
+                self._loop.call_later(0.001, self._drain)
+                break
+        pipe = self._transport.get_pipe_transport(1)
+        if isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
+            if self._parser.backlog > MAX_BACKLOG:
+                pipe.pause_reading()
+            elif not pipe.is_reading():
+                pipe.resume_reading()
+
+    def _deliver(self, item: records.Event | BadLine) -> None:
+        if isinstance(item, BadLine):
+            self._on_bad_line(item)
+            return
+        if isinstance(item, records.AckEvent):
+            answer = self._acks.get(item.id)
+            if answer is not None and not answer.done():
+                answer.set_result(item)
+        self._on_event(item)
+
+    def _take_output(self, data: bytes) -> None:
+        if self._log is not None:
+            self._log.write(data)
+            self._log.flush()
+        *lines, self._half_output = (self._half_output + data).split(b"\n")
+        self._half_output = self._half_output[-records.MAX_LINE_BYTES :]
+        texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
+        texts = [text.rsplit("\r", 1)[-1] for text in texts]  # a progress bar: its last state
+        if texts:
+            self.tail.extend(text for text in texts if text.strip())
+            self._on_output(texts)
+
+    def _finish(self) -> None:
+        if self.exited.done():
+            return
+        code = self._transport.get_returncode()
+        if self._half_output:
+            self._take_output(b"\n")
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        for answer in self._acks.values():
+            if not answer.done():
+                answer.set_exception(ProtocolError("the process ended before it answered"))
+        self.exited.set_result(-1 if code is None else code)
+        self._on_exit(self.exited.result())
+        self._transport.close()
+
+
+async def start_child(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: dict[str, str] | None = None,
+    log_path: Path | None = None,
+    on_event: Callable[[records.Event], None] = lambda event: None,
+    on_bad_line: Callable[[BadLine], None] = lambda line: None,
+    on_output: Callable[[list[str]], None] = lambda lines: None,
+    on_exit: Callable[[int], None] = lambda code: None,
+) -> ChildProcess:
+    """Start a process in a session of its own. Raises LabError when it cannot be started.
+
+    Call it on the loop's own thread: a parent-death signal follows the thread that forked.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        _, child = await loop.subprocess_exec(
+            lambda: ChildProcess(
+                log_path=log_path,
+                on_event=on_event,
+                on_bad_line=on_bad_line,
+                on_output=on_output,
+                on_exit=on_exit,
+            ),
+            *argv,
+            cwd=str(cwd),
+            env=env,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LabError(f"{argv[0]} cannot be started: {error.strerror}") from None
+    return child

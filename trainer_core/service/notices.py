@@ -1,0 +1,43 @@
+"""What a TrainerService tells its listeners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainer_core.protocol.records import Event
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.service.stream import BadLine
+
+
+@dataclass(frozen=True, slots=True)
+class RunChanged:
+    """The run's state, or what it is doing within it, is new."""
+
+    record: RunRecord
+    detail: str = ""
+    progress: float = -1.0
+    force_at: float = 0.0
+    """time.monotonic() of the next, harder step of the stop ladder; 0 when none is planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventReceived:
+    run_id: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class LogLines:
+    """Standard error of the process, line by line."""
+
+    run_id: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BadLineSeen:
+    run_id: str
+    line: BadLine
+
+
+Notice = RunChanged | EventReceived | LogLines | BadLineSeen
