@@ -59,10 +59,12 @@ class Console:
     div_zero: wp.uint32  # time at which the divider was zero
     tima_mark: wp.uint32  # TIMA in the row is right at this time
     tima_state: wp.uint32  # at tima_mark: 0 plain, 1 overflowed, 2 reloaded in this M-cycle
+    timer_next: wp.uint32  # time of the next reload and interrupt
     # ---- serial
     serial_active: wp.uint32
     serial_start: wp.uint32
-    serial_end: wp.uint32
+    serial_edges: wp.uint32  # half-periods seen at serial_start
+    serial_end: wp.uint32  # time of the interrupt; far away while idle
     serial_count: wp.uint32  # bytes sent with the internal clock so far
     serial_capacity: wp.uint32  # bytes of log behind the row
     serial_log: wp.uint32  # row offset of that log
@@ -90,7 +92,7 @@ class Console:
     # ---- launch bookkeeping and scratch (not part of the machine's state)
     launch_end: wp.uint32
     stopped: wp.uint32  # 1: a trapped LD B,B froze this console
-    trap: wp.uint32  # 1: stop at LD B,B
+    trap: wp.uint32  # 1: stop at LD B,B; 2: stop after one instruction
     work: wp.uint32  # instructions executed in the last launch
     stable: wp.uint32  # time until which the last slow read stays the same
     env: wp.uint32
@@ -117,11 +119,25 @@ class Console:
     ppu_draft_undo: wp.uint32  # first entry that belongs to the picture in the making
     ppu_finished: wp.uint32  # 1: a finished picture waits to be drawn
     ppu_drafting: wp.uint32  # 1: the picture in the making is logged
-    ppu_drawn: wp.uint32  # lines of the picture in the making that are already drawn
     ppu_front: wp.uint32  # which of the row's two screens is shown
     ppu_blank: wp.uint32  # 1: what is shown is blank
     ppu_frames: wp.uint32  # frames of this launch
     # ==== end of PPU SECTION
+
+
+CONSOLE_DTYPE = np.dtype(Console.numpy_dtype())
+"""`Console` as a NumPy record."""
+
+FAR_TIME = 0x3FFFFFFF
+"""A time that never comes within a launch."""
+
+BOOKKEEPING = frozenset(
+    "deadline launch_end release_at work stable env trap serial_capacity serial_log"
+    " fast rom_low rom_high ram_offset rom_base"
+    " ppu_late ppu_log_line ppu_log_start ppu_log_count ppu_draft_log ppu_undo_count ppu_undo_done"
+    " ppu_draft_undo ppu_finished ppu_drafting ppu_front ppu_blank ppu_frames".split()
+)
+"""Fields of `Console` that say nothing about the machine's future, or derive from others."""
 
 
 @wp.struct
@@ -147,8 +163,12 @@ def row_stride(ram_banks: int, serial_capacity: int = 0) -> int:
 
     128 bytes of padding keep equal addresses of neighbouring envs out of the same cache set.
     """
-    size = k.ROW_CART_RAM_BANK_1 + max(0, ram_banks - 1) * k.RAM_BANK_SIZE + serial_capacity
-    return (size + 127) // 128 * 128 + 128
+    return (row_bytes(ram_banks) + serial_capacity + 127) // 128 * 128 + 128
+
+
+def row_bytes(ram_banks: int) -> int:
+    """Bytes of a memory row that are a console's state (all but log and padding)."""
+    return k.ROW_CART_RAM_BANK_1 + max(0, ram_banks - 1) * k.RAM_BANK_SIZE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -122,6 +122,21 @@ def prmt(a: U, b: U, s: U) -> U:
     ...
 
 
+# OAM DMA in one go: both addresses are multiples of 16.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+const uint4* s = (const uint4*)src; uint4* d = (uint4*)dst;
+uint4 a = s[0], b = s[1], c = s[2], e = s[3], f = s[4];
+d[0] = a; d[1] = b; d[2] = c; d[3] = e; d[4] = f;
+a = s[5]; b = s[6]; c = s[7]; e = s[8]; f = s[9];
+d[5] = a; d[6] = b; d[7] = c; d[8] = e; d[9] = f;
+#else
+for (int i = 0; i < 160; i++) ((unsigned char*)dst)[i] = ((const unsigned char*)src)[i];
+#endif
+""")
+def copy160(dst: Q, src: Q): ...
+
+
 @wp.func
 def earlier(a: U, b: U) -> U:
     """The earlier of two times (wrap-around safe)."""

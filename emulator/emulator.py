@@ -1,0 +1,330 @@
+"""Emulator: owns a batch of consoles, launches kernels, reads structured state back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from emulator import constants as k
+from emulator import isa
+from emulator.cartridge import Cartridge, EmulatorError
+from emulator.kernels import frame
+from emulator.machine import (
+    BOOKKEEPING,
+    CONSOLE_DTYPE,
+    Console,
+    Layout,
+    Machine,
+    allocate,
+    row_bytes,
+)
+from emulator.power_on import power_on_console, power_on_row
+from emulator.snapshot import Snapshot, SnapshotError
+
+MAX_FRAMES = 10_000
+"""Longest launch; times are 32-bit M-cycles relative to its start."""
+
+
+class Emulator:
+    """N Game Boys that run in lockstep launches, each with one of the given cartridges.
+
+    `cartridges`: one, or several for a mixed batch; `rom_of_env` (int[N]) says which env gets
+    which (default: round robin). All arrays handed out live on `device` and stay valid; work is
+    launched on Warp's current stream of that device, and `run` allocates nothing.
+    """
+
+    def __init__(
+        self,
+        cartridges: Cartridge | Sequence[Cartridge],
+        num_envs: int = 1,
+        device: str = "cpu",
+        *,
+        rom_of_env: np.ndarray | Sequence[int] | None = None,
+        idle_skip: bool = True,
+        trap_ld_b_b: bool = False,
+        serial_capacity: int = 0,
+    ) -> None:
+        self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
+        if num_envs < 1 or not self.cartridges:
+            raise EmulatorError(f"num_envs={num_envs}: at least one env and one cartridge")
+        self.num_envs = num_envs
+        self.device = device
+        self.idle_skip = idle_skip
+        self.frames_run = 0
+        if rom_of_env is None:
+            rom_of_env = np.arange(num_envs) % len(self.cartridges)
+        self.rom_of_env = np.asarray(rom_of_env, dtype=np.int32)
+        roms = [cartridge.rom for cartridge in self.cartridges]
+        self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
+        layout = Layout(
+            num_envs,
+            ram_banks=max(cartridge.ram_banks for cartridge in self.cartridges),
+            serial_capacity=serial_capacity,
+        )
+        self._row_bytes = row_bytes(layout.ram_banks)
+        self.machine: Machine = allocate(
+            layout,
+            np.concatenate(roms),
+            np.concatenate([isa.predecode(rom) for rom in roms]),
+            isa.control_words(trap_ld_b_b),
+            device,
+        )
+        self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+        self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+        self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+        self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
+        self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
+        self._prepare(trap_ld_b_b, serial_capacity)
+
+    # ---- running ---------------------------------------------------------------------------
+
+    def run(
+        self,
+        buttons: wp.array | np.ndarray | None = None,
+        frames: int = 1,
+        release_after: int = 0,
+    ) -> None:
+        """Run every console for `frames` frames of 70224 T-cycles.
+
+        `buttons`: uint8[N] joypad masks (bits 0-7 right left up down a b select start), a Warp
+        array on the device (no copy) or a NumPy array; None holds nothing. They are let go after
+        `release_after` frames (0: held to the end).
+        """
+        if not 1 <= frames <= MAX_FRAMES:
+            raise EmulatorError(f"frames={frames}: give 1 to {MAX_FRAMES}")
+        held = self._device_bytes(buttons, self._buttons, self._no_buttons)
+        lanes, block = self._shape()
+        threads = -(-self.num_envs // lanes) * 32
+        threads = -(-threads // block) * block
+        wp.launch(
+            frame.run_frames,
+            dim=threads,
+            inputs=[
+                self.machine, self.machine.console, held, frames, release_after, lanes,
+                int(self.idle_skip),
+            ],
+            device=self.device,
+            block_dim=block,
+        )  # fmt: skip
+        self.frames_run += frames
+
+    def _shape(self) -> tuple[int, int]:
+        """Lanes per warp and threads per block for this batch size."""
+        if self.num_envs <= 1024:
+            return 1, 32
+        if self.num_envs <= 8192:
+            return 4, 128
+        return (8, 256) if self.num_envs <= 32768 else (32, 256)
+
+    def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
+        if given is None:
+            return default
+        if isinstance(given, wp.array):
+            return given
+        values = np.asarray(given)
+        if values.shape != (self.num_envs,):
+            raise EmulatorError(f"shape {values.shape}: give one value per env ({self.num_envs},)")
+        buffer.assign(values.astype(np.uint8))
+        return buffer
+
+    # ---- reset, snapshots ------------------------------------------------------------------
+
+    def reset(
+        self,
+        mask: wp.array | np.ndarray | None = None,
+        states: StateCache | None = None,
+        index: wp.array | np.ndarray | None = None,
+    ) -> None:
+        """Put the envs whose `mask` (uint8 or bool [N]; None = all) is set into a cached state.
+
+        Default: power-on. With `states`, env i takes `states[index[i]]` (int32[N], default 0).
+        """
+        chosen = self._device_bytes(mask, self._mask, self._all)
+        source = self._rom_index
+        if states is None:
+            states = self._power_on
+        elif index is None:
+            source = states.first
+        elif isinstance(index, wp.array):
+            source = index
+        else:
+            states.index.assign(np.asarray(index, dtype=np.int32))
+            source = states.index
+        wp.launch(
+            frame.reset_envs,
+            dim=(self.num_envs, self._row_bytes // 4),
+            inputs=[
+                self.machine, self.machine.console, chosen, source, states.console,
+                states.rows.ptr, states.rows.shape[1],
+            ],
+            device=self.device,
+        )  # fmt: skip
+
+    def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
+        """Upload snapshots for `reset`; raise SnapshotError if one is of another ROM."""
+        known = {cartridge.sha256 for cartridge in self.cartridges}
+        for number, snapshot in enumerate(snapshots):
+            if snapshot.rom_sha256 not in known:
+                raise SnapshotError(
+                    f"state {number} belongs to another ROM (SHA-256 {snapshot.rom_sha256[:12]})"
+                )
+        return StateCache(snapshots, self.num_envs, self._row_bytes, self.device)
+
+    def snapshot(self, env: int = 0) -> Snapshot:
+        """Copy the whole state of one console to the host."""
+        env = self._checked(env)
+        cartridge = self.cartridges[self.rom_of_env[env]]
+        size = row_bytes(cartridge.ram_banks)
+        return Snapshot(
+            console=self._console_record(env).copy(),
+            row=self.machine.ram[env, :size].numpy().copy(),
+            rom_sha256=cartridge.sha256,
+        )
+
+    def restore(self, snapshot: Snapshot, env: int | None = None) -> None:
+        """Put one console (None: all of them) into `snapshot`."""
+        targets = range(self.num_envs) if env is None else (self._checked(env),)
+        for target in targets:
+            sha256 = self.cartridges[self.rom_of_env[target]].sha256
+            if snapshot.rom_sha256 != sha256:
+                raise SnapshotError(
+                    f"the state belongs to a ROM with SHA-256 {snapshot.rom_sha256[:12]}...,"
+                    f" env {target} runs {sha256[:12]}...; load that ROM instead"
+                )
+        mask = np.zeros(self.num_envs, dtype=np.uint8)
+        mask[list(targets)] = 1
+        self.reset(mask, self.state_cache([snapshot]))
+
+    def save_state(self, path: str | os.PathLike[str], env: int = 0) -> None:
+        """Write the state of one console as .npz."""
+        self.snapshot(env).save(path)
+
+    def load_state(self, path: str | os.PathLike[str], env: int | None = None) -> None:
+        """Read a state and put one console (None: all) into it; SnapshotError says why not."""
+        try:
+            self.restore(Snapshot.load(path), env)
+        except SnapshotError as error:
+            message = str(error)
+            raise SnapshotError(
+                message if message.startswith(str(path)) else f"{path}: {message}"
+            ) from None
+
+    # ---- looking in ------------------------------------------------------------------------
+
+    def registers(self, env: int = 0) -> dict[str, int]:
+        """CPU registers a f b c d e h l sp pc, and ime."""
+        record = self._console_record(self._checked(env))
+        lo, hi = int(record["lo"][0]), int(record["hi"][0])
+        packed = {"c": lo, "b": lo >> 8, "e": lo >> 16, "d": lo >> 24,
+                  "l": hi, "h": hi >> 8, "f": hi >> 16, "a": hi >> 24}  # fmt: skip
+        values = {name: packed[name] & 0xFF for name in "afbcdehl"}
+        values |= {name: int(record[name][0]) & 0xFFFF for name in ("sp", "pc")}
+        return values | {"ime": int(record["ime"][0] == 1)}
+
+    def peek(self, env: int, address: int, n: int = 1) -> np.ndarray:
+        """Bytes as the CPU would see them, uint8[n], without side effects or access blocking."""
+        out = wp.zeros(n, dtype=wp.uint8, device=self.device)
+        wp.launch(
+            frame.peek,
+            dim=1,
+            inputs=[self.machine, self.machine.console, self._checked(env), address, n, out],
+            device=self.device,
+        )
+        return out.numpy()
+
+    def serial_output(self, env: int = 0) -> bytes:
+        """Bytes sent with the internal clock (as many as `serial_capacity` holds)."""
+        record = self._console_record(self._checked(env))
+        begin = int(record["serial_log"][0])
+        count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
+        return self.machine.ram[env, begin : begin + count].numpy().tobytes() if count else b""
+
+    def stopped(self) -> np.ndarray:
+        """Whether each env stands at a trapped LD B,B, bool[N]."""
+        return self._consoles()["stopped"] != 0
+
+    def work(self) -> np.ndarray:
+        """Instructions each env executed in the last launch, uint32[N]."""
+        return self._consoles()["work"].copy()
+
+    def state_hash(self) -> list[str]:
+        """Digest of each env's machine state (no screens, no bookkeeping): equal state, equal hash.
+
+        It does not depend on N, on how runs were cut into launches, on idle skipping, on the device
+        or on whether pictures were drawn.
+        """
+        consoles = self._consoles()
+        rows = self.machine.ram.numpy()
+        names = [name for name in CONSOLE_DTYPE.names or () if name not in BOOKKEEPING]
+        hashes = []
+        for env in range(self.num_envs):
+            digest = hashlib.sha256()
+            for name in names:
+                digest.update(int(consoles[name][env]).to_bytes(4, "little"))
+            banks = self.cartridges[self.rom_of_env[env]].ram_banks
+            digest.update(rows[env, : k.ROW_SCRATCH].tobytes())
+            digest.update(rows[env, k.ROW_OAM : k.ROW_SCREENS].tobytes())
+            digest.update(rows[env, k.ROW_CART_RAM_BANK_1 : row_bytes(banks)].tobytes())
+            hashes.append(digest.hexdigest()[:16])
+        return hashes
+
+    # ---- inside ----------------------------------------------------------------------------
+
+    def _prepare(self, trap_ld_b_b: bool, serial_capacity: int) -> None:
+        """Build the power-on states and put every env into its own."""
+        snapshots = [
+            Snapshot(
+                power_on_console(cartridge, base),
+                power_on_row(cartridge, row_bytes(cartridge.ram_banks)),
+                cartridge.sha256,
+            )
+            for cartridge, base in zip(self.cartridges, self._rom_bases, strict=True)
+        ]
+        self._power_on = StateCache(snapshots, self.num_envs, self._row_bytes, self.device)
+        wp.launch(
+            frame.power_on,
+            dim=len(snapshots),
+            inputs=[
+                self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]
+            ],
+            device=self.device,
+        )  # fmt: skip
+        consoles = np.zeros(self.num_envs, dtype=CONSOLE_DTYPE)
+        consoles["rom_base"] = np.array(self._rom_bases, dtype=np.uint32)[self.rom_of_env]
+        consoles["trap"] = int(trap_ld_b_b)
+        consoles["serial_capacity"] = serial_capacity
+        consoles["serial_log"] = self._row_bytes
+        self.machine.console.assign(consoles)
+        self.reset()
+
+    def _checked(self, env: int) -> int:
+        if not 0 <= env < self.num_envs:
+            raise EmulatorError(f"env {env}: this batch has envs 0 to {self.num_envs - 1}")
+        return env
+
+    def _consoles(self) -> np.ndarray:
+        return self.machine.console.numpy()
+
+    def _console_record(self, env: int) -> np.ndarray:
+        return self.machine.console[env : env + 1].numpy()
+
+
+class StateCache:
+    """Snapshots on the device, for masked resets. `K` states, each one record and one row."""
+
+    def __init__(
+        self, snapshots: Sequence[Snapshot], num_envs: int, row_size: int, device: str
+    ) -> None:
+        rows = np.zeros((len(snapshots), row_size), dtype=np.uint8)
+        for row, snapshot in zip(rows, snapshots, strict=True):
+            row[: len(snapshot.row)] = snapshot.row
+        records = np.concatenate([snapshot.console for snapshot in snapshots])
+        self.console = wp.array(records, dtype=Console, device=device)
+        self.rows = wp.array(rows, dtype=wp.uint8, device=device)
+        self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)
+        self.index = wp.zeros(num_envs, dtype=wp.int32, device=device)

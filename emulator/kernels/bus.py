@@ -1,0 +1,231 @@
+"""The slow half of the bus: I/O, VRAM, OAM, disabled cartridge RAM, DMA conflicts.
+
+ROM, WRAM, HRAM and enabled cartridge RAM never come here (kernels/cpu.py). Every access first
+lets happen what is due, so that it sees the machine at the end of its own M-cycle.
+https://gbdev.io/pandocs/Memory_Map.html
+"""
+
+import warp as wp
+
+from emulator.kernels.apu import apu_read, apu_write
+from emulator.kernels.dma import dma_byte, dma_conflict, dma_holds_oam, dma_sync, dma_write
+from emulator.kernels.events import catch_up, set_deadline
+from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, io_set, ld8, st8
+from emulator.kernels.joypad import joypad_change, joypad_read
+from emulator.kernels.mapper import cart_ram_read, cart_ram_write, mapper_write
+from emulator.kernels.memory import address_in, is_flat, peek_memory
+from emulator.kernels.ppu import (
+    ppu_oam_access,
+    ppu_read,
+    ppu_read_stable,
+    ppu_vram_access,
+    ppu_write,
+)
+from emulator.kernels.ppu_oam import ppu_oam_bug
+from emulator.kernels.serial import (
+    serial_data,
+    serial_div_write,
+    serial_edges,
+    serial_write_control,
+)
+from emulator.kernels.timer import (
+    div_read,
+    timer_div_write,
+    timer_signal,
+    timer_stable,
+    timer_sync,
+    timer_write,
+)
+from emulator.machine import Console
+
+# Kinds of OAM corruption (https://gbdev.io/pandocs/OAM_Corruption_Bug.html)
+OAM_BUG_WRITE = 0
+OAM_BUG_READ = 1
+OAM_BUG_READ_INCREASE = 2
+
+
+@wp.struct
+class BusLocals:
+    value: wp.uint32
+    stable: wp.uint32
+    edges: wp.uint32
+
+
+@wp.func
+def io_read(c: wp.ref[Console], mem: Q, rom: Q, register: U, t: U) -> U:
+    """Read FF00-FFFF; `c.stable` becomes the time until which the value certainly stays."""
+    o = BusLocals()
+    o.value = U(0xFF)
+    if register >= U(0x80):
+        o.value = io_get(mem, register)
+    elif register >= U(0x4C):
+        o.value = U(0xFF)
+    elif register == U(0x46):
+        o.value = io_get(mem, register)
+    elif register >= U(0x40):
+        o.value = ppu_read(c, mem, register, t)
+        c.stable = ppu_read_stable(c, mem, register, t)
+    elif register >= U(0x10):
+        o.value = apu_read(c, mem, register, t)
+        c.stable = t
+    elif register == U(0x0F):
+        o.value = io_get(mem, register) | U(0xE0)
+    elif register == U(0x00):
+        o.value = joypad_read(c, mem)
+    elif register == U(0x04):
+        o.value = div_read(c, t)
+        c.stable = timer_stable(c, mem, register, t)
+    elif register == U(0x05):
+        timer_sync(c, mem, t)
+        o.value = io_get(mem, register)
+        c.stable = timer_stable(c, mem, register, t)
+    elif register == U(0x06):
+        o.value = io_get(mem, register)
+    elif register == U(0x07):
+        o.value = io_get(mem, register) | U(0xF8)
+    elif register == U(0x01):
+        o.value = serial_data(c, mem, t)
+        if c.serial_active != U(0):
+            c.stable = t
+    elif register == U(0x02):
+        o.value = io_get(mem, register) | U(0x7E)
+    return o.value
+
+
+@wp.func
+def div_write(c: wp.ref[Console], mem: Q, t: U):
+    """Any write to DIV clears it; timer, serial clock and frame sequencer may see an edge."""
+    o = BusLocals()
+    o.edges = U(0)
+    if c.serial_active != U(0):
+        o.edges = serial_edges(c, t) + (((t - c.div_zero) >> U(5)) & U(1))
+    apu_write(c, mem, U(0x04), U(0), t)
+    timer_div_write(c, mem, t)
+    serial_div_write(c, o.edges, t)
+
+
+@wp.func
+def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U):
+    """Write FF00-FFFF."""
+    if register >= U(0x80):
+        io_set(mem, register, value)
+    elif register == U(0x46):
+        dma_write(c, mem, rom, value, t)
+    elif register >= U(0x40):
+        if register < U(0x4C):
+            ppu_write(c, mem, register, value, t)
+    elif register >= U(0x10):
+        apu_write(c, mem, register, value, t)
+    elif register == U(0x0F):
+        io_set(mem, register, value & U(0x1F))
+    elif register == U(0x00):
+        joypad_change(c, mem, value & U(0x30), c.buttons)
+    elif register == U(0x01):
+        io_set(mem, register, value)
+    elif register == U(0x02):
+        serial_write_control(c, mem, value, t)
+    elif register == U(0x04):
+        div_write(c, mem, t)
+    elif register >= U(0x05) and register <= U(0x07):
+        timer_write(c, mem, register, value, t)
+
+
+@wp.func
+def oam_read(c: wp.ref[Console], mem: Q, a: U, t: U, bug: U) -> U:
+    """Read FE00-FEFF. Outside the 160 bytes a DMG returns 00, and FF where OAM is taken."""
+    o = BusLocals()
+    o.value = U(0xFF)
+    c.stable = t
+    if not dma_holds_oam(c, t):
+        if ppu_oam_access(c, mem, a, t, U(0)) != U(0):
+            o.value = U(0)
+            if a < U(0xFEA0):
+                o.value = ld8(mem + Q(a - U(0x8000)))
+        else:
+            ppu_oam_bug(c, mem, t, bug)
+    return o.value
+
+
+@wp.func
+def oam_write(c: wp.ref[Console], mem: Q, a: U, value: U, t: U):
+    if not dma_holds_oam(c, t):
+        if ppu_oam_access(c, mem, a, t, U(1)) != U(0):
+            if a < U(0xFEA0):
+                st8(mem + Q(a - U(0x8000)), value)
+        else:
+            ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))
+
+
+@wp.func(inline=False)
+def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
+    """One byte read by the CPU in the M-cycle that ends at `t`."""
+    o = BusLocals()
+    o.value = U(0xFF)
+    if is_flat(c):
+        o.value = ld8(address_in(c, mem, rom, a))
+    else:
+        if I(t - c.deadline) >= I(0):
+            catch_up(c, mem, rom, t)
+        c.stable = t + FAR
+        if dma_conflict(c, a, t):
+            o.value = dma_byte(c, mem, rom, t)
+            c.stable = t
+        elif a >= U(0xFF00):
+            o.value = io_read(c, mem, rom, a & U(255), t)
+        elif a >= U(0xFE00):
+            o.value = oam_read(c, mem, a, t, bug)
+        elif a >= U(0xE000):
+            o.value = ld8(mem + Q(a - U(0xA000)))
+        elif a >= U(0xC000) or a < U(0x8000):
+            o.value = ld8(address_in(c, mem, rom, a))
+        elif a >= U(0xA000):
+            o.value = cart_ram_read(c, mem, a, t)
+        else:
+            if ppu_vram_access(c, mem, a, t, U(0)) != U(0):
+                o.value = ld8(mem + Q(a - U(0x8000)))
+            c.stable = t
+    return o.value
+
+
+@wp.func(inline=False)
+def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
+    """One byte written by the CPU in the M-cycle that ends at `t`."""
+    if is_flat(c):
+        st8(address_in(c, mem, rom, a), value)
+    else:
+        if I(t - c.deadline) >= I(0):
+            catch_up(c, mem, rom, t)
+        if c.dma_state != U(0) and a < U(0xFE00):
+            dma_sync(c, mem, rom, t - U(1))  # the transfer reads what was there before
+        if a >= U(0xFF00):
+            io_write(c, mem, rom, a & U(255), value, t)
+        elif a >= U(0xFE00):
+            oam_write(c, mem, a, value, t)
+        elif dma_conflict(c, a, t):
+            c.stable = t  # the byte is lost on the occupied bus
+        elif a >= U(0xC000):
+            st8(mem + Q(a - wp.where(a >= U(0xE000), U(0xA000), U(0x8000))), value)
+        elif a < U(0x8000):
+            mapper_write(c, a, value, t)
+        elif a >= U(0xA000):
+            cart_ram_write(c, mem, a, value, t)
+        elif ppu_vram_access(c, mem, a, t, U(1)) != U(0):
+            st8(mem + Q(a - U(0x8000)), value)
+        set_deadline(c, mem, t)
+
+
+@wp.func
+def peek_bus(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U) -> U:
+    """The byte at `a` without blocking, conflicts or side effects."""
+    o = BusLocals()
+    o.value = U(0)
+    if a >= U(0xFF00):
+        o.value = io_read(c, mem, rom, a & U(255), t)
+    elif a >= U(0xFEA0):
+        o.value = U(0)
+    elif a >= U(0xFE00):
+        o.value = ld8(mem + Q(a - U(0x8000)))
+    else:
+        o.value = peek_memory(c, mem, rom, a, t)
+    c.stable = U(0)
+    return o.value

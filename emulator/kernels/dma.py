@@ -1,0 +1,93 @@
+"""OAM DMA: 160 bytes, one an M-cycle, starting one M-cycle after the write to FF46.
+
+Bytes are copied late: before anybody could see the difference. While a transfer runs
+`mapper.update_map` sends every CPU access except HRAM through the bus, which asks here.
+https://gbdev.io/pandocs/OAM_DMA_Transfer.html
+"""
+
+import warp as wp
+
+from emulator.constants import OAM_SIZE, ROW_OAM
+from emulator.kernels.intrinsics import I, Q, U, copy160, io_set, st8
+from emulator.kernels.mapper import update_map
+from emulator.kernels.memory import address_in, peek_memory
+from emulator.kernels.ppu import ppu_oam_dma
+from emulator.machine import Console
+
+
+@wp.struct
+class DmaLocals:
+    done: wp.uint32
+    target: wp.uint32
+
+
+@wp.func(inline=False)
+def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
+    """Copy the bytes whose M-cycles have ended at time `t`; finish after the last."""
+    o = DmaLocals()
+    o.target = U(0)
+    if I(t - c.dma_start) > I(0):
+        o.target = wp.min(t - c.dma_start, U(OAM_SIZE))
+    o.done = c.dma_done
+    source = c.dma_source
+    oam = mem + Q(U(ROW_OAM))
+    plain = (source & U(0xE000)) != U(0xA000) or (c.fast & U(0x20)) != U(0)
+    if o.target > o.done:
+        ppu_oam_dma(c, mem, t)
+        if plain and o.done == U(0) and o.target == U(OAM_SIZE):
+            copy160(oam, address_in(c, mem, rom, source))
+        else:
+            while o.done < o.target:
+                st8(oam + Q(o.done), peek_memory(c, mem, rom, source + o.done, t))
+                o.done = o.done + U(1)
+    c.dma_done = o.target
+    if o.target == U(OAM_SIZE):
+        c.dma_state = U(0)
+        c.dma_start = U(0)
+        c.dma_source = U(0)
+        c.dma_done = U(0)
+        c.dma_blocked = U(0)
+        update_map(c)
+
+
+@wp.func(inline=False)
+def dma_write(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
+    """Write FF46 at time `t`; a running transfer goes on until the new one starts."""
+    running = c.dma_state != U(0) and I(t - c.dma_start) >= I(0)
+    if c.dma_state != U(0):
+        dma_sync(c, mem, rom, t + U(1))
+    io_set(mem, U(0x46), value)
+    source = value << U(8)
+    c.dma_state = U(1)
+    c.dma_source = wp.where(source >= U(0xE000), source - U(0x2000), source)
+    c.dma_start = t + U(1)
+    c.dma_done = U(0)
+    c.dma_blocked = wp.where(running, U(1), U(0))
+    ppu_oam_dma(c, mem, t)
+    update_map(c)
+
+
+@wp.func
+def dma_end(c: wp.ref[Console]) -> U:
+    return c.dma_start + U(OAM_SIZE)
+
+
+@wp.func
+def dma_holds_oam(c: wp.ref[Console], t: U) -> wp.bool:
+    """Whether OAM belongs to the transfer in the M-cycle that ends at `t`."""
+    return c.dma_state != U(0) and (I(t - c.dma_start) > I(0) or c.dma_blocked != U(0))
+
+
+@wp.func
+def dma_conflict(c: wp.ref[Console], a: U, t: U) -> wp.bool:
+    """Whether a CPU access to `a` meets the transfer on the same bus (VRAM has its own)."""
+    running = c.dma_state != U(0) and I(t - c.dma_start) > I(0)
+    source_in_vram = (c.dma_source & U(0xE000)) == U(0x8000)
+    access_in_vram = (a & U(0xE000)) == U(0x8000)
+    return running and a < U(0xFE00) and source_in_vram == access_in_vram
+
+
+@wp.func
+def dma_byte(c: wp.ref[Console], mem: Q, rom: Q, t: U) -> U:
+    """The byte in transfer during the M-cycle that ends at `t`."""
+    return peek_memory(c, mem, rom, c.dma_source + (t - U(1) - c.dma_start), t)

@@ -1,0 +1,177 @@
+"""The launch: run every console for whole frames, reset consoles, order them by work.
+
+A launch of F frames ends at the first instruction boundary at or after F * 17556 M-cycles; the
+overshoot stays in `now`. Everything lazy is brought to that boundary and all times are re-based,
+so that the state does not depend on how a run is cut into launches.
+"""
+
+import warp as wp
+
+from emulator.constants import M_CYCLES_PER_FRAME
+from emulator.kernels.apu import apu_sync
+from emulator.kernels.bus import peek_bus
+from emulator.kernels.cpu import DONE, Bases, Registers, load_registers, look_up, step
+from emulator.kernels.dma import dma_sync
+from emulator.kernels.interrupts import TRAP_STEP, TRAP_STEPPED
+from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, ld32, st32
+from emulator.kernels.joypad import joypad_change
+from emulator.kernels.mapper import FLAT, MBC3, update_map
+from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
+from emulator.kernels.rtc import RTC_HALT, rtc_sync
+from emulator.kernels.timer import timer_sync
+from emulator.machine import Console, Machine
+
+DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
+
+
+@wp.struct
+class FrameLocals:
+    end: wp.uint32
+    release: wp.uint32
+
+
+@wp.func(inline=False)
+def launch_begin(c: wp.ref[Console], mem: Q, buttons: U, frames: U, release_after: U):
+    """Hold `buttons` for `release_after` frames (0 or at least `frames`: to the end)."""
+    o = FrameLocals()
+    if c.trap == U(TRAP_STEPPED):
+        c.trap = U(TRAP_STEP)
+    o.end = frames * U(M_CYCLES_PER_FRAME)
+    o.release = FAR
+    if release_after > U(0) and release_after < frames:
+        o.release = release_after * U(M_CYCLES_PER_FRAME)
+    if c.mapper != U(FLAT):
+        joypad_change(c, mem, io_get(mem, U(0)), buttons)
+    if c.trap == U(TRAP_STEP):
+        o.end = c.now + FAR
+    c.launch_end = o.end
+    c.release_at = o.release
+    c.work = U(0)
+    c.deadline = c.now
+    ppu_launch_begin(c, mem, frames)
+
+
+@wp.func(inline=False)
+def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
+    """Bring the lazy parts to `c.now` and re-base every time by the launch's length."""
+    now = c.now
+    timer_sync(c, mem, now)
+    apu_sync(c, mem, now)
+    if c.mapper == U(MBC3):
+        rtc_sync(c, now)
+    if c.dma_state != U(0):
+        dma_sync(c, mem, rom, now)
+    length = wp.where(c.trap == U(TRAP_STEPPED), U(0), frames * U(M_CYCLES_PER_FRAME))
+    c.now = now - length
+    c.ei_time = wp.where(c.ime == U(2), c.ei_time - length, U(0))
+    c.div_zero = c.now - ((now - c.div_zero) & U(DIVIDER_MASK))
+    c.tima_mark = c.tima_mark - length
+    c.timer_next = c.timer_next - length
+    serial = c.serial_active != U(0)
+    c.serial_start = wp.where(serial, c.serial_start - length, U(0))
+    c.serial_edges = wp.where(serial, c.serial_edges, U(0))
+    c.serial_end = wp.where(serial, c.serial_end - length, FAR)
+    if c.dma_state != U(0):
+        c.dma_start = c.dma_start - length
+    if c.mapper == U(MBC3) and (c.rtc_days & U(RTC_HALT)) == U(0):
+        c.rtc_zero = c.rtc_zero - length
+    c.apu_mark = c.apu_mark - length
+    c.release_at = FAR
+    c.launch_end = U(0)
+    c.deadline = U(0)
+    c.stable = U(0)
+    ppu_launch_end(c, mem, length)
+
+
+@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=256)
+def run_frames(
+    machine: Machine,
+    console: wp.array[Console],
+    buttons: wp.array[wp.uint8],
+    frames: wp.uint32,
+    release_after: wp.uint32,
+    lanes: wp.uint32,
+    idle_skip: wp.uint32,
+):
+    """One thread runs one console; only the first `lanes` of each 32 threads get one."""
+    t = U(wp.tid())
+    slot = (t >> U(5)) * lanes + (t & U(31))
+    if (t & U(31)) < lanes and slot < machine.num_envs:
+        env = machine.order[I(slot)]
+        b = Bases()
+        b.rom = machine.rom_base
+        b.words = machine.words_base
+        b.control = machine.control_base
+        b.idle_skip = idle_skip
+        r = Registers()
+        r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
+        r.work = U(0)
+        if console[env].stopped == U(0):
+            launch_begin(console[env], r.mem, U(buttons[env]), frames, release_after)
+            load_registers(r, console[env])
+            while r.pc < DONE:
+                if I(r.now - r.deadline) >= I(0):
+                    look_up(r, console[env], b.rom)
+                if r.pc < DONE:
+                    step(r, console[env], b)
+            launch_end(console[env], r.mem, b.rom, frames)
+            console[env].work = r.work
+
+
+@wp.kernel(enable_backward=False)
+def power_on(console: wp.array[Console], rows: wp.uint64, row_stride: wp.uint32):
+    """Thread i completes the power-on state of console i: its address map and its PPU."""
+    i = wp.tid()
+    mem = rows + Q(i) * Q(row_stride)
+    update_map(console[i])
+    ppu_power_on(console[i], mem)
+
+
+@wp.kernel(enable_backward=False)
+def reset_envs(
+    machine: Machine,
+    console: wp.array[Console],
+    mask: wp.array[wp.uint8],
+    source: wp.array[wp.int32],
+    cached: wp.array[Console],
+    cached_rows: wp.uint64,
+    cached_stride: wp.uint32,
+):
+    """Thread (env, word): copy four bytes of cached row `source[env]` into each masked env.
+
+    The console record follows with word 0; what belongs to the batch, not to the state (the trap,
+    the serial log, the place of the ROM in the blob), stays.
+    """
+    env, word = wp.tid()
+    if mask[env] != wp.uint8(0):
+        from_row = cached_rows + Q(source[env]) * Q(cached_stride)
+        to_row = machine.ram_base + Q(env) * Q(machine.row_stride)
+        st32(to_row + Q(word) * Q(4), ld32(from_row + Q(word) * Q(4)))
+        if word == 0:
+            trap = console[env].trap
+            capacity = console[env].serial_capacity
+            log = console[env].serial_log
+            base = console[env].rom_base
+            console[env] = cached[source[env]]
+            console[env].trap = trap
+            console[env].serial_capacity = capacity
+            console[env].serial_log = log
+            console[env].rom_base = base
+            console[env].env = U(env)
+            update_map(console[env])
+
+
+@wp.kernel(enable_backward=False)
+def peek(
+    machine: Machine,
+    console: wp.array[Console],
+    env: wp.int32,
+    address: wp.uint32,
+    n: wp.int32,
+    out: wp.array[wp.uint8],
+):
+    """One thread reads n bytes as the CPU would, ignoring who owns VRAM and OAM just now."""
+    mem = machine.ram_base + Q(env) * Q(machine.row_stride)
+    for i in range(n):
+        a = (address + U(i)) & U(0xFFFF)
+        out[i] = wp.uint8(peek_bus(console[env], mem, machine.rom_base, a, console[env].now))

@@ -1,0 +1,178 @@
+"""Interrupt dispatch, HALT, STOP: what happens between two instructions.
+
+https://gbdev.io/pandocs/Interrupts.html, https://gbdev.io/pandocs/halt.html
+"""
+
+import warp as wp
+
+from emulator.kernels.bus import bus_write
+from emulator.kernels.events import (
+    HALTED,
+    LOCKED,
+    RUNNING,
+    STOPPED,
+    catch_up,
+    pending_interrupts,
+    set_deadline,
+)
+from emulator.kernels.intrinsics import I, Q, U, io_get, io_set
+from emulator.kernels.joypad import joypad_lines
+from emulator.kernels.mapper import FLAT, update_map
+from emulator.kernels.timer import timer_div_write
+from emulator.machine import Console
+
+TRAP_LD_B_B = 1
+TRAP_STEP = 2
+TRAP_STEPPED = 3
+
+
+@wp.struct
+class ServiceLocals:
+    bit: wp.uint32
+    more: wp.uint32
+    done: wp.uint32
+    pc: wp.uint32
+
+
+@wp.func(inline=False)
+def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
+    """Five M-cycles: two idle, PC high, PC low, jump.
+
+    The vector is chosen between the two pushes, so that a push to IE can change or cancel it
+    (mooneye acceptance/interrupts/ie_push).
+    """
+    o = ServiceLocals()
+    now = c.now
+    pc = c.pc
+    sp = (c.sp - U(1)) & U(0xFFFF)
+    bus_write(c, mem, rom, sp, pc >> U(8), now + U(3))
+    enabled = io_get(mem, U(0xFF))
+    sp = (sp - U(1)) & U(0xFFFF)
+    bus_write(c, mem, rom, sp, pc & U(0xFF), now + U(4))
+    requested = io_get(mem, U(0x0F))
+    pending = requested & enabled & U(0x1F)
+    o.pc = U(0)
+    if pending != U(0):
+        o.bit = U(0)
+        while ((pending >> o.bit) & U(1)) == U(0):
+            o.bit = o.bit + U(1)
+        io_set(mem, U(0x0F), requested & (U(0xFF) ^ (U(1) << o.bit)))
+        o.pc = U(0x40) + (o.bit << U(3))
+    c.pc = o.pc
+    c.sp = sp
+    c.ime = U(0)
+    c.now = now + U(5)
+
+
+@wp.func
+def wake(c: wp.ref[Console], mem: Q):
+    """End HALT when an enabled interrupt is requested, STOP when a selected line is low."""
+    if c.run_state == U(HALTED):
+        if pending_interrupts(mem) != U(0):
+            c.run_state = U(RUNNING)
+    elif c.run_state == U(STOPPED):
+        if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
+            c.run_state = U(RUNNING)
+
+
+@wp.func
+def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
+    """One pass at the boundary `c.now`: 0 run on, 1 pass again, 2 the launch is over."""
+    o = ServiceLocals()
+    o.more = U(0)
+    catch_up(c, mem, rom, c.now)
+    if I(c.now - c.launch_end) >= I(0):
+        o.more = U(2)
+    else:
+        if c.ime == U(2) and I(c.now - c.ei_time) > I(0):
+            c.ime = U(1)
+        wake(c, mem)
+        if c.run_state != U(RUNNING):
+            set_deadline(c, mem, c.now)
+            c.now = c.deadline
+            o.more = U(1)
+        elif c.ime == U(1) and pending_interrupts(mem) != U(0):
+            dispatch(c, mem, rom)
+            o.more = U(1)
+        else:
+            set_deadline(c, mem, c.now)
+    return o.more
+
+
+@wp.func(inline=False)
+def service(c: wp.ref[Console], mem: Q, rom: Q) -> U:
+    """Called when the deadline has come. Returns 1 when the launch is over."""
+    o = ServiceLocals()
+    o.done = c.stopped
+    if c.trap == U(TRAP_STEPPED):
+        o.done = U(1)
+    elif c.mapper == U(FLAT):
+        c.trap = U(TRAP_STEPPED)
+        c.deadline = c.now + U(1)
+    elif o.done == U(0):
+        o.more = U(1)
+        while o.more == U(1):
+            o.more = between_instructions(c, mem, rom)
+        if o.more == U(2):
+            o.done = U(1)
+        elif c.trap == U(TRAP_STEP):
+            c.trap = U(TRAP_STEPPED)
+            c.deadline = c.now + U(1)
+    return o.done
+
+
+@wp.func
+def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
+    """HALT; returns the new PC.
+
+    With a request pending it does not halt: with IME off the next opcode byte is read twice, with
+    IME on the interrupt returns to the HALT itself.
+    """
+    o = ServiceLocals()
+    o.pc = pc
+    catch_up(c, mem, rom, now)
+    if pending_interrupts(mem) == U(0):
+        c.run_state = U(HALTED)
+    elif c.ime == U(0):
+        c.halt_bug = U(1)
+        update_map(c)
+    else:
+        o.pc = (pc - U(1)) & U(0xFFFF)
+    return o.pc
+
+
+@wp.func(inline=False)
+def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, length: U) -> U:
+    """EI, DI, HALT, RETI, STOP, a locking opcode or a trap. Returns the new PC.
+
+    `now` and `pc` are those after the instruction; the deadline is set anew.
+    """
+    o = ServiceLocals()
+    o.pc = pc
+    o.more = U(0)
+    if kind == U(9):
+        if c.ime == U(0):
+            c.ime = U(2)
+            c.ei_time = now
+    elif kind == U(10):
+        c.ime = U(0)
+    elif kind == U(11):
+        o.pc = halt(c, mem, rom, now, pc)
+        o.more = U(1)
+    elif kind == U(12):
+        c.ime = U(1)
+    elif kind == U(13):
+        timer_div_write(c, mem, now)
+        c.run_state = U(STOPPED)
+        o.more = U(1)
+    elif kind == U(14):
+        c.run_state = U(LOCKED)
+        o.more = U(1)
+    elif c.trap == U(TRAP_LD_B_B):
+        c.stopped = U(1)
+        o.pc = (pc - length) & U(0xFFFF)
+        o.more = U(1)
+    set_deadline(c, mem, now)
+    if o.more != U(0):
+        c.deadline = now  # look up at once
+    return o.pc
