@@ -1,0 +1,237 @@
+"""Pictures in the making: which ones are logged, and what must be kept of them.
+
+A picture is wanted if its VBlank can be the last one of a launch, or if the launch may end before
+its VBlank (then it may be the next launch's last). All others leave no trace. A finished picture
+waits in the logs until a kernel draws it (picture.py) or the next one replaces it.
+Register entries and undo entries share one space; when it runs out, what is pending is drawn here,
+by the thread that runs the console: slow, exact, and rare.
+"""
+
+import warp as wp
+
+from emulator.constants import ROW_SCREENS, SCREEN_BYTES
+from emulator.kernels.intrinsics import I, Q, U
+from emulator.kernels.picture_log import (
+    BASE_CARRY,
+    BASE_WINDOW,
+    DRAFT_BASE,
+    FINISHED_BASE,
+    FINISHED_OAM,
+    LINE_BASE,
+    LOG,
+    LOG_CAPACITY,
+    OAM_BYTES,
+    UNDO_TOP,
+    get8,
+    get32,
+    log_entry,
+    set8,
+    set32,
+    store_base,
+    undo_entry,
+    undo_swap,
+)
+from emulator.kernels.picture_walk import Walk, begin_walk, draw_lines
+from emulator.kernels.ppu_timing import LCDC, LINE_DOTS, OAM, VBLANK_LINE, WX, window_seen
+from emulator.machine import Console
+
+FRAME = wp.constant(17556)
+VBLANK_TIME = wp.constant(144 * 114 + 2)  # M-cycles from line 0 to the VBlank interrupt
+BASE_WINDOW_Y = wp.constant(10)  # window line counter plus one
+BASE_LINE = wp.constant(11)  # first line that is not drawn yet
+
+
+@wp.func(inline=False)
+def drop_entries(c: wp.ref[Console], mem: Q, log_from: int, undo_from: int):
+    """Forget the register entries before `log_from` and the undo entries before `undo_from`."""
+    if log_from > 0:
+        for i in range(I(c.ppu_log_count) - log_from):
+            set32(mem, LOG + 4 * i, get32(mem, LOG + 4 * (i + log_from)))
+        c.ppu_log_count = c.ppu_log_count - U(log_from)
+        c.ppu_log_start = U(wp.max(I(c.ppu_log_start) - log_from, 0))
+        c.ppu_draft_log = U(wp.max(I(c.ppu_draft_log) - log_from, 0))
+    if undo_from > 0:
+        for i in range(I(c.ppu_undo_count) - undo_from):
+            set32(mem, UNDO_TOP - 4 - 4 * i, get32(mem, UNDO_TOP - 4 - 4 * (i + undo_from)))
+        c.ppu_undo_count = c.ppu_undo_count - U(undo_from)
+        c.ppu_draft_undo = U(wp.max(I(c.ppu_draft_undo) - undo_from, 0))
+    c.ppu_undo_done = U(0)
+
+
+@wp.func(inline=False)
+def discard_draft(c: wp.ref[Console], mem: Q):
+    """Stop logging the picture in the making; the current line's entries stay for its timing."""
+    if c.ppu_drafting != U(0):
+        kept = c.ppu_log_count - c.ppu_log_start
+        for i in range(I(kept)):
+            entry = get32(mem, LOG + 4 * (I(c.ppu_log_start) + i))
+            set32(mem, LOG + 4 * (I(c.ppu_draft_log) + i), entry)
+        c.ppu_log_start = c.ppu_draft_log
+        c.ppu_log_count = c.ppu_draft_log + kept
+        c.ppu_undo_count = c.ppu_draft_undo
+        c.ppu_drafting = U(0)
+
+
+@wp.func(inline=False)
+def discard_pictures(c: wp.ref[Console]):
+    """Forget everything that is logged (LCD off)."""
+    c.ppu_drafting = U(0)
+    c.ppu_finished = U(0)
+    c.ppu_log_line = U(0)
+    c.ppu_log_start = U(0)
+    c.ppu_log_count = U(0)
+    c.ppu_draft_log = U(0)
+    c.ppu_undo_count = U(0)
+    c.ppu_undo_done = U(0)
+    c.ppu_draft_undo = U(0)
+
+
+@wp.func
+def back_screen(c: wp.ref[Console], mem: Q) -> Q:
+    """Address of the row's screen that is not shown."""
+    return mem + Q(U(ROW_SCREENS)) + Q(c.ppu_front ^ U(1)) * Q(SCREEN_BYTES)
+
+
+@wp.func(inline=False)
+def undo_down(mem: Q, last: int, first: int, oam: int):
+    """Undo entries last-1 down to first."""
+    i = last - 1
+    while i >= first:
+        undo_swap(mem, i, oam)
+        i = i - 1
+
+
+@wp.func(inline=False)
+def redo_up(mem: Q, first: int, last: int, oam: int):
+    """Redo entries first up to last-1."""
+    i = first
+    while i < last:
+        undo_swap(mem, i, oam)
+        i = i + 1
+
+
+@wp.func(inline=False)
+def release_finished(c: wp.ref[Console], mem: Q):
+    """Show the finished picture, now drawn, and drop its entries."""
+    c.ppu_front = c.ppu_front ^ U(1)
+    c.ppu_finished = U(0)
+    drop_entries(c, mem, I(c.ppu_draft_log), I(c.ppu_draft_undo))
+
+
+@wp.func(inline=False)
+def draw_finished(c: wp.ref[Console], mem: Q):
+    """Draw the finished picture line by line in this thread."""
+    count = I(c.ppu_undo_count)
+    done = I(c.ppu_undo_done)
+    undo_down(mem, count, done, OAM)
+    undo_down(mem, done, 0, FINISHED_OAM)
+    w = Walk()
+    begin_walk(w, mem, FINISHED_BASE, 0, I(c.ppu_draft_log))
+    line = get8(mem, FINISHED_BASE + BASE_LINE)
+    draw_lines(w, mem, FINISHED_OAM, back_screen(c, mem), 0, done, line, VBLANK_LINE)
+    redo_up(mem, done, count, OAM)
+    release_finished(c, mem)
+
+
+@wp.func(inline=False)
+def draw_draft(c: wp.ref[Console], mem: Q, line: int):
+    """Draw the picture in the making up to `line` (excluded) and drop what that used up."""
+    count = I(c.ppu_undo_count)
+    undo_down(mem, count, 0, OAM)
+    w = Walk()
+    begin_walk(w, mem, DRAFT_BASE, 0, I(c.ppu_log_count))
+    first = get8(mem, DRAFT_BASE + BASE_LINE)
+    draw_lines(w, mem, OAM, back_screen(c, mem), 0, count, first, line)
+    set32(mem, DRAFT_BASE, w.lower)
+    set32(mem, DRAFT_BASE + 4, w.upper)
+    set8(mem, DRAFT_BASE + BASE_WINDOW, w.window)
+    set8(mem, DRAFT_BASE + BASE_CARRY, w.carry)
+    set8(mem, DRAFT_BASE + BASE_WINDOW_Y, w.window_y + 1)
+    set8(mem, DRAFT_BASE + BASE_LINE, line)
+    kept = int(0)
+    while kept < count and I(get32(mem, UNDO_TOP - 4 - 4 * kept) >> U(22)) <= line:
+        kept = kept + 1
+    drop_entries(c, mem, wp.min(w.next, I(c.ppu_log_start)), kept)
+
+
+@wp.func(inline=False)
+def make_room(c: wp.ref[Console], mem: Q, line: int):
+    """See to it that one more entry fits."""
+    if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
+        if c.ppu_finished != U(0):
+            draw_finished(c, mem)
+        elif c.ppu_drafting != U(0) and line < VBLANK_LINE:
+            draw_draft(c, mem, line)
+    if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
+        # More writes in one line than the log holds: forget the oldest of this line.
+        drop_entries(c, mem, LOG_CAPACITY / 4, LOG_CAPACITY / 4)
+
+
+@wp.func(inline=False)
+def keep_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
+    """Log a byte of VRAM (offset) or OAM (0x2000 + offset) before it changes.
+
+    `line` is the first line that sees the new byte; 144 and up: none of this picture's.
+    """
+    in_picture = c.ppu_drafting != U(0) and line < VBLANK_LINE
+    if in_picture or (c.ppu_finished != U(0) and offset < 0x2000):
+        make_room(c, mem, line)
+        entry = undo_entry(offset, line, old)
+        set32(mem, UNDO_TOP - 4 - 4 * I(c.ppu_undo_count), entry)
+        c.ppu_undo_count = c.ppu_undo_count + U(1)
+        if not in_picture:
+            c.ppu_draft_undo = c.ppu_undo_count
+
+
+@wp.func(inline=False)
+def keep_register(c: wp.ref[Console], mem: Q, number: int, value: int, dot: int):
+    """Log a write to a picture register; call before the register changes."""
+    line = dot / LINE_DOTS
+    if line < VBLANK_LINE:
+        if I(c.ppu_log_line) != line + 1:
+            store_base(mem, LINE_BASE)
+            if c.ppu_drafting == U(0):
+                c.ppu_log_count = c.ppu_draft_log
+            c.ppu_log_start = c.ppu_log_count
+            c.ppu_log_line = U(line + 1)
+        make_room(c, mem, line)
+        set32(mem, LOG + 4 * I(c.ppu_log_count), log_entry(dot, number, value))
+        c.ppu_log_count = c.ppu_log_count + U(1)
+    elif c.ppu_drafting != U(0):
+        set8(mem, DRAFT_BASE + number, value)
+
+
+@wp.func
+def begin_draft(c: wp.ref[Console], mem: Q):
+    """Log the next picture from the current registers on."""
+    c.ppu_drafting = U(1)
+    c.ppu_draft_log = c.ppu_log_count
+    c.ppu_draft_undo = c.ppu_undo_count
+    store_base(mem, DRAFT_BASE)
+    set8(mem, DRAFT_BASE + BASE_WINDOW, 0)
+    set8(mem, DRAFT_BASE + BASE_CARRY, I(c.ppu_carry))
+    set8(mem, DRAFT_BASE + BASE_WINDOW_Y, I(c.ppu_carry))
+    set8(mem, DRAFT_BASE + BASE_LINE, 0)
+
+
+@wp.func(inline=False)
+def finish_picture(c: wp.ref[Console], mem: Q):
+    """VBlank begins: freeze the picture if it was logged, and decide about the next one."""
+    seen = window_seen(c, mem, VBLANK_LINE * LINE_DOTS)
+    carry = seen != 0 and (get8(mem, LCDC) & 0x20) != 0 and get8(mem, WX) == 166
+    c.ppu_carry = U(wp.where(carry, 1, 0))
+    c.ppu_blank = c.ppu_first
+    if c.ppu_drafting != U(0):
+        drop_entries(c, mem, I(c.ppu_draft_log), I(c.ppu_draft_undo))
+        for i in range(4):
+            set32(mem, FINISHED_BASE + 4 * i, get32(mem, DRAFT_BASE + 4 * i))
+        for i in range(OAM_BYTES / 4):
+            set32(mem, FINISHED_OAM + 4 * i, get32(mem, OAM + 4 * i))
+        c.ppu_finished = U(1)
+        c.ppu_undo_done = c.ppu_undo_count
+    else:
+        discard_pictures(c)
+    vblank = I(c.ppu_origin) + VBLANK_TIME + FRAME
+    c.ppu_drafting = U(0)
+    if vblank > (I(c.ppu_frames) - 1) * FRAME:
+        begin_draft(c, mem)

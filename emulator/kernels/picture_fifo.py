@@ -1,0 +1,505 @@
+"""One line of mode 3 dot by dot: fetcher, FIFOs, window, objects, and writes in between.
+
+The exact path, for lines whose registers are written while they are drawn and for the odd window
+positions. It replays the register log of the line, so it can run long after the fact: for the
+picture in the drawing kernel, for the length of mode 3 whenever the CPU asks.
+Facts: Pan Docs "Pixel FIFO", the research cited there, and SameBoy's description of the DMG.
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32, st8
+from emulator.kernels.picture_log import R_LCDC, R_OBP1, R_SCX, R_SCY, R_WX, R_WY
+
+NEVER = wp.constant(0x7FFFFF)
+LAST_DOT = wp.constant(455)
+FETCH_PUSH = wp.constant(6)  # fetcher steps 0-5: tile, low, high, two dots each; then push
+vec10 = wp.types.vector(length=10, dtype=wp.int32)
+
+
+@wp.struct
+class Fifo:
+    """The pixel pipeline of one line. Inputs first; `dest` is 0 when only timing is wanted."""
+
+    vram: wp.uint64
+    oam: wp.uint64
+    dest: wp.uint64  # 40 bytes: low shade bits, high shade bits
+    log: wp.uint64  # register entries from this line's first on
+    log_count: int
+    line: int
+    short_line: int  # 1: first line after LCD-on, no objects, two dots later
+    lcdc: int
+    scy: int
+    scx: int
+    bgp: int
+    obp0: int
+    obp1: int
+    wy: int
+    wx: int
+    window: int  # 1: LY has met WY
+    window_y: int
+    wx_triggered: int
+    x: int  # dot of the line; mode 3 ends at its last value
+    # ---- pipeline
+    position: int  # of the next pixel, -16 (discarding) to 160
+    lcd_x: int
+    step: int
+    tile: int
+    low: int
+    high: int
+    address: int
+    window_tile: int
+    bg_low: int
+    bg_high: int
+    bg_size: int
+    obj_low: int
+    obj_high: int
+    obj_palette: int
+    obj_behind: int
+    window_fetch: int  # window just activated, nothing of it shown yet
+    insert_pixel: int
+    no_insert_glitch: int
+    wx_changed: int  # dot at which WX was written
+    window_check: int  # dot at which a write makes the WY comparison happen again
+    fetching_object: int
+    aborted: int
+    objects: int
+    object_flags: int
+    object_address: int
+    object_low: int
+    next_entry: int
+    stage: int
+
+
+@wp.func
+def latch_window(f: wp.ref[Fifo], ly: int):
+    """Remember that LY met WY with the window enabled."""
+    if (f.lcdc & 0x20) != 0 and f.wy == ly:
+        f.window = 1
+
+
+@wp.func(inline=False)
+def write_lcdc(f: wp.ref[Fifo], value: int):
+    """LCDC reaches the pixel mixer one dot before the rest; OBJ off can abort an object fetch."""
+    if f.stage == 0:
+        kept = f.lcdc
+        if (value & 2) == 0 and (f.position == 0 or f.fetching_object != 0):
+            kept = kept & 0xFD
+            if (f.lcdc & 2) != 0 and f.fetching_object != 0:
+                f.aborted = 1
+        f.lcdc = kept | (value & 1)
+    else:
+        if (f.lcdc & 2) != 0 and (value & 2) == 0 and f.fetching_object != 0:
+            f.aborted = 1
+        if (f.lcdc & 0x20) != 0 and (value & 0x20) == 0 and f.window_fetch != 0:
+            f.no_insert_glitch = 1
+        f.lcdc = value
+
+
+@wp.func(inline=False)
+def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
+    """One stage of a logged write; palettes show old|new for one dot."""
+    shown = value
+    if number == R_LCDC:
+        write_lcdc(f, value)
+    elif number == R_SCY:
+        f.scy = value
+    elif number == R_SCX:
+        f.scx = value
+    elif number == R_WY:
+        f.wy = value
+    elif number == R_WX:
+        f.wx = value
+        f.wx_changed = dot
+    elif number == R_OBP1:
+        if f.stage == 0:
+            shown = value | f.obp1
+        f.obp1 = shown
+    elif number == 4:
+        if f.stage == 0:
+            shown = value | f.obp0
+        f.obp0 = shown
+    else:
+        if f.stage == 0:
+            shown = value | f.bgp
+        f.bgp = shown
+
+
+@wp.func(inline=False)
+def apply_writes(f: wp.ref[Fifo], x: int) -> int:
+    """Perform logged writes due by dot x. Returns the dot reached: less if a fetch was aborted."""
+    reached = x
+    run = int(1)
+    while run != 0 and f.next_entry < f.log_count:
+        entry = ld32(f.log + Q(U(4 * f.next_entry)))
+        dot = I(entry & U(0x1FFFF)) - 456 * f.line
+        number = I((entry >> U(17)) & U(7))
+        two_stages = number == R_LCDC or (number >= 3 and number <= 5)
+        due = dot
+        if two_stages:
+            due = dot - 2 + f.stage
+        elif number == R_SCX:
+            due = dot - 2
+        elif number == R_SCY:
+            due = dot - 1
+        if due > x:
+            run = 0
+        else:
+            write_register(f, number, I((entry >> U(20)) & U(0xFF)), dot)
+            if two_stages and f.stage == 0:
+                f.stage = 1
+            else:
+                f.stage = 0
+                f.next_entry = f.next_entry + 1
+                if number == R_LCDC or number == R_WY:
+                    f.window_check = dot + 2
+            if f.aborted != 0 and f.fetching_object != 0:
+                reached = wp.max(due, f.x)
+                f.fetching_object = 0
+                run = 0
+    if f.window_check <= reached:
+        met = wp.where(f.window_check >= 4 or f.line == 0, f.line, f.line - 1)
+        latch_window(f, met)
+        f.window_check = NEVER
+    return reached
+
+
+@wp.func
+def sleep(f: wp.ref[Fifo], dots: int):
+    """Let time pass; register writes happen meanwhile."""
+    f.x = apply_writes(f, f.x + dots)
+
+
+@wp.func(inline=False)
+def find_objects(f: wp.ref[Fifo]) -> vec10:
+    """Mode 2: the first ten objects on the line, by x, then by OAM order (x << 8 | index)."""
+    found = vec10()
+    f.objects = 0
+    for i in range(40):
+        f.x = apply_writes(f, 6 + 2 * i)
+        pair = I(ld16(f.oam + Q(U(4 * i))))
+        top = f.line + 16 - (pair & 0xFF)
+        height = wp.where((f.lcdc & 4) != 0, 16, 8)
+        if top >= 0 and top < height and f.objects < 10:
+            key = (pair & 0xFF00) | i
+            j = f.objects
+            while j > 0 and (found[wp.max(j - 1, 0)] >> 8) > (key >> 8):
+                found[j] = found[j - 1]
+                j = j - 1
+            found[j] = key
+            f.objects = f.objects + 1
+    return found
+
+
+@wp.func
+def fetch_y(f: wp.ref[Fifo]) -> int:
+    """Row of the background or window that the fetcher reads."""
+    return wp.where(f.wx_triggered != 0, f.window_y, f.line + f.scy) & 0xFF
+
+
+@wp.func
+def tile_row_address(f: wp.ref[Fifo]) -> int:
+    """VRAM offset of the current tile's row."""
+    tile = wp.where((f.lcdc & 0x10) != 0 or f.tile >= 128, f.tile, f.tile + 256)
+    return tile * 16 + (fetch_y(f) & 7) * 2
+
+
+@wp.func(inline=False)
+def push_tile(f: wp.ref[Fifo]):
+    """Refill the empty background FIFO, or insert the DMG's stray pixel."""
+    f.step = FETCH_PUSH
+    if f.bg_size == 0:
+        here = (f.position + 7) & 0xFF
+        if here > 167:
+            here = 0
+        stray = f.window != 0 and (f.lcdc & 0x20) == 0 and f.no_insert_glitch == 0
+        if stray and f.wx == here:
+            f.bg_low = 0
+            f.bg_high = 0
+            f.bg_size = 1
+        else:
+            f.bg_low = f.low
+            f.bg_high = f.high
+            f.bg_size = 8
+            f.step = 0
+
+
+@wp.func(inline=False)
+def advance_fetcher(f: wp.ref[Fifo]):
+    """One dot of the tile fetcher: the address in the first of two dots, the read in the second."""
+    step = f.step
+    if step == 0:
+        if (f.lcdc & 0x20) == 0:
+            f.wx_triggered = 0
+        map_bit = wp.where(f.wx_triggered != 0, f.lcdc & 0x40, f.lcdc & 0x08)
+        column = f.window_tile
+        if f.wx_triggered == 0:
+            column = f.scx >> 3
+            if f.position > -9:
+                column = ((f.scx + f.position + 8) >> 3) & 31
+        f.address = wp.where(map_bit != 0, 0x1C00, 0x1800) + column + (fetch_y(f) >> 3) * 32
+        f.step = 1
+    elif step == 1:
+        f.tile = I(ld8(f.vram + Q(U(f.address))))
+        f.step = 2
+    elif step == 2:
+        f.address = tile_row_address(f)
+        f.step = 3
+    elif step == 3:
+        f.low = I(ld8(f.vram + Q(U(f.address))))
+        f.step = 4
+    elif step == 4:
+        f.address = tile_row_address(f) + 1
+        f.step = 5
+    elif step == 5:
+        f.high = I(ld8(f.vram + Q(U(f.address))))
+        if f.wx_triggered != 0:
+            f.window_tile = (f.window_tile + 1) & 31
+        push_tile(f)
+    else:
+        push_tile(f)
+
+
+@wp.func
+def put_shade(f: wp.ref[Fifo], lcd_x: int, shade: int):
+    """Store one pixel in the packed line."""
+    place = f.dest + Q(U(lcd_x >> 3))
+    bit = U(0x80) >> U(lcd_x & 7)
+    low = ld8(place) & (U(0xFF) ^ bit)
+    high = ld8(place + Q(20)) & (U(0xFF) ^ bit)
+    st8(place, wp.where((shade & 1) != 0, low | bit, low))
+    st8(place + Q(20), wp.where((shade & 2) != 0, high | bit, high))
+
+
+@wp.func(inline=False)
+def shift_pixel(f: wp.ref[Fifo]):
+    """Take a pixel from both FIFOs; discard it while scrolling in, else mix and show it."""
+    if f.bg_size == 0:
+        return
+    bg = int(0)
+    if f.insert_pixel != 0:
+        f.insert_pixel = 0
+    else:
+        bg = ((f.bg_low >> 7) & 1) | ((f.bg_high >> 6) & 2)
+        f.bg_low = f.bg_low << 1
+        f.bg_high = f.bg_high << 1
+        f.bg_size = f.bg_size - 1
+    obj = ((f.obj_low >> 7) & 1) | ((f.obj_high >> 6) & 2)
+    palette = wp.where((f.obj_palette & 0x80) != 0, f.obp1, f.obp0)
+    behind = f.obj_behind & 0x80
+    f.obj_low = f.obj_low << 1
+    f.obj_high = f.obj_high << 1
+    f.obj_palette = f.obj_palette << 1
+    f.obj_behind = f.obj_behind << 1
+    if f.position < -8:
+        if (f.position & 7) == (f.scx & 7):
+            f.position = -8
+        elif f.window_fetch != 0 and (f.position & 7) == 6 and (f.scx & 7) == 7:
+            f.position = -8
+        elif f.position == -9:
+            f.position = -16
+            return
+    f.window_fetch = 0
+    if f.position < 0 or f.position >= 160:
+        f.position = f.position + 1
+        return
+    if f.dest != Q(0):
+        if (f.lcdc & 1) == 0:
+            bg = 0
+        shade = (f.bgp >> (2 * bg)) & 3
+        if obj != 0 and (f.lcdc & 2) != 0 and (behind == 0 or bg == 0):
+            shade = (palette >> (2 * obj)) & 3
+        put_shade(f, f.lcd_x, shade)
+    f.position = f.position + 1
+    f.lcd_x = f.lcd_x + 1
+
+
+@wp.func(inline=False)
+def check_window(f: wp.ref[Fifo]):
+    """Start the window when the position meets WX, with the DMG's oddities at 0 and 166."""
+    at = f.position
+    if f.wx_triggered == 0 and f.window != 0 and (f.lcdc & 0x20) != 0:
+        start = int(0)
+        if f.wx == 0:
+            if at == -7 or (at >= -15 and at <= -8) or (at == -16 and (f.scx & 7) != 0):
+                start = 1
+        elif f.wx < 166:
+            if f.wx == ((at + 7) & 0xFF):
+                start = 1
+            elif f.wx == ((at + 6) & 0xFF) and f.wx_changed != f.x:
+                # LCD and PPU lose step: the LCD shows one pixel twice.
+                start = 1
+                if f.lcd_x > 0:
+                    f.lcd_x = f.lcd_x - 1
+        if start != 0:
+            f.window_y = f.window_y + 1
+            f.window_tile = 0
+            f.bg_size = 0
+            if f.wx == 0 and (f.scx & 7) != 0:
+                sleep(f, 1)
+            f.wx_triggered = 1
+            f.step = 0
+            f.window_fetch = 1
+        elif f.wx == 166 and at == 159:
+            f.window_y = f.window_y + 1
+    if (
+        f.wx == ((f.position + 7) & 0xFF)
+        and f.wx_triggered != 0
+        and f.window_fetch == 0
+        and f.step == 0
+        and f.bg_size == 8
+    ):
+        f.insert_pixel = 1
+
+
+@wp.func
+def object_row(f: wp.ref[Fifo], y: int, tile: int) -> int:
+    """VRAM offset of the object's row on this line."""
+    last = wp.where((f.lcdc & 4) != 0, 15, 7)
+    row = (f.line - y) & last
+    if (f.object_flags & 0x40) != 0:
+        row = row ^ last
+    return (tile & wp.where(last == 15, 0xFE, 0xFF)) * 16 + row * 2
+
+
+@wp.func
+def reverse8(bits: int) -> int:
+    """Mirror a byte."""
+    v = ((bits & 0xF0) >> 4) | ((bits & 0x0F) << 4)
+    v = ((v & 0xCC) >> 2) | ((v & 0x33) << 2)
+    return ((v & 0xAA) >> 1) | ((v & 0x55) << 1)
+
+
+@wp.func(inline=False)
+def overlay_object(f: wp.ref[Fifo], high: int):
+    """Merge an object's eight pixels into the object FIFO where it is still transparent."""
+    low = f.object_low
+    if (f.object_flags & 0x20) != 0:
+        low = reverse8(low)
+        high = reverse8(high)
+    free = (low | high) & ~(f.obj_low | f.obj_high) & 0xFF
+    f.obj_low = (f.obj_low & ~free) | (low & free)
+    f.obj_high = (f.obj_high & ~free) | (high & free)
+    palette = wp.where((f.object_flags & 0x10) != 0, free, 0)
+    behind = wp.where((f.object_flags & 0x80) != 0, free, 0)
+    f.obj_palette = (f.obj_palette & ~free) | palette
+    f.obj_behind = (f.obj_behind & ~free) | behind
+
+
+@wp.func(inline=False)
+def fetch_object(f: wp.ref[Fifo], index: int):
+    """Stall the pipeline until the tile fetch is through, then read the object: 6 to 11 dots."""
+    while f.aborted == 0 and (f.step < 5 or f.bg_size == 0):
+        advance_fetcher(f)
+        sleep(f, 1)
+    if f.aborted == 0:
+        advance_fetcher(f)
+        sleep(f, 1)
+    if f.aborted == 0:
+        advance_fetcher(f)
+        entry = f.oam + Q(U(4 * index))
+        y = I(ld8(entry)) - 16
+        tile = I(ld8(entry + Q(2)))
+        f.object_flags = I(ld8(entry + Q(3)))
+        sleep(f, 2)
+        if f.aborted == 0:
+            f.object_low = I(ld8(f.vram + Q(U(object_row(f, y, tile)))))
+            sleep(f, 2)
+        if f.aborted == 0:
+            f.fetching_object = 0
+            high = I(ld8(f.vram + Q(U(object_row(f, y, tile) + 1))))
+            sleep(f, 1)
+            overlay_object(f, high)
+
+
+@wp.func
+def match_x(f: wp.ref[Fifo]) -> int:
+    """The object x that the comparator sees; pixels still scrolling in count as 0."""
+    return wp.where(f.position < -8, 0, f.position + 8)
+
+
+@wp.func(inline=False)
+def begin_line(f: wp.ref[Fifo]):
+    """State of the pipeline when mode 3 starts: eight pixels of junk in the background FIFO."""
+    f.position = -16
+    f.lcd_x = 0
+    f.step = 0
+    f.tile = 0
+    f.low = 0
+    f.high = 0
+    f.address = 0
+    f.bg_low = 0
+    f.bg_high = 0
+    f.bg_size = 8
+    f.obj_low = 0
+    f.obj_high = 0
+    f.obj_palette = 0
+    f.obj_behind = 0
+    f.window_fetch = 0
+    f.insert_pixel = 0
+    f.no_insert_glitch = 0
+    f.wx_changed = NEVER
+    f.fetching_object = 0
+    f.aborted = 0
+    f.window_tile = wp.where(f.wx_triggered != 0, 1, 0)
+
+
+@wp.func(inline=False)
+def finish_line(f: wp.ref[Fifo]):
+    """A desynchronised LCD repeats its last pixel; WX=166 starts the window on the next line."""
+    if f.dest != Q(0):
+        while f.lcd_x < 160:
+            shade = f.bgp & 3
+            if f.lcd_x > 0:
+                at = f.lcd_x - 1
+                place = f.dest + Q(U(at >> 3))
+                down = U(7 - (at & 7))
+                shade = I((ld8(place) >> down) & U(1)) | I(((ld8(place + Q(20)) >> down) & U(1)) * U(2))
+            put_shade(f, f.lcd_x, shade)
+            f.lcd_x = f.lcd_x + 1
+    if f.line == 143:
+        f.window_y = -1
+    f.wx_triggered = 0
+    if f.window != 0 and (f.lcdc & 0x20) != 0 and f.wx == 166:
+        f.wx_triggered = 1
+        f.window_y = f.window_y + 1
+
+
+@wp.func(inline=False)
+def run_line(f: wp.ref[Fifo]):
+    """Run modes 2 and 3 of a line; on return `f.x` is the dot at which mode 3 ended."""
+    begin_line(f)
+    f.next_entry = 0
+    f.stage = 0
+    f.window_check = NEVER
+    f.x = apply_writes(f, 4)
+    latch_window(f, f.line)
+    objects = vec10()
+    f.objects = 0
+    if f.short_line == 0:
+        objects = find_objects(f)
+    head = int(0)
+    f.x = apply_writes(f, wp.where(f.short_line != 0, 91, 89))
+    while f.position < 160 and f.x < LAST_DOT:
+        check_window(f)
+        while head < f.objects and (objects[head] >> 8) < match_x(f):
+            head = head + 1
+        f.fetching_object = 1
+        while (
+            head < f.objects
+            and f.aborted == 0
+            and (f.lcdc & 2) != 0
+            and (objects[head] >> 8) == match_x(f)
+        ):
+            fetch_object(f, objects[head] & 0xFF)
+            if f.aborted == 0:
+                head = head + 1
+        f.aborted = 0
+        f.fetching_object = 0
+        waits = head < f.objects and (f.lcdc & 2) != 0 and (objects[wp.min(head, 9)] >> 8) == 0
+        if not waits:
+            shift_pixel(f)
+        advance_fetcher(f)
+        if f.position < 160:
+            f.x = apply_writes(f, f.x + 1)
+    finish_line(f)

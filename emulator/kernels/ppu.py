@@ -1,0 +1,339 @@
+"""The PPU as the rest of the machine sees it: registers, memory access, events, launches.
+
+Times are M-cycles (`t`): an access at `t` sees the machine at the end of its own M-cycle. Writes
+reach the pixel pipeline at their own T-cycles (picture_fifo.py); here they are logged.
+https://gbdev.io/pandocs/Rendering.html
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import FAR, I, Q, U, io_set
+from emulator.kernels.picture_draft import (
+    VBLANK_TIME,
+    begin_draft,
+    discard_draft,
+    discard_pictures,
+    keep_byte,
+    keep_register,
+)
+from emulator.kernels.picture_log import get8, register_number, set8
+from emulator.kernels.ppu_oam import ppu_oam_bug  # noqa: F401 - part of this surface
+from emulator.kernels.ppu_stat import advance, evaluate, roll_frame
+from emulator.kernels.ppu_timing import (
+    LCDC,
+    LINE_DOTS,
+    LAST_LINE,
+    LYC,
+    OAM,
+    STAT,
+    VBLANK_LINE,
+    WY,
+    compared_ly,
+    dot_of,
+    in_hblank,
+    line_end,
+    ly_at,
+    mode_at,
+    window_seen,
+)
+from emulator.machine import Console
+
+FRAME = wp.constant(17556)
+IO = wp.constant(0x7F00)
+HAND_OFF_DOT = wp.constant(70224 - 53)  # line 0 begins 13 M-cycles later
+
+
+@wp.func
+def lcd_is_on(mem: Q) -> wp.bool:
+    """True if LCDC bit 7 is set."""
+    return (get8(mem, LCDC) & 0x80) != 0
+
+
+@wp.func(inline=False)
+def ppu_event(c: wp.ref[Console], mem: Q, t: U):
+    """Handle every PPU event at or before `t`: interrupts, finished pictures; sets `ppu_next`."""
+    advance(c, mem, t * U(4))
+
+
+@wp.func(inline=False)
+def ppu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
+    """Value of FF40-FF4B (not DMA) as the CPU reads it at `t`."""
+    value = get8(mem, IO + I(register))
+    if register == U(0x41) or register == U(0x44):
+        if lcd_is_on(mem):
+            roll_frame(c, t * U(4))
+            dot = wp.max(dot_of(c, t * U(4)), 0)
+            line = dot / LINE_DOTS
+            x = dot - line * LINE_DOTS
+            if register == U(0x44):
+                value = ly_at(line, x)
+            else:
+                equal = compared_ly(line, x) == get8(mem, LYC)
+                if c.ppu_first != U(0) and line == 0:
+                    equal = get8(mem, LYC) == 0
+                value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
+        elif register == U(0x44):
+            value = 0
+        else:
+            value = value | 0x80
+    return U(value)
+
+
+@wp.func(inline=False)
+def ppu_read_stable(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
+    """First time after `t` at which the same read may give another value if nothing is written."""
+    until = t + FAR
+    if (register == U(0x41) or register == U(0x44)) and lcd_is_on(mem):
+        roll_frame(c, t * U(4))
+        dot = wp.max(dot_of(c, t * U(4)), 0)
+        line = dot / LINE_DOTS
+        x = dot - line * LINE_DOTS
+        change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
+        if line == LAST_LINE and x < 12:
+            change = x + 1
+        elif register == U(0x41):
+            if x < 5:
+                change = x + 1
+            elif line < VBLANK_LINE:
+                if c.ppu_first != U(0) and line == 0 and x < 86:
+                    change = 8
+                    if x >= 8:
+                        change = 86
+                elif x < 84:
+                    change = 84
+                else:
+                    end = line_end(c, mem, line)
+                    if x < end:
+                        change = end
+        elif x < 3:
+            change = x + 1
+        until = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2)
+    return until
+
+
+@wp.func(inline=False)
+def write_stat(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
+    """A DMG lets STAT be FF for one T-cycle before the value arrives.
+
+    https://gbdev.io/pandocs/STAT.html#spurious-stat-interrupts
+    """
+    old = get8(mem, STAT)
+    dot = dot_of(c, t_cycles)
+    line = dot / LINE_DOTS
+    # Between HBlank and mode 2 the HBlank source holds the line and hides the mode 2 source.
+    edge = dot - line * LINE_DOTS == 3 and line < VBLANK_LINE and (old & 0x28) == 8
+    glitch = wp.where(edge, 0x58, 0x78)
+    set8(mem, STAT, glitch | (old & 4))
+    evaluate(c, mem, t_cycles, glitch)
+    advance(c, mem, t_cycles + U(1))
+    set8(mem, STAT, (value & 0x78) | (old & 4))
+    evaluate(c, mem, t_cycles + U(1), value & 0x78)
+
+
+@wp.func(inline=False)
+def switch_on(c: wp.ref[Console], mem: Q, t: U):
+    """LCD on: line 0 starts two M-cycles ago, without mode 2; the first picture stays blank."""
+    c.ppu_origin = t - U(2)
+    c.ppu_first = U(1)
+    c.ppu_sync = t * U(4) - U(1)
+    c.ppu_window = U(0)
+    c.ppu_window_sync = U(0xFFFFFFFF)
+    c.ppu_carry = U(0)
+    c.ppu_end_line = U(0)
+    c.ppu_blank = U(1)
+
+
+@wp.func(inline=False)
+def switch_off(c: wp.ref[Console], mem: Q, t: U):
+    """LCD off: LY and mode read 0, the comparison bit keeps its value, the screen is blank."""
+    stat = I(ppu_read(c, mem, U(0x41), t))
+    set8(mem, STAT, stat & 0x7C)
+    discard_pictures(c)
+    c.ppu_origin = U(0)
+    c.ppu_first = U(0)
+    c.ppu_window = U(0)
+    c.ppu_window_sync = U(0)
+    c.ppu_carry = U(0)
+    c.ppu_end_line = U(0)
+    c.ppu_blank = U(1)
+
+
+@wp.func(inline=False)
+def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
+    """A picture register changes while the LCD is on: window latch, log, end of mode 3."""
+    roll_frame(c, t * U(4) + U(1))
+    dot = dot_of(c, t * U(4) + U(1))
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    c.ppu_window = U(window_seen(c, mem, dot - 1))
+    c.ppu_window_sync = U(dot - 1)
+    if I(c.ppu_end_line) == line + 1 and x - 2 <= I(c.ppu_end):
+        c.ppu_end_line = U(0)
+    keep_register(c, mem, register_number(register), value, dot)
+    set8(mem, IO + register, value)
+    if register == 0x40 or register == 0x4A:
+        ly = wp.where(x >= 4 or line == 0, line, line - 1)
+        if (get8(mem, LCDC) & 0x20) != 0 and get8(mem, WY) == ly and line < VBLANK_LINE:
+            c.ppu_window = U(1)
+
+
+@wp.func(inline=False)
+def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
+    """The CPU writes FF40-FF4B (not DMA) at `t`."""
+    reg = I(register)
+    new = I(value)
+    t_cycles = t * U(4)
+    on = lcd_is_on(mem)
+    if on:
+        advance(c, mem, t_cycles)
+    if reg == 0x41:
+        if on:
+            write_stat(c, mem, new, t_cycles)
+        else:
+            set8(mem, STAT, (new & 0x78) | (get8(mem, STAT) & 4))
+    elif reg == 0x45:
+        set8(mem, LYC, new)
+        if on:
+            evaluate(c, mem, t_cycles, get8(mem, STAT))
+    elif reg == 0x40 and ((new ^ get8(mem, LCDC)) & 0x80) != 0:
+        if on:
+            switch_off(c, mem, t)
+        else:
+            switch_on(c, mem, t)
+        set8(mem, LCDC, new)
+    elif reg != 0x44 and reg != 0x46:
+        if not on:
+            set8(mem, IO + reg, new)
+        elif new != get8(mem, IO + reg):
+            note_write(c, mem, reg, new, t)
+    advance(c, mem, c.ppu_sync)
+
+
+@wp.func
+def free_dots(c: wp.ref[Console], mem: Q, line: int, x: int, first: int, last: int) -> wp.bool:
+    """True if memory that is taken from dot `first` (`last` on a short line) to HBlank is free."""
+    start = first
+    if c.ppu_first != U(0) and line == 0:
+        start = last
+    free = wp.bool(True)
+    if line < VBLANK_LINE and x >= start:
+        free = in_hblank(c, mem, line, x)
+    return free
+
+
+@wp.func
+def first_line_to_see(line: int, x: int, dots: int) -> int:
+    """The line from which on a byte written now is visible."""
+    return wp.where(x < dots, line, line + 1)
+
+
+@wp.func(inline=False)
+def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
+    """1 if the CPU may access VRAM at `t`; a write's old byte is kept for pending pictures."""
+    free = wp.bool(True)
+    if lcd_is_on(mem):
+        roll_frame(c, t * U(4))
+        dot = wp.max(dot_of(c, t * U(4)), 0)
+        line = dot / LINE_DOTS
+        x = dot - line * LINE_DOTS
+        free = free_dots(c, mem, line, x, wp.where(write != U(0), 84, 80), 86)
+        if free and write != U(0) and (c.ppu_drafting | c.ppu_finished) != U(0):
+            offset = I(address) & 0x1FFF
+            keep_byte(c, mem, offset, first_line_to_see(line, x, 89), get8(mem, offset))
+    return wp.where(free, U(1), U(0))
+
+
+@wp.func
+def keep_oam_byte(c: wp.ref[Console], mem: Q, index: int, line: int, x: int):
+    """Before an OAM byte changes: fix the length of the line that has scanned OAM, log the byte."""
+    if line < VBLANK_LINE:
+        if x >= 84:
+            line_end(c, mem, line)
+        seen_by = first_line_to_see(line, x, 4)
+        keep_byte(c, mem, 0x2000 + index, seen_by, get8(mem, OAM + index))
+
+
+@wp.func(inline=False)
+def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
+    """1 if the CPU may access OAM at `t`; for a write the old byte is kept as for VRAM."""
+    free = wp.bool(True)
+    if lcd_is_on(mem):
+        roll_frame(c, t * U(4))
+        dot = wp.max(dot_of(c, t * U(4)), 0)
+        line = dot / LINE_DOTS
+        x = dot - line * LINE_DOTS
+        if write == U(0):
+            free = free_dots(c, mem, line, x, 3, 84)
+        else:
+            gap = x >= 80 and x < 84  # between mode 2 and mode 3 writes get through
+            free = gap or free_dots(c, mem, line, x, 4, 84)
+            if free and I(address) < 0xFEA0:
+                keep_oam_byte(c, mem, I(address) & 0xFF, line, x)
+    return wp.where(free, U(1), U(0))
+
+
+@wp.func(inline=False)
+def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
+    """OAM DMA is about to change OAM: keep it for the picture in the making."""
+    if lcd_is_on(mem):
+        roll_frame(c, t * U(4))
+        dot = wp.max(dot_of(c, t * U(4)), 0)
+        line = dot / LINE_DOTS
+        if line < VBLANK_LINE:
+            for i in range(160):
+                keep_oam_byte(c, mem, i, line, dot - line * LINE_DOTS)
+
+
+@wp.func(inline=False)
+def ppu_power_on(c: wp.ref[Console], mem: Q):
+    """Where the boot program leaves the PPU: LCD on, near the end of line 153, dot HAND_OFF_DOT."""
+    c.ppu_origin = U(0) - U((HAND_OFF_DOT + 1) / 4)
+    c.ppu_first = U(0)
+    c.ppu_sync = U(0)
+    c.ppu_lyc_line = U(1)
+    c.ppu_stat_line = U(0)
+    c.ppu_window = U(0)
+    c.ppu_window_sync = U(HAND_OFF_DOT)
+    c.ppu_blank = U(0)
+    c.ppu_frames = U(1)
+    begin_draft(c, mem)
+    advance(c, mem, U(0))
+
+
+@wp.func(inline=False)
+def ppu_launch_begin(c: wp.ref[Console], mem: Q, frames: U):
+    """A launch of `frames` frames begins: pictures that cannot be its last are not logged."""
+    c.ppu_frames = frames
+    # Past VBlank the picture in the making is the next frame's.
+    vblank = I(c.ppu_origin) + VBLANK_TIME
+    if dot_of(c, c.ppu_sync) >= VBLANK_LINE * LINE_DOTS + 5:
+        vblank = vblank + FRAME
+    if vblank <= (I(frames) - 1) * FRAME:
+        discard_draft(c, mem)
+
+
+@wp.func(inline=False)
+def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
+    """Bring the PPU to `c.now + length` in a form that depends on nothing but the machine's past,
+    and move its time marks by the launch's length.
+    """
+    t_cycles = (c.now + length) * U(4)
+    advance(c, mem, t_cycles)
+    if lcd_is_on(mem):
+        dot = wp.max(dot_of(c, t_cycles), 0)
+        line = dot / LINE_DOTS
+        c.ppu_window = U(window_seen(c, mem, dot))
+        c.ppu_window_sync = U(dot)
+        if line < VBLANK_LINE and dot - line * LINE_DOTS >= 84:
+            line_end(c, mem, line)
+        else:
+            c.ppu_end_line = U(0)
+            c.ppu_end = U(0)
+        c.ppu_origin = c.ppu_origin - length
+        c.ppu_sync = c.ppu_sync - length * U(4)
+        c.ppu_next = c.ppu_next - length
+    else:
+        c.ppu_sync = U(0)
+        c.ppu_end = U(0)
+        c.ppu_next = c.now + FAR
+    c.ppu_late = U(0)

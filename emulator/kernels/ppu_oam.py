@@ -1,0 +1,122 @@
+"""The DMG's OAM corruption: 16-bit increments and accesses that hit OAM while mode 2 scans it.
+
+OAM is 20 rows of four words; the PPU reads one row an M-cycle. An access in mode 2 mixes the row
+being read with its neighbours. https://gbdev.io/pandocs/OAM_Corruption_Bug.html
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import I, Q, U, ld16, st16, st32, ld32
+from emulator.kernels.picture_draft import keep_byte
+from emulator.kernels.picture_log import get8
+from emulator.kernels.ppu_stat import roll_frame
+from emulator.kernels.ppu_timing import LCDC, LINE_DOTS, OAM, VBLANK_LINE, dot_of
+from emulator.machine import Console
+
+BUG_WRITE = wp.constant(wp.uint32(0))
+
+
+@wp.func
+def word(mem: Q, index: int) -> U:
+    """Word `index` (0-79) of OAM."""
+    return ld16(mem + Q(U(OAM + 2 * index)))
+
+
+@wp.func
+def set_word(mem: Q, index: int, value: U):
+    """Store word `index` of OAM."""
+    st16(mem + Q(U(OAM + 2 * index)), value)
+
+
+@wp.func
+def copy_row(mem: Q, target: int, source: int):
+    """Copy a row of OAM; rows are given by their first byte's offset."""
+    to = mem + Q(U(OAM + target))
+    source_row = mem + Q(U(OAM + source))
+    st32(to, ld32(source_row))
+    st32(to + Q(4), ld32(source_row + Q(4)))
+
+
+@wp.func
+def scanned_row(c: wp.ref[Console], t: U) -> int:
+    """Offset of the OAM row that mode 2 reads at `t`, or 0 when there is none to corrupt."""
+    roll_frame(c, t * U(4))
+    dot = wp.max(dot_of(c, t * U(4)), 0)
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    row = ((x - 6) >> 2) * 8 + 8
+    scanning = line < VBLANK_LINE and x >= 6 and x < 84 and (c.ppu_first == U(0) or line > 0)
+    return wp.where(scanning and row < 0xA0, row, 0)
+
+
+@wp.func(inline=False)
+def corrupt_write(mem: Q, row: int):
+    """A write, or an increment of a register that holds an OAM address."""
+    i = row / 2
+    a = word(mem, i)
+    b = word(mem, i - 4)
+    d = word(mem, i - 2)
+    copy_row(mem, row, row - 8)
+    set_word(mem, i, ((a ^ d) & (b ^ d)) ^ d)
+
+
+@wp.func(inline=False)
+def mix_upper_rows(mem: Q, row: int):
+    """Reads spread further up on every second row; every fourth one has its own pattern."""
+    i = row / 2
+    a = word(mem, i)
+    b = word(mem, i - 2)
+    d = word(mem, i - 4)
+    e = word(mem, i - 8)
+    if (row & 0x18) == 0x10:
+        set_word(mem, i - 4, (d & (e | a | b)) | (e & a & b))
+        copy_row(mem, row - 0x10, row - 8)
+    else:
+        g = word(mem, wp.max(i - 16, 0))
+        mixed = d | (a & b & e & g)
+        if row == 0x20:
+            mixed = (d & (a | b | e | g)) | (a & b & e & g)
+        elif row == 0x60:
+            mixed = (d & (a | b | e | g)) | (b & e & g)
+        elif row == 0x40:
+            h = word(mem, i - 3)
+            j = word(mem, i - 7)
+            mixed = (d & (g | e | (~h & j) | b | a)) | (b & e & g)
+        set_word(mem, i - 4, mixed & U(0xFFFF))
+        copy_row(mem, row - 0x10, row - 8)
+        copy_row(mem, wp.max(row - 0x20, 0), row - 8)
+
+
+@wp.func(inline=False)
+def corrupt_read(mem: Q, row: int):
+    """A read."""
+    i = row / 2
+    if (row & 8) == 0:
+        if row < 0x98:
+            mix_upper_rows(mem, row)
+    else:
+        mixed = word(mem, i - 4) | (word(mem, i) & word(mem, i - 2))
+        set_word(mem, i - 4, mixed)
+        set_word(mem, i, mixed)
+    copy_row(mem, row, row - 8)
+    if row == 0x80:
+        copy_row(mem, 0, row)
+
+
+@wp.func(inline=False)
+def ppu_oam_bug(c: wp.ref[Console], mem: Q, t: U, kind: U):
+    """The CPU touches FE00-FEFF at `t`: kind 0 write or increment, 1 read, 2 read while adjusting.
+
+    The adjustment hides behind the read in the same M-cycle, so 1 and 2 corrupt alike.
+    """
+    row = int(0)
+    if (get8(mem, LCDC) & 0x80) != 0:
+        row = scanned_row(c, t)
+    if row >= 8:
+        line = dot_of(c, t * U(4)) / LINE_DOTS
+        for i in range(160):
+            keep_byte(c, mem, 0x2000 + i, line, get8(mem, OAM + i))
+        if kind == BUG_WRITE:
+            corrupt_write(mem, row)
+        else:
+            corrupt_read(mem, row)

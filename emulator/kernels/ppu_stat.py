@@ -1,0 +1,248 @@
+"""The STAT interrupt line and the VBlank interrupt, followed from event to event.
+
+The line is the OR of the enabled sources; only its rising edge requests an interrupt ("STAT
+blocking"). It is evaluated at fixed dots and at writes to STAT and LYC. Between two evaluations
+nothing happens, so the level at any dot follows from the registers; only dots at which it may rise
+become events, and those exist only for sources that are enabled.
+https://gbdev.io/pandocs/Interrupt_Sources.html#int-48--stat-interrupt
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import FAR, Q, U, raise_if
+from emulator.kernels.picture_draft import finish_picture
+from emulator.kernels.picture_log import get8
+from emulator.kernels.ppu_timing import (
+    FRAME_DOTS,
+    LAST_LINE,
+    LCDC,
+    LINE_DOTS,
+    LYC,
+    NOT_COMPARED,
+    STAT,
+    VBLANK_LINE,
+    compared_ly,
+    dot_of,
+    in_hblank,
+    interrupt_mode,
+    line_end,
+)
+from emulator.machine import Console
+
+VBLANK_DOT = wp.constant(144 * 456 + 5)
+FIRST_HBLANK = wp.constant(257)  # earliest dot of a line with a mode 0 interrupt
+POWER_DOT = wp.constant(8)  # first evaluation after LCD-on
+NEVER = wp.constant(0x3FFFFFFF)
+
+
+@wp.func
+def stat_level(stat: int, mode: int, lyc_line: int) -> int:
+    """Level of the STAT line: bits 3, 4, 5 enable modes 0, 1, 2; bit 6 the LY comparison."""
+    by_mode = wp.where(mode < 3, (stat >> (mode + 3)) & 1, 0)
+    return by_mode | ((stat >> 6) & lyc_line)
+
+
+@wp.func
+def roll_frame(c: wp.ref[Console], t_cycles: U):
+    """Start the next frame if its line 0 has begun by this time."""
+    while dot_of(c, t_cycles) >= FRAME_DOTS:
+        c.ppu_origin = c.ppu_origin + U(17556)
+        c.ppu_first = U(0)
+        c.ppu_window = U(0)
+        c.ppu_window_sync = U(0xFFFFFFFF)
+        c.ppu_end_line = U(0)
+        c.ppu_log_line = U(0)
+
+
+@wp.func(inline=False)
+def settle(c: wp.ref[Console], mem: Q, dot: int):
+    """Bring the latched comparison and the STAT line to `dot`, if evaluated since ppu_sync."""
+    since = dot_of(c, c.ppu_sync)
+    stat = get8(mem, STAT)
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    start = line * LINE_DOTS
+    short = c.ppu_first != U(0) and line == 0
+    # The comparison, latched through the dots at which nothing is compared.
+    value = line
+    latched_at = start + 4
+    level_at = start
+    mode = int(3)
+    if line == LAST_LINE:
+        level_at = start
+        if x < 6:
+            value = line - 1
+            latched_at = start - LINE_DOTS + 4
+        elif x < 12:
+            latched_at = start + 6
+            level_at = start + 6
+        else:
+            value = 0
+            latched_at = start + 12
+            level_at = start + 12
+        mode = 1
+    elif line >= VBLANK_LINE:
+        if x < 4:
+            value = line - 1
+            latched_at = start - LINE_DOTS + 4
+        else:
+            level_at = start + 4
+        mode = 1
+        if line == VBLANK_LINE:
+            if x < 5:
+                mode = 0
+            else:
+                level_at = start + 5
+    else:
+        if line == 0:
+            latched_at = 12 - LINE_DOTS
+            if short:
+                latched_at = POWER_DOT
+        elif x < 4:
+            value = line - 1
+            latched_at = start - LINE_DOTS + 4
+        if x < 3 or (line == 0 and x < 4):
+            mode = wp.where(line == 0, 1, 0)
+        elif x == 3:
+            level_at = start + 3
+            mode = 2
+        else:
+            level_at = start + 4
+            if (stat & 8) != 0 and x >= FIRST_HBLANK:
+                end = line_end(c, mem, line)
+                if x > end:
+                    level_at = start + end + 1
+                    mode = 0
+        if short and mode != 0:
+            level_at = POWER_DOT
+            mode = 3
+    if latched_at > since and latched_at <= dot:
+        c.ppu_lyc_line = U(wp.where(value == get8(mem, LYC), 1, 0))
+    if level_at > since or (latched_at > since and latched_at <= dot):
+        if not (short and x < POWER_DOT):
+            c.ppu_stat_line = U(stat_level(stat, mode, int(c.ppu_lyc_line)))
+
+
+@wp.func
+def next_oam_dot(dot: int) -> int:
+    """Next dot at which the mode 2 source may raise the line."""
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    passed = x >= wp.where(line == 0, 4, wp.where(line == VBLANK_LINE, 2, 3))
+    n = wp.where(passed, line + 1, line)
+    e = n * LINE_DOTS + wp.where(n == VBLANK_LINE, 2, 3)
+    return wp.where(n > VBLANK_LINE, FRAME_DOTS + 4, wp.where(n == 0, 4, e))
+
+
+@wp.func
+def next_hblank_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
+    """Next dot at which the mode 0 source may raise the line: a lower bound until it is near."""
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    n = line
+    e = int(FIRST_HBLANK)
+    if line < VBLANK_LINE and x >= 256:
+        end = line_end(c, mem, line)
+        if end + 1 > x:
+            e = end + 1
+        else:
+            n = line + 1
+    return wp.where(n < VBLANK_LINE, n * LINE_DOTS + e, FRAME_DOTS + FIRST_HBLANK)
+
+
+@wp.func
+def lyc_dot(lyc: int) -> int:
+    """Dot of the frame at which LY starts to equal LYC."""
+    e = lyc * LINE_DOTS + 4
+    if lyc == 0:
+        e = LAST_LINE * LINE_DOTS + 12
+    elif lyc == LAST_LINE:
+        e = LAST_LINE * LINE_DOTS + 6
+    return e
+
+
+@wp.func(inline=False)
+def next_event_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
+    """First dot after `dot` (inside its frame) at which an interrupt may be requested."""
+    stat = get8(mem, STAT)
+    best = wp.where(dot < VBLANK_DOT, VBLANK_DOT, VBLANK_DOT + FRAME_DOTS)
+    if (stat & 0x20) != 0:
+        best = wp.min(best, next_oam_dot(dot))
+    if (stat & 8) != 0:
+        best = wp.min(best, next_hblank_dot(c, mem, dot))
+    if (stat & 0x40) != 0:
+        lyc = get8(mem, LYC)
+        e = lyc_dot(lyc)
+        best = wp.min(best, wp.where(lyc > LAST_LINE, NEVER, wp.where(e > dot, e, e + FRAME_DOTS)))
+    if c.ppu_first != U(0) and dot < POWER_DOT:
+        best = POWER_DOT
+    return best
+
+
+@wp.func(inline=False)
+def do_event(c: wp.ref[Console], mem: Q, dot: int):
+    """What happens at an event dot; dots at which nothing rises are harmless."""
+    settle(c, mem, dot - 1)
+    c.ppu_sync = c.ppu_origin * U(4) + U(dot)
+    before = c.ppu_stat_line
+    stat = get8(mem, STAT)
+    request = U(0)
+    if dot == VBLANK_DOT:
+        request = U(1)
+        finish_picture(c, mem)
+    if (stat & 0x20) != 0 and before == U(0):
+        if dot == VBLANK_DOT or dot == VBLANK_DOT - 3 or (dot == 4 and c.ppu_first == U(0)):
+            request = request | U(2)
+    settle(c, mem, dot)
+    c.ppu_sync = c.ppu_origin * U(4) + U(dot + 1)
+    if before == U(0) and c.ppu_stat_line != U(0):
+        request = request | U(2)
+    if request != U(0):
+        raise_if(mem, request)
+        c.ppu_late = U(wp.where((dot & 3) >= 2, 1, 0))
+
+
+@wp.func(inline=False)
+def advance(c: wp.ref[Console], mem: Q, t_cycles: U):
+    """Handle every event visible at this T-cycle and find the next one."""
+    if (get8(mem, LCDC) & 0x80) == 0:
+        c.ppu_sync = t_cycles
+        c.ppu_next = t_cycles / U(4) + FAR
+    else:
+        run = int(1)
+        while run != 0:
+            roll_frame(c, c.ppu_sync)
+            e = next_event_dot(c, mem, dot_of(c, c.ppu_sync))
+            if e > dot_of(c, t_cycles):
+                c.ppu_next = c.ppu_origin + U((e + 4) >> 2)
+                run = 0
+            elif e >= FRAME_DOTS:
+                settle(c, mem, FRAME_DOTS - 1)
+                c.ppu_sync = (c.ppu_origin + U(17556)) * U(4) + U(1)
+            else:
+                do_event(c, mem, e)
+        roll_frame(c, t_cycles)
+        settle(c, mem, dot_of(c, t_cycles))
+        c.ppu_sync = t_cycles
+
+
+@wp.func(inline=False)
+def evaluate(c: wp.ref[Console], mem: Q, t_cycles: U, stat: int):
+    """Evaluate the STAT line after a write, with `stat` as the enabled sources."""
+    dot = dot_of(c, t_cycles)
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    ly = compared_ly(line, x)
+    if c.ppu_first != U(0) and line == 0:
+        ly = 0
+    if ly != NOT_COMPARED:
+        c.ppu_lyc_line = U(wp.where(ly == get8(mem, LYC), 1, 0))
+    mode = int(3)
+    if (stat & 8) == 0 and line < VBLANK_LINE and x >= 4:
+        mode = 3  # whether this is HBlank does not matter
+    else:
+        mode = interrupt_mode(c, mem, line, x)
+    level = stat_level(stat, mode, int(c.ppu_lyc_line))
+    if level != 0 and c.ppu_stat_line == U(0):
+        raise_if(mem, U(2))
+    c.ppu_stat_line = U(level)

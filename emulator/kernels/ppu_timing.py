@@ -1,0 +1,285 @@
+"""Where the PPU is: line, dot, LY, mode and the end of mode 3 as functions of the clock.
+
+Line 0 of a frame begins at T-cycle 4 * ppu_origin. An event at dot `e` of the frame is seen by CPU
+accesses from T-cycle 4 * ppu_origin + e + 1 on, so an access at M-cycle t sees the events up to
+dot 4 * (t - ppu_origin) - 1: its *dot*. Event dots of a line: LY changes at 3 (2 in VBlank), mode
+2 at 4, mode 3 at 84, mode 0 at the end of mode 3 (256 at the earliest), its interrupt one later.
+https://gbdev.io/pandocs/Rendering.html, https://gbdev.io/pandocs/STAT.html
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import I, Q, U, ld16
+from emulator.kernels.picture_fifo import Fifo, run_line
+from emulator.kernels.picture_log import LINE_BASE, LOG, get8
+from emulator.machine import Console
+
+FRAME_DOTS = wp.constant(70224)
+LINE_DOTS = wp.constant(456)
+VBLANK_LINE = wp.constant(144)
+LAST_LINE = wp.constant(153)
+NOT_COMPARED = wp.constant(-1)
+LCDC = wp.constant(0x7F40)  # row offsets of the PPU's registers
+STAT = wp.constant(0x7F41)
+SCX = wp.constant(0x7F43)
+LYC = wp.constant(0x7F45)
+WY = wp.constant(0x7F4A)
+WX = wp.constant(0x7F4B)
+OAM = wp.constant(0x7E00)
+
+
+@wp.func
+def t_of(t: U) -> U:
+    """T-cycle time of an M-cycle time."""
+    return t * U(4)
+
+
+@wp.func
+def dot_of(c: wp.ref[Console], t_cycles: U) -> int:
+    """Dots since line 0 of the frame in `ppu_origin` began; may run past that frame's end."""
+    return I(t_cycles - c.ppu_origin * U(4)) - 1
+
+
+@wp.func
+def wrap_dot(dot: int) -> int:
+    """Dot within its frame."""
+    wrapped = dot
+    while wrapped >= FRAME_DOTS:
+        wrapped = wrapped - FRAME_DOTS
+    while wrapped < 0:
+        wrapped = wrapped + FRAME_DOTS
+    return wrapped
+
+
+@wp.func
+def ly_at(line: int, x: int) -> int:
+    """LY as read at this dot; line 153 shows its number for one M-cycle only."""
+    early = wp.where(line < VBLANK_LINE, x < 3, x < 2)
+    ly = wp.where(early, wp.max(line - 1, 0), line)
+    return wp.where(line == LAST_LINE and x >= 6, 0, ly)
+
+
+@wp.func
+def compared_ly(line: int, x: int) -> int:
+    """The value LYC is compared with, or NOT_COMPARED."""
+    value = line
+    if line == LAST_LINE:
+        if x < 6 or (x >= 8 and x < 12):
+            value = NOT_COMPARED
+        elif x >= 12:
+            value = 0
+    elif line >= VBLANK_LINE:
+        if x < 4:
+            value = NOT_COMPARED
+    elif line > 0:
+        if x < 3:
+            value = line - 1
+        elif x == 3:
+            value = NOT_COMPARED
+    return value
+
+
+@wp.func
+def popcount(bits: U) -> int:
+    """Number of set bits."""
+    v = bits - ((bits >> U(1)) & U(0x55555555))
+    v = (v & U(0x33333333)) + ((v >> U(2)) & U(0x33333333))
+    return I((((v + (v >> U(4))) & U(0x0F0F0F0F)) * U(0x01010101)) >> U(24))
+
+
+@wp.func(inline=False)
+def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
+    """Dots that the line's objects add to mode 3.
+
+    Each costs 6, and the first one over each background tile waits for the tile fetch as well.
+    `window_x` is the object x from which columns count from the window's edge, or 256.
+    https://gbdev.io/pandocs/Rendering.html#obj-penalty-algorithm
+    """
+    height = wp.where((lcdc & 4) != 0, 16, 8)
+    seen = int(0)
+    drawn = int(0)
+    at0 = wp.uint64(0)
+    at1 = wp.uint64(0)
+    at2 = wp.uint64(0)
+    at3 = wp.uint64(0)
+    at4 = wp.uint64(0)
+    for i in range(40):
+        pair = I(ld16(oam + Q(U(4 * i))))
+        top = line + 16 - (pair & 0xFF)
+        if top >= 0 and top < height and seen < 10:
+            seen = seen + 1
+            x = pair >> 8
+            if x < 168:
+                drawn = drawn + 1
+                place = x + (scx & 7)
+                base = int(0)
+                if x == 0:
+                    place = 0
+                if x >= window_x:
+                    place = x - window_x
+                    base = 24
+                column = Q(1) << Q(U(base + (place >> 3)))
+                k = place & 7
+                at0 = at0 | wp.where(k == 0, column, Q(0))
+                at1 = at1 | wp.where(k == 1, column, Q(0))
+                at2 = at2 | wp.where(k == 2, column, Q(0))
+                at3 = at3 | wp.where(k == 3, column, Q(0))
+                at4 = at4 | wp.where(k == 4, column, Q(0))
+    at1 = at1 & ~at0
+    at2 = at2 & ~(at0 | at1)
+    at3 = at3 & ~(at0 | at1 | at2)
+    at4 = at4 & ~(at0 | at1 | at2 | at3)
+    wait = 5 * count64(at0) + 4 * count64(at1) + 3 * count64(at2)
+    wait = wait + 2 * count64(at3) + count64(at4)
+    return 6 * drawn + wait
+
+
+@wp.func
+def count64(bits: Q) -> int:
+    """Number of set bits."""
+    return popcount(U(bits & Q(0xFFFFFFFF))) + popcount(U(bits >> Q(32)))
+
+
+@wp.func
+def is_plain(lcdc: int, scx: int, wx: int, window: int) -> wp.bool:
+    """True if, without writes during mode 3, the line has no oddity that needs the exact path."""
+    odd_window = wx == 0 or wx == 166
+    stray_pixel = wx < 167 and ((wx - 7 + scx) & 7) == 0
+    return window == 0 or not wp.where((lcdc & 0x20) != 0, odd_window, stray_pixel)
+
+
+@wp.func
+def has_window(lcdc: int, wx: int, window: int) -> wp.bool:
+    """True if a plain line shows the window."""
+    return window != 0 and (lcdc & 0x20) != 0 and wx < 166
+
+
+@wp.func(inline=False)
+def plain_end(oam: Q, line: int, short: int, lcdc: int, scx: int, wx: int, window: int) -> int:
+    """Dot at which mode 3 of a plain line ends."""
+    end = 89 + 167 + (scx & 7) + wp.where(short != 0, 2, 0)
+    shown = has_window(lcdc, wx, window)
+    if shown:
+        end = end + 6
+    if (lcdc & 2) != 0 and short == 0:
+        end = end + object_dots(oam, line, lcdc, scx, wp.where(shown, wx + 1, 256))
+    return end
+
+
+@wp.func
+def window_seen(c: wp.ref[Console], mem: Q, dot: int) -> int:
+    """1 if LY has met WY with the window enabled in this frame, by `dot`."""
+    seen = c.ppu_window
+    if (get8(mem, LCDC) & 0x20) != 0:
+        wy = get8(mem, WY)
+        meets = wy * LINE_DOTS + 4
+        if wy < VBLANK_LINE and meets > I(c.ppu_window_sync) and meets <= dot:
+            seen = U(1)
+    return I(seen)
+
+
+@wp.func(inline=False)
+def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -> int:
+    """End of mode 3 of an odd or written line, from the register log."""
+    f = Fifo()
+    f.vram = mem
+    f.oam = mem + Q(U(OAM))
+    f.dest = Q(0)
+    f.log_count = 0
+    base = LCDC
+    f.lcdc = get8(mem, LCDC)
+    f.scy = get8(mem, LCDC + 2)
+    f.scx = get8(mem, SCX)
+    f.wy = get8(mem, WY)
+    f.wx = get8(mem, WX)
+    if I(c.ppu_log_line) == line + 1:
+        base = LINE_BASE
+        f.lcdc = get8(mem, base)
+        f.scy = get8(mem, base + 1)
+        f.scx = get8(mem, base + 2)
+        f.wy = get8(mem, base + 6)
+        f.wx = get8(mem, base + 7)
+        f.log_count = I(c.ppu_log_count - c.ppu_log_start)
+    f.log = mem + Q(U(LOG)) + Q(c.ppu_log_start) * Q(4)
+    f.line = line
+    f.short_line = short
+    f.window = window
+    f.window_y = 0
+    f.wx_triggered = wp.where(window != 0 and (f.lcdc & 0x20) != 0 and f.wx == 166, 1, 0)
+    run_line(f)
+    return f.x
+
+
+@wp.func(inline=False)
+def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
+    """Dot at which mode 3 of the current visible line ends; remembered until something changes."""
+    if I(c.ppu_end_line) != line + 1:
+        short = int(0)
+        if c.ppu_first != U(0) and line == 0:
+            short = 1
+        logged = I(c.ppu_log_line) == line + 1 and c.ppu_log_count > c.ppu_log_start
+        lcdc = get8(mem, LCDC)
+        scx = get8(mem, SCX)
+        wx = get8(mem, WX)
+        window = window_seen(c, mem, line * LINE_DOTS + 4)
+        end = int(0)
+        if logged:
+            end = replay_end(c, mem, line, short, I(c.ppu_window))
+        elif is_plain(lcdc, scx, wx, window):
+            end = plain_end(mem + Q(U(OAM)), line, short, lcdc, scx, wx, window)
+        else:
+            end = replay_end(c, mem, line, short, window)
+        c.ppu_end_line = U(line + 1)
+        c.ppu_end = U(end)
+    return I(c.ppu_end)
+
+
+@wp.func
+def in_hblank(c: wp.ref[Console], mem: Q, line: int, x: int) -> wp.bool:
+    """True from the dot on at which mode 3 of a visible line is over."""
+    over = wp.bool(False)
+    if x >= 256:
+        over = x >= line_end(c, mem, line)
+    return over
+
+
+@wp.func(inline=False)
+def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
+    """Mode bits of STAT at this dot."""
+    short = c.ppu_first != U(0) and line == 0
+    mode = int(3)
+    if line >= VBLANK_LINE:
+        mode = wp.where(line == VBLANK_LINE and x < 5, 0, 1)
+    elif short:
+        if x < 86:
+            mode = 0
+        elif in_hblank(c, mem, line, x):
+            mode = 0
+    elif x < 3:
+        mode = wp.where(line == 0, 1, 0)
+    elif x == 3:
+        mode = 0
+    elif x < 84:
+        mode = 2
+    elif in_hblank(c, mem, line, x):
+        mode = 0
+    return mode
+
+
+@wp.func
+def interrupt_mode(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
+    """The mode that drives the STAT line when a register write makes it be evaluated; 3 = none.
+
+    Mode 2 drives it at the very start of a line only.
+    """
+    mode = int(3)
+    short = c.ppu_first != U(0) and line == 0
+    if line >= VBLANK_LINE:
+        mode = wp.where(line == VBLANK_LINE and x < 5, 0, 1)
+    elif x < 4:
+        mode = wp.where(line == 0, 1, 2)
+        if short:
+            mode = 3
+    elif in_hblank(c, mem, line, x):
+        mode = 0
+    return mode
