@@ -13,7 +13,7 @@ import warp as wp
 from emulator import constants as k
 from emulator import isa
 from emulator.cartridge import Cartridge, EmulatorError
-from emulator.kernels import frame
+from emulator.kernels import frame, picture
 from emulator.machine import (
     BOOKKEEPING,
     CONSOLE_DTYPE,
@@ -79,6 +79,9 @@ class Emulator:
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
         self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
+        self._shades: wp.array | None = None
+        self._observations: wp.array | None = None
+        self._plans: wp.array | None = None
         self._prepare(trap_ld_b_b, serial_capacity)
 
     # ---- running ---------------------------------------------------------------------------
@@ -213,6 +216,46 @@ class Emulator:
             raise SnapshotError(
                 message if message.startswith(str(path)) else f"{path}: {message}"
             ) from None
+
+    # ---- pictures ----------------------------------------------------------------------------
+
+    @property
+    def screens(self) -> wp.array:
+        """Last completed picture of each env: shades 0 (lightest) to 3, uint8[N, 144, 160].
+
+        The array is the same one every time; it is drawn anew when this property is read.
+        """
+        if self._shades is None:
+            shape = (self.num_envs, k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
+            self._shades = wp.zeros(shape, dtype=wp.uint8, device=self.device)
+        self.draw()
+        picture.unpack(self.machine, self._shades)
+        return self._shades
+
+    def observations(self, out: wp.array | None = None) -> wp.array:
+        """Downsampled pictures, uint8[N, 72, 80]: (a + b + c + d + 2) >> 2 of each 2x2 block.
+
+        `out`: where to put them (no allocation, no copy); None uses an array of the emulator's.
+        """
+        if out is None:
+            if self._observations is None:
+                shape = (self.num_envs, k.OBSERVATION_HEIGHT, k.OBSERVATION_WIDTH)
+                self._observations = wp.zeros(shape, dtype=wp.uint8, device=self.device)
+            out = self._observations
+        self.draw()
+        wp.launch(
+            picture.downsample,
+            dim=(self.num_envs, k.OBSERVATION_HEIGHT, k.OBSERVATION_WIDTH // 4),
+            inputs=[self.machine, self.machine.console, out],
+            device=self.device,
+        )
+        return out
+
+    def draw(self) -> None:
+        """Draw the pictures that were completed since the last call and are still shown."""
+        if self._plans is None:
+            self._plans = picture.allocate_plans(self.num_envs, self.device)
+        picture.render_pictures(self.machine, self._plans)
 
     # ---- looking in ------------------------------------------------------------------------
 
