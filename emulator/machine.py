@@ -104,7 +104,7 @@ class Console:
     ppu_sync: wp.uint32  # T-cycle time up to which the STAT line has been followed
     ppu_stat_line: wp.uint32  # level of the STAT interrupt line at ppu_sync
     ppu_lyc_line: wp.uint32  # latched LY=LYC comparison at ppu_sync
-    ppu_late: wp.uint32  # 1: the last interrupt rose in the second half of its M-cycle
+    ppu_late: wp.uint32  # boundary that saw a request made in the second half of the M-cycle
     ppu_window: wp.uint32  # 1: LY has met WY in this frame with the window on
     ppu_window_sync: wp.uint32  # dot of the frame up to which ppu_window holds
     ppu_carry: wp.uint32  # 1: WX=166 left the window active across the frame's end

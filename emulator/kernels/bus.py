@@ -15,6 +15,7 @@ from emulator.kernels.joypad import joypad_change, joypad_read
 from emulator.kernels.mapper import cart_ram_read, cart_ram_write, mapper_write
 from emulator.kernels.memory import address_in, is_flat, peek_memory
 from emulator.kernels.ppu import (
+    ppu_before_if_write,
     ppu_oam_access,
     ppu_read,
     ppu_read_stable,
@@ -117,6 +118,7 @@ def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U):
     elif register >= U(0x10):
         apu_write(c, mem, register, value, t)
     elif register == U(0x0F):
+        ppu_before_if_write(c, mem, t)
         io_set(mem, register, value & U(0x1F))
     elif register == U(0x00):
         joypad_change(c, mem, value & U(0x30), c.buttons)
@@ -165,7 +167,7 @@ def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
         o.value = ld8(address_in(c, mem, rom, a))
     else:
         if I(t - c.deadline) >= I(0):
-            catch_up(c, mem, rom, t)
+            catch_up(c, mem, rom, t, t - U(1))
         c.stable = t + FAR
         if dma_conflict(c, a, t):
             o.value = dma_byte(c, mem, rom, t)
@@ -194,7 +196,7 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
         st8(address_in(c, mem, rom, a), value)
     else:
         if I(t - c.deadline) >= I(0):
-            catch_up(c, mem, rom, t)
+            catch_up(c, mem, rom, t, t - U(1))
         if c.dma_state != U(0) and a < U(0xFE00):
             dma_sync(c, mem, rom, t - U(1))  # the transfer reads what was there before
         if a >= U(0xFF00):

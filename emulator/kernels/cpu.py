@@ -272,7 +272,7 @@ def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
     """INC/DEC of a pair that points into OAM corrupts it during mode 2."""
     if (before & U(0xFF00)) == U(0xFE00) and not is_flat(c):
         if I(t - c.deadline) >= I(0):
-            catch_up(c, mem, rom, t)
+            catch_up(c, mem, rom, t, t - U(1))
         ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))
 
 

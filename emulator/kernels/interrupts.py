@@ -68,8 +68,13 @@ def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
 def wake(c: wp.ref[Console], mem: Q):
     """End HALT when an enabled interrupt is requested, STOP when a selected line is low."""
     if c.run_state == U(HALTED):
-        if pending_interrupts(mem) != U(0):
+        pending = pending_interrupts(mem)
+        if pending != U(0):
             c.run_state = U(RUNNING)
+            # A halted CPU samples requests in the middle of the M-cycle: what the PPU requested
+            # in the second half wakes it one M-cycle late (mooneye ppu/hblank_ly_scx_timing).
+            if c.ppu_late == c.now and pending < U(4):
+                c.now = c.now + U(1)
     elif c.run_state == U(STOPPED):
         if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
             c.run_state = U(RUNNING)
@@ -80,7 +85,7 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     """One pass at the boundary `c.now`: 0 run on, 1 pass again, 2 the launch is over."""
     o = ServiceLocals()
     o.more = U(0)
-    catch_up(c, mem, rom, c.now)
+    catch_up(c, mem, rom, c.now, c.now)
     if I(c.now - c.launch_end) >= I(0):
         o.more = U(2)
     else:
@@ -130,7 +135,7 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     """
     o = ServiceLocals()
     o.pc = pc
-    catch_up(c, mem, rom, now)
+    catch_up(c, mem, rom, now, now)
     if pending_interrupts(mem) == U(0):
         c.run_state = U(HALTED)
     elif c.ime == U(0):

@@ -1,7 +1,8 @@
 """The PPU as the rest of the machine sees it: registers, memory access, events, launches.
 
-Times are M-cycles (`t`): an access at `t` sees the machine at the end of its own M-cycle. Writes
-reach the pixel pipeline at their own T-cycles (picture_fifo.py); here they are logged.
+Times are M-cycles. `t` of an access is the end of its M-cycle; the PPU shows the state that it had
+when that M-cycle began, T-cycle 4 * (t - 1). Interrupts count at instruction boundaries, T-cycle
+4 * t. Writes reach the pixel pipeline at T-cycles of their own (picture_fifo.py); they are logged.
 https://gbdev.io/pandocs/Rendering.html
 """
 
@@ -49,10 +50,23 @@ def lcd_is_on(mem: Q) -> wp.bool:
     return (get8(mem, LCDC) & 0x80) != 0
 
 
+@wp.func
+def access_time(t: U) -> U:
+    """T-cycle at which an access in the M-cycle that ends at `t` meets the PPU."""
+    return (t - U(1)) * U(4)
+
+
 @wp.func(inline=False)
 def ppu_event(c: wp.ref[Console], mem: Q, t: U):
     """Handle every PPU event at or before `t`: interrupts, finished pictures; sets `ppu_next`."""
     advance(c, mem, t * U(4))
+
+
+@wp.func(inline=False)
+def ppu_before_if_write(c: wp.ref[Console], mem: Q, t: U):
+    """A write to IF lands one T-cycle later than other writes: requests until then are lost."""
+    if lcd_is_on(mem):
+        advance(c, mem, access_time(t) + U(1))
 
 
 @wp.func(inline=False)
@@ -61,8 +75,8 @@ def ppu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
     value = get8(mem, IO + I(register))
     if register == U(0x41) or register == U(0x44):
         if lcd_is_on(mem):
-            roll_frame(c, t * U(4))
-            dot = wp.max(dot_of(c, t * U(4)), 0)
+            roll_frame(c, access_time(t))
+            dot = wp.max(dot_of(c, access_time(t)), 0)
             line = dot / LINE_DOTS
             x = dot - line * LINE_DOTS
             if register == U(0x44):
@@ -84,8 +98,8 @@ def ppu_read_stable(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
     """First time after `t` at which the same read may give another value if nothing is written."""
     until = t + FAR
     if (register == U(0x41) or register == U(0x44)) and lcd_is_on(mem):
-        roll_frame(c, t * U(4))
-        dot = wp.max(dot_of(c, t * U(4)), 0)
+        roll_frame(c, access_time(t))
+        dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
         change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
@@ -107,7 +121,7 @@ def ppu_read_stable(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
                         change = end
         elif x < 3:
             change = x + 1
-        until = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2)
+        until = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
     return until
 
 
@@ -132,10 +146,10 @@ def write_stat(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
 
 @wp.func(inline=False)
 def switch_on(c: wp.ref[Console], mem: Q, t: U):
-    """LCD on: line 0 starts two M-cycles ago, without mode 2; the first picture stays blank."""
-    c.ppu_origin = t - U(2)
+    """LCD on: line 0 began two M-cycles ago, without mode 2; the first picture stays blank."""
+    c.ppu_origin = t - U(3)
     c.ppu_first = U(1)
-    c.ppu_sync = t * U(4) - U(1)
+    c.ppu_sync = access_time(t) - U(1)
     c.ppu_window = U(0)
     c.ppu_window_sync = U(0xFFFFFFFF)
     c.ppu_carry = U(0)
@@ -161,8 +175,8 @@ def switch_off(c: wp.ref[Console], mem: Q, t: U):
 @wp.func(inline=False)
 def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
     """A picture register changes while the LCD is on: window latch, log, end of mode 3."""
-    roll_frame(c, t * U(4) + U(1))
-    dot = dot_of(c, t * U(4) + U(1))
+    roll_frame(c, access_time(t) + U(1))
+    dot = dot_of(c, access_time(t) + U(1))
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     c.ppu_window = U(window_seen(c, mem, dot - 1))
@@ -182,7 +196,7 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
     """The CPU writes FF40-FF4B (not DMA) at `t`."""
     reg = I(register)
     new = I(value)
-    t_cycles = t * U(4)
+    t_cycles = access_time(t)
     on = lcd_is_on(mem)
     if on:
         advance(c, mem, t_cycles)
@@ -232,8 +246,8 @@ def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U
     """1 if the CPU may access VRAM at `t`; a write's old byte is kept for pending pictures."""
     free = wp.bool(True)
     if lcd_is_on(mem):
-        roll_frame(c, t * U(4))
-        dot = wp.max(dot_of(c, t * U(4)), 0)
+        roll_frame(c, access_time(t))
+        dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
         free = free_dots(c, mem, line, x, wp.where(write != U(0), 84, 80), 86)
@@ -258,8 +272,8 @@ def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
     """1 if the CPU may access OAM at `t`; for a write the old byte is kept as for VRAM."""
     free = wp.bool(True)
     if lcd_is_on(mem):
-        roll_frame(c, t * U(4))
-        dot = wp.max(dot_of(c, t * U(4)), 0)
+        roll_frame(c, access_time(t))
+        dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
         if write == U(0):
@@ -276,8 +290,8 @@ def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
 def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
     """OAM DMA is about to change OAM: keep it for the picture in the making."""
     if lcd_is_on(mem):
-        roll_frame(c, t * U(4))
-        dot = wp.max(dot_of(c, t * U(4)), 0)
+        roll_frame(c, access_time(t))
+        dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         if line < VBLANK_LINE:
             for i in range(160):
@@ -336,4 +350,4 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
         c.ppu_sync = U(0)
         c.ppu_end = U(0)
         c.ppu_next = c.now + FAR
-    c.ppu_late = U(0)
+    c.ppu_late = U(0xFFFFFFFF)

@@ -40,8 +40,8 @@ def copy_row(mem: Q, target: int, source: int):
 @wp.func
 def scanned_row(c: wp.ref[Console], t: U) -> int:
     """Offset of the OAM row that mode 2 reads at `t`, or 0 when there is none to corrupt."""
-    roll_frame(c, t * U(4))
-    dot = wp.max(dot_of(c, t * U(4)), 0)
+    roll_frame(c, (t - U(1)) * U(4))
+    dot = wp.max(dot_of(c, (t - U(1)) * U(4)), 0)
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     row = ((x - 6) >> 2) * 8 + 8
@@ -113,7 +113,7 @@ def ppu_oam_bug(c: wp.ref[Console], mem: Q, t: U, kind: U):
     if (get8(mem, LCDC) & 0x80) != 0:
         row = scanned_row(c, t)
     if row >= 8:
-        line = dot_of(c, t * U(4)) / LINE_DOTS
+        line = dot_of(c, (t - U(1)) * U(4)) / LINE_DOTS
         for i in range(160):
             keep_byte(c, mem, 0x2000 + i, line, get8(mem, OAM + i))
         if kind == BUG_WRITE:

@@ -199,7 +199,8 @@ def do_event(c: wp.ref[Console], mem: Q, dot: int):
         request = request | U(2)
     if request != U(0):
         raise_if(mem, request)
-        c.ppu_late = U(wp.where((dot & 3) >= 2, 1, 0))
+        visible = c.ppu_origin + U((dot + 4) >> 2)
+        c.ppu_late = wp.where((dot & 3) >= 2, visible, U(0xFFFFFFFF))
 
 
 @wp.func(inline=False)
