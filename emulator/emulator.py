@@ -14,6 +14,7 @@ from emulator import constants as k
 from emulator import isa
 from emulator.cartridge import Cartridge, EmulatorError
 from emulator.kernels import frame, picture
+from emulator.kernels.events import TRAP_STEP
 from emulator.machine import (
     BOOKKEEPING,
     CONSOLE_DTYPE,
@@ -46,7 +47,7 @@ class Emulator:
         *,
         rom_of_env: np.ndarray | Sequence[int] | None = None,
         idle_skip: bool = True,
-        trap_ld_b_b: bool = False,
+        trap_ld_b_b: bool | np.ndarray = False,
         serial_capacity: int = 0,
     ) -> None:
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
@@ -71,7 +72,7 @@ class Emulator:
             layout,
             np.concatenate(roms),
             np.concatenate([isa.predecode(rom) for rom in roms]),
-            isa.control_words(trap_ld_b_b),
+            isa.control_words(bool(np.any(trap_ld_b_b))),
             device,
         )
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -115,6 +116,24 @@ class Emulator:
             block_dim=block,
         )  # fmt: skip
         self.frames_run += frames
+
+    def step(self) -> None:
+        """Run every console for one instruction (and the interrupt or HALT before it)."""
+        consoles = self._consoles()
+        kept = consoles["trap"].copy()
+        consoles["trap"] = TRAP_STEP
+        self.machine.console.assign(consoles)
+        self.run(None, 1)
+        self.frames_run -= 1
+        consoles = self._consoles()
+        consoles["trap"] = kept
+        self.machine.console.assign(consoles)
+
+    def freeze(self, env: int) -> None:
+        """Let one console stand still until it is reset: launches pass it by."""
+        record = self._console_record(self._checked(env))
+        record["stopped"] = 1
+        self.machine.console[env : env + 1].assign(record)
 
     def _shape(self) -> tuple[int, int]:
         """Lanes per warp and threads per block for this batch size."""
@@ -318,7 +337,7 @@ class Emulator:
 
     # ---- inside ----------------------------------------------------------------------------
 
-    def _prepare(self, trap_ld_b_b: bool, serial_capacity: int) -> None:
+    def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""
         snapshots = [
             Snapshot(
@@ -339,7 +358,7 @@ class Emulator:
         )  # fmt: skip
         consoles = np.zeros(self.num_envs, dtype=CONSOLE_DTYPE)
         consoles["rom_base"] = np.array(self._rom_bases, dtype=np.uint32)[self.rom_of_env]
-        consoles["trap"] = int(trap_ld_b_b)
+        consoles["trap"] = np.asarray(trap_ld_b_b, dtype=np.uint32)
         consoles["serial_capacity"] = serial_capacity
         consoles["serial_log"] = self._row_bytes
         self.machine.console.assign(consoles)

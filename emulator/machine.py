@@ -125,17 +125,22 @@ class Console:
     # ==== end of PPU SECTION
 
 
-CONSOLE_DTYPE = np.dtype(Console.numpy_dtype())
+CONSOLE_DTYPE = np.dtype([(name, np.uint32) for name in Console.vars])
 """`Console` as a NumPy record."""
 
 FAR_TIME = 0x3FFFFFFF
 """A time that never comes within a launch."""
 
 BOOKKEEPING = frozenset(
-    "deadline launch_end release_at work stable env trap serial_capacity serial_log"
-    " fast rom_low rom_high ram_offset rom_base"
-    " ppu_late ppu_log_line ppu_log_start ppu_log_count ppu_draft_log ppu_undo_count ppu_undo_done"
-    " ppu_draft_undo ppu_finished ppu_drafting ppu_front ppu_blank ppu_frames".split()
+    # fmt: off
+    {
+        "deadline", "launch_end", "release_at", "work", "stable", "env", "trap",
+        "serial_capacity", "serial_log", "fast", "rom_low", "rom_high", "ram_offset", "rom_base",
+        "ppu_next", "ppu_late", "ppu_log_line", "ppu_log_start", "ppu_log_count", "ppu_draft_log",
+        "ppu_undo_count", "ppu_undo_done", "ppu_draft_undo", "ppu_finished", "ppu_drafting",
+        "ppu_drawn", "ppu_front", "ppu_blank", "ppu_frames",
+    }
+    # fmt: on
 )
 """Fields of `Console` that say nothing about the machine's future, or derive from others."""
 

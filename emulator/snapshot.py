@@ -45,7 +45,7 @@ class Snapshot:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Snapshot:
-        """Read a state written by `save`; raise SnapshotError if it is none or of another layout."""
+        """Read a state written by `save`; raise SnapshotError if it is none of this layout."""
         try:
             with np.load(path, allow_pickle=False) as data:
                 version = int(data["layout_version"])

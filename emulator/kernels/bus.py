@@ -32,7 +32,6 @@ from emulator.kernels.serial import (
 from emulator.kernels.timer import (
     div_read,
     timer_div_write,
-    timer_signal,
     timer_stable,
     timer_sync,
     timer_write,

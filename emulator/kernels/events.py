@@ -15,6 +15,11 @@ HALTED = 1
 STOPPED = 2
 LOCKED = 3
 
+# Values of Console.trap
+TRAP_LD_B_B = 1
+TRAP_STEP = 2
+TRAP_STEPPED = 3
+
 
 @wp.func
 def pending_interrupts(mem: Q) -> U:
@@ -42,6 +47,8 @@ def set_deadline(c: wp.ref[Console], mem: Q, t: U):
     if pending_interrupts(mem) != U(0) and c.run_state <= U(HALTED):
         if c.ime == U(1) or c.run_state == U(HALTED):
             o.deadline = t
+    if c.trap == U(TRAP_STEPPED):
+        o.deadline = t
     c.deadline = o.deadline
 
 

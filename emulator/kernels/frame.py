@@ -12,7 +12,7 @@ from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
 from emulator.kernels.cpu import DONE, Bases, Registers, load_registers, look_up, step
 from emulator.kernels.dma import dma_sync
-from emulator.kernels.interrupts import TRAP_STEP, TRAP_STEPPED
+from emulator.kernels.events import TRAP_STEP, TRAP_STEPPED
 from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, ld32, st32
 from emulator.kernels.joypad import joypad_change
 from emulator.kernels.mapper import FLAT, MBC3, update_map

@@ -11,6 +11,9 @@ from emulator.kernels.events import (
     LOCKED,
     RUNNING,
     STOPPED,
+    TRAP_LD_B_B,
+    TRAP_STEP,
+    TRAP_STEPPED,
     catch_up,
     pending_interrupts,
     set_deadline,
@@ -20,10 +23,6 @@ from emulator.kernels.joypad import joypad_lines
 from emulator.kernels.mapper import FLAT, update_map
 from emulator.kernels.timer import timer_div_write
 from emulator.machine import Console
-
-TRAP_LD_B_B = 1
-TRAP_STEP = 2
-TRAP_STEPPED = 3
 
 
 @wp.struct

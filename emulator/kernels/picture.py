@@ -108,7 +108,7 @@ def release_pictures(machine: Machine, console: wp.array[Console]):
 @wp.func
 def screen_byte(machine: Machine, console: wp.array[Console], env: int, offset: int) -> int:
     """Byte of the shown packed picture; 0 (the lightest shade) everywhere if it is blank."""
-    value = int(0)
+    value = I(0)
     if console[env].ppu_blank == U(0):
         front = console[env].ppu_front * U(SCREEN_BYTES)
         value = I(ld8(row_of(machine, env) + Q(U(ROW_SCREENS + offset) + front)))

@@ -148,7 +148,7 @@ def draw_draft(c: wp.ref[Console], mem: Q, line: int):
     set8(mem, DRAFT_BASE + BASE_CARRY, w.carry)
     set8(mem, DRAFT_BASE + BASE_WINDOW_Y, w.window_y + 1)
     set8(mem, DRAFT_BASE + BASE_LINE, line)
-    kept = int(0)
+    kept = I(0)
     while kept < count and I(get32(mem, UNDO_TOP - 4 - 4 * kept) >> U(22)) <= line:
         kept = kept + 1
     drop_entries(c, mem, wp.min(w.next, I(c.ppu_log_start)), kept)

@@ -129,7 +129,7 @@ def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
 def apply_writes(f: wp.ref[Fifo], x: int) -> int:
     """Perform logged writes due by dot x. Returns the dot reached: less if a fetch was aborted."""
     reached = x
-    run = int(1)
+    run = I(1)
     while run != 0 and f.next_entry < f.log_count:
         entry = ld32(f.log + Q(U(4 * f.next_entry)))
         dot = I(entry & U(0x1FFFF)) - 456 * f.line
@@ -276,7 +276,7 @@ def shift_pixel(f: wp.ref[Fifo]):
     """Take a pixel from both FIFOs; discard it while scrolling in, else mix and show it."""
     if f.bg_size == 0:
         return
-    bg = int(0)
+    bg = I(0)
     if f.insert_pixel != 0:
         f.insert_pixel = 0
     else:
@@ -305,7 +305,7 @@ def shift_pixel(f: wp.ref[Fifo]):
         return
     if f.dest != Q(0):
         if (f.lcdc & 1) == 0:
-            bg = 0
+            bg = I(0)
         shade = (f.bgp >> (2 * bg)) & 3
         if obj != 0 and (f.lcdc & 2) != 0 and (behind == 0 or bg == 0):
             shade = (palette >> (2 * obj)) & 3
@@ -319,7 +319,7 @@ def check_window(f: wp.ref[Fifo]):
     """Start the window when the position meets WX, with the DMG's oddities at 0 and 166."""
     at = f.position
     if f.wx_triggered == 0 and f.window != 0 and (f.lcdc & 0x20) != 0:
-        start = int(0)
+        start = I(0)
         if f.wx == 0:
             if at == -7 or (at >= -15 and at <= -8) or (at == -16 and (f.scx & 7) != 0):
                 start = 1
@@ -478,7 +478,7 @@ def run_line(f: wp.ref[Fifo]):
     f.objects = 0
     if f.short_line == 0:
         objects = find_objects(f)
-    head = int(0)
+    head = I(0)
     f.x = apply_writes(f, wp.where(f.short_line != 0, 91, 89))
     while f.position < 160 and f.x < LAST_DOT:
         check_window(f)

@@ -69,7 +69,7 @@ def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
     found = vec10()
     for i in range(10):
         found[i] = -1
-    count = int(0)
+    count = I(0)
     height = wp.where((lcdc & 4) != 0, 16, 8)
     for i in range(40):
         pair = I(ld16(oam + Q(U(4 * i))))

@@ -8,7 +8,7 @@ https://gbdev.io/pandocs/Rendering.html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import FAR, I, Q, U, io_set
+from emulator.kernels.intrinsics import FAR, I, Q, U
 from emulator.kernels.picture_draft import (
     VBLANK_TIME,
     begin_draft,
@@ -21,9 +21,9 @@ from emulator.kernels.picture_log import get8, register_number, set8
 from emulator.kernels.ppu_oam import ppu_oam_bug  # noqa: F401 - part of this surface
 from emulator.kernels.ppu_stat import advance, evaluate, roll_frame
 from emulator.kernels.ppu_timing import (
+    LAST_LINE,
     LCDC,
     LINE_DOTS,
-    LAST_LINE,
     LYC,
     OAM,
     STAT,

@@ -6,7 +6,7 @@ being read with its neighbours. https://gbdev.io/pandocs/OAM_Corruption_Bug.html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import I, Q, U, ld16, st16, st32, ld32
+from emulator.kernels.intrinsics import I, Q, U, ld16, ld32, st16, st32
 from emulator.kernels.picture_draft import keep_byte
 from emulator.kernels.picture_log import get8
 from emulator.kernels.ppu_stat import roll_frame
@@ -109,7 +109,7 @@ def ppu_oam_bug(c: wp.ref[Console], mem: Q, t: U, kind: U):
 
     The adjustment hides behind the read in the same M-cycle, so 1 and 2 corrupt alike.
     """
-    row = int(0)
+    row = I(0)
     if (get8(mem, LCDC) & 0x80) != 0:
         row = scanned_row(c, t)
     if row >= 8:

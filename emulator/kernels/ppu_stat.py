@@ -9,7 +9,7 @@ https://gbdev.io/pandocs/Interrupt_Sources.html#int-48--stat-interrupt
 
 import warp as wp
 
-from emulator.kernels.intrinsics import FAR, Q, U, raise_if
+from emulator.kernels.intrinsics import FAR, I, Q, U, raise_if
 from emulator.kernels.picture_draft import finish_picture
 from emulator.kernels.picture_log import get8
 from emulator.kernels.ppu_timing import (
@@ -23,7 +23,6 @@ from emulator.kernels.ppu_timing import (
     VBLANK_LINE,
     compared_ly,
     dot_of,
-    in_hblank,
     interrupt_mode,
     line_end,
 )
@@ -67,7 +66,7 @@ def settle(c: wp.ref[Console], mem: Q, dot: int):
     value = line
     latched_at = start + 4
     level_at = start
-    mode = int(3)
+    mode = I(3)
     if line == LAST_LINE:
         level_at = start
         if x < 6:
@@ -115,7 +114,7 @@ def settle(c: wp.ref[Console], mem: Q, dot: int):
                     mode = 0
         if short and mode != 0:
             level_at = POWER_DOT
-            mode = 3
+            mode = I(3)
     if latched_at > since and latched_at <= dot:
         c.ppu_lyc_line = U(wp.where(value == get8(mem, LYC), 1, 0))
     if level_at > since or (latched_at > since and latched_at <= dot):
@@ -140,7 +139,7 @@ def next_hblank_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     n = line
-    e = int(FIRST_HBLANK)
+    e = I(FIRST_HBLANK)
     if line < VBLANK_LINE and x >= 256:
         end = line_end(c, mem, line)
         if end + 1 > x:
@@ -210,7 +209,7 @@ def advance(c: wp.ref[Console], mem: Q, t_cycles: U):
         c.ppu_sync = t_cycles
         c.ppu_next = t_cycles / U(4) + FAR
     else:
-        run = int(1)
+        run = I(1)
         while run != 0:
             roll_frame(c, c.ppu_sync)
             e = next_event_dot(c, mem, dot_of(c, c.ppu_sync))
@@ -238,10 +237,9 @@ def evaluate(c: wp.ref[Console], mem: Q, t_cycles: U, stat: int):
         ly = 0
     if ly != NOT_COMPARED:
         c.ppu_lyc_line = U(wp.where(ly == get8(mem, LYC), 1, 0))
-    mode = int(3)
-    if (stat & 8) == 0 and line < VBLANK_LINE and x >= 4:
-        mode = 3  # whether this is HBlank does not matter
-    else:
+    mode = I(3)
+    # From dot 4 on a visible line is driven by mode 0 only: without it, save the look-up.
+    if (stat & 8) != 0 or line >= VBLANK_LINE or x < 4:
         mode = interrupt_mode(c, mem, line, x)
     level = stat_level(stat, mode, int(c.ppu_lyc_line))
     if level != 0 and c.ppu_stat_line == U(0):

@@ -96,8 +96,8 @@ def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
     https://gbdev.io/pandocs/Rendering.html#obj-penalty-algorithm
     """
     height = wp.where((lcdc & 4) != 0, 16, 8)
-    seen = int(0)
-    drawn = int(0)
+    seen = I(0)
+    drawn = I(0)
     at0 = wp.uint64(0)
     at1 = wp.uint64(0)
     at2 = wp.uint64(0)
@@ -112,7 +112,7 @@ def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
             if x < 168:
                 drawn = drawn + 1
                 place = x + (scx & 7)
-                base = int(0)
+                base = I(0)
                 if x == 0:
                     place = 0
                 if x >= window_x:
@@ -214,7 +214,7 @@ def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -
 def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
     """Dot at which mode 3 of the current visible line ends; remembered until something changes."""
     if I(c.ppu_end_line) != line + 1:
-        short = int(0)
+        short = I(0)
         if c.ppu_first != U(0) and line == 0:
             short = 1
         logged = I(c.ppu_log_line) == line + 1 and c.ppu_log_count > c.ppu_log_start
@@ -222,7 +222,7 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
         scx = get8(mem, SCX)
         wx = get8(mem, WX)
         window = window_seen(c, mem, line * LINE_DOTS + 4)
-        end = int(0)
+        end = I(0)
         if logged:
             end = replay_end(c, mem, line, short, I(c.ppu_window))
         elif is_plain(lcdc, scx, wx, window):
@@ -247,7 +247,7 @@ def in_hblank(c: wp.ref[Console], mem: Q, line: int, x: int) -> wp.bool:
 def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
     """Mode bits of STAT at this dot."""
     short = c.ppu_first != U(0) and line == 0
-    mode = int(3)
+    mode = I(3)
     if line >= VBLANK_LINE:
         mode = wp.where(line == VBLANK_LINE and x < 5, 0, 1)
     elif short:
@@ -272,14 +272,14 @@ def interrupt_mode(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
 
     Mode 2 drives it at the very start of a line only.
     """
-    mode = int(3)
+    mode = I(3)
     short = c.ppu_first != U(0) and line == 0
     if line >= VBLANK_LINE:
         mode = wp.where(line == VBLANK_LINE and x < 5, 0, 1)
     elif x < 4:
         mode = wp.where(line == 0, 1, 2)
         if short:
-            mode = 3
+            mode = I(3)
     elif in_hblank(c, mem, line, x):
         mode = 0
     return mode

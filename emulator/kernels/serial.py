@@ -6,7 +6,7 @@ https://gbdev.io/pandocs/Serial_Data_Transfer_(Link_Cable).html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, io_set, raise_if, st8
+from emulator.kernels.intrinsics import FAR, Q, U, io_get, io_set, raise_if, st8
 from emulator.machine import Console
 
 HALF_PERIOD_SHIFT = 6  # the serial clock toggles every 64 M-cycles of the divider

@@ -7,7 +7,7 @@ https://gbdev.io/pandocs/Timer_Obscure_Behaviour.html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, io_set, raise_if
+from emulator.kernels.intrinsics import FAR, Q, U, io_get, io_set, raise_if
 from emulator.machine import Console
 
 TIMA_PLAIN = 0

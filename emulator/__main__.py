@@ -1,0 +1,174 @@
+"""`python -m emulator`: run, run-many, disassemble, trace, warmup, suite."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import warp as wp
+
+wp.config.quiet = True  # before anything initialises Warp: its banner would land on stdout
+
+from emulator.cartridge import Cartridge, EmulatorError  # noqa: E402
+from emulator.jobs import Job, JobError, parse_inputs, read_jobs, run_jobs, run_many  # noqa: E402
+
+
+def parse_memory(text: str) -> tuple[tuple[int, int], ...]:
+    """Parse `0xA000:4,0xFF80:3`."""
+    ranges = []
+    for part in filter(None, text.split(",")):
+        try:
+            address, size = part.split(":")
+            ranges.append((int(address, 16), int(size)))
+        except ValueError:
+            raise JobError(f"--memory {part!r}: give ADDR:LEN, for example 0xA000:4") from None
+        if not (0 <= ranges[-1][0] <= 0xFFFF and 1 <= ranges[-1][1] <= 0x10000):
+            raise JobError(f"--memory {part!r}: address or length out of range")
+    return tuple(ranges)
+
+
+def parse_screens(text: str) -> tuple[int, ...]:
+    """Parse `118,119,120`."""
+    try:
+        return tuple(sorted(int(part) for part in filter(None, text.split(","))))
+    except ValueError:
+        raise JobError(f"--screens {text!r}: give frame numbers separated by commas") from None
+
+
+def command_run(arguments: argparse.Namespace) -> None:
+    """Run one ROM and write result.json and the screens."""
+    inputs = []
+    if arguments.inputs:
+        try:
+            inputs = json.loads(arguments.inputs.read_text())
+        except OSError as error:
+            raise JobError(f"{arguments.inputs}: cannot read ({error.strerror})") from None
+        except ValueError as error:
+            raise JobError(f"{arguments.inputs}: no JSON ({error})") from None
+    if arguments.frames < 1:
+        raise JobError(f"--frames {arguments.frames}: give at least 1")
+    job = Job(
+        id=arguments.rom.stem,
+        rom=str(arguments.rom),
+        frames=arguments.frames,
+        inputs=parse_inputs(inputs),
+        screens=parse_screens(arguments.screens),
+        memory=parse_memory(arguments.memory),
+        until_ld_b_b=arguments.until_ld_b_b,
+        until_serial=arguments.until_serial,
+    )
+    cartridge = Cartridge.from_file(arguments.rom)
+    for warning in cartridge.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    run_jobs([job], [cartridge], arguments.out, arguments.device, folders=[arguments.out])
+
+
+def command_run_many(arguments: argparse.Namespace) -> None:
+    """Run a file of jobs as lanes of one batch."""
+    entries = read_jobs(arguments.jobs)
+    failed = run_many(entries, arguments.out, arguments.device)
+    if failed:
+        print(f"{failed} of {len(entries)} jobs could not be run; see their result.json",
+              file=sys.stderr)  # fmt: skip
+
+
+def command_disassemble(arguments: argparse.Namespace) -> None:
+    """Print the instructions of a ROM from an address on."""
+    from emulator.disassembler import disassemble
+
+    cartridge = Cartridge.from_file(arguments.rom)
+    for line in disassemble(cartridge.rom, arguments.start, arguments.count, arguments.bank):
+        print(line)
+
+
+def command_trace(arguments: argparse.Namespace) -> None:
+    """Print one gameboy-doctor line per instruction."""
+    from emulator.trace import trace
+
+    cartridge = Cartridge.from_file(arguments.rom)
+    for line in trace(cartridge, arguments.frames, arguments.count, arguments.device):
+        print(line)
+
+
+def command_warmup(arguments: argparse.Namespace) -> None:
+    """Compile the kernels and print cold compile and cached start seconds as JSON."""
+    from emulator.warmup import warm_up
+
+    print(json.dumps(warm_up(arguments.device, cold=arguments.cold)))
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command-line parser."""
+    top = argparse.ArgumentParser(prog="python -m emulator", description=__doc__)
+    commands = top.add_subparsers(dest="command", required=True)
+
+    run = commands.add_parser("run", help="run one ROM")
+    run.add_argument("rom", type=Path)
+    run.add_argument("--frames", type=int, required=True, help="frames of 70224 T-cycles")
+    run.add_argument("--out", type=Path, required=True, help="folder for result.json and screens")
+    run.add_argument("--inputs", type=Path, help='JSON list of {"frame": f, "buttons": [...]}')
+    run.add_argument("--screens", default="", help="frame numbers, separated by commas")
+    run.add_argument("--memory", default="", help="ADDR:LEN,... with ADDR in hex")
+    run.add_argument("--until-ld-b-b", action="store_true", help="stop at opcode 40")
+    run.add_argument("--until-serial", default="", metavar="TEXT", help="stop after this output")
+    run.set_defaults(action=command_run)
+
+    many = commands.add_parser("run-many", help="run a file of jobs")
+    many.add_argument("jobs", type=Path)
+    many.add_argument("--out", type=Path, required=True)
+    many.set_defaults(action=command_run_many)
+
+    listing = commands.add_parser("disassemble", help="print a ROM's instructions")
+    listing.add_argument("rom", type=Path)
+    listing.add_argument("--start", type=lambda text: int(text, 16), default=0x100, help="hex")
+    listing.add_argument("--count", type=int, default=32)
+    listing.add_argument("--bank", type=int, default=1, help="bank mapped at 4000")
+    listing.set_defaults(action=command_disassemble)
+
+    tracing = commands.add_parser("trace", help="print registers before each instruction")
+    tracing.add_argument("rom", type=Path)
+    tracing.add_argument("--frames", type=int, default=0, help="frames to run before")
+    tracing.add_argument("--count", type=int, default=1000, help="instructions to print")
+    tracing.set_defaults(action=command_trace)
+
+    warm = commands.add_parser("warmup", help="compile the kernels, print the seconds it took")
+    warm.add_argument("--cold", action="store_true", help="clear this package's cache first")
+    warm.set_defaults(action=command_warmup)
+
+    for command in (run, many, tracing, warm):
+        command.add_argument("--device", default="cpu", help="cpu or cuda:0")
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; 0 on success, 1 with one line on stderr for bad input."""
+    arguments = parser().parse_args(argv)
+    try:
+        _choose_device(getattr(arguments, "device", None))
+        arguments.action(arguments)
+    except EmulatorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+    except OSError as error:
+        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _choose_device(device: str | None) -> None:
+    """Check the device name."""
+    if device is None:
+        return
+    try:
+        wp.get_device(device)
+    except (ValueError, RuntimeError):
+        names = ", ".join(str(known) for known in wp.get_devices())
+        raise EmulatorError(f"--device {device}: not on this machine; there is {names}") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
