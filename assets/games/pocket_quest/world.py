@@ -123,26 +123,26 @@ HOUSE = Room(
 # T tree, # path, ~ water, f flowers, " tall grass, = fence, b bush, r rock, . grass
 VILLAGE_MAP = """
 TTTTTTTTTTTTTTTTTTTTTTTT
-T......TT.......TT.....T
-T...............b......T
-T......................T
-T..................""..T
-T..................""..T
-T......................T
-T==.===..=======.......T
-T....#..........#..f...T
-T.f..#......ff..#...f..T
-T....#############.....T
-T.......#......##......T
-T..~~~~.#......##......T
-T.~~~~~~#..............T
-T.~~~~~~#......""......T
-T..~~~~.#b.....""..r...T
-T.......#.....f........T
-T.....f.########.......T
-T......................T
 TTTTTTTTTTTTTTTTTTTTTTTT
-"""
+TT......TT......TTT..TTT
+T.......b.............fT
+T.........""..........fT
+T.......f.""...........T
+T......................T
+T==....===.....==#=====T
+T.f..#..........f#f....T
+T..f.#...f.......#..f..T
+T....##############....T
+T....##############..b.T
+T..........##..........T
+T..~~~~.b..##.....f....T
+T.~~~~~~...##...... f..T
+T.~~~~~~..f##....."".r.T
+T.~~~~~~...#######""...T
+T..~~~~....#######.....T
+T.f.........f..........T
+TTTTTTTTTTTTTTTTTTTTTTTT
+""".replace(" ", ".")
 
 
 def village_ground(picture: Canvas) -> None:
@@ -168,18 +168,23 @@ def village_plants() -> list[tuple[int, int, tuple[Canvas, list[str]]]]:
 
 
 VILLAGE = Room(
-    "LUMEN VILLAGE", 24, 20, "village", village_ground,
+    "VILLAGE", 24, 20, "village", village_ground,
     things=[
         *village_plants(),
         (3, 4, out.house(4, dark_roof=False, door=2)),
-        (9, 3, out.house(5, dark_roof=True, door=2)),
-        (14, 3, out.shop(4, door=2)),
+        (15, 3, out.house(5, dark_roof=True, door=2)),
+        (14, 12, out.shop(4, door=2)),
+        (9, 12, out.well()),
+        (3, 9, out.signpost()), (12, 9, out.signpost()), (18, 16, out.signpost()),
+        (6, 8, out.mailbox()),
     ],
     warps=[Warp(5, 7, ON_STEP, "HOME", 1, 8, UP)],
     animations=("flower", "water"),
-    signs=[],
-    people=[Person(10, 9, DOWN, "girl", 0, WANDERS, "girl"),
-            Person(12, 14, DOWN, "elder", 1, WANDERS, "elder")],
+    signs=[(3, 9, "sign_home"), (12, 9, "sign_village"), (18, 16, "sign_shop"),
+           (6, 8, "mailbox"), (9, 13, "well"), (16, 15, "shop_shut"), (17, 6, "elder_shut")],
+    people=[Person(8, 9, DOWN, "girl", 1, WANDERS, "girl"),
+            Person(12, 14, LEFT, "elder", 1, WANDERS, "elder"),
+            Person(20, 9, LEFT, "farmer", 1, WANDERS, "neighbour")],
 )  # fmt: skip
 
 ROOMS = [BEDROOM, HOUSE, VILLAGE]
@@ -206,6 +211,14 @@ TALKS: dict[str, list[tuple[int, str, int]]] = {
     "stove": [(ANY_STAGE, "Soup! It smells\nof leek.", ANY_STAGE)],
     "plates": [(ANY_STAGE, "Grandma's plates.\nDo not touch!", ANY_STAGE)],
     "television": [(ANY_STAGE, "A film: two robots\nplay ball.", ANY_STAGE)],
+    "sign_home": [(ANY_STAGE, "PIP'S HOME", ANY_STAGE)],
+    "sign_village": [(ANY_STAGE, "LUMEN VILLAGE\nSmall but bright.", ANY_STAGE)],
+    "sign_shop": [(ANY_STAGE, "SHOP: rope, bread,\nparcels and more.", ANY_STAGE)],
+    "mailbox": [(ANY_STAGE, "The mailbox is\nempty.", ANY_STAGE)],
+    "well": [(ANY_STAGE, "Deep and cool. You\nhear a frog.", ANY_STAGE)],
+    "shop_shut": [(ANY_STAGE, "A note: Back soon!", ANY_STAGE)],
+    "elder_shut": [(ANY_STAGE, "The door is shut.", ANY_STAGE)],
+    "neighbour": [(ANY_STAGE, "The shop? Follow\nthe road south.", ANY_STAGE)],
     "girl": [(ANY_STAGE, "I count flowers.\nSo far: a lot!", ANY_STAGE)],
     "elder": [(ANY_STAGE, "Ho ho! A fine day\nfor a walk.", ANY_STAGE)],
     "mother": [(ANY_STAGE, "Good morning!\nSlept like a log?", ANY_STAGE)],

@@ -20,17 +20,16 @@ def grass() -> Canvas:
 def flower(frame: int = 0) -> Canvas:
     """An 8x8 flower that sways: frames 0 and 2 stand, 1 and 3 lean."""
     tile = Canvas(8, 8, 0)
-    lean = (0, 1, 0, -1)[frame]
-    tile.art(1 + lean, 0, """
- ## ##
-#..#..#
- #:+:#
-#..#..#
- ## ##
-""".replace("#", "+").replace("+:", "#:"))
-    tile.art(0, 0, "")
-    tile.vline(4, 5, 7, 2)
-    tile.dots(1, (2, 7), (3, 6), (6, 6), (5, 7))
+    tile.dots(1, (0, 7), (1, 6), (6, 6), (7, 7))
+    tile.vline(3, 6, 7, 2)
+    tile.art((1, 2, 1, 0)[frame], 0, """
+ ## #
+#..#.#
+#.+:.#
+ #::#
+#.+..#
+ ## #
+""")
     return tile
 
 
@@ -61,19 +60,18 @@ def flowers() -> Thing:
 
 def tuft() -> Thing:
     """Tall grass."""
-    picture = Canvas(16, 16, 0)
+    picture = Canvas(16, 16, 1)
     for x0, y0 in ((0, 0), (8, 0), (0, 8), (8, 8)):
         picture.art(x0, y0, """
-
- #   #
- +# #+
-#:+#:+#
-+:+#+:+
-:+:+:+:
- :+ +:
-
-""".replace("#", "+"))
-        picture.dots(3, (x0 + 1, y0 + 1), (x0 + 5, y0 + 1), (x0 + 3, y0 + 3))
+::#::.#.
+.#+#:#+#
+:#++#++#
+#+++#++#
+#+.+#.+#
+:#:+++:+
+::+::+::
+.:::::::
+""")
     return picture, ["."]
 
 
@@ -249,8 +247,9 @@ def terrain(picture: Canvas, cells: set[tuple[int, int]], kind: str) -> None:
 def _path_quarter(side: bool, above: bool, corner: bool, qx: int, qy: int) -> Canvas:
     """Trodden earth with a broken edge."""
     tile = Canvas(8, 8, 1)
-    tile.dots(0, (2, 2), (6, 5))
-    tile.dots(2, (5, 1))
+    if qx == qy:
+        tile.dots(0, (2, 5), (3, 5), (5, 2) if qx else (6, 3))
+        tile.dots(2, (2, 6), (3, 6), (6, 3) if qx else (5, 1))
     if side and above and corner:
         return tile
     for y in range(8):
@@ -285,13 +284,13 @@ def _water_quarter(side: bool, above: bool, corner: bool, qx: int, qy: int) -> C
             from_side = x if qx == 0 else 7 - x
             from_top = y if qy == 0 else 7 - y
             if side and above:
-                depth = max(from_side, from_top)
+                depth = max(from_side, from_top, from_side + from_top - 1)
             elif side:
                 depth = from_top
             elif above:
                 depth = from_side
             else:
-                depth = min(from_side, from_top, from_side + from_top - 2)
+                depth = min(from_side, from_top, from_side + from_top - 3)
             upper = qy == 0 and not above
             if depth < 1:
                 tile.dot(x, y, 0)

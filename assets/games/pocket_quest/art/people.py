@@ -451,6 +451,53 @@ GIRL = [
 """,
 ]
 
+FARMER_HEADS = {
+    "down": """
+     ######
+    #......#
+   ##########
+ ##..........##
+ #............#
+  ############
+  #..#....#..#
+  #..#....#..#
+  ##........##
+   ##.####.##
+""",
+    "up": """
+     ######
+    #......#
+   ##########
+ ##..........##
+ #............#
+  ############
+  #::::::::::#
+  ##::::::::##
+   #::::::::#
+   ##########
+""",
+    "left": """
+      #####
+     #.....#
+    #######
+  ###.......###
+ #...........#
+  ############
+   #....#:::#
+   #.#..#.::#
+   #....#::#
+   ####..##
+""",
+}
+
+
+def _with_head(head: str, body: str) -> str:
+    """Ten rows of head over the six lowest rows of another pose."""
+    return head.rstrip("\n") + "\n" + "\n".join(body.rstrip("\n").split("\n")[-6:]) + "\n"
+
+
+FARMER = [_with_head(FARMER_HEADS[("down", "up", "left")[k // 2]], KID[k]) for k in range(6)]
+
 SHADE_OF = {" ": None, ".": 1, ":": 2, "#": 3}
 
 
@@ -466,4 +513,4 @@ def pose(text: str) -> Canvas:
     return picture
 
 
-PEOPLE = {"kid": KID, "mother": MOTHER, "elder": ELDER, "girl": GIRL}
+PEOPLE = {"kid": KID, "mother": MOTHER, "elder": ELDER, "girl": GIRL, "farmer": FARMER}
