@@ -454,7 +454,8 @@ def finish_line(f: wp.ref[Fifo]):
                 at = f.lcd_x - 1
                 place = f.dest + Q(U(at >> 3))
                 down = U(7 - (at & 7))
-                shade = I((ld8(place) >> down) & U(1)) | I(((ld8(place + Q(20)) >> down) & U(1)) * U(2))
+                high = (ld8(place + Q(20)) >> down) & U(1)
+                shade = I(((ld8(place) >> down) & U(1)) | (high << U(1)))
             put_shade(f, f.lcd_x, shade)
             f.lcd_x = f.lcd_x + 1
     if f.line == 143:
