@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from trainer_core.stopwatch import Stopwatch
+
 
 class StepInfo(NamedTuple):
     """Beside the reward; tensors live on the environment's device."""
@@ -46,10 +48,31 @@ class VecEnv(Protocol):
     num_envs: int
     num_actions: int
     stack_k: int
+    obs_shape: tuple[int, int, int]
+    """(K, H, W) of one machine's observation."""
+    horizon: int
+    """Steps after which an episode is cut off."""
+    start_set: Tensor
+    """i64[S] the start states that `reset` and autoreset draw from."""
     device: torch.device
+    stopwatch: Stopwatch
+    """The loop puts its own here, so that emulation and observation are told apart."""
+
+    @property
+    def obs(self) -> Tensor:
+        """What to act on now; after `load_state_dict` the restored observation."""
+        ...
 
     def reset(self, seed: int | None = None) -> Tensor:
         """Put every machine to a start state; returns obs u8[N, K, 72, 80]."""
+        ...
+
+    def reset_to(self, starts: Tensor) -> Tensor:
+        """Put machine n to start state `starts[n]` (i64[N]); returns obs like `reset`."""
+        ...
+
+    def screens(self, count: int) -> Tensor:
+        """u8[count, 144, 160] shades that a person would see now on the first machines."""
         ...
 
     def step(self, actions: Tensor) -> StepResult:

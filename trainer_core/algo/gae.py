@@ -1,0 +1,32 @@
+"""Generalized advantage estimation (Schulman et al. 2016, arXiv:1506.02438)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def compute_gae(
+    rewards: Tensor,
+    values: Tensor,
+    next_values: Tensor,
+    done: Tensor,
+    trunc: Tensor,
+    *,
+    gamma: float,
+    gae_lambda: float,
+) -> tuple[Tensor, Tensor]:
+    """Advantages and returns, both f32[T, N].
+
+    `rewards`, `values`, `next_values` are f32[T, N], `done` and `trunc` bool[T, N].
+    `next_values[t]` is V of the state that step t reached, before any reset.
+    """
+    alive = (~done).to(rewards.dtype)  # a time limit still bootstraps
+    carry = (~(done | trunc)).to(rewards.dtype)  # no trace crosses a reset
+    deltas = rewards + gamma * next_values * alive - values
+    advantages = torch.empty_like(rewards)
+    advantage = torch.zeros_like(rewards[0])
+    for t in range(len(rewards) - 1, -1, -1):
+        advantage = deltas[t] + gamma * gae_lambda * carry[t] * advantage
+        advantages[t] = advantage
+    return advantages, advantages + values

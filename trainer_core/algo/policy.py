@@ -1,0 +1,109 @@
+"""Pixels to action logits and a value."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from trainer_core.protocol.config import RunConfig
+
+MAX_SHADE = 3.0
+
+
+class PixelActorCritic(nn.Module):
+    """One trunk, two heads. `kind` is small, nature or impala."""
+
+    def __init__(self, kind: str, obs_shape: tuple[int, int, int], num_actions: int) -> None:
+        """`obs_shape` is (K, H, W) of the u8 pictures that `forward` takes."""
+        super().__init__()
+        self.kind = kind
+        self.obs_shape = obs_shape
+        self.num_actions = num_actions
+        self.trunk = TRUNKS[kind](obs_shape[0])
+        with torch.no_grad():
+            features = self.trunk(torch.zeros(1, *obs_shape)).shape[-1]
+        width = {"small": 128, "nature": 512, "impala": 256}[kind]
+        self.hidden = nn.Sequential(nn.Linear(features, width), nn.ReLU())
+        self.policy_head = nn.Linear(width, num_actions)
+        self.value_head = nn.Linear(width, 1)
+        self._initialize()
+
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W], shades 0..3."""
+        pictures = obs.float() * (1 / MAX_SHADE)
+        if pictures.is_cuda:
+            pictures = pictures.contiguous(memory_format=torch.channels_last)
+        features = self.hidden(self.trunk(pictures))
+        return self.policy_head(features), self.value_head(features).squeeze(-1)
+
+    def _initialize(self) -> None:
+        # Huang et al. 2022, detail 2: orthogonal weights, zero biases, a nearly uniform policy.
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d | nn.Linear):
+                nn.init.orthogonal_(module.weight, math.sqrt(2))
+                nn.init.zeros_(module.bias)
+        nn.init.orthogonal_(self.policy_head.weight, 0.01)
+        nn.init.orthogonal_(self.value_head.weight, 1.0)
+
+
+def small_trunk(planes: int) -> nn.Sequential:
+    """A tile of a Game Boy room is 16x16 pixels, 8x8 after the downsampling: one patch a tile.
+
+    A third of the Nature network's time on a CPU, and walking is a matter of tiles.
+    """
+    return nn.Sequential(
+        nn.Conv2d(planes, 32, 8, stride=8),
+        nn.ReLU(),
+        nn.Conv2d(32, 32, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+    )
+
+
+def nature_trunk(planes: int) -> nn.Sequential:
+    """Mnih et al. 2015, doi:10.1038/nature14236."""
+    return nn.Sequential(
+        nn.Conv2d(planes, 32, 8, stride=4),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 4, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(64, 64, 3, stride=1),
+        nn.ReLU(),
+        nn.Flatten(),
+    )
+
+
+def impala_trunk(planes: int) -> nn.Sequential:
+    """Espeholt et al. 2018, arXiv:1802.01561, the deep variant with 16, 32, 32 channels."""
+    layers: list[nn.Module] = []
+    for width in (16, 32, 32):
+        layers += [
+            nn.Conv2d(planes, width, 3, padding=1),
+            nn.MaxPool2d(3, stride=2, padding=1),
+            ResidualBlock(width),
+            ResidualBlock(width),
+        ]
+        planes = width
+    return nn.Sequential(*layers, nn.ReLU(), nn.Flatten())
+
+
+class ResidualBlock(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(width, width, 3, padding=1)
+        self.second = nn.Conv2d(width, width, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.second(torch.relu(self.first(torch.relu(x))))
+
+
+TRUNKS = {"small": small_trunk, "nature": nature_trunk, "impala": impala_trunk}
+
+
+def policy_kind(config: RunConfig) -> str:
+    """The network that `auto` stands for on this run's device."""
+    if config.policy != "auto":
+        return config.policy
+    return "small" if config.device == "cpu" else "nature"

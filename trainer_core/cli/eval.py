@@ -1,0 +1,109 @@
+"""`dmglab eval`: success over distinct start states, of a checkpoint or of a baseline."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from trainer_core.cli.options import find_checkpoint, home_paths, parse
+from trainer_core.protocol.checkpoints import read_meta
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import CheckpointError, ConfigError
+from trainer_core.protocol.paths import HomePaths
+
+
+@dataclass(frozen=True)
+class Options:
+    checkpoint: str = ""
+    """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
+    policy: Literal["checkpoint", "random", "untrained"] = "checkpoint"
+    """What plays: the checkpoint, random buttons, or a network that never learned."""
+    task: str = ""
+    """Task id; default the checkpoint's."""
+    episodes: int = 64
+    """Episodes; greedy play begins each of them in another start state."""
+    mode: Literal["greedy", "sample"] = "greedy"
+    starts: Literal["heldout", "train"] = "heldout"
+    """Start states that training never saw, or those it saw."""
+    obs_source: Literal["checkpoint", "screen", "noise"] = "checkpoint"
+    """What the policy sees; default what the checkpoint was trained on."""
+    device: str = "cpu"
+    seed: int = 1
+    home: Path | None = None
+    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "eval", argv)
+    if options.episodes < 1:
+        raise ConfigError(f"episodes must be at least 1, got {options.episodes}")
+    home = home_paths(options.home)
+    folder = None
+    if options.policy == "checkpoint" or options.checkpoint:
+        folder = find_checkpoint(options.checkpoint, home)
+    config = _config(options, folder)
+    return _evaluate(options, config, folder, home)
+
+
+def _config(options: Options, folder: Path | None) -> RunConfig:
+    """The checkpoint's configuration with this call's task, device and observation."""
+    if folder is not None:
+        config = RunConfig.from_dict(read_meta(folder).config)
+    elif options.task:
+        config = RunConfig(task=options.task)
+    else:
+        raise ConfigError("a baseline needs --task (or --checkpoint, whose task is taken)")
+    changes: dict[str, Any] = {"device": options.device, "seed": options.seed}
+    if options.task:
+        changes["task"] = options.task
+    if options.obs_source != "checkpoint":
+        changes["obs_source"] = options.obs_source
+    return dataclasses.replace(config, **changes)
+
+
+def _evaluate(
+    options: Options, config: RunConfig, folder: Path | None, home: HomePaths
+) -> dict[str, Any]:
+    import torch
+
+    from trainer_core.algo.policy import PixelActorCritic, policy_kind
+    from trainer_core.checkpoint import load_policy
+    from trainer_core.envs.build import make_env, task_facts
+    from trainer_core.evaluate import greedy, run_episodes, sampled, spread_starts, uniform
+    from trainer_core.training import default_threads
+
+    torch.set_num_threads(config.threads or default_threads(config))
+    facts = task_facts(config.task, home)
+    env = make_env(
+        config, home, num_envs=min(options.episodes, 256), held_out=options.starts == "heldout"
+    )
+    env.reset(seed=config.seed)
+    rng = torch.Generator(env.device).manual_seed(config.seed)
+    mode = options.mode
+    if options.policy == "random":
+        act, mode = uniform(env.num_actions, rng), "sample"
+    else:
+        if options.policy == "untrained":
+            torch.manual_seed(config.seed)
+            policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions)
+        else:
+            assert folder is not None
+            policy, meta = load_policy(folder)
+            if meta.obs_shape != env.obs_shape or meta.codec != facts.codec:
+                raise CheckpointError(f"{folder}: made for other observations or buttons")
+        policy.to(env.device)
+        act = greedy(policy) if mode == "greedy" else sampled(policy, rng)
+    starts = spread_starts(env.start_set, options.episodes, mode)
+    found = run_episodes(env, act, starts, mode)
+    env.close()
+    return {
+        "ok": True,
+        "task": config.task,
+        "policy": options.policy,
+        "checkpoint": str(folder or ""),
+        "starts": options.starts,
+        "obs_source": config.obs_source,
+        **found.summary(),
+    }

@@ -1,0 +1,156 @@
+"""Goal, reward, horizon and the choice of start states: the part all our environments share.
+
+Pure bookkeeping on device tensors, no machine in it, no read by the host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from trainer_core.envs.novelty import ScreenCounts
+from trainer_core.envs.success import Progress, find_success_function
+from trainer_core.protocol.tasks import Reward
+
+MAX_SHADE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class GoalTemplates:
+    """Pictures that mean success; the nearest one counts."""
+
+    pictures: Tensor
+    """u8[G, H, W]"""
+    mask: Tensor
+    """bool[G, H, W] pixels that count."""
+    distance: str
+    """l1 or mse, see protocol.tasks.Goal."""
+    tau: float
+    hold_steps: int
+    success: str = "goal_template"
+
+    def distances(self, pictures: Tensor) -> Tensor:
+        """f32[N] distance of `pictures` u8[N, H, W] to the nearest template, 0 to 1."""
+        found = None
+        shades = pictures.to(torch.int16)
+        for goal, mask in zip(self.pictures.to(torch.int16), self.mask, strict=True):
+            apart = (shades - goal).abs_() * mask
+            if self.distance == "mse":
+                apart = apart.square()
+            scale = MAX_SHADE if self.distance == "l1" else MAX_SHADE**2
+            # An integer sum is the same on every device and in every order.
+            dist = apart.sum((1, 2), dtype=torch.int32).float() / (scale * mask.sum())
+            found = dist if found is None else torch.minimum(found, dist)
+        assert found is not None
+        return found
+
+
+class Outcome(NamedTuple):
+    """What a step came to; the fields of StepResult and StepInfo."""
+
+    reward: Tensor
+    done: Tensor
+    trunc: Tensor
+    dist: Tensor
+    success: Tensor
+    reset_mask: Tensor
+    start_index: Tensor
+    episode_steps: Tensor
+    next_start: Tensor
+    """i64[N] start state to load where reset_mask."""
+
+
+class Episodes:
+    """Counts steps, judges pictures, pays rewards and picks the next start of N machines."""
+
+    def __init__(
+        self,
+        num_envs: int,
+        goal: GoalTemplates,
+        reward: Reward,
+        horizon: int,
+        start_set: Tensor,
+        start_pictures: Tensor,
+        seed: int,
+    ) -> None:
+        """`start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts."""
+        device = start_pictures.device
+        self.goal, self.reward, self.horizon = goal, reward, horizon
+        self.start_set, self.start_pictures = start_set, start_pictures
+        self.start_dist = goal.distances(start_pictures)
+        self._success = find_success_function(goal.success)
+        self._rng = torch.Generator(device).manual_seed(seed)
+        self.start_index = torch.zeros(num_envs, dtype=torch.int64, device=device)
+        self.steps = torch.zeros(num_envs, dtype=torch.int32, device=device)
+        self.held = torch.zeros(num_envs, dtype=torch.int32, device=device)
+        self.dist = torch.zeros(num_envs, device=device)
+        height, width = start_pictures.shape[1:]
+        self.counts = ScreenCounts(height, width, device) if reward.novelty_bonus > 0 else None
+
+    def seed(self, seed: int) -> None:
+        self._rng.manual_seed(seed)
+
+    def draw_starts(self) -> Tensor:
+        """i64[N] random start states of the start set."""
+        drawn = torch.randint(
+            len(self.start_set),
+            self.start_index.shape,
+            generator=self._rng,
+            device=self.start_index.device,
+        )
+        return self.start_set[drawn]
+
+    def begin(self, starts: Tensor) -> Tensor:
+        """Begin an episode on every machine; returns the start pictures u8[N, H, W]."""
+        self.start_index.copy_(starts)
+        self.steps.zero_()
+        self.held.zero_()
+        self.dist.copy_(self.start_dist[starts])
+        return self.start_pictures[starts]
+
+    def judge(self, pictures: Tensor) -> Outcome:
+        """Account for one step that led to `pictures` u8[N, H, W]; ended episodes begin anew."""
+        dist = self.goal.distances(pictures)
+        self.steps += 1
+        held = torch.where(dist < self.goal.tau, self.held + 1, 0)
+        success = self._success(Progress(dist, held, self.goal.tau, self.goal.hold_steps))
+        done = success
+        trunc = (self.steps >= self.horizon) & ~done
+        reset_mask = done | trunc
+        pay = self.reward
+        reward = pay.alpha * (self.dist - dist) - pay.step_cost + pay.goal_bonus * done
+        if self.counts is not None:
+            reward = reward + pay.novelty_bonus * self.counts.visit(pictures)
+
+        next_start = self.draw_starts()
+        outcome = Outcome(
+            reward, done, trunc, dist, success, reset_mask,
+            self.start_index.clone(), self.steps.clone(), next_start,
+        )  # fmt: skip
+        self.start_index = torch.where(reset_mask, next_start, self.start_index)
+        self.steps = torch.where(reset_mask, 0, self.steps)
+        self.held = torch.where(reset_mask, 0, held)
+        self.dist = torch.where(reset_mask, self.start_dist[next_start], dist)
+        return outcome
+
+    def state_dict(self) -> dict[str, Any]:
+        state: dict[str, Any] = {
+            "start_index": self.start_index.cpu(),
+            "steps": self.steps.cpu(),
+            "held": self.held.cpu(),
+            "dist": self.dist.cpu(),
+            "rng": self._rng.get_state(),
+        }
+        if self.counts is not None:
+            state["counts"] = self.counts.counts.cpu()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name in ("start_index", "steps", "held", "dist"):
+            getattr(self, name).copy_(state[name])
+        self._rng.set_state(state["rng"].cpu())
+        if self.counts is not None:
+            self.counts.counts.copy_(state["counts"])

@@ -1,0 +1,58 @@
+"""The control that proves the policy looks: the same game, random pictures for observations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer_core.envs.vec_env import StepResult, VecEnv
+from trainer_core.stopwatch import Stopwatch
+
+
+class NoiseEnv:
+    """Wraps an environment; goal, reward and resets stay true, `obs` and `final_obs` are noise."""
+
+    def __init__(self, env: VecEnv, seed: int) -> None:
+        self._env = env
+        self._rng = torch.Generator(env.device).manual_seed(seed)
+        shape = (env.num_envs, *env.obs_shape)
+        self.obs = torch.zeros(shape, dtype=torch.uint8, device=env.device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._env, name)
+
+    @property
+    def stopwatch(self) -> Stopwatch:
+        return self._env.stopwatch
+
+    @stopwatch.setter
+    def stopwatch(self, stopwatch: Stopwatch) -> None:
+        self._env.stopwatch = stopwatch
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        if seed is not None:
+            self._rng.manual_seed(seed)
+        self._env.reset(seed)
+        return self._noise()
+
+    def reset_to(self, starts: Tensor) -> Tensor:
+        self._env.reset_to(starts)
+        return self._noise()
+
+    def step(self, actions: Tensor) -> StepResult:
+        result = self._env.step(actions)
+        noise = self._noise()
+        return result._replace(obs=noise, final_obs=noise)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"env": self._env.state_dict(), "rng": self._rng.get_state(), "obs": self.obs.cpu()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._env.load_state_dict(state["env"])
+        self._rng.set_state(state["rng"].cpu())
+        self.obs.copy_(state["obs"])
+
+    def _noise(self) -> Tensor:
+        return self.obs.random_(0, 4, generator=self._rng)

@@ -1,0 +1,68 @@
+"""One documented set of defaults per scale. Every number has a source, in `why`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trainer_core.protocol.config import RunConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """`fields` differ from RunConfig's own defaults; `why` names a source for each."""
+
+    title: str
+    summary: str
+    fields: dict[str, Any]
+    why: dict[str, str]
+
+
+_PPO_SOURCES = {
+    "gae_lambda": "0.95, Schulman et al. 2017, table 3",
+    "clip_range": "0.2, Schulman et al. 2017, section 6.1",
+    "vf_coef": "0.5, CleanRL ppo_atari.py",
+    "max_grad_norm": "0.5, CleanRL ppo_atari.py",
+    "ent_coef": "0.01, Schulman et al. 2017, table 5",
+    "gamma": "0.97: episodes end within tens of steps, so a horizon of about 33 steps is enough",
+}
+
+PRESETS: dict[str, Preset] = {
+    "laptop": Preset(
+        "Laptop (CPU)",
+        "64 machines and a small network: a first stage in minutes on two cores.",
+        {"device": "cpu", "num_envs": 64, "num_steps": 32, "policy": "small"},
+        {**_PPO_SOURCES, "learning_rate": "5e-4, measured on Pocket Quest's first stage"},
+    ),
+    "gpu": Preset(
+        "One GPU",
+        "2,048 machines: fits 8 GiB.",
+        {
+            "device": "cuda:0", "num_envs": 2048, "num_steps": 32, "num_minibatches": 8,
+            "policy": "nature", "eval_every": 10, "eval_episodes": 64,
+        },
+        {**_PPO_SOURCES, "num_minibatches": "batches of 8,192, as Isaac Gym's PPO defaults"},
+    ),
+    "big_gpu": Preset(
+        "Big GPU",
+        "8,192 machines: one H100 or H200.",
+        {
+            "device": "cuda:0", "num_envs": 8192, "num_steps": 16, "num_minibatches": 8,
+            "update_epochs": 2, "policy": "nature", "learning_rate": 7e-4, "eval_every": 10,
+            "eval_episodes": 64, "checkpoint_every": 50,
+        },
+        {
+            **_PPO_SOURCES,
+            "num_steps": "16: short rollouts at many machines, Rudin et al. 2022, section 4",
+        },
+    ),
+}  # fmt: skip
+
+
+def preset_config(name: str) -> RunConfig:
+    return RunConfig(**PRESETS[name].fields)
+
+
+def suggest_preset(device: str) -> str:
+    """The preset for a device when nobody chose one."""
+    return "laptop" if device == "cpu" else "gpu"
