@@ -1,0 +1,130 @@
+"""asyncio inside Qt: the services' notices as signals, coroutines started from slots.
+
+The only file of the app that knows asyncio's loop. qasync runs it on Qt's own event dispatcher, so
+everything here happens on the UI thread and nothing may block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import qasync
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtWidgets import QApplication
+
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.service import (
+    BadLineSeen,
+    EventReceived,
+    LogLines,
+    Notice,
+    RunChanged,
+    TrainerService,
+)
+
+log = logging.getLogger(__name__)
+_loops: list[asyncio.AbstractEventLoop] = []
+
+
+def ensure_loop() -> asyncio.AbstractEventLoop:
+    """The one loop of this process, marked as running: Qt's exec, or a test's wait, drives it."""
+    if not _loops:
+        loop = qasync.QEventLoop(QApplication.instance(), already_running=True)
+        loop.set_default_executor(ThreadPoolExecutor(2, thread_name_prefix="background"))
+        _loops.append(loop)
+    asyncio.events._set_running_loop(_loops[0])  # as qasync does for already_running
+    return _loops[0]
+
+
+def release_loop() -> None:
+    """Let other loops run on this thread again, for example another test's asyncio.run."""
+    asyncio.events._set_running_loop(None)
+
+
+class Bridge(QObject):
+    """Owns the TrainerService of one window."""
+
+    run_changed = Signal(object)
+    event_received = Signal(str, object)
+    log_lines = Signal(str, object)
+    bad_line = Signal(str, object)
+    problem = Signal(str, str)
+    """Title and cause of something that failed; the window shows it as a banner."""
+
+    def __init__(self, home: HomePaths, service: TrainerService | None = None) -> None:
+        super().__init__()
+        self.loop = ensure_loop()
+        self.home = home
+        self.service = service or TrainerService(home)
+        self._unsubscribe = self.service.subscribe(self._on_notice)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def spawn(
+        self,
+        work: Coroutine[Any, Any, Any],
+        *,
+        title: str = "",
+        then: Callable[[Any], None] | None = None,
+        failed: Callable[[str], None] | None = None,
+    ) -> asyncio.Task[Any]:
+        """Run a coroutine; `then` gets its result. A LabError becomes a banner or goes to `failed`.
+
+        The slot border of the app: any other exception is logged with its traceback and shown too.
+        """
+        task = self.loop.create_task(self._guarded(work, title, then, failed))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _guarded(
+        self,
+        work: Coroutine[Any, Any, Any],
+        title: str,
+        then: Callable[[Any], None] | None,
+        failed: Callable[[str], None] | None,
+    ) -> None:
+        try:
+            result = await work
+            if then is not None:
+                then(result)
+        except LabError as error:
+            if failed is not None:
+                failed(str(error))
+            else:
+                self.problem.emit(title or "That did not work", str(error))
+        except Exception as error:
+            log.exception("background work failed")
+            self.problem.emit(title or "Unexpected error", f"{type(error).__name__}: {error}")
+
+    def _on_notice(self, notice: Notice) -> None:
+        match notice:
+            case RunChanged():
+                self.run_changed.emit(notice)
+            case EventReceived():
+                self.event_received.emit(notice.run_id, notice.event)
+            case LogLines():
+                self.log_lines.emit(notice.run_id, notice.lines)
+            case BadLineSeen():
+                self.bad_line.emit(notice.run_id, notice.line)
+
+    def close(self) -> None:
+        """Forget the listeners and the coroutines under way."""
+        with contextlib.suppress(ValueError):
+            self._unsubscribe()
+        for task in list(self._tasks):
+            task.cancel()
+
+
+def run_until_quit() -> int:
+    """Qt's event loop, which is asyncio's too."""
+    ensure_loop()
+    try:
+        return QCoreApplication.exec()
+    finally:
+        release_loop()

@@ -1,0 +1,1 @@
+"""The tabs in the middle of the window: live picture, env wall, replay, welcome."""

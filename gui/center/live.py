@@ -1,0 +1,256 @@
+"""The live view: a deployed policy or a person at one machine, in Game Boy time."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import object_names as names
+from gui.keymap import Joypad
+from gui.models.session import Mode, Session
+from gui.playing import SPEEDS, PlayController
+from gui.screen import FrameSource, Palette, Screen
+from gui.widgets.icons import icon
+from gui.widgets.joypad_lights import JoypadLights
+from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.frames import FLAG_SUCCESS, FrameInfo
+
+FRAME_MS = 16
+
+
+def speed_text(speed: float) -> str:
+    return "max" if speed == 0 else f"{speed:g}x"
+
+
+class LiveView(QWidget):
+    """Keys reach the joypad only while the screen has the focus."""
+
+    save_state_wanted = Signal()
+    capture_goal_wanted = Signal()
+
+    def __init__(
+        self, playing: PlayController, session: Session, palette: Palette, welcome: QWidget
+    ) -> None:
+        super().__init__()
+        self._playing, self._session = playing, session
+        self._joypad = Joypad()
+        self.source = FrameSource()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.screen_view = Screen(palette, names.LIVE_VIEW, "Game screen")
+        self.screen_view.installEventFilter(self)
+        self.screen_view.focus_lost.connect(self._on_focus_lost)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(welcome)
+        self._stack.addWidget(self.screen_view)
+        column.addWidget(self._stack, 1)
+        column.addWidget(self._strip())
+        self._timer = QTimer(self, interval=FRAME_MS)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._on_frame)
+        self.info = FrameInfo()
+        playing.frames_changed.connect(self._on_frames)
+        playing.changed.connect(self.refresh)
+        session.mode_changed.connect(lambda mode: self.refresh())
+        self.welcome_wanted = True
+        self.refresh()
+
+    def _strip(self) -> QWidget:
+        strip = QWidget()
+        column = QVBoxLayout(strip)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.who = label("")
+        self.lights = JoypadLights()
+        self.values = ElidedLabel("", "muted")
+        self.real_speed = label("", "muted")
+        self.real_speed.setMinimumWidth(48)
+        self.real_speed.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.who)
+        row.addWidget(self.lights)
+        row.addWidget(self.values, 1)
+        row.addWidget(self.real_speed)
+        column.addLayout(row)
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        playing = self._playing
+        self.pause = icon_button("pause", "Pause (Space)", "playPauseButton", flat=False,
+                                 clicked=playing.toggle_pause)  # fmt: skip
+        self.step = icon_button("step", "One step (.)", "playStepButton", flat=False,
+                                clicked=playing.step)  # fmt: skip
+        self.restart = icon_button("restart", "New episode", "playRestartButton", flat=False,
+                                   clicked=playing.restart)  # fmt: skip
+        self.end = icon_button("stop", "End the player", "playStopButton", flat=False,
+                               clicked=playing.stop)  # fmt: skip
+        for made in (self.pause, self.step, self.restart, self.end):
+            made.setProperty("transport", True)
+            row.addWidget(made)
+        self.speed = QComboBox()
+        self.speed.setObjectName("speedBox")
+        self.speed.setAccessibleName("Speed")
+        for value in SPEEDS:
+            self.speed.addItem(speed_text(value), value)
+        self.speed.activated.connect(lambda: playing.set_speed(float(self.speed.currentData())))
+        row.addWidget(self.speed)
+        row.addStretch(1)
+        self.save_state = button("Save start state", names.SAVE_STATE_BUTTON,
+                                 clicked=self.save_state_wanted.emit)  # fmt: skip
+        self.capture = button("Capture goal", names.CAPTURE_GOAL_BUTTON,
+                              clicked=self.capture_goal_wanted.emit)  # fmt: skip
+        self.record = button("Record", names.RECORD_BUTTON, clicked=playing.toggle_record,
+                             tip="Keep the pictures and buttons for a replay")  # fmt: skip
+        self.record.setCheckable(True)
+        for made in (self.save_state, self.capture, self.record):
+            row.addWidget(made)
+        column.addLayout(row)
+        self.recorded_frames: QLabel = label("", "muted")
+        return strip
+
+    # -- pictures ---------------------------------------------------------------------------
+
+    def _on_frames(self, path: object) -> None:
+        self.source.open(path)  # type: ignore[arg-type]
+        if path is None:
+            self.screen_view.clear()
+        else:
+            self.welcome_wanted = False
+            self.screen_view.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.refresh()
+
+    def _on_frame(self) -> None:
+        found = self.source.latest()
+        if found is None:
+            return
+        info, pictures = found
+        self.screen_view.show_picture(pictures[0])
+        if (info.buttons, info.who, info.flags, info.action) != (
+            self.info.buttons, self.info.who, self.info.flags, self.info.action,
+        ) or info.frame % 12 == 0:  # fmt: skip
+            self.info = info
+            self._write_info()
+
+    def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().showEvent(event)
+        self._timer.start()
+
+    def hideEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().hideEvent(event)
+        self._timer.stop()
+
+    # -- texts ------------------------------------------------------------------------------
+
+    def _write_info(self) -> None:
+        info = self.info
+        human = info.who == 1
+        self.who.setText("HUMAN" if human else "AGENT")
+        set_role(self.who, "role", "warn" if human and self._session.mode is Mode.HYBRID else "")
+        self.lights.set_mask(info.buttons)
+        action = ACTIONS[info.action] if 0 <= info.action < len(ACTIONS) else "none"
+        parts = [f"distance {info.dist:.3f}", f"reward {info.reward:+.3f}"]
+        if not human:
+            parts.append(f"action {action}")
+        if info.flags & FLAG_SUCCESS:
+            parts.insert(0, "goal reached")
+        self.values.setText("   ".join(parts))
+        self.real_speed.setText(f"{info.speed:.2f}x" if info.speed else "")
+
+    def refresh(self) -> None:
+        playing, active = self._playing, self._playing.is_active
+        self._stack.setCurrentIndex(0 if self.welcome_wanted and not playing.busy else 1)
+        for widget in (
+            self.pause, self.step, self.restart, self.end, self.record, self.speed,
+            self.save_state, self.capture,
+        ):  # fmt: skip
+            widget.setEnabled(active)
+        self.pause.setIcon(icon("play" if playing.paused else "pause"))
+        self.pause.setToolTip("Go on (Space)" if playing.paused else "Pause (Space)")
+        self.record.setChecked(playing.recording)
+        self.record.setText("Stop recording" if playing.recording else "Record")
+        index = self.speed.findData(playing.speed)
+        self.speed.setCurrentIndex(index)
+        if not active:
+            self.who.setText("")
+            self.values.setText("")
+            self.real_speed.setText("")
+            self.lights.set_mask(0)
+        self.screen_view.hint = self._hint()
+        self.screen_view.update()
+
+    def _hint(self) -> str:
+        playing = self._playing
+        if playing.busy:
+            return f"{playing.busy}..."
+        if playing.error and not playing.is_active:
+            return playing.error
+        if not playing.is_active:
+            if self._session.mode is Mode.HUMAN:
+                return "Press Human again, or Play > Play the game, to start"
+            return "Pick a checkpoint and press Deploy"
+        if playing.paused:
+            return "Paused: Space goes on, . steps"
+        human = self._session.mode is Mode.HUMAN
+        if human and not self.screen_view.hasFocus():
+            return "Click to play"
+        return ""
+
+    # -- keys -------------------------------------------------------------------------------
+
+    def eventFilter(self, watched, event) -> bool:  # type: ignore[no-untyped-def]
+        kind = event.type()
+        if kind == QEvent.Type.ShortcutOverride and self._playing.is_active:
+            event.accept()  # while one plays, keys are the game's
+            return True
+        if kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease) and self._playing.is_active:
+            return self._on_key(event, kind == QEvent.Type.KeyPress)
+        if kind == QEvent.Type.FocusIn:
+            QTimer.singleShot(0, self, self.refresh)
+        return super().eventFilter(watched, event)
+
+    def _on_key(self, event: QKeyEvent, pressed: bool) -> bool:
+        if event.isAutoRepeat():
+            return True
+        key, playing = event.key(), self._playing
+        if key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            if self._session.mode is not Mode.HYBRID:
+                return False
+            playing.take_over(pressed)
+            return True
+        used = self._joypad.press(key) if pressed else self._joypad.release(key)
+        if used:
+            playing.hold(self._joypad.mask)
+            return True
+        if key == Qt.Key.Key_Shift:
+            playing.turbo(pressed)
+            return True
+        if not pressed:
+            return False
+        verbs = {
+            Qt.Key.Key_Space: playing.toggle_pause, Qt.Key.Key_Period: playing.step,
+            Qt.Key.Key_Plus: lambda: playing.shift_speed(1),
+            Qt.Key.Key_Equal: lambda: playing.shift_speed(1),
+            Qt.Key.Key_Minus: lambda: playing.shift_speed(-1),
+            Qt.Key.Key_0: lambda: playing.set_speed(1.0),
+            Qt.Key.Key_Escape: self.screen_view.clearFocus,
+        }  # fmt: skip
+        if key in verbs:
+            verbs[key]()
+            return True
+        return False
+
+    def _on_focus_lost(self) -> None:
+        self._joypad.release_all()
+        self._playing.hold(0)
+        self._playing.take_over(False)
+        self.refresh()

@@ -1,0 +1,139 @@
+"""What a first start shows in the middle: one thing to press, and what it will do."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import theme
+from gui.training import TrainingController
+from gui.widgets.checks import ChecksView
+from gui.widgets.labels import button, label
+from trainer_core.protocol.runs import RunState
+
+CARD_WIDTH = 460
+
+
+class Welcome(QWidget):
+    """Two faces: the invitation, then the command to agree to."""
+
+    demo_wanted = Signal()
+    play_wanted = Signal()
+    watch_wanted = Signal()
+
+    def __init__(self, training: TrainingController) -> None:
+        super().__init__()
+        self._training = training
+        self.setObjectName("welcomePage")
+        outer = QVBoxLayout(self)
+        outer.addStretch(1)
+        self._faces = QStackedWidget()
+        self._faces.addWidget(self._invitation())
+        self._faces.addWidget(self._agreement())
+        card = QFrame()
+        card.setProperty("role", "card")
+        card.setMaximumWidth(CARD_WIDTH)
+        inner = QVBoxLayout(card)
+        inner.setContentsMargins(24, 24, 24, 24)
+        inner.addWidget(self._faces)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(card, 100)
+        row.addStretch(1)
+        outer.addLayout(row)
+        outer.addStretch(1)
+        training.checks_changed.connect(self._refresh)
+        training.plan_changed.connect(self._refresh)
+        training.ready_changed.connect(self._refresh)
+        self._refresh()
+
+    def _invitation(self) -> QWidget:
+        face = QWidget()
+        column = QVBoxLayout(face)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(label("Train an agent on a Game Boy", "heading"))
+        column.addWidget(
+            label(
+                "Many Game Boys run side by side; one policy learns from their screens alone. "
+                "The demo starts a short run on this computer and shows its curves as they move.",
+                "muted",
+                wrap=True,
+            )
+        )
+        column.addSpacing(8)
+        self.start = button(
+            "Start the demo", "startDemoButton", primary=True, clicked=self._on_start
+        )
+        self.start.setDefault(True)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.start)
+        row.addWidget(
+            button("Play the game yourself", "playYourselfButton", clicked=self.play_wanted.emit)
+        )
+        row.addStretch(1)
+        column.addLayout(row)
+        column.addStretch(1)
+        return face
+
+    def _agreement(self) -> QWidget:
+        face = QWidget()
+        column = QVBoxLayout(face)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(label("This command will run", "heading"))
+        self.command = QPlainTextEdit()
+        self.command.setObjectName("demoCommand")
+        self.command.setAccessibleName("The demo's exact command")
+        self.command.setReadOnly(True)
+        self.command.setTabChangesFocus(True)
+        self.command.setFont(theme.mono_font())
+        self.command.setFixedHeight(64)
+        column.addWidget(self.command)
+        self.where = label("", "muted", wrap=True)
+        column.addWidget(self.where)
+        self.checks = ChecksView()
+        self.checks.setObjectName("demoChecks")
+        self.checks.remedy_chosen.connect(self._training.apply_remedy)
+        column.addWidget(self.checks)
+        column.addSpacing(8)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.agree = button("Run it", "runDemoButton", primary=True, clicked=self._on_agree)
+        row.addWidget(self.agree)
+        row.addWidget(
+            button("Back", "demoBackButton", clicked=lambda: self._faces.setCurrentIndex(0))
+        )
+        row.addStretch(1)
+        column.addLayout(row)
+        column.addStretch(1)
+        return face
+
+    def _on_start(self) -> None:
+        self._faces.setCurrentIndex(1)
+        self.demo_wanted.emit()
+        self.agree.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_agree(self) -> None:
+        self._training.set_consent(True)
+        self._training.start()
+
+    def _refresh(self) -> None:
+        training = self._training
+        plan = training.plan
+        self.command.setPlainText(plan.command_line if plan else "")
+        folder = plan.run_dir.parent if plan else ""
+        self.where.setText(f"It writes only into {folder} and stops after its time limit.")
+        self.checks.show_checks(training.checks, training.checking, training.checked_once)
+        failed = any(check.status == "fail" for check in training.checks)
+        idle = training.state in (RunState.IDLE,) or training.state.is_end
+        self.agree.setEnabled(plan is not None and not failed and idle and not training.starting)
+        self.agree.setText("Starting..." if training.starting else "Run it")

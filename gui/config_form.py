@@ -1,0 +1,171 @@
+"""The form of a ConfigDraft, made from the fields of RunConfig: no runner brings its own widget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.models.config_draft import GROUPS, ConfigDraft, FieldSpec, field_specs
+from gui.object_names import CONFIG_FORM
+from gui.widgets.labels import icon_button, label, set_role
+from gui.widgets.section import Section
+
+LABEL_WIDTH = 124
+
+
+class ConfigForm(QWidget):
+    """Basics open, the rest collapsed. Every edit goes to the draft at once."""
+
+    def __init__(self, draft: ConfigDraft, tasks: Sequence[str]) -> None:
+        super().__init__()
+        self.setObjectName(CONFIG_FORM)
+        self._draft = draft
+        self._rows: dict[str, _Row] = {}
+        self._sections: dict[str, Section] = {}
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 4, 8, 4)
+        column.setSpacing(4)
+        options = {"task": tuple(tasks), "device": ("cpu", "cuda:0")}
+        for group, title in GROUPS.items():
+            section = Section(title, is_open=group == "basics")
+            grid = QGridLayout()
+            grid.setHorizontalSpacing(8)
+            grid.setVerticalSpacing(4)
+            grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+            for spec in field_specs():
+                if spec.group == group:
+                    row = _Row(spec, options.get(spec.name, spec.choices))
+                    row.edited.connect(draft.set_text)
+                    row.reset.connect(draft.reset)
+                    row.add_to(grid)
+                    self._rows[spec.name] = row
+            section.body.addLayout(grid)
+            column.addWidget(section)
+            self._sections[group] = section
+        column.addStretch(1)
+        draft.changed.connect(lambda name: self.refresh())
+        self.refresh()
+
+    def editor(self, name: str) -> QWidget:
+        """The widget that edits a field, objectName `field_<name>`."""
+        return self._rows[name].editor
+
+    def set_options(self, name: str, options: Sequence[str]) -> None:
+        self._rows[name].set_options(options)
+
+    def refresh(self) -> None:
+        errors = self._draft.errors
+        for name, row in self._rows.items():
+            row.show_value(
+                self._draft.text(name), self._draft.is_changed(name), errors.get(name, "")
+            )
+        for group, section in self._sections.items():
+            names = [spec.name for spec in field_specs() if spec.group == group]
+            wrong = sum(name in errors for name in names)
+            changed = sum(self._draft.is_changed(name) for name in names)
+            text = f"{wrong} invalid" if wrong else f"{changed} changed" if changed else ""
+            section.note.setText(text)
+            set_role(section.note, "role", "error" if wrong else "muted")
+
+
+class _Row(QWidget):
+    """One field: label, editor, unit, and a dot that resets it once it was changed."""
+
+    edited = Signal(str, str)
+    reset = Signal(str)
+
+    def __init__(self, spec: FieldSpec, options: Sequence[str]) -> None:
+        super().__init__()
+        self.hide()  # it only owns the pieces; the grid shows them
+        self._spec = spec
+        self.label = label(spec.label, "muted")
+        self.label.setToolTip(spec.help)
+        self.editor: QWidget
+        if spec.kind is bool:
+            self.editor = QCheckBox()
+            self.editor.toggled.connect(lambda on: self._send("true" if on else "false"))
+        elif options:
+            self.editor = QComboBox()
+            self.editor.setEditable(not spec.choices)
+            self.editor.setSizeAdjustPolicy(
+                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            )
+            self.editor.setMinimumContentsLength(6)
+            self.set_options(options)
+            self.editor.currentTextChanged.connect(self._send)
+            self.editor.wheelEvent = lambda event: event.ignore()  # scrolling must not edit
+        else:
+            self.editor = QLineEdit()
+            self.editor.textEdited.connect(self._send)
+            if spec.kind in (int, float):
+                self.editor.setAlignment(Qt.AlignmentFlag.AlignRight)
+            if spec.kind is str:
+                self.editor.setPlaceholderText("none")
+        self.editor.setObjectName(f"field_{spec.name}")
+        self.editor.setAccessibleName(f"{spec.label}, {spec.unit}" if spec.unit else spec.label)
+        self.editor.setAccessibleDescription(spec.help)
+        self.label.setBuddy(self.editor)
+        self._unit = label(spec.unit, "muted")
+        self._dot = icon_button("restart", f"Reset {spec.label} to its default")
+        self._dot.setFixedSize(20, 20)
+        self._dot.clicked.connect(lambda: self.reset.emit(spec.name))
+        policy = self._dot.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._dot.setSizePolicy(policy)
+
+    def add_to(self, grid: QGridLayout) -> None:
+        line = grid.rowCount()
+        grid.addWidget(self.label, line, 0)
+        box = QHBoxLayout()
+        box.setSpacing(4)
+        box.addWidget(self.editor, 1)
+        if self._spec.unit:
+            box.addWidget(self._unit)
+        grid.addLayout(box, line, 1)
+        grid.addWidget(self._dot, line, 2)
+        grid.addWidget(self, line, 3)
+
+    def set_options(self, options: Sequence[str]) -> None:
+        if isinstance(self.editor, QComboBox):
+            text = self.editor.currentText()
+            self.editor.blockSignals(True)
+            self.editor.clear()
+            self.editor.addItems(list(options))
+            self.editor.setCurrentText(text)
+            self.editor.blockSignals(False)
+
+    def show_value(self, text: str, changed: bool, error: str) -> None:
+        editor = self.editor
+        editor.blockSignals(True)
+        if isinstance(editor, QCheckBox):
+            editor.setChecked(text == "true")
+        elif isinstance(editor, QComboBox):
+            if editor.currentText() != text:
+                editor.setCurrentText(text)
+        elif isinstance(editor, QLineEdit) and editor.text() != text:
+            editor.setText(text)
+        editor.blockSignals(False)
+        self._dot.setVisible(changed)
+        set_role(editor, "invalid", bool(error))
+        editor.setToolTip(error or _help(self._spec))
+
+    def _send(self, text: str) -> None:
+        self.edited.emit(self._spec.name, text)
+
+
+def _help(spec: FieldSpec) -> str:
+    parts = [spec.help]
+    if spec.minimum is not None and spec.maximum is not None:
+        parts.append(f"{spec.show(spec.minimum)} to {spec.show(spec.maximum)}.")
+    parts.append(f"Default {spec.show(spec.default)}.")
+    return " ".join(part for part in parts if part)

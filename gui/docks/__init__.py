@@ -1,0 +1,1 @@
+"""One dock, one file, one model."""

@@ -1,0 +1,100 @@
+"""The agent dock: who plays, which game, which trainer, train new or use trained."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QComboBox, QGridLayout, QMainWindow, QVBoxLayout, QWidget
+
+from gui import object_names as names
+from gui.models.session import Mode, Operation, Session
+from gui.widgets.dock import Dock
+from gui.widgets.labels import label
+from gui.widgets.segmented import Segmented
+
+_HINTS = {
+    Mode.HUMAN: "You play: arrows, Z = A, X = B, Enter = START, Backspace = SELECT.",
+    Mode.HYBRID: "The agent plays; hold Tab to take the buttons.",
+    Mode.AGENT: "The agent plays and learns.",
+}
+
+
+class AgentDock(Dock):
+    def __init__(self, session: Session, window: QMainWindow) -> None:
+        super().__init__("Agent and mode", "agentDock", window)
+        self._session = session
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(12, 12, 12, 12)
+        column.setSpacing(8)
+        self.modes = Segmented(
+            names.MODE_SWITCH,
+            [
+                (Mode.HUMAN, "Human", names.MODE_HUMAN),
+                (Mode.HYBRID, "Hybrid", names.MODE_HYBRID),
+                (Mode.AGENT, "Agent", names.MODE_AGENT),
+            ],
+            "Mode",
+        )
+        self.modes.picked.connect(lambda value: session.set_mode(Mode(value)))
+        column.addWidget(self.modes)
+        self._hint = label("", "muted", wrap=True)
+        column.addWidget(self._hint)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(4)
+        grid.setColumnStretch(1, 1)
+        self.tasks = self._combo(names.TASK_CATALOG, "Game and task")
+        self.runners = self._combo(names.AGENT_CATALOG, "Trainer")
+        self._trainer_label = label("Trainer", "muted")
+        for row, (text, combo) in enumerate(
+            ((label("Task", "muted"), self.tasks), (self._trainer_label, self.runners))
+        ):
+            text.setMinimumWidth(48)
+            grid.addWidget(text, row, 0)
+            grid.addWidget(combo, row, 1)
+        column.addLayout(grid)
+        self.operations = Segmented(
+            "operationSwitch",
+            [
+                (Operation.TRAIN, "Train new", names.TRAIN_NEW_BUTTON),
+                (Operation.USE, "Use trained", names.USE_TRAINED_BUTTON),
+            ],
+            "Operation",
+        )
+        self.operations.picked.connect(lambda value: session.set_operation(Operation(value)))
+        column.addWidget(self.operations)
+        self.setWidget(body)
+        self.reload_tasks()
+        for runner in session.runners:
+            self.runners.addItem(runner.title, runner.id)
+            self.runners.setItemData(self.runners.count() - 1, runner.summary, 3)
+        self.tasks.activated.connect(lambda: session.set_task(str(self.tasks.currentData())))
+        self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
+        session.mode_changed.connect(lambda mode: self._refresh())
+        session.operation_changed.connect(lambda operation: self._refresh())
+        session.task_changed.connect(lambda task: self._refresh())
+        self._refresh()
+
+    @staticmethod
+    def _combo(name: str, accessible: str) -> QComboBox:
+        made = QComboBox()
+        made.setObjectName(name)
+        made.setAccessibleName(accessible)
+        made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        made.setMinimumContentsLength(10)
+        return made
+
+    def reload_tasks(self) -> None:
+        self.tasks.clear()
+        for task_id, title in self._session.task_titles().items():
+            self.tasks.addItem(title, task_id)
+            self.tasks.setItemData(self.tasks.count() - 1, task_id, 3)
+
+    def _refresh(self) -> None:
+        mode = self._session.mode
+        self.modes.set_value(mode)
+        self.operations.set_value(self._session.operation)
+        self._hint.setText(_HINTS[mode])
+        self.tasks.setCurrentIndex(max(0, self.tasks.findData(self._session.task)))
+        training = mode is Mode.AGENT
+        for widget in (self.runners, self._trainer_label, self.operations):
+            widget.setVisible(training)

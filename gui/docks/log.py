@@ -1,0 +1,98 @@
+"""The log: standard error of trainers and players, state changes, lines that were no records."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QGuiApplication, QTextCursor
+from PySide6.QtWidgets import (
+    QComboBox,
+    QLineEdit,
+    QMainWindow,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import object_names as names
+from gui import theme
+from gui.models.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
+from gui.widgets.dock import Dock
+from gui.widgets.labels import icon_button
+
+FLUSH_MS = 250
+
+
+class LogDock(Dock):
+    """Takes lines from the buffer four times a second, in one append; stays put when scrolled."""
+
+    def __init__(self, buffer: LogBuffer, window: QMainWindow) -> None:
+        super().__init__("Log", "logDock", window)
+        self._buffer = buffer
+        self.view = QPlainTextEdit()
+        self.view.setObjectName(names.LOG_VIEW)
+        self.view.setAccessibleName("Log")
+        self.view.setReadOnly(True)
+        self.view.setMaximumBlockCount(MAX_LINES)
+        self.view.setFont(theme.mono_font())
+        self.view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.view.setPlaceholderText("Nothing was logged yet")
+        self.view.setTabChangesFocus(True)
+        self.view.setStyleSheet("QPlainTextEdit { border: none; border-radius: 0; }")
+        self.level = QComboBox()
+        self.level.setObjectName("logLevel")
+        self.level.setAccessibleName("Least level shown")
+        self.level.addItems(LEVELS)
+        self.level.currentIndexChanged.connect(self._rebuild)
+        self.find = QLineEdit()
+        self.find.setObjectName("logFind")
+        self.find.setAccessibleName("Show only lines that contain this")
+        self.find.setPlaceholderText("Filter")
+        self.find.setClearButtonEnabled(True)
+        self.find.setFixedWidth(120)
+        self.find.textChanged.connect(self._rebuild)
+        for widget in (self.level, self.find):
+            self.head.addWidget(widget)
+        self.head.addWidget(icon_button("copy", "Copy the log", clicked=self._copy))
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.view)
+        self.setWidget(body)
+        self._timer = QTimer(self, interval=FLUSH_MS)
+        self._timer.timeout.connect(self.flush)
+        self._timer.start()
+
+    def flush(self) -> None:
+        lines = [line.text for line in self._buffer.take_new() if self._shows(line)]
+        if lines:
+            self._append(lines)
+
+    def _append(self, lines: list[str]) -> None:
+        bar = self.view.verticalScrollBar()
+        follows = bar.value() >= bar.maximum() - 2
+        place = bar.value()
+        cursor = QTextCursor(self.view.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        blank = self.view.document().isEmpty()
+        before = self.view.document().blockCount()
+        cursor.insertText(("" if blank else "\n") + "\n".join(lines))
+        if follows:
+            bar.setValue(bar.maximum())
+        else:
+            # Blocks that fell off the top move the text up; stay with the same lines.
+            dropped = max(0, before + len(lines) - MAX_LINES - blank)
+            bar.setValue(max(0, place - dropped))
+
+    def _shows(self, line: LogLine) -> bool:
+        wanted = self.find.text().lower()
+        return line.level >= self.level.currentIndex() and wanted in line.text.lower()
+
+    def _rebuild(self) -> None:
+        self._buffer.take_new()
+        self.view.clear()
+        lines = [line.text for line in self._buffer.lines if self._shows(line)]
+        if lines:
+            self._append(lines)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.view.toPlainText())

@@ -1,0 +1,66 @@
+"""What a run is: everything its meta record says, ready to copy."""
+
+from __future__ import annotations
+
+import json
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from gui import object_names as names
+from gui import theme
+from gui.models.run_telemetry import TelemetryModel
+from gui.widgets.labels import button, label
+
+
+class RunInfo(QWidget):
+    def __init__(self, model: TelemetryModel) -> None:
+        super().__init__()
+        self._model = model
+        self._shown: object = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        self.text = QPlainTextEdit()
+        self.text.setObjectName("runInfo")
+        self.text.setAccessibleName("What this run is")
+        self.text.setReadOnly(True)
+        self.text.setTabChangesFocus(True)
+        self.text.setFont(theme.mono_font())
+        self.text.setPlaceholderText("Start a run, or pick one under Runs")
+        column.addWidget(self.text, 1)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(label("Open in", "muted"))
+        self.tensorboard: QPushButton = button("TensorBoard", names.OPEN_TENSORBOARD_BUTTON)
+        self.wandb: QPushButton = button("W&&B", names.OPEN_WANDB_BUTTON)
+        self.wandb.setAccessibleName("Weights and Biases")
+        row.addWidget(self.tensorboard)
+        row.addWidget(self.wandb)
+        row.addStretch(1)
+        row.addWidget(button("Copy", "copyRunInfo", clicked=self._copy))
+        column.addLayout(row)
+
+    def refresh(self) -> None:
+        run = self._model.runs.get(self._model.focus)
+        meta = run.meta if run else None
+        if meta is self._shown or not self.isVisible():
+            return
+        self._shown = meta
+        self.text.setPlainText(self._describe(meta) if meta else "")
+
+    @staticmethod
+    def _describe(meta) -> str:  # type: ignore[no-untyped-def]
+        fields = (
+            "run_id", "runner", "task", "algo", "device", "device_name", "num_envs", "seed",
+            "codec", "observation_rule", "stack_k", "frames_per_step", "release_after_frames",
+            "git_sha", "rom_sha256", "starts_sha256", "goal_sha256",
+        )  # fmt: skip
+        lines = [f"{name:<21}{getattr(meta, name)}" for name in fields]
+        lines += ["", "versions"]
+        lines += [f"  {name:<19}{value}" for name, value in meta.versions.items()]
+        lines += ["", "config", json.dumps(meta.config, indent=2), "", "argv", *meta.argv]
+        return "\n".join(lines)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text.toPlainText())

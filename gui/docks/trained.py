@@ -1,0 +1,64 @@
+"""Use trained: which checkpoint, how it chooses its actions, and what it was trained on."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
+
+from gui.models.checkpoints import CheckpointCard
+from gui.models.run_list import ago
+from gui.models.session import Session
+from gui.playing import PlayController
+from gui.widgets.labels import ElidedLabel, label
+
+_MODES = (("greedy", "Greedy: the likeliest action"), ("sample", "Sampled: as in training"))
+_ROWS = ("Task", "Algorithm", "Steps", "Success", "Saved", "Integrity", "Run")
+
+
+class TrainedPage(QWidget):
+    """Its choices are its own: switching to Train new and back keeps them."""
+
+    def __init__(self, session: Session, playing: PlayController) -> None:
+        super().__init__()
+        self._session = session
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        self._hint = label("", "muted", wrap=True)
+        column.addWidget(self._hint)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(4)
+        grid.setColumnStretch(1, 1)
+        self._values: dict[str, ElidedLabel] = {}
+        for row, name in enumerate(_ROWS):
+            grid.addWidget(label(name, "muted"), row, 0)
+            self._values[name] = ElidedLabel()
+            grid.addWidget(self._values[name], row, 1)
+        column.addLayout(grid)
+        column.addWidget(label("Actions", "muted"))
+        self.modes = QComboBox()
+        self.modes.setObjectName("policyMode")
+        self.modes.setAccessibleName("How the policy chooses its actions")
+        for value, text in _MODES:
+            self.modes.addItem(text, value)
+        self.modes.activated.connect(
+            lambda: setattr(playing, "policy_mode", self.modes.currentData())
+        )
+        column.addWidget(self.modes)
+        column.addStretch(1)
+        self.show_card(None)
+
+    def show_card(self, card: CheckpointCard | None) -> None:
+        self._hint.setText(
+            "Pick a checkpoint at the lower right, then press Deploy."
+            if card is None
+            else "Press Deploy under Checkpoints to watch it play."
+        )
+        texts = [""] * len(_ROWS)
+        if card is not None:
+            texts = [
+                card.task, card.algo, f"{card.env_steps:,}", f"{card.success_rate * 100:.0f} %",
+                ago(card.created_at), card.integrity, card.run_id,
+            ]  # fmt: skip
+        for name, text in zip(_ROWS, texts, strict=True):
+            self._values[name].setText(text)

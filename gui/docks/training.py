@@ -1,0 +1,266 @@
+"""The training dock: preset, form, preflight, exact command, consent, start, pause, stop."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QMainWindow,
+    QPlainTextEdit,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import object_names as names
+from gui import theme
+from gui.config_form import ConfigForm
+from gui.docks.trained import TrainedPage
+from gui.models.presets import PRESETS
+from gui.models.session import Operation, Session
+from gui.training import TrainingController
+from gui.widgets.badge import Badge
+from gui.widgets.checks import ChecksView
+from gui.widgets.dock import Dock
+from gui.widgets.labels import ElidedLabel, button, icon_button, label, rule
+from gui.widgets.section import Section
+from trainer_core.protocol.runs import RunState
+
+_PAUSABLE = {RunState.RUNNING, RunState.PAUSED}
+_STOPPABLE = {
+    RunState.QUEUED, RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.PAUSED,
+    RunState.STOPPING,
+}  # fmt: skip
+
+
+def elapsed_text(seconds: float) -> str:
+    whole = int(max(0.0, seconds))
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+class TrainingDock(Dock):
+    def __init__(
+        self, session: Session, training: TrainingController, trained: TrainedPage,
+        window: QMainWindow,
+    ) -> None:  # fmt: skip
+        super().__init__("Training", "trainingDock", window)
+        self._session, self._training = session, training
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self._train_page())
+        self._pages.addWidget(trained)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._pages, 1)
+        column.addWidget(rule())
+        column.addWidget(self._status_panel())
+        self.setWidget(body)
+        self._clock = QTimer(self, interval=500)
+        self._clock.timeout.connect(self._on_tick)
+        self._clock.start()
+        training.checks_changed.connect(self._on_checks)
+        training.plan_changed.connect(self._on_plan)
+        training.ready_changed.connect(self._on_ready)
+        training.badge_changed.connect(self._on_badge)
+        session.operation_changed.connect(self._on_operation)
+        self._on_operation(session.operation)
+        self._on_checks()
+        self._on_plan()
+        self._on_ready()
+        self._on_badge()
+
+    # -- building ---------------------------------------------------------------------------
+
+    def _train_page(self) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 8, 0, 0)
+        column.setSpacing(4)
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 0, 12, 0)
+        head.setSpacing(8)
+        head.addWidget(label("Preset", "muted"))
+        self.presets = QComboBox()
+        self.presets.setObjectName(names.PRESET_BOX)
+        self.presets.setAccessibleName("Preset")
+        self.presets.addItem("Choose...")
+        for preset in PRESETS:
+            self.presets.addItem(preset.title, preset.values)
+            self.presets.setItemData(self.presets.count() - 1, preset.help, 3)
+        self.presets.activated.connect(self._on_preset)
+        head.addWidget(self.presets, 1)
+        column.addLayout(head)
+        self.form = ConfigForm(self._training.draft, list(self._session.task_titles()))
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.form.setObjectName(names.CONFIG_FORM)
+        scroll.setWidget(self.form)
+        column.addWidget(scroll, 1)
+        column.addWidget(rule())
+        column.addLayout(self._launch_panel())
+        return page
+
+    def _launch_panel(self) -> QVBoxLayout:
+        panel = QVBoxLayout()
+        panel.setContentsMargins(8, 4, 12, 8)
+        panel.setSpacing(4)
+        self._checks_section = Section("Preflight", is_open=False)
+        self._checks_section.body.setContentsMargins(8, 0, 0, 0)
+        self.checks = ChecksView()
+        self.checks.remedy_chosen.connect(self._training.apply_remedy)
+        self._checks_section.body.addWidget(self.checks)
+        panel.addWidget(self._checks_section)
+        self._command_section = Section("Command", is_open=True)
+        self._command_section.body.setContentsMargins(4, 0, 0, 0)
+        self.preview = QPlainTextEdit()
+        self.preview.setObjectName(names.COMMAND_PREVIEW)
+        self.preview.setAccessibleName("The exact command that will be run")
+        self.preview.setReadOnly(True)
+        self.preview.setFont(theme.mono_font())
+        self.preview.setTabChangesFocus(True)
+        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 4 + 12)
+        self._command_section.body.addWidget(self.preview)
+        copy = icon_button("copy", "Copy the command", clicked=self._on_copy)
+        self._command_section.layout().itemAt(0).layout().addWidget(copy)
+        panel.addWidget(self._command_section)
+        self.consent = QCheckBox("Run this command on my computer")
+        self.consent.setObjectName(names.CONSENT_CHECK)
+        self.consent.setAccessibleName("I have read the command; run it")
+        self.consent.toggled.connect(self._training.set_consent)
+        row = QHBoxLayout()
+        row.setContentsMargins(4, 4, 0, 4)
+        row.addWidget(self.consent)
+        panel.addLayout(row)
+        self.start = button(
+            "Start training", names.START_TRAINING_BUTTON, primary=True,
+            clicked=self._training.start,
+        )  # fmt: skip
+        row = QHBoxLayout()
+        row.setContentsMargins(4, 0, 0, 0)
+        row.addWidget(self.start)
+        panel.addLayout(row)
+        self.reason = ElidedLabel("", "muted")
+        self.reason.setObjectName("startReason")
+        row = QHBoxLayout()
+        row.setContentsMargins(4, 0, 0, 0)
+        row.addWidget(self.reason)
+        panel.addLayout(row)
+        return panel
+
+    def _status_panel(self) -> QWidget:
+        panel = QWidget()
+        column = QVBoxLayout(panel)
+        column.setContentsMargins(12, 8, 12, 12)
+        column.setSpacing(8)
+        head = QHBoxLayout()
+        self.badge = Badge()
+        self.badge.setObjectName(names.STATUS_BADGE)
+        head.addWidget(self.badge)
+        head.addStretch(1)
+        self.elapsed = label("00:00:00")
+        self.elapsed.setObjectName(names.ELAPSED_LABEL)
+        head.addWidget(self.elapsed)
+        column.addLayout(head)
+        self.detail = ElidedLabel("", "muted")
+        column.addWidget(self.detail)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.pause = button(
+            "Pause", names.PAUSE_TRAINING_BUTTON, clicked=self._training.toggle_pause
+        )
+        self.stop = button("Stop", names.STOP_TRAINING_BUTTON, clicked=self._training.stop)
+        self.save = button(
+            "Checkpoint", "saveCheckpointButton", clicked=self._training.save_checkpoint,
+            tip="Write a checkpoint at the next update",
+        )  # fmt: skip
+        for made in (self.pause, self.stop, self.save):
+            row.addWidget(made, 1)
+        column.addLayout(row)
+        return panel
+
+    # -- following the model ----------------------------------------------------------------
+
+    def _on_operation(self, operation: Operation) -> None:
+        self._pages.setCurrentIndex(0 if operation is Operation.TRAIN else 1)
+
+    def _on_preset(self, index: int) -> None:
+        values = self.presets.itemData(index)
+        if values:
+            self._training.draft.set_values(values)
+
+    def _on_checks(self) -> None:
+        training = self._training
+        self.checks.show_checks(training.checks, training.checking, training.checked_once)
+        note, tone = self.checks.summary()
+        self._checks_section.note.setText(note)
+        self._checks_section.note.setProperty("role", tone)
+        self._checks_section.note.style().polish(self._checks_section.note)
+        if tone == "error" or (training.checking and not self._checks_section.is_open):
+            self._checks_section.set_open(True)
+
+    def _on_plan(self) -> None:
+        plan = self._training.plan
+        self.preview.setPlainText(plan.command_line if plan else "")
+        self.preview.setToolTip(f"Runs in {plan.cwd}" if plan else "")
+
+    def _on_ready(self) -> None:
+        reason = self._training.reason()
+        self.start.setEnabled(not reason)
+        self.reason.setText(reason)
+        self.reason.setVisible(bool(reason))
+        self.consent.setChecked(self._training.consent)
+        self.consent.setEnabled(self._training.plan is not None)
+
+    def _on_badge(self) -> None:
+        training, state = self._training, self._training.state
+        silent = training.stalled_for()
+        self.badge.set_state(state, f"Stalled, no data for {silent:.0f} s" if silent else "")
+        capabilities = self._session.runner.capabilities
+        self.pause.setVisible(capabilities.pause)
+        self.pause.setEnabled(state in _PAUSABLE)
+        self.pause.setText("Resume" if state is RunState.PAUSED else "Pause")
+        self.stop.setEnabled(state in _STOPPABLE)
+        self.stop.setText("Force now" if state is RunState.STOPPING else "Stop")
+        self.save.setVisible(capabilities.checkpoints)
+        self.save.setEnabled(state is RunState.RUNNING)
+        self._on_detail()
+
+    def _on_tick(self) -> None:
+        if self._training.run_id:
+            self.badge.set_state(
+                self._training.state,
+                f"Stalled, no data for {silent:.0f} s"
+                if (silent := self._training.stalled_for())
+                else "",
+            )
+            self._on_detail()
+
+    def _on_detail(self) -> None:
+        record, notice = self._training.record, self._training.notice
+        if record is None:
+            self.elapsed.setText("00:00:00")
+            self.detail.setText("Nothing has been started yet" if not self._training.run_id else "")
+            return
+        end = record.finished_at or time.time()
+        self.elapsed.setText(elapsed_text(end - record.created_at))
+        text = record.reason if record.state.is_end else notice.detail if notice else ""
+        if notice is not None and notice.force_at:
+            left = max(0.0, notice.force_at - time.monotonic())
+            text = f"{notice.detail.split(';')[0]}, forcing in {left:.0f} s"
+        if record.state is RunState.RUNNING:
+            text = f"{record.env_steps:,} environment steps"
+        self.detail.setText(text or record.run_id)
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.preview.toPlainText())

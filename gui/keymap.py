@@ -1,0 +1,45 @@
+"""Keys to the joypad: what a person holds becomes one mask (protocol.buttons)."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+
+from trainer_core.protocol.buttons import MASK_BITS
+
+DEFAULT_KEYS: dict[int, str] = {
+    Qt.Key.Key_Right: "right", Qt.Key.Key_Left: "left", Qt.Key.Key_Up: "up",
+    Qt.Key.Key_Down: "down", Qt.Key.Key_Z: "a", Qt.Key.Key_X: "b",
+    Qt.Key.Key_Return: "start", Qt.Key.Key_Enter: "start", Qt.Key.Key_Backspace: "select",
+}  # fmt: skip
+
+
+class Joypad:
+    """Which buttons are held. Opposite directions cannot both be held, as on the real cross."""
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+
+    @property
+    def mask(self) -> int:
+        held = set(self._held)
+        for first, second in (("left", "right"), ("up", "down")):
+            if first in held and second in held:
+                older = min(first, second, key=self._held.index)
+                held.discard(older)
+        return sum(1 << MASK_BITS.index(name) for name in held)
+
+    def press(self, key: int) -> bool:
+        """True when the key is one of the joypad's."""
+        name = DEFAULT_KEYS.get(key)
+        if name is not None and name not in self._held:
+            self._held.append(name)
+        return name is not None
+
+    def release(self, key: int) -> bool:
+        name = DEFAULT_KEYS.get(key)
+        if name in self._held:
+            self._held.remove(name)
+        return name is not None
+
+    def release_all(self) -> None:
+        self._held.clear()

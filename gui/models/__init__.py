@@ -1,0 +1,1 @@
+"""State of the app without a widget in sight."""

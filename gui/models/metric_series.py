@@ -1,0 +1,129 @@
+"""Curves: growing columns of numbers, smoothing of the full series, then decimation to pixels.
+
+Order matters. Smoothing what was decimated gives another curve at every zoom; drawing 100,000
+points costs 100 ms a plot. So: smooth everything once (the filter is causal, old points keep their
+values), then keep the minimum and maximum of each pixel column.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from trainer_core.protocol.records import UpdateRecord
+
+Array = NDArray[np.float64]
+
+X_AXES = {"env_steps": "environment steps", "update": "updates", "wall_time_s": "seconds"}
+_ENVELOPE = {"v", "run_id", "seq", "trace_id"}
+SCALARS = tuple(
+    field.name
+    for field in msgspec.structs.fields(UpdateRecord)
+    if field.type in (int, float) and field.name not in _ENVELOPE
+)
+_COLUMN = {name: index for index, name in enumerate(SCALARS)}
+_BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
+
+
+class MetricTable:
+    """The update records of one run as columns f64[points] with doubling storage."""
+
+    def __init__(self) -> None:
+        self._data = np.empty((len(SCALARS), 256), np.float64)
+        self._length = 0
+        self.version = 0
+        """Grows with every change, so that a view knows whether it is stale."""
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, record: UpdateRecord) -> None:
+        if self._length == self._data.shape[1]:
+            grown = np.empty((len(SCALARS), 2 * self._length), np.float64)
+            grown[:, : self._length] = self._data
+            self._data = grown
+        self._data[:, self._length] = [getattr(record, name) for name in SCALARS]
+        self._length += 1
+        self.version += 1
+
+    def column(self, name: str) -> Array:
+        """f64[points], a view; empty for a metric that this schema does not have."""
+        if name not in _COLUMN:
+            return np.empty(0, np.float64)
+        return self._data[_COLUMN[name], : self._length]
+
+    def rewind(self, env_steps: int) -> None:
+        """Forget points after `env_steps`: a resumed run walks that stretch again."""
+        keep = int(np.searchsorted(self.column("env_steps"), env_steps, side="right"))
+        if keep != self._length:
+            self._length = keep
+            self.version += 1
+
+
+def smooth(values: Array, weight: float) -> Array:
+    """Debiased exponential moving average, f64[n]; `weight` 0 copies, 0.99 is very smooth.
+
+    y[n] = weight * y[n-1] + (1 - weight) * x[n], divided by 1 - weight ** (n + 1) so that a
+    constant stays that constant from the first point on.
+    """
+    if weight <= 0.0 or len(values) == 0:
+        return values.copy()
+    out = np.empty_like(values)
+    powers = weight ** np.arange(1, _BLOCK + 1)
+    carry = 0.0
+    for start in range(0, len(values), _BLOCK):
+        block = values[start : start + _BLOCK]
+        decay = powers[: len(block)]
+        out[start : start + len(block)] = decay * (
+            carry + (1.0 - weight) * np.cumsum(block / decay)
+        )
+        carry = out[start + len(block) - 1]
+    return out / (1.0 - weight ** np.arange(1, len(values) + 1))
+
+
+def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:
+    """Points of a curve worth drawing between `low` and `high` on `columns` pixels.
+
+    Keeps both extremes of every bucket, in their order, so no spike is lost at any zoom. Buckets
+    start at multiples of a power of two: a growing curve does not shimmer. `x` must not decrease.
+    """
+    first = max(0, int(np.searchsorted(x, low)) - 1)
+    last = min(len(x), int(np.searchsorted(x, high, side="right")) + 1)
+    count = last - first
+    if count <= 2 * columns:
+        return x[first:last], y[first:last]
+    size = 1 << max(1, (count // columns - 1).bit_length())
+    start, stop = -(-first // size) * size, last // size * size
+    buckets = y[start:stop].reshape(-1, size)
+    base = np.arange(start, stop, size)
+    extremes = np.stack([base + buckets.argmin(1), base + buckets.argmax(1)], 1)
+    extremes.sort(axis=1)
+    index = np.concatenate([np.arange(first, start), extremes.ravel(), np.arange(stop, last)])
+    return x[index], y[index]
+
+
+class SmoothedColumn:
+    """Remembers one smoothed column and extends it as the table grows."""
+
+    def __init__(self, table: MetricTable, name: str) -> None:
+        self._table, self._name = table, name
+        self._key: tuple[int, float] = (-1, -1.0)
+        self._values: Array = np.empty(0, np.float64)
+
+    def values(self, weight: float) -> Array:
+        key = (self._table.version, weight)
+        if key != self._key:
+            self._values = smooth(self._table.column(self._name), weight)
+            self._key = key
+        return self._values
+
+
+def nearest(x: Array, position: float) -> int:
+    """Index of the point closest to `position`, -1 when there is none."""
+    if len(x) == 0:
+        return -1
+    right = int(np.clip(np.searchsorted(x, position), 1, max(1, len(x) - 1)))
+    right = min(right, len(x) - 1)
+    left = max(0, right - 1)
+    return left if abs(x[left] - position) <= abs(x[right] - position) else right

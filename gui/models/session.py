@@ -1,0 +1,83 @@
+"""What the person is doing: mode, task, runner, Train new or Use trained."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.settings import Settings
+from trainer_core.preflight import BUILT_IN_TASKS
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import list_tasks
+from trainer_core.runners.catalog import Runner, registered_runners
+
+FIRST_TASK = "pocket_quest/leave_bedroom"
+
+
+class Mode(StrEnum):
+    HUMAN = "human"
+    HYBRID = "hybrid"
+    AGENT = "agent"
+
+
+class Operation(StrEnum):
+    TRAIN = "train"
+    USE = "use"
+
+
+class Session(QObject):
+    """Choices that survive a restart; every change is one signal."""
+
+    mode_changed = Signal(object)
+    operation_changed = Signal(object)
+    task_changed = Signal(str)
+    runner_changed = Signal(object)
+
+    def __init__(self, home: HomePaths, settings: Settings) -> None:
+        super().__init__()
+        self._home, self._settings = home, settings
+        self.runners: tuple[Runner, ...] = registered_runners()
+        self.runner = self.runners[0]
+        self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)
+        self.operation = _one_of(Operation, settings.text("session/operation"), Operation.TRAIN)
+        tasks = self.task_titles()
+        wanted = settings.text("session/task", FIRST_TASK)
+        self.task = wanted if wanted in tasks else next(iter(tasks))
+
+    def task_titles(self) -> dict[str, str]:
+        """Title by task id: shipped and own tasks, then those that are built in."""
+        found = {task.id: task.manifest.title for task in list_tasks(self._home)}
+        if FIRST_TASK in found:
+            found = {FIRST_TASK: found.pop(FIRST_TASK), **found}
+        for task_id in BUILT_IN_TASKS:
+            found[task_id] = task_id.replace("_", " ").capitalize()
+        return found
+
+    def set_mode(self, mode: Mode) -> None:
+        if mode is not self.mode:
+            self.mode = mode
+            self._settings.set("session/mode", mode.value)
+            self.mode_changed.emit(mode)
+
+    def set_operation(self, operation: Operation) -> None:
+        if operation is not self.operation:
+            self.operation = operation
+            self._settings.set("session/operation", operation.value)
+            self.operation_changed.emit(operation)
+
+    def set_task(self, task: str) -> None:
+        if task and task != self.task:
+            self.task = task
+            self._settings.set("session/task", task)
+            self.task_changed.emit(task)
+
+    def set_runner(self, runner_id: str) -> None:
+        for runner in self.runners:
+            if runner.id == runner_id and runner is not self.runner:
+                self.runner = runner
+                self.runner_changed.emit(runner)
+
+
+def _one_of(kind, text, default):  # type: ignore[no-untyped-def]
+    return kind(text) if text in {item.value for item in kind} else default

@@ -1,0 +1,200 @@
+"""Watching and playing: the state behind the live view, over the PlayerService."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.bridge import Bridge
+from gui.models.session import Mode, Session
+from trainer_core.protocol import commands, records
+from trainer_core.protocol.errors import LabError
+from trainer_core.service import PlayerService, PlayRequest
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
+"""What the speed control offers; 0 is as fast as possible."""
+
+
+class PlayController(QObject):
+    """One player at a time. Widgets read `status`, `paused`, `recording` and call the verbs."""
+
+    frames_changed = Signal(object)
+    """Path of the frames.bin to show, or None."""
+    changed = Signal()
+    played = Signal(object)
+    recorded = Signal(object)
+    """Folder of a finished recording."""
+    output = Signal(object)
+
+    def __init__(self, bridge: Bridge, session: Session) -> None:
+        super().__init__()
+        self._bridge, self._session = bridge, session
+        self.player = PlayerService(bridge.home)
+        self.player.on_event = self._on_event
+        self.player.on_end = self._on_end
+        self.player.on_output = lambda lines: self.output.emit(lines)
+        self.busy = ""
+        """What is under way, for a person; empty when nothing is."""
+        self.error = ""
+        self.paused = False
+        self.recording = False
+        self.taken_over = False
+        self.speed = 1.0
+        self.checkpoint = ""
+        self.policy_mode = "greedy"
+        self._mask = 0
+
+    @property
+    def is_active(self) -> bool:
+        return self.player.is_active
+
+    @property
+    def request(self) -> PlayRequest | None:
+        return self.player.request_made
+
+    # -- starting ---------------------------------------------------------------------------
+
+    def play_human(self) -> None:
+        """A person plays the session's task."""
+        self._start(PlayRequest(task=self._session.task, mode="human", speed=self.speed))
+
+    def deploy(self, task: str, checkpoint: Path) -> None:
+        """Let a checkpoint play; when one plays the same task already, only its weights change."""
+        self.checkpoint = str(checkpoint)
+        now = self.request
+        if now is not None and now.task == task and now.mode == self.policy_mode:
+            self._begin(f"Loading {checkpoint.name}")
+            work = self._request(commands.LoadPolicy, timeout_s=60.0, checkpoint=str(checkpoint))
+            self._bridge.spawn(work, then=lambda ack: self._end_busy(), failed=self._fail)
+            return
+        self._start(
+            PlayRequest(
+                task=task, checkpoint=str(checkpoint), mode=self.policy_mode, speed=self.speed
+            )
+        )
+
+    def _start(self, request: PlayRequest) -> None:
+        self._begin("Starting the player")
+        self._bridge.spawn(self._start_player(request), failed=self._fail)
+
+    async def _start_player(self, request: PlayRequest) -> None:
+        await self.player.start(request)
+        self.paused = self.recording = self.taken_over = False
+        self._mask = 0
+        self._end_busy()
+        self.frames_changed.emit(self.player.frames_path)
+
+    def stop(self) -> None:
+        self._bridge.spawn(self._stop(), title="The player did not stop")
+
+    async def _stop(self) -> None:
+        await self.player.stop()
+        self.paused = self.recording = self.taken_over = False
+        self.busy = ""
+        self.frames_changed.emit(None)
+        self.changed.emit()
+
+    # -- while it plays ---------------------------------------------------------------------
+
+    def toggle_pause(self) -> None:
+        kind = commands.Resume if self.paused else commands.Pause
+        self._ask(kind, lambda ack: setattr(self, "paused", not self.paused))
+
+    def step(self) -> None:
+        if self.paused:
+            self._ask(commands.StepOnce)
+        else:
+            self.toggle_pause()
+
+    def set_speed(self, speed: float) -> None:
+        self.speed = speed
+        self.player.send(commands.SetSpeed, value=speed)
+        self.changed.emit()
+
+    def shift_speed(self, step: int) -> None:
+        index = SPEEDS.index(self.speed) if self.speed in SPEEDS else 2
+        self.set_speed(SPEEDS[min(max(index + step, 0), len(SPEEDS) - 1)])
+
+    def turbo(self, on: bool) -> None:
+        self.player.send(commands.SetSpeed, value=0.0 if on else self.speed)
+
+    def restart(self) -> None:
+        self._ask(commands.Restart)
+
+    def hold(self, mask: int) -> None:
+        """The buttons that a person holds now."""
+        if mask != self._mask:
+            self._mask = mask
+            self.player.send(commands.SetButtons, mask=mask)
+
+    def take_over(self, human: bool) -> None:
+        """Hybrid: the person takes the buttons, or hands them back."""
+        if human != self.taken_over and self._session.mode is Mode.HYBRID and self.is_active:
+            self.taken_over = human
+            if not human:
+                self.hold(0)
+            self.player.send(commands.Takeover, human=human)
+            self.changed.emit()
+
+    def toggle_record(self) -> None:
+        on = not self.recording
+
+        def done(ack: records.AckEvent) -> None:
+            self.recording = on
+            if not on and ack.detail:
+                folder = Path(ack.detail)
+                if not folder.is_absolute() and self.player.directory is not None:
+                    folder = self.player.directory / folder
+                self.recorded.emit(folder)
+
+        self._ask(commands.Record, done, on=on)
+
+    def save_state(self, path: Path) -> None:
+        self._ask(commands.SaveState, path=str(path))
+
+    def capture_goal(self, path: Path) -> None:
+        self._ask(commands.CaptureGoal, path=str(path))
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _ask(self, command_type, then=None, **fields):  # type: ignore[no-untyped-def]
+        if not self.is_active:
+            return
+
+        def done(ack: records.AckEvent) -> None:
+            if then is not None:
+                then(ack)
+            self.changed.emit()
+
+        self._bridge.spawn(self._request(command_type, **fields), then=done, failed=self._fail)
+
+    async def _request(self, command_type, **fields):  # type: ignore[no-untyped-def]
+        ack = await self.player.request(command_type, **fields)
+        if not ack.ok:
+            raise LabError(ack.detail or f"{command_type.__name__} was refused")
+        return ack
+
+    def _begin(self, what: str) -> None:
+        self.busy, self.error = what, ""
+        self.changed.emit()
+
+    def _end_busy(self) -> None:
+        self.busy = ""
+        self.changed.emit()
+
+    def _fail(self, reason: str) -> None:
+        self.busy, self.error = "", reason
+        self._bridge.problem.emit("The player", reason)
+        self.changed.emit()
+
+    def _on_event(self, event: records.Event) -> None:
+        if isinstance(event, records.PlayEvent):
+            self.played.emit(event)
+        elif isinstance(event, records.StateEvent) and self.busy and event.detail:
+            self._begin(event.detail)
+
+    def _on_end(self, reason: str) -> None:
+        self.paused = self.recording = self.taken_over = False
+        self.frames_changed.emit(None)
+        self._fail(reason)

@@ -1,0 +1,193 @@
+"""Pictures of a Game Boy on the screen: a table look-up, one QImage, whole pixels, no smoothing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui import theme
+from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
+
+
+class Palette:
+    """Four shades to four colours, uint32 0xffRRGGBB."""
+
+    def __init__(self) -> None:
+        self.table = np.zeros(4, np.uint32)
+        self.set_colors(theme.SCREEN_GREEN)
+
+    def set_colors(self, shades: tuple[int, int, int, int]) -> None:
+        self.table[:] = [0xFF000000 | shade for shade in shades]
+
+    def paint(self, shades: np.ndarray, out: np.ndarray) -> None:
+        """`shades` u8[H, W] in 0..3 become `out` u32[H, W]."""
+        self.table.take(shades, out=out, mode="clip")
+
+
+class FrameSource:
+    """Follows a frames.bin that may not be there yet, or be replaced by its writer."""
+
+    def __init__(self) -> None:
+        self.path: Path | None = None
+        self._reader: FrameReader | None = None
+        self._inode = 0
+        self._next_look = 0.0
+        self.seq = 0
+
+    def open(self, path: Path | None) -> None:
+        if path != self.path:
+            self.path = path
+            self._close()
+
+    @property
+    def shape(self) -> FrameShape | None:
+        return self._reader.shape if self._reader else None
+
+    def latest(self) -> tuple[FrameInfo, np.ndarray] | None:
+        """The newest picture u8[envs, H, W] (or [envs, H, W, 3]) if there is a new one."""
+        self._look()
+        if self._reader is None or self._reader.seq == self.seq:
+            return None
+        found = self._reader.latest()
+        if found is None:
+            return None
+        self.seq, info, data = found
+        shape = self._reader.shape
+        channels = () if shape.format == FORMAT_SHADE else (3,)
+        size = (shape.envs, shape.height, shape.width, *channels)
+        return info, np.frombuffer(data, np.uint8).reshape(size)
+
+    def _look(self) -> None:
+        """Map the file, and map it again after it was replaced; at most twice a second."""
+        now = time.monotonic()
+        if self.path is None or (self._reader is not None and now < self._next_look):
+            return
+        self._next_look = now + 0.5
+        try:
+            inode = self.path.stat().st_ino
+            if inode != self._inode:
+                self._close()
+                self._reader, self._inode = FrameReader(self.path), inode
+        except (OSError, ProtocolError):
+            return
+
+    def _close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader, self._inode, self.seq = None, 0, 0
+
+
+class Screen(QWidget):
+    """Paints one picture at the largest whole scale that fits, centred."""
+
+    painted = Signal()
+    focus_lost = Signal()
+
+    def __init__(self, palette: Palette, object_name: str, accessible: str) -> None:
+        super().__init__()
+        self.setObjectName(object_name)
+        self.setAccessibleName(accessible)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.shades = palette
+        self._pixels: np.ndarray | None = None
+        self._image: QImage | None = None
+        self._picture: np.ndarray | None = None
+        self.hint = ""
+        self.paints = 0
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, 432)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 144)
+
+    @property
+    def has_picture(self) -> bool:
+        return self._image is not None
+
+    def show_picture(self, picture: np.ndarray) -> None:
+        """`picture` u8[H, W] of shades 0..3 or u8[H, W, 3] of colours."""
+        height, width = picture.shape[:2]
+        if self._pixels is None or self._pixels.shape != (height, width):
+            self._pixels = np.empty((height, width), np.uint32)
+            self._image = QImage(
+                self._pixels.data, width, height, width * 4, QImage.Format.Format_RGB32
+            )
+        self._picture = picture
+        if picture.ndim == 2:
+            self.shades.paint(picture, self._pixels)
+        else:
+            rgb = picture.astype(np.uint32)
+            np.bitwise_or(rgb[..., 0] << 16 | rgb[..., 1] << 8, rgb[..., 2], out=self._pixels)
+            self._pixels |= np.uint32(0xFF000000)
+        self.update()
+
+    def recolor(self) -> None:
+        """Paint the same picture with the palette as it is now."""
+        if self._picture is not None:
+            self.show_picture(self._picture)
+
+    def clear(self) -> None:
+        self._pixels = self._image = self._picture = None
+        self.update()
+
+    def target(self) -> QRect:
+        """Where the picture lies, in device-independent pixels at a whole number of real ones."""
+        if self._image is None:
+            return QRect()
+        ratio = self.devicePixelRatioF()
+        width, height = self._image.width(), self._image.height()
+        real = min(self.width() * ratio / width, self.height() * ratio / height)
+        scale = max(1, int(real)) / ratio
+        size = QSize(round(width * scale), round(height * scale))
+        return QRect(
+            (self.width() - size.width()) // 2, (self.height() - size.height()) // 2,
+            size.width(), size.height(),
+        )  # fmt: skip
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        colors = theme.current()
+        painter.fillRect(self.rect(), QColor(colors.letterbox))
+        if self._image is not None:
+            target = self.target()
+            painter.drawImage(target, self._image)
+            if self.hasFocus():
+                painter.setPen(QColor(colors.accent))
+                painter.drawRect(target.adjusted(-1, -1, 0, 0))
+        if self.hint:
+            self._paint_hint(painter, colors)
+        self.paints += 1
+        self.painted.emit()
+
+    def _paint_hint(self, painter: QPainter, colors: theme.Colors) -> None:
+        metrics = painter.fontMetrics()
+        width = metrics.horizontalAdvance(self.hint) + 24
+        height = metrics.height() + 12
+        bottom = self.rect().bottom() - 12
+        if self._image is None:
+            bottom = self.rect().center().y() + height // 2
+        box = QRect((self.width() - width) // 2, bottom - height, width, height)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(colors.border))
+        painter.setBrush(QColor(colors.window))
+        painter.drawRoundedRect(box, 4, 4)
+        painter.setPen(QColor(colors.text))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self.hint)
+
+    def focusOutEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().focusOutEvent(event)
+        self.focus_lost.emit()
+        self.update()
+
+    def focusInEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().focusInEvent(event)
+        self.update()

@@ -1,0 +1,70 @@
+"""The state of a run as a coloured dot and a word; colour is never the only cue."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui import theme
+from gui.models.run_words import WORDS
+from trainer_core.protocol.runs import RunState
+
+_TONES = {
+    RunState.RUNNING: "accent", RunState.FINISHED: "good", RunState.FAILED: "bad",
+    RunState.LOST: "bad", RunState.PAUSING: "warn", RunState.PAUSED: "warn",
+    RunState.STOPPING: "warn", RunState.STARTING: "accent", RunState.PREFLIGHT: "accent",
+}  # fmt: skip
+_HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT, RunState.STARTING}
+
+
+def tone(state: RunState) -> str:
+    """Name of the theme colour that goes with a state."""
+    return _TONES.get(state, "muted")
+
+
+def paint_dot(painter: QPainter, x: float, y: float, state: RunState) -> None:
+    """A dot of 8 pixels around (x, y): hollow before and after, full while something happens."""
+    color = QColor(getattr(theme.current(), tone(state)))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(color)
+    painter.setBrush(Qt.BrushStyle.NoBrush if state in _HOLLOW else color)
+    painter.drawEllipse(int(x) - 4, int(y) - 4, 8, 8)
+
+
+class Badge(QWidget):
+    """Reads as text too: `text()` is the word that is on show."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._state = RunState.IDLE
+        self._override = ""
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Run state: Idle")
+
+    def text(self) -> str:
+        return self._override or WORDS[self._state]
+
+    @property
+    def state(self) -> RunState:
+        return self._state
+
+    def set_state(self, state: RunState, override: str = "") -> None:
+        if (state, override) != (self._state, self._override):
+            self._state, self._override = state, override
+            self.setAccessibleName(f"Run state: {self.text()}")
+            self.updateGeometry()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(self.text()) + 20, metrics.height() + 4)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        paint_dot(painter, 6, self.height() / 2, self._state)
+        color = theme.current().warn if self._override else theme.current().text
+        painter.setPen(QColor(color))
+        painter.drawText(
+            self.rect().adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text()
+        )

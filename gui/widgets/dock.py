@@ -1,0 +1,30 @@
+"""A dock with a flat title bar of our own and room for a control in it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QWidget
+
+from gui.widgets.labels import icon_button, label
+
+
+class Dock(QDockWidget):
+    """`head` is the layout at the title's right."""
+
+    def __init__(self, title: str, object_name: str, window: QMainWindow) -> None:
+        super().__init__(title, window)
+        self.setObjectName(object_name)
+        bar = QWidget()
+        bar.setProperty("role", "titlebar")
+        bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        row = QHBoxLayout(bar)
+        row.setContentsMargins(12, 4, 4, 4)
+        row.setSpacing(4)
+        row.addWidget(label(title, "title"))
+        row.addStretch(1)
+        self.head = QHBoxLayout()
+        self.head.setSpacing(4)
+        row.addLayout(self.head)
+        row.addWidget(icon_button("close", f"Close {title}", clicked=self.close))
+        bar.setFixedHeight(30)
+        self.setTitleBarWidget(bar)

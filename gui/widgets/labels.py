@@ -1,0 +1,94 @@
+"""Labels with a role (the style sheet colours it), labels that elide, rules, and named buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+
+from gui.widgets.icons import icon
+
+
+def label(text: str = "", role: str = "", *, wrap: bool = False) -> QLabel:
+    made = QLabel(text)
+    if role:
+        made.setProperty("role", role)
+    made.setWordWrap(wrap)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    return made
+
+
+def set_role(widget: QWidget, name: str, value: object) -> None:
+    """Set a property that the style sheet looks at, and let it look again."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def rule() -> QFrame:
+    line = QFrame()
+    line.setProperty("role", "rule")
+    return line
+
+
+def button(
+    text: str, object_name: str = "", *, primary: bool = False, tip: str = "",
+    clicked: Callable[[], object] | None = None,
+) -> QPushButton:  # fmt: skip
+    made = QPushButton(text)
+    made.setObjectName(object_name)
+    made.setAccessibleName(text)
+    made.setToolTip(tip)
+    made.setAutoDefault(False)
+    if primary:
+        made.setProperty("primary", True)
+    if clicked is not None:
+        made.clicked.connect(lambda: clicked())
+    return made
+
+
+def icon_button(
+    name: str, text: str, object_name: str = "", *, checkable: bool = False, flat: bool = True,
+    clicked: Callable[[], object] | None = None,
+) -> QToolButton:  # fmt: skip
+    """A button that is only a picture; `text` is its tooltip and its accessible name."""
+    made = QToolButton()
+    made.setIcon(icon(name))
+    made.setIconSize(QSize(14, 14))
+    made.setObjectName(object_name)
+    made.setAccessibleName(text)
+    made.setToolTip(text)
+    made.setCheckable(checkable)
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    if flat:
+        made.setProperty("flat", True)
+    if clicked is not None:
+        made.clicked.connect(lambda: clicked())
+    return made
+
+
+class ElidedLabel(QLabel):
+    """One line that ends in an ellipsis instead of widening its dock; the tooltip has it all."""
+
+    def __init__(self, text: str = "", role: str = "", mode=Qt.TextElideMode.ElideRight) -> None:
+        super().__init__(text)
+        self._mode = mode
+        if role:
+            self.setProperty("role", role)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self.setToolTip(text)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(24, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        text = QFontMetrics(self.font()).elidedText(self.text(), self._mode, self.width())
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
