@@ -136,7 +136,7 @@ BOOKKEEPING = frozenset(
     {
         "deadline", "launch_end", "release_at", "work", "stable", "env", "trap",
         "serial_capacity", "serial_log", "fast", "rom_low", "rom_high", "ram_offset", "rom_base",
-        "ppu_next", "ppu_late", "ppu_log_line", "ppu_log_start", "ppu_log_count", "ppu_draft_log",
+        "ppu_next", "ppu_log_line", "ppu_log_start", "ppu_log_count", "ppu_draft_log",
         "ppu_undo_count", "ppu_undo_done", "ppu_draft_undo", "ppu_finished", "ppu_drafting",
         "ppu_drawn", "ppu_front", "ppu_blank", "ppu_frames",
     }

@@ -1,7 +1,8 @@
 """The slow half of the bus: I/O, VRAM, OAM, disabled cartridge RAM, DMA conflicts.
 
-ROM, WRAM, HRAM and enabled cartridge RAM never come here (kernels/cpu.py). Every access first
-lets happen what is due, so that it sees the machine at the end of its own M-cycle.
+ROM, WRAM, HRAM and enabled cartridge RAM never come here (kernels/cpu.py). `t` is the end of the
+access's M-cycle. The access sees the machine as it was when that M-cycle began: every access first
+lets happen what was due by then.
 https://gbdev.io/pandocs/Memory_Map.html
 """
 
@@ -56,6 +57,7 @@ def io_read(c: wp.ref[Console], mem: Q, rom: Q, register: U, t: U) -> U:
     """Read FF00-FFFF; `c.stable` becomes the time until which the value certainly stays."""
     o = BusLocals()
     o.value = U(0xFF)
+    began = t - U(1)
     if register >= U(0x80):
         o.value = io_get(mem, register)
     elif register >= U(0x4C):
@@ -66,25 +68,25 @@ def io_read(c: wp.ref[Console], mem: Q, rom: Q, register: U, t: U) -> U:
         o.value = ppu_read(c, mem, register, t)
         c.stable = ppu_read_stable(c, mem, register, t)
     elif register >= U(0x10):
-        o.value = apu_read(c, mem, register, t)
+        o.value = apu_read(c, mem, register, began)
         c.stable = t
     elif register == U(0x0F):
         o.value = io_get(mem, register) | U(0xE0)
     elif register == U(0x00):
         o.value = joypad_read(c, mem)
     elif register == U(0x04):
-        o.value = div_read(c, t)
-        c.stable = timer_stable(c, mem, register, t)
+        o.value = div_read(c, began)
+        c.stable = timer_stable(c, mem, register, began) + U(1)
     elif register == U(0x05):
-        timer_sync(c, mem, t)
+        timer_sync(c, mem, began)
         o.value = io_get(mem, register)
-        c.stable = timer_stable(c, mem, register, t)
+        c.stable = timer_stable(c, mem, register, began) + U(1)
     elif register == U(0x06):
         o.value = io_get(mem, register)
     elif register == U(0x07):
         o.value = io_get(mem, register) | U(0xF8)
     elif register == U(0x01):
-        o.value = serial_data(c, mem, t)
+        o.value = serial_data(c, mem, began)
         if c.serial_active != U(0):
             c.stable = t
     elif register == U(0x02):
@@ -107,6 +109,7 @@ def div_write(c: wp.ref[Console], mem: Q, t: U):
 @wp.func
 def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U):
     """Write FF00-FFFF."""
+    began = t - U(1)
     if register >= U(0x80):
         io_set(mem, register, value)
     elif register == U(0x46):
@@ -115,7 +118,7 @@ def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U):
         if register < U(0x4C):
             ppu_write(c, mem, register, value, t)
     elif register >= U(0x10):
-        apu_write(c, mem, register, value, t)
+        apu_write(c, mem, register, value, began)
     elif register == U(0x0F):
         ppu_before_if_write(c, mem, t)
         io_set(mem, register, value & U(0x1F))
@@ -124,11 +127,11 @@ def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U):
     elif register == U(0x01):
         io_set(mem, register, value)
     elif register == U(0x02):
-        serial_write_control(c, mem, value, t)
+        serial_write_control(c, mem, value, began)
     elif register == U(0x04):
-        div_write(c, mem, t)
+        div_write(c, mem, began)
     elif register >= U(0x05) and register <= U(0x07):
-        timer_write(c, mem, register, value, t)
+        timer_write(c, mem, register, value, began)
 
 
 @wp.func
@@ -165,8 +168,9 @@ def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
     if is_flat(c):
         o.value = ld8(address_in(c, mem, rom, a))
     else:
-        if I(t - c.deadline) >= I(0):
-            catch_up(c, mem, rom, t, t - U(1))
+        began = t - U(1)
+        if I(began - c.deadline) >= I(0):
+            catch_up(c, mem, rom, began)
         c.stable = t + FAR
         if dma_conflict(c, a, t):
             o.value = dma_byte(c, mem, rom, t)
@@ -180,7 +184,7 @@ def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
         elif a >= U(0xC000) or a < U(0x8000):
             o.value = ld8(address_in(c, mem, rom, a))
         elif a >= U(0xA000):
-            o.value = cart_ram_read(c, mem, a, t)
+            o.value = cart_ram_read(c, mem, a, began)
         else:
             if ppu_vram_access(c, mem, a, t, U(0)) != U(0):
                 o.value = ld8(mem + Q(a - U(0x8000)))
@@ -194,8 +198,9 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
     if is_flat(c):
         st8(address_in(c, mem, rom, a), value)
     else:
-        if I(t - c.deadline) >= I(0):
-            catch_up(c, mem, rom, t, t - U(1))
+        began = t - U(1)
+        if I(began - c.deadline) >= I(0):
+            catch_up(c, mem, rom, began)
         if c.dma_state != U(0) and a < U(0xFE00):
             dma_sync(c, mem, rom, t - U(1))  # the transfer reads what was there before
         if a >= U(0xFF00):
@@ -207,9 +212,9 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
         elif a >= U(0xC000):
             st8(mem + Q(a - wp.where(a >= U(0xE000), U(0xA000), U(0x8000))), value)
         elif a < U(0x8000):
-            mapper_write(c, a, value, t)
+            mapper_write(c, a, value, began)
         elif a >= U(0xA000):
-            cart_ram_write(c, mem, a, value, t)
+            cart_ram_write(c, mem, a, value, began)
         elif ppu_vram_access(c, mem, a, t, U(1)) != U(0):
             st8(mem + Q(a - U(0x8000)), value)
         set_deadline(c, mem, t)

@@ -261,7 +261,8 @@ def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: 
         bus_write(c, mem, rom, a, low, t)
         bus_write(c, mem, rom, next_a, high, t + U(1))
     else:
-        if (a - U(0xFE00)) < U(0x100):
+        # SP itself is decremented first, and may point into OAM before.
+        if ((a + U(2)) & U(0xFF00)) == U(0xFE00):
             ppu_oam_bug(c, mem, t - U(1), U(OAM_BUG_WRITE))
         bus_write(c, mem, rom, next_a, high, t)
         bus_write(c, mem, rom, a, low, t + U(1))
@@ -271,8 +272,8 @@ def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: 
 def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
     """INC/DEC of a pair that points into OAM corrupts it during mode 2."""
     if (before & U(0xFF00)) == U(0xFE00):
-        if I(t - c.deadline) >= I(0):
-            catch_up(c, mem, rom, t, t - U(1))
+        if I(t - U(1) - c.deadline) >= I(0):
+            catch_up(c, mem, rom, t - U(1))
         ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))
 
 

@@ -21,6 +21,19 @@ class DmaLocals:
     target: wp.uint32
 
 
+@wp.func
+def dma_end(c: wp.ref[Console]) -> U:
+    """Time at which the last byte's M-cycle is over."""
+    return c.dma_start + U(OAM_SIZE)
+
+
+@wp.func
+def dma_running(c: wp.ref[Console], t: U) -> wp.bool:
+    """Whether the M-cycle that ends at `t` copies a byte."""
+    since = I(t - c.dma_start)
+    return c.dma_state != U(0) and since > I(0) and since <= I(OAM_SIZE)
+
+
 @wp.func(inline=False)
 def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
     """Copy the bytes whose M-cycles have ended at time `t`; finish after the last."""
@@ -41,7 +54,7 @@ def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
                 st8(oam + Q(o.done), peek_memory(c, mem, rom, source + o.done, t))
                 o.done = o.done + U(1)
     c.dma_done = o.target
-    if o.target == U(OAM_SIZE):
+    if I(t - dma_end(c)) >= I(0):
         c.dma_state = U(0)
         c.dma_start = U(0)
         c.dma_source = U(0)
@@ -53,7 +66,7 @@ def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
 @wp.func(inline=False)
 def dma_write(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
     """Write FF46 at time `t`; a running transfer goes on until the new one starts."""
-    running = c.dma_state != U(0) and I(t - c.dma_start) >= I(0)
+    running = dma_running(c, t)
     if c.dma_state != U(0):
         dma_sync(c, mem, rom, t + U(1))
     io_set(mem, U(0x46), value)
@@ -68,20 +81,16 @@ def dma_write(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
 
 
 @wp.func
-def dma_end(c: wp.ref[Console]) -> U:
-    return c.dma_start + U(OAM_SIZE)
-
-
-@wp.func
 def dma_holds_oam(c: wp.ref[Console], t: U) -> wp.bool:
     """Whether OAM belongs to the transfer in the M-cycle that ends at `t`."""
-    return c.dma_state != U(0) and (I(t - c.dma_start) > I(0) or c.dma_blocked != U(0))
+    older = c.dma_blocked != U(0) and I(t - c.dma_start) <= I(0)
+    return dma_running(c, t) or (c.dma_state != U(0) and older)
 
 
 @wp.func
 def dma_conflict(c: wp.ref[Console], a: U, t: U) -> wp.bool:
     """Whether a CPU access to `a` meets the transfer on the same bus (VRAM has its own)."""
-    running = c.dma_state != U(0) and I(t - c.dma_start) > I(0)
+    running = dma_running(c, t)
     source_in_vram = (c.dma_source & U(0xE000)) == U(0x8000)
     access_in_vram = (a & U(0xE000)) == U(0x8000)
     return running and a < U(0xFE00) and source_in_vram == access_in_vram

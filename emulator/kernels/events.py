@@ -53,16 +53,12 @@ def set_deadline(c: wp.ref[Console], mem: Q, t: U):
 
 
 @wp.func(inline=False)
-def catch_up(c: wp.ref[Console], mem: Q, rom: Q, t: U, ppu_t: U):
-    """Let everything happen that is due at or before `t`, then set the deadline.
-
-    An access in the M-cycle that ends at `t` meets the PPU as it was when that M-cycle began, so
-    it gives `ppu_t` = t - 1; at an instruction boundary both are the same.
-    """
+def catch_up(c: wp.ref[Console], mem: Q, rom: Q, t: U):
+    """Let everything happen that is due at or before `t`, then set the deadline."""
     if c.dma_state != U(0) and I(t - dma_end(c)) >= I(0):
-        dma_sync(c, mem, rom, dma_end(c))
-    if I(ppu_t - c.ppu_next) >= I(0):
-        ppu_event(c, mem, ppu_t)
+        dma_sync(c, mem, rom, t)
+    if I(t - c.ppu_next) >= I(0):
+        ppu_event(c, mem, t)
     if I(t - c.timer_next) >= I(0):
         timer_sync(c, mem, t)
     if I(t - c.serial_end) >= I(0):

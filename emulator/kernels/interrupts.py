@@ -35,7 +35,7 @@ class ServiceLocals:
 
 @wp.func(inline=False)
 def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
-    """Five M-cycles: two idle, PC high, PC low, jump.
+    """Five M-cycles: three idle, PC high, PC low.
 
     The vector is chosen between the two pushes, so that a push to IE can change or cancel it
     (mooneye acceptance/interrupts/ie_push).
@@ -44,10 +44,10 @@ def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
     now = c.now
     pc = c.pc
     sp = (c.sp - U(1)) & U(0xFFFF)
-    bus_write(c, mem, rom, sp, pc >> U(8), now + U(3))
+    bus_write(c, mem, rom, sp, pc >> U(8), now + U(4))
     enabled = io_get(mem, U(0xFF))
     sp = (sp - U(1)) & U(0xFFFF)
-    bus_write(c, mem, rom, sp, pc & U(0xFF), now + U(4))
+    bus_write(c, mem, rom, sp, pc & U(0xFF), now + U(5))
     requested = io_get(mem, U(0x0F))
     pending = requested & enabled & U(0x1F)
     o.pc = U(0)
@@ -70,12 +70,11 @@ def wake(c: wp.ref[Console], mem: Q):
         pending = pending_interrupts(mem)
         if pending != U(0):
             c.run_state = U(RUNNING)
-            # A halted CPU samples requests in the middle of the M-cycle: what the PPU requested
-            # in the second half wakes it one M-cycle late (mooneye ppu/hblank_ly_scx_timing).
-            if c.ppu_late == c.now and pending < U(4):
+            # A halted CPU samples requests in the middle of the M-cycle, 2 T-cycles after a running
+            # one: only what the PPU requested in the first half wakes it without delay.
+            # (mooneye ppu/hblank_ly_scx_timing; gbmicrotest int_timer_halt)
+            if c.ppu_late == c.now or pending >= U(4):
                 c.now = c.now + U(1)
-    elif c.run_state == U(STOPPED):
-        if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
             c.run_state = U(RUNNING)
 
 
@@ -84,7 +83,7 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     """One pass at the boundary `c.now`: 0 run on, 1 pass again, 2 the launch is over."""
     o = ServiceLocals()
     o.more = U(0)
-    catch_up(c, mem, rom, c.now, c.now)
+    catch_up(c, mem, rom, c.now)
     if I(c.now - c.launch_end) >= I(0):
         o.more = U(2)
     else:
@@ -134,7 +133,7 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     """
     o = ServiceLocals()
     o.pc = pc
-    catch_up(c, mem, rom, now, now)
+    catch_up(c, mem, rom, now)
     if pending_interrupts(mem) == U(0):
         c.run_state = U(HALTED)
     elif c.ime == U(0):

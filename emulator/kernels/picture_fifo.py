@@ -9,7 +9,16 @@ Facts: Pan Docs "Pixel FIFO", the research cited there, and SameBoy's descriptio
 import warp as wp
 
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32, st8
-from emulator.kernels.picture_log import R_LCDC, R_OBP1, R_SCX, R_SCY, R_WX, R_WY
+from emulator.kernels.picture_log import (
+    DMA_DOTS,
+    R_DMA,
+    R_LCDC,
+    R_OBP1,
+    R_SCX,
+    R_SCY,
+    R_WX,
+    R_WY,
+)
 
 NEVER = wp.constant(0x7FFFFF)
 LAST_DOT = wp.constant(455)
@@ -39,6 +48,9 @@ class Fifo:
     window: int  # 1: LY has met WY
     window_y: int
     wx_triggered: int
+    dma: int  # dot at which the last OAM DMA started
+    bus_y: int  # last bytes that the PPU read from OAM, which it sees again during OAM DMA
+    bus_x: int
     x: int  # dot of the line; mode 3 ends at its last value
     # ---- pipeline
     position: int  # of the next pixel, -16 (discarding) to 160
@@ -111,6 +123,8 @@ def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
     elif number == R_WX:
         f.wx = value
         f.wx_changed = dot
+    elif number == R_DMA:
+        f.dma = dot
     elif number == R_OBP1:
         if f.stage == 0:
             shown = value | f.obp1
@@ -133,7 +147,7 @@ def apply_writes(f: wp.ref[Fifo], x: int) -> int:
     while run != 0 and f.next_entry < f.log_count:
         entry = ld32(f.log + Q(U(4 * f.next_entry)))
         dot = I(entry & U(0x1FFFF)) - 456 * f.line
-        number = I((entry >> U(17)) & U(7))
+        number = I((entry >> U(17)) & U(15))
         two_stages = number == R_LCDC or (number >= 3 and number <= 5)
         due = dot
         if two_stages:
@@ -145,7 +159,7 @@ def apply_writes(f: wp.ref[Fifo], x: int) -> int:
         if due > x:
             run = 0
         else:
-            write_register(f, number, I((entry >> U(20)) & U(0xFF)), dot)
+            write_register(f, number, I((entry >> U(21)) & U(0xFF)), dot)
             if two_stages and f.stage == 0:
                 f.stage = 1
             else:
@@ -172,18 +186,24 @@ def sleep(f: wp.ref[Fifo], dots: int):
 
 @wp.func(inline=False)
 def find_objects(f: wp.ref[Fifo]) -> vec10:
-    """Mode 2: the first ten objects on the line, by x, then by OAM order (x << 8 | index)."""
+    """Mode 2: the first ten objects on the line by x, then by OAM order: x << 16 | y << 8 | index.
+
+    While OAM DMA runs the PPU reads nothing and takes what is still on its bus.
+    """
     found = vec10()
     f.objects = 0
     for i in range(40):
         f.x = apply_writes(f, 6 + 2 * i)
-        pair = I(ld16(f.oam + Q(U(4 * i))))
-        top = f.line + 16 - (pair & 0xFF)
+        if f.x < f.dma or f.x >= f.dma + DMA_DOTS:
+            pair = I(ld16(f.oam + Q(U(4 * i))))
+            f.bus_y = pair & 0xFF
+            f.bus_x = pair >> 8
+        top = f.line + 16 - f.bus_y
         height = wp.where((f.lcdc & 4) != 0, 16, 8)
         if top >= 0 and top < height and f.objects < 10:
-            key = (pair & 0xFF00) | i
+            key = (f.bus_x << 16) | (f.bus_y << 8) | i
             j = f.objects
-            while j > 0 and (found[wp.max(j - 1, 0)] >> 8) > (key >> 8):
+            while j > 0 and (found[wp.max(j - 1, 0)] >> 16) > f.bus_x:
                 found[j] = found[j - 1]
                 j = j - 1
             found[j] = key
@@ -387,7 +407,7 @@ def overlay_object(f: wp.ref[Fifo], high: int):
 
 
 @wp.func(inline=False)
-def fetch_object(f: wp.ref[Fifo], index: int):
+def fetch_object(f: wp.ref[Fifo], key: int):
     """Stall the pipeline until the tile fetch is through, then read the object: 6 to 11 dots."""
     while f.aborted == 0 and (f.step < 5 or f.bg_size == 0):
         advance_fetcher(f)
@@ -397,10 +417,14 @@ def fetch_object(f: wp.ref[Fifo], index: int):
         sleep(f, 1)
     if f.aborted == 0:
         advance_fetcher(f)
-        entry = f.oam + Q(U(4 * index))
-        y = I(ld8(entry)) - 16
-        tile = I(ld8(entry + Q(2)))
-        f.object_flags = I(ld8(entry + Q(3)))
+        y = ((key >> 8) & 0xFF) - 16
+        place = 4 * (key & 0xFF) + 2
+        moved = ((f.x - f.dma + 2) >> 2) - 1
+        if moved > 0 and moved < 160:
+            place = moved & 0xFE  # OAM shows the bytes that the DMA writes
+        tile = I(ld8(f.oam + Q(U(place))))
+        f.bus_y = tile
+        f.object_flags = I(ld8(f.oam + Q(U(place + 1))))
         sleep(f, 2)
         if f.aborted == 0:
             f.object_low = I(ld8(f.vram + Q(U(object_row(f, y, tile)))))
@@ -483,21 +507,21 @@ def run_line(f: wp.ref[Fifo]):
     f.x = apply_writes(f, wp.where(f.short_line != 0, 91, 89))
     while f.position < 160 and f.x < LAST_DOT:
         check_window(f)
-        while head < f.objects and (objects[head] >> 8) < match_x(f):
+        while head < f.objects and (objects[head] >> 16) < match_x(f):
             head = head + 1
         f.fetching_object = 1
         while (
             head < f.objects
             and f.aborted == 0
             and (f.lcdc & 2) != 0
-            and (objects[head] >> 8) == match_x(f)
+            and (objects[head] >> 16) == match_x(f)
         ):
-            fetch_object(f, objects[head] & 0xFF)
+            fetch_object(f, objects[head])
             if f.aborted == 0:
                 head = head + 1
         f.aborted = 0
         f.fetching_object = 0
-        waits = head < f.objects and (f.lcdc & 2) != 0 and (objects[wp.min(head, 9)] >> 8) == 0
+        waits = head < f.objects and (f.lcdc & 2) != 0 and (objects[wp.min(head, 9)] >> 16) == 0
         if not waits:
             shift_pixel(f)
         advance_fetcher(f)

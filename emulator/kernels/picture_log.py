@@ -6,12 +6,13 @@ VRAM/OAM write appends the byte it replaces to an undo log. Drawing walks the un
 
 Layout of the scratch part of the memory row (offsets from SCRATCH):
     0x000  8 bytes   registers before the first entry of the current line
-    0x010  16 bytes  base of the finished picture: 8 registers, window seen, carry, first line
+    0x010  16 bytes  base of the finished picture: 8 registers, window seen, carry, window line
+                     counter + 1, first line not drawn yet, start of an OAM DMA (dot, int32)
     0x020  16 bytes  base of the picture in the making
     0x040  160 bytes OAM of the finished picture, as it was when VBlank began
     0x100  register log, entries of 4 bytes, growing up
     0x1E00 undo log, entries of 4 bytes, growing down
-Register entry: dot of the frame (17 bits) | register (3 bits) << 17 | value << 20.
+Register entry: dot of the frame (17 bits) | register (4 bits) << 17 | value << 21.
 Undo entry: old byte | offset (14 bits: VRAM 0x0000, OAM 0x2000) << 8 | first line that sees the
 new byte << 22.
 """
@@ -39,8 +40,14 @@ R_OBP0 = wp.constant(4)
 R_OBP1 = wp.constant(5)
 R_WY = wp.constant(6)
 R_WX = wp.constant(7)
+R_DMA = wp.constant(8)  # an OAM DMA starts
 BASE_WINDOW = wp.constant(8)
 BASE_CARRY = wp.constant(9)
+BASE_WINDOW_Y = wp.constant(10)
+BASE_LINE = wp.constant(11)
+BASE_DMA = wp.constant(12)
+NO_DMA = wp.constant(-100000)  # a start so long ago that it does not matter
+DMA_DOTS = wp.constant(648)  # from the write to FF46 to the PPU having OAM back
 
 
 @wp.func
@@ -93,7 +100,7 @@ def store_base(mem: Q, base: int):
 @wp.func
 def log_entry(dot: int, number: int, value: int) -> U:
     """Pack a register entry."""
-    return U(dot) | (U(number) << U(17)) | (U(value) << U(20))
+    return U(dot) | (U(number) << U(17)) | (U(value) << U(21))
 
 
 @wp.func

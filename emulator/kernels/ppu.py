@@ -350,4 +350,4 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
         c.ppu_sync = U(0)
         c.ppu_end = U(0)
         c.ppu_next = c.now + FAR
-    c.ppu_late = U(0xFFFFFFFF)
+    c.ppu_late = wp.where(c.ppu_late == c.now + length, c.now, U(0xFFFFFFFF))
