@@ -27,7 +27,7 @@ from gui.layout import Layout
 from gui.menus import build_menus
 from gui.models.checkpoints import CheckpointCard, CheckpointList, card_of, scan, verify
 from gui.models.log_buffer import LogBuffer
-from gui.models.presets import PRESETS
+from gui.models.presets import DEMO
 from gui.models.run_list import RunList
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.run_words import WORDS
@@ -171,8 +171,7 @@ class MainWindow(QMainWindow):
         self.session.set_operation(Operation.TRAIN)
         tasks = self.session.task_titles()
         task = FIRST_TASK if FIRST_TASK in tasks else next(iter(tasks))
-        values = next(preset.values for preset in PRESETS if preset.id == "demo")
-        self.training.draft.set_values({**values, "task": task})
+        self.training.draft.set_values({**DEMO.fields, "task": task})
         self.training.check()
 
     def show_welcome(self) -> None:
@@ -347,6 +346,9 @@ class MainWindow(QMainWindow):
             self.replay.reload()
 
     def _on_clock(self) -> None:
+        for known in self.bridge.service.runs.values():
+            if self.bridge.service.is_live(known.run_id):
+                self.runs.put(known)
         run, state = self.training.record, self.training.state
         self.status_run.setText(
             f"Run {run.run_id[-4:]} {WORDS[state].lower()}" if run else "No run"

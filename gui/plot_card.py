@@ -52,6 +52,14 @@ def short_number(value: float) -> str:
     return f"{value:.3g}" if size < 1e-3 else f"{value:.3f}"
 
 
+def tick_text(value: float) -> str:
+    """A tick's value without needless zeros: 0.4, 60k, 1.2M."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= 10 * size or (unit == "M" and abs(value) >= size):
+            return f"{value / size:.4g}{unit}"
+    return f"{value:.4g}"
+
+
 class PlotCard(QWidget):
     zoomed = Signal(float, float)
     """The person chose this x range; the other plots follow."""
@@ -347,7 +355,7 @@ def _axis(place: str) -> Any:
 
     class ShortAxis(pg.AxisItem):
         def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-            return [short_number(round(value, 12)) for value in values]
+            return [tick_text(value) for value in values]
 
     axis = ShortAxis(place)
     axis.enableAutoSIPrefix(False)

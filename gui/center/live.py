@@ -54,7 +54,8 @@ class LiveView(QWidget):
         self._stack.addWidget(welcome)
         self._stack.addWidget(self.screen_view)
         column.addWidget(self._stack, 1)
-        column.addWidget(self._strip())
+        self._controls = self._strip()
+        column.addWidget(self._controls)
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._on_frame)
@@ -168,7 +169,9 @@ class LiveView(QWidget):
 
     def refresh(self) -> None:
         playing, active = self._playing, self._playing.is_active
-        self._stack.setCurrentIndex(0 if self.welcome_wanted and not playing.busy else 1)
+        welcome = self.welcome_wanted and not playing.busy
+        self._stack.setCurrentIndex(0 if welcome else 1)
+        self._controls.setVisible(not welcome)
         for widget in (
             self.pause, self.step, self.restart, self.end, self.record, self.speed,
             self.save_state, self.capture,

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -37,6 +38,7 @@ class Welcome(QWidget):
         self._faces = QStackedWidget()
         self._faces.addWidget(self._invitation())
         self._faces.addWidget(self._agreement())
+        self._show_face(0)
         card = QFrame()
         card.setProperty("role", "card")
         card.setMaximumWidth(CARD_WIDTH)
@@ -100,8 +102,7 @@ class Welcome(QWidget):
         column.addWidget(self.command)
         self.where = label("", "muted", wrap=True)
         column.addWidget(self.where)
-        self.checks = ChecksView()
-        self.checks.setObjectName("demoChecks")
+        self.checks = ChecksView("demoChecks")
         self.checks.remedy_chosen.connect(self._training.apply_remedy)
         column.addWidget(self.checks)
         column.addSpacing(8)
@@ -109,16 +110,22 @@ class Welcome(QWidget):
         row.setSpacing(8)
         self.agree = button("Run it", "runDemoButton", primary=True, clicked=self._on_agree)
         row.addWidget(self.agree)
-        row.addWidget(
-            button("Back", "demoBackButton", clicked=lambda: self._faces.setCurrentIndex(0))
-        )
+        row.addWidget(button("Back", "demoBackButton", clicked=lambda: self._show_face(0)))
         row.addStretch(1)
         column.addLayout(row)
         column.addStretch(1)
         return face
 
+    def _show_face(self, shown: int) -> None:
+        """Only the face on show may ask for height."""
+        for index in range(self._faces.count()):
+            policy = QSizePolicy.Policy.Preferred if index == shown else QSizePolicy.Policy.Ignored
+            self._faces.widget(index).setSizePolicy(policy, policy)
+        self._faces.setCurrentIndex(shown)
+        self._faces.adjustSize()
+
     def _on_start(self) -> None:
-        self._faces.setCurrentIndex(1)
+        self._show_face(1)
         self.demo_wanted.emit()
         self.agree.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -132,7 +139,7 @@ class Welcome(QWidget):
         self.command.setPlainText(plan.command_line if plan else "")
         folder = plan.run_dir.parent if plan else ""
         self.where.setText(f"It writes only into {folder} and stops after its time limit.")
-        self.checks.show_checks(training.checks, training.checking, training.checked_once)
+        self.checks.show_checks(training.checks, training.checking)
         failed = any(check.status == "fail" for check in training.checks)
         idle = training.state in (RunState.IDLE,) or training.state.is_end
         self.agree.setEnabled(plan is not None and not failed and idle and not training.starting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QGridLayout, QMainWindow, QVBoxLayout, QWidget
 
 from gui import object_names as names
@@ -10,10 +11,11 @@ from gui.widgets.dock import Dock
 from gui.widgets.labels import label
 from gui.widgets.segmented import Segmented
 
+_TIP = Qt.ItemDataRole.ToolTipRole
 _HINTS = {
     Mode.HUMAN: "You play: arrows, Z = A, X = B, Enter = START, Backspace = SELECT.",
     Mode.HYBRID: "The agent plays; hold Tab to take the buttons.",
-    Mode.AGENT: "The agent plays and learns.",
+    Mode.AGENT: "",
 }
 
 
@@ -66,7 +68,7 @@ class AgentDock(Dock):
         self.reload_tasks()
         for runner in session.runners:
             self.runners.addItem(runner.title, runner.id)
-            self.runners.setItemData(self.runners.count() - 1, runner.summary, 3)
+            self.runners.setItemData(self.runners.count() - 1, runner.summary, _TIP)
         self.tasks.activated.connect(lambda: session.set_task(str(self.tasks.currentData())))
         self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
         session.mode_changed.connect(lambda mode: self._refresh())
@@ -87,13 +89,14 @@ class AgentDock(Dock):
         self.tasks.clear()
         for task_id, title in self._session.task_titles().items():
             self.tasks.addItem(title, task_id)
-            self.tasks.setItemData(self.tasks.count() - 1, task_id, 3)
+            self.tasks.setItemData(self.tasks.count() - 1, task_id, _TIP)
 
     def _refresh(self) -> None:
         mode = self._session.mode
         self.modes.set_value(mode)
         self.operations.set_value(self._session.operation)
         self._hint.setText(_HINTS[mode])
+        self._hint.setVisible(bool(_HINTS[mode]))
         self.tasks.setCurrentIndex(max(0, self.tasks.findData(self._session.task)))
         training = mode is Mode.AGENT
         for widget in (self.runners, self._trainer_label, self.operations):

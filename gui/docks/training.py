@@ -23,7 +23,7 @@ from gui import object_names as names
 from gui import theme
 from gui.config_form import ConfigForm
 from gui.docks.trained import TrainedPage
-from gui.models.presets import PRESETS
+from gui.models.presets import all_presets
 from gui.models.session import Operation, Session
 from gui.training import TrainingController
 from gui.widgets.badge import Badge
@@ -33,6 +33,8 @@ from gui.widgets.labels import ElidedLabel, button, icon_button, label, rule
 from gui.widgets.section import Section
 from trainer_core.protocol.runs import RunState
 
+ROOMY = 680
+"""Height of the dock from which the preflight list stays open beside a whole form."""
 _PAUSABLE = {RunState.RUNNING, RunState.PAUSED}
 _STOPPABLE = {
     RunState.QUEUED, RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.PAUSED,
@@ -92,9 +94,11 @@ class TrainingDock(Dock):
         self.presets.setObjectName(names.PRESET_BOX)
         self.presets.setAccessibleName("Preset")
         self.presets.addItem("Choose...")
-        for preset in PRESETS:
-            self.presets.addItem(preset.title, preset.values)
-            self.presets.setItemData(self.presets.count() - 1, preset.help, 3)
+        for preset in all_presets().values():
+            self.presets.addItem(preset.title, preset.fields)
+            self.presets.setItemData(
+                self.presets.count() - 1, preset.summary, Qt.ItemDataRole.ToolTipRole
+            )
         self.presets.activated.connect(self._on_preset)
         head.addWidget(self.presets, 1)
         column.addLayout(head)
@@ -117,7 +121,7 @@ class TrainingDock(Dock):
         panel.setSpacing(4)
         self._checks_section = Section("Preflight", is_open=False)
         self._checks_section.body.setContentsMargins(8, 0, 0, 0)
-        self.checks = ChecksView()
+        self.checks = ChecksView(names.PREFLIGHT_LIST)
         self.checks.remedy_chosen.connect(self._training.apply_remedy)
         self._checks_section.body.addWidget(self.checks)
         panel.addWidget(self._checks_section)
@@ -129,7 +133,7 @@ class TrainingDock(Dock):
         self.preview.setReadOnly(True)
         self.preview.setFont(theme.mono_font())
         self.preview.setTabChangesFocus(True)
-        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 4 + 12)
+        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 3 + 12)
         self._command_section.body.addWidget(self.preview)
         copy = icon_button("copy", "Copy the command", clicked=self._on_copy)
         self._command_section.layout().itemAt(0).layout().addWidget(copy)
@@ -201,13 +205,16 @@ class TrainingDock(Dock):
 
     def _on_checks(self) -> None:
         training = self._training
-        self.checks.show_checks(training.checks, training.checking, training.checked_once)
+        self.checks.show_checks(training.checks, training.checking)
         note, tone = self.checks.summary()
         self._checks_section.note.setText(note)
         self._checks_section.note.setProperty("role", tone)
         self._checks_section.note.style().polish(self._checks_section.note)
-        if tone == "error" or (training.checking and not self._checks_section.is_open):
+        roomy = self.height() >= ROOMY
+        if tone in ("error", "warn") or (training.checking and roomy):
             self._checks_section.set_open(True)
+        elif tone == "good" and not roomy:
+            self._checks_section.set_open(False)
 
     def _on_plan(self) -> None:
         plan = self._training.plan

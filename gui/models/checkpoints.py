@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt
 
-from trainer_core.protocol import records
+from trainer_core.protocol import checkpoints, records
+from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord
 from trainer_core.service import read_history
-
-WEIGHTS = "policy.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class CheckpointCard:
 
     @property
     def thumbnail(self) -> Path:
-        return self.folder / "thumbnail.png"
+        return self.folder / checkpoints.THUMBNAIL
 
 
 def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> CheckpointCard:
@@ -73,12 +70,13 @@ def scan(home: HomePaths, runs: dict[str, RunRecord]) -> list[CheckpointCard]:
 
 def verify(card: CheckpointCard) -> CheckpointCard:
     """The card with its weights' hash compared to the announced one. Call it in a thread."""
-    path = card.folder / WEIGHTS
-    try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+    if not (card.folder / checkpoints.POLICY).is_file():
         return replace(card, integrity="missing")
-    return replace(card, integrity="verified" if digest == card.sha256 else "mismatch")
+    try:
+        checkpoints.verify(card.folder, (checkpoints.POLICY,))
+    except CheckpointError:
+        return replace(card, integrity="mismatch")
+    return replace(card, integrity="verified")
 
 
 class CheckpointList(QAbstractListModel):
@@ -133,11 +131,3 @@ class CheckpointList(QAbstractListModel):
 
 def _order(card: CheckpointCard) -> tuple[str, str, float]:
     return card.task, card.algo, -card.created_at
-
-
-def read_config(folder: Path) -> dict[str, object]:
-    """config.json of the run that a checkpoint belongs to; empty when it cannot be read."""
-    try:
-        return json.loads((folder.parent.parent / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}

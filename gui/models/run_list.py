@@ -74,7 +74,7 @@ class RunList(QAbstractTableModel):
             case "State":
                 return WORDS[run.state]
             case "Run":
-                return run.name or run.run_id
+                return run.name or run.run_id.rsplit("-", 1)[-1]
             case "Task":
                 return run.task
             case "Algo":

@@ -1,42 +1,103 @@
-"""The preflight list: one line a check, its sign, what was found, and a button where one helps."""
+"""The preflight list: one line a check, its sign and what was found; a button makes the fix."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import (
+    QListWidget,
+    QListWidgetItem,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
 
-from gui.object_names import PREFLIGHT_LIST
-from gui.widgets.labels import ElidedLabel, button, label
+from gui import theme
+from gui.widgets.labels import button
 from trainer_core.preflight import Check
 
-_SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "error")}
+_SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
 CHECK_COUNT = 6
+ROW = 20
+
+
+class _CheckDelegate(QStyledItemDelegate):
+    """Sign, name and finding in three columns; the finding ends in an ellipsis."""
+
+    def sizeHint(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> QSize:
+        return QSize(120, ROW)
+
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        check, colors, rect = index.data(Qt.ItemDataRole.UserRole), theme.current(), option.rect
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        if check is None:
+            painter.setPen(QColor(colors.muted))
+            painter.drawText(rect, flags, index.data())
+            return
+        sign, tone = _SIGNS[check.status]
+        painter.setPen(QColor(getattr(colors, tone)))
+        painter.drawText(QRect(rect.x(), rect.y(), 24, ROW), flags, sign)
+        painter.setPen(QColor(colors.text))
+        painter.drawText(QRect(rect.x() + 24, rect.y(), 76, ROW), flags, check.name)
+        room = QRect(rect.x() + 104, rect.y(), rect.width() - 104, ROW)
+        painter.setPen(QColor(colors.muted))
+        text = painter.fontMetrics().elidedText(
+            check.detail, Qt.TextElideMode.ElideRight, room.width()
+        )
+        painter.drawText(room, flags, text)
 
 
 class ChecksView(QWidget):
+    """`list` has one item a check; its text says all there is to say."""
+
     remedy_chosen = Signal(object)
 
-    def __init__(self) -> None:
+    def __init__(self, object_name: str) -> None:
         super().__init__()
-        self.setObjectName(PREFLIGHT_LIST)
-        self.setAccessibleName("Preflight checks")
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(2)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        self.list = QListWidget()
+        self.list.setObjectName(object_name)
+        self.list.setAccessibleName("Preflight checks")
+        self.list.setItemDelegate(_CheckDelegate(self.list))
+        self.list.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.list.setStyleSheet("QListWidget { background: transparent; }")
+        column.addWidget(self.list)
+        self.fix = button("Fix", "")
+        self.fix.clicked.connect(self._on_fix)
+        column.addWidget(self.fix)
         self._checks: list[Check] = []
-        self._checking = self._checked = False
+        self._checking = False
+        self.show_checks([], False)
 
-    def show_checks(self, checks: list[Check], checking: bool, checked: bool) -> None:
-        self._checks, self._checking, self._checked = checks, checking, checked
-        while (item := self._column.takeAt(0)) is not None:
-            if (old := item.widget()) is not None:
-                old.deleteLater()
+    def show_checks(self, checks: list[Check], checking: bool) -> None:
+        self._checks, self._checking = checks, checking
+        self.list.clear()
         for check in checks:
-            self._column.addWidget(self._line(check))
+            item = QListWidgetItem(f"{check.status} {check.name}: {check.detail}")
+            item.setData(Qt.ItemDataRole.UserRole, check)
+            item.setToolTip(f"{check.detail}\n{check.fix}" if check.fix else check.detail)
+            self.list.addItem(item)
         if checking:
-            self._column.addWidget(label("Checking...", "muted"))
+            self.list.addItem("Checking...")
         elif not checks:
-            self._column.addWidget(label("Runs before the start", "muted"))
+            self.list.addItem("Runs when you press Train new, and before a start")
+        self.list.setFixedHeight(ROW * self.list.count() + 2)
+        remedy = self._remedy()
+        self.fix.setVisible(remedy is not None)
+        if remedy is not None:
+            self.fix.setText(remedy.fix)
+            self.fix.setAccessibleName(f"Fix {remedy.name}: {remedy.fix}")
 
     def summary(self) -> tuple[str, str]:
         """A few words and the role to colour them with."""
@@ -50,29 +111,12 @@ class ChecksView(QWidget):
                 return f"{count} {word}", role
         return f"{len(self._checks)} OK", "good"
 
-    def texts(self) -> list[str]:
-        return [f"{check.status} {check.name}: {check.detail}" for check in self._checks]
+    def _remedy(self) -> Check | None:
+        order = {"fail": 0, "warn": 1, "ok": 2}
+        found = [check for check in self._checks if check.remedy]
+        return min(found, key=lambda check: order[check.status], default=None)
 
-    def _line(self, check: Check) -> QWidget:
-        line = QWidget()
-        row = QHBoxLayout(line)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        sign, role = _SIGNS[check.status]
-        mark = label(sign, role)
-        mark.setFixedWidth(16)
-        name = label(check.name)
-        name.setFixedWidth(72)
-        detail = ElidedLabel(check.detail, "muted")
-        detail.setToolTip(f"{check.detail}\n{check.fix}" if check.fix else check.detail)
-        for widget in (mark, name):
-            row.addWidget(widget)
-        row.addWidget(detail, 1)
-        if check.remedy:
-            fix = button(check.fix, clicked=lambda: self.remedy_chosen.emit(check))
-            fix.setToolTip(check.fix)
-            fix.setText("Fix")
-            fix.setAccessibleName(f"Fix: {check.fix}")
-            row.addWidget(fix)
-        line.setAccessibleName(f"{check.name} {check.status}: {check.detail}")
-        return line
+    def _on_fix(self) -> None:
+        remedy = self._remedy()
+        if remedy is not None:
+            self.remedy_chosen.emit(remedy)
