@@ -16,3 +16,8 @@ sdcc -msm83 -Isrc -c build/tables.c -o build/tables.rel
 sdcc -msm83 --no-std-crt0 --code-loc 0x0260 --data-loc 0xc0a0 -o build/pocket_quest.ihx \
     $objects build/tables.rel
 python3 -B pack_rom.py build/pocket_quest.ihx "$output"
+
+# Symbols for debuggers and make_tasks.py: "bank:address name", variables and functions
+awk '/^DEF _[a-z]/ { name = substr($2, 2); address = substr($3, 3)
+    print "00:" substr("0000" address, length(address) + 1) " " name }' build/pocket_quest.noi \
+    | LC_ALL=C sort > "${output%.gb}.sym"

@@ -190,7 +190,7 @@ def title_tables(out: list[str], common: TileSet, texts: Texts) -> TileSet:
             grid.append(common.tiles[data] if data in common.tiles else tiles.number(data))
     out.append(c_bytes("title_map", grid, static=False))
     prompt = texts.encode("PRESS START")[:-1]
-    row, column = 15, 4
+    row, column = 16, 4
     behind = grid[20 * row + column : 20 * row + column + len(prompt)]
     out.append(f"const uint8_t press_start_row = {row}, press_start_column = {column};\n")
     out.append(f"const uint8_t press_start_length = {len(prompt)};\n")

@@ -84,7 +84,7 @@ BEDROOM = Room(
         (7, 0, ins.painting()), (8, 0, ins.clock()),
         (1, 3, ins.rug(4, 2)),
         (6, 2, ins.plant()),
-        (0, 5, ins.rail(2)), (4, 5, ins.rail(6)),
+        (0, 5, ins.rail(2)), (3, 5, ins.rail(7)),
         (0, 6, ins.bed()), (1, 6, ins.nightstand()),
         (4, 8, ins.toy_box()), (7, 7, ins.rug(2, 1)), (7, 6, ins.television_set()),
         (9, 2, ins.stairs_down()),

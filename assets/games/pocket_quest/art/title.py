@@ -116,12 +116,14 @@ def _meadow(picture: Canvas) -> None:
 
 
 def title() -> Canvas:
-    """160x144; row 15 of tiles is kept white for the prompt."""
+    """160x144; row 16 of tiles is kept white for the prompt."""
     picture = Canvas(160, 144, 0)
     _mountains(picture)
     _meadow(picture)
     _word(picture, "POCKET", 8, 8, 24)
     _word(picture, "QUEST", 24, 40, 24)
-    for row, height in ((126, 1), (142, 1)):
-        picture.rect(0, row - 4 * (row == 126), 159, row - 4 * (row == 126) + height - 1, 1)
+    picture.hline(0, 159, 119, 3)
+    picture.hline(0, 159, 121, 1)
+    picture.hline(0, 159, 140, 1)
+    picture.hline(0, 159, 142, 3)
     return picture

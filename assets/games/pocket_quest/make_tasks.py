@@ -1,0 +1,262 @@
+"""Make the task folders of Pocket Quest: start states, goal templates, manifests.
+
+    python assets/games/pocket_quest/make_tasks.py            write all tasks
+    python assets/games/pocket_quest/make_tasks.py --replay   only remake the start states from
+                                                              the inputs kept in starts.json
+    python assets/games/pocket_quest/make_tasks.py --check    print how hard they are
+
+Everything is deterministic. Starts are chosen among the states in which the player stands at rest
+and needs at least 12 actions; the inputs that lead to each from power-on are kept, so that the
+states can be made again when the emulator's state layout changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+import difficulty
+import numpy as np
+from game_batch import (
+    ACTIONS,
+    CHECKOUT,
+    FRAMES_PER_STEP,
+    MASKS,
+    RELEASE_AFTER,
+    ROM,
+    GameBatch,
+    Snapshot,
+    place,
+)
+
+from emulator.snapshot_set import save_snapshots
+
+TRAIN_STARTS, HELDOUT_STARTS = 44, 32
+TITLE_FRAMES = 180  # power-on to a title that listens, with room to spare
+OPENING = ("START", "B", "B", "B", "A", "B", "A", "B")  # title, fade, two pages of text
+TEMPLATE_ARRIVALS = 24
+MAX_TEMPLATES = 8
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One task: from which room, through which last action, into which view."""
+
+    id: str
+    title: str
+    description: str
+    way_in: tuple[str, ...]  # actions from the opening's end to a place in the room of the starts
+    way_out: tuple[str, ...]  # from there to the goal
+    tau: float
+    horizon: int
+
+
+def path(text: str) -> tuple[str, ...]:
+    """'3 RIGHT 2 UP' as a tuple of actions."""
+    words = text.split()
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return tuple(name for count, name in pairs for _ in range(int(count)))
+
+
+TO_STAIRS = path("1 RIGHT 4 UP 6 RIGHT 1 UP 1 RIGHT 1 B")
+TO_DOOR = path("1 LEFT 6 DOWN 6 LEFT 1 DOWN 1 B")
+STAGES = (
+    Stage(
+        "pocket_quest/leave_bedroom", "Leave the bedroom",
+        "Find the way round the shelves to the stairs and go down to the living room.",
+        (), TO_STAIRS, tau=0.02, horizon=96,
+    ),
+    Stage(
+        "pocket_quest/leave_house", "Leave the house",
+        "Cross the living room to the door mat, and step out into the village.",
+        TO_STAIRS, TO_DOOR, tau=0.03, horizon=96,
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Start:
+    """Inputs that lead to one start state: wait without a button, then one action a step."""
+
+    wait_frames: int
+    actions: tuple[str, ...]
+
+    @property
+    def frames(self) -> int:
+        return self.wait_frames + FRAMES_PER_STEP * len(self.actions)
+
+    def buttons(self, frame: int) -> int:
+        step, inside = divmod(frame - self.wait_frames, FRAMES_PER_STEP)
+        if step < 0 or inside >= RELEASE_AFTER:
+            return 0
+        return int(MASKS[ACTIONS.index(self.actions[step])])
+
+
+def play(starts: list[Start]) -> tuple[list[Snapshot], np.ndarray]:
+    """Power on, play all inputs at once; states and pictures where each ends."""
+    game = GameBatch(len(starts))
+    snapshots: list[Snapshot | None] = [None] * len(starts)
+    pictures = np.zeros((len(starts), 72, 80), dtype=np.uint8)
+    for frame in range(max(start.frames for start in starts)):
+        held = [s.buttons(frame) if frame < s.frames else 0 for s in starts]
+        game.emulator.run(np.array(held, dtype=np.uint8), 1)
+        for env, start in enumerate(starts):
+            if start.frames == frame + 1:
+                snapshots[env] = game.emulator.snapshot(env)
+                pictures[env] = game.pictures()[env]
+    return snapshots, pictures
+
+
+def goal_templates(stage: Stage) -> np.ndarray:
+    """Distinct pictures of the arrival, uint8[G, 72, 80]: people and flowers move meanwhile."""
+    actions = OPENING + stage.way_in + stage.way_out
+    starts = [Start(TITLE_FRAMES + 7 * k, actions) for k in range(TEMPLATE_ARRIVALS)]
+    _, pictures = play(starts)
+    kept: list[np.ndarray] = []
+    for picture in pictures:
+        if len(kept) < MAX_TEMPLATES and not any(np.array_equal(picture, k) for k in kept):
+            kept.append(picture)
+    return np.stack(kept)
+
+
+def walks(graph: difficulty.Graph, origin: tuple) -> dict[tuple, tuple[str, ...]]:
+    """Shortest actions from `origin` to every explored state."""
+    found: dict[tuple, tuple[str, ...]] = {origin: ()}
+    queue = deque([origin])
+    while queue:
+        key = queue.popleft()
+        for action, target in zip(ACTIONS, graph.edges.get(key, []), strict=False):
+            if target not in found:
+                found[target] = (*found[key], action)
+                queue.append(target)
+    return found
+
+
+def choose_starts(stage: Stage, templates: np.ndarray, rng: np.random.Generator) -> list[Start]:
+    """Different places and facings at least 12 actions from the goal, in random order."""
+    opening = OPENING + stage.way_in
+    (snapshot,), _ = play([Start(TITLE_FRAMES, opening)])
+    graph = difficulty.Graph(templates, stage.tau)
+    (origin,) = graph.add([snapshot])
+    graph.explore()
+    steps, ways = graph.steps_to_goal(), walks(graph, origin)
+    room = place(origin)[0]
+    fit = sorted(
+        (place(key)[1:], key)
+        for key in ways
+        if place(key) and place(key)[0] == room
+        and steps.get(key, 0) >= difficulty.SHORTEST_ALLOWED
+    )  # fmt: skip
+    count = TRAIN_STARTS + HELDOUT_STARTS
+    print(f"{stage.id}: {len(graph.states)} states, {len(fit)} fit as starts, take {count}")
+    if len(fit) < count:
+        raise SystemExit(f"make_tasks.py: {stage.id}: {len(fit)} places fit, {count} are needed")
+    chosen = rng.permutation(len(fit))[:count]
+    return [
+        Start(TITLE_FRAMES + int(rng.integers(0, 256)), opening + ways[fit[k][1]]) for k in chosen
+    ]
+
+
+def sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def write_states(folder: Path, starts: list[Start]) -> None:
+    snapshots, pictures = play(starts)
+    save_snapshots(folder / "starts.npz", snapshots, pictures=pictures)
+
+
+def write_manifest(stage: Stage, folder: Path) -> None:
+    text = f'''schema = 1
+id = "{stage.id}"
+title = "{stage.title}"
+description = "{stage.description}"
+
+[rom]
+name = "Pocket Quest"
+sha256 = "{sha256(ROM)}"
+path = "{ROM.relative_to(CHECKOUT).as_posix()}"
+
+[codec]
+id = "buttons7.v1"  # {", ".join(ACTIONS)}
+frames_per_step = {FRAMES_PER_STEP}
+release_after_frames = {RELEASE_AFTER}
+
+[observation]
+rule = "mean2x2.v1"
+height = 72
+width = 80
+
+[starts]
+file = "starts.npz"
+count = {TRAIN_STARTS + HELDOUT_STARTS}
+heldout = {HELDOUT_STARTS}  # the last ones
+sha256 = "{sha256(folder / "starts.npz")}"
+
+[goal]
+file = "goal.npz"
+sha256 = "{sha256(folder / "goal.npz")}"
+distance = "l1"
+tau = {stage.tau}
+hold_steps = 1
+
+[episode]
+horizon = {stage.horizon}
+
+[reward]
+step_cost = 0.005
+alpha = 1.0
+goal_bonus = 1.0
+novelty_bonus = 0.05
+'''
+    (folder / "task.toml").write_text(text)
+
+
+def make(stage: Stage) -> None:
+    folder = difficulty.TASKS / stage.id
+    folder.mkdir(parents=True, exist_ok=True)
+    templates = goal_templates(stage)
+    np.savez_compressed(folder / "goal.npz", templates=templates)
+    rng = np.random.default_rng(20261121)
+    starts = choose_starts(stage, templates, rng)
+    rows = [{"wait_frames": s.wait_frames, "actions": " ".join(s.actions)} for s in starts]
+    (folder / "starts.json").write_text(json.dumps(rows, indent=0) + "\n")
+    write_states(folder, starts)
+    write_manifest(stage, folder)
+    print(f"{stage.id}: {len(templates)} goal templates, {len(starts)} starts written")
+
+
+def replay(stage: Stage) -> None:
+    folder = difficulty.TASKS / stage.id
+    rows = json.loads((folder / "starts.json").read_text())
+    write_states(folder, [Start(r["wait_frames"], tuple(r["actions"].split())) for r in rows])
+    write_manifest(stage, folder)
+    print(f"{stage.id}: {len(rows)} start states made again from their inputs")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--replay", action="store_true", help="remake states from starts.json")
+    parser.add_argument("--check", action="store_true", help="print how hard the tasks are")
+    arguments = parser.parse_args()
+    status = 0
+    for stage in STAGES:
+        if arguments.check:
+            figures = difficulty.measure(difficulty.TASKS / stage.id, 2000)
+            figures["wrong"] = difficulty.verdict(figures)
+            print(json.dumps(figures, indent=2))
+            status |= bool(figures["wrong"])
+        elif arguments.replay:
+            replay(stage)
+        else:
+            make(stage)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
