@@ -11,7 +11,7 @@ from emulator.constants import OAM_SIZE, ROW_OAM
 from emulator.kernels.intrinsics import I, Q, U, copy160, io_set, st8
 from emulator.kernels.mapper import update_map
 from emulator.kernels.memory import address_in, peek_memory
-from emulator.kernels.ppu import ppu_oam_dma
+from emulator.kernels.ppu import ppu_oam_dma, ppu_oam_dma_begin
 from emulator.machine import Console
 
 
@@ -76,7 +76,7 @@ def dma_write(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
     c.dma_start = t + U(1)
     c.dma_done = U(0)
     c.dma_blocked = wp.where(running, U(1), U(0))
-    ppu_oam_dma(c, mem, t)
+    ppu_oam_dma_begin(c, mem, t)
     update_map(c)
 
 

@@ -18,14 +18,13 @@ from emulator.constants import (
 )
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, st32
 from emulator.kernels.picture_draft import (
-    BASE_LINE,
     back_screen,
     draw_finished,
     redo_up,
     release_finished,
     undo_down,
 )
-from emulator.kernels.picture_log import FINISHED_BASE, FINISHED_OAM, get8
+from emulator.kernels.picture_log import BASE_LINE, FINISHED_BASE, FINISHED_OAM, get8
 from emulator.kernels.picture_walk import (
     KIND_DRAWN,
     SCREEN_LINE_BYTES,
@@ -39,6 +38,7 @@ from emulator.machine import Console, Machine
 
 PLAN_BYTES = wp.constant(16)  # a line's plan: lower, upper, kind and window, log entries
 LINES = wp.constant(144)
+DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
 
 
 @wp.func
@@ -69,8 +69,10 @@ def prepare_pictures(machine: Machine, console: wp.array[Console], plans: wp.uin
                     st32(plan, w.line_lower)
                     st32(plan + Q(4), w.line_upper)
                     flags = w.kind | (w.line_window << 2) | (w.line_carry << 3)
-                    st32(plan + Q(8), U(flags | ((w.line_window_y + 1) << 8)))
-                    st32(plan + Q(12), U(w.first_entry | (w.last << 16)))
+                    bus = wp.max(w.line_bus, 0) << 16
+                    st32(plan + Q(8), U(flags | ((w.line_window_y + 1) << 8) | bus))
+                    dma = wp.max((w.line_dma >> 2) + DMA_BIAS, 0)
+                    st32(plan + Q(12), U(w.first_entry | (w.last << 11) | (dma << 22)))
 
 
 @wp.kernel(enable_backward=False)
@@ -88,9 +90,11 @@ def draw_pictures(machine: Machine, console: wp.array[Console], plans: wp.uint64
         w.line_upper = ld32(plan + Q(4))
         w.line_window = (flags >> 2) & 1
         w.line_carry = (flags >> 3) & 1
-        w.line_window_y = (flags >> 8) - 1
-        w.first_entry = entries & 0xFFFF
-        w.last = entries >> 16
+        w.line_window_y = ((flags >> 8) & 0xFF) - 1
+        w.line_bus = (flags >> 16) & 0xFFFF
+        w.first_entry = entries & 0x7FF
+        w.last = (entries >> 11) & 0x7FF
+        w.line_dma = (((entries >> 22) & 0x3FF) - DMA_BIAS) * 4
         dest = back_screen(console[env], mem) + Q(U(line * SCREEN_LINE_BYTES))
         draw_found(w, mem, mem + Q(U(FINISHED_OAM)), line, dest)
 

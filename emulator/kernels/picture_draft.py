@@ -13,14 +13,19 @@ from emulator.constants import ROW_SCREENS, SCREEN_BYTES
 from emulator.kernels.intrinsics import I, Q, U
 from emulator.kernels.picture_log import (
     BASE_CARRY,
+    BASE_DMA,
+    BASE_LINE,
     BASE_WINDOW,
+    BASE_WINDOW_Y,
     DRAFT_BASE,
     FINISHED_BASE,
     FINISHED_OAM,
     LINE_BASE,
     LOG,
     LOG_CAPACITY,
+    NO_DMA,
     OAM_BYTES,
+    R_DMA,
     UNDO_TOP,
     get8,
     get32,
@@ -32,13 +37,11 @@ from emulator.kernels.picture_log import (
     undo_swap,
 )
 from emulator.kernels.picture_walk import Walk, begin_walk, draw_lines
-from emulator.kernels.ppu_timing import LCDC, LINE_DOTS, OAM, VBLANK_LINE, WX, window_seen
+from emulator.kernels.ppu_timing import FRAME_DOTS, LCDC, LINE_DOTS, OAM, VBLANK_LINE, WX, window_seen
 from emulator.machine import Console
 
 FRAME = wp.constant(17556)
 VBLANK_TIME = wp.constant(144 * 114 + 2)  # M-cycles from line 0 to the VBlank interrupt
-BASE_WINDOW_Y = wp.constant(10)  # window line counter plus one
-BASE_LINE = wp.constant(11)  # first line that is not drawn yet
 
 
 @wp.func(inline=False)
@@ -148,6 +151,7 @@ def draw_draft(c: wp.ref[Console], mem: Q, line: int):
     set8(mem, DRAFT_BASE + BASE_CARRY, w.carry)
     set8(mem, DRAFT_BASE + BASE_WINDOW_Y, w.window_y + 1)
     set8(mem, DRAFT_BASE + BASE_LINE, line)
+    set32(mem, DRAFT_BASE + BASE_DMA, U(w.dma))
     kept = I(0)
     while kept < count and I(get32(mem, UNDO_TOP - 4 - 4 * kept) >> U(22)) <= line:
         kept = kept + 1
@@ -198,7 +202,10 @@ def keep_register(c: wp.ref[Console], mem: Q, number: int, value: int, dot: int)
         set32(mem, LOG + 4 * I(c.ppu_log_count), log_entry(dot, number, value))
         c.ppu_log_count = c.ppu_log_count + U(1)
     elif c.ppu_drafting != U(0):
-        set8(mem, DRAFT_BASE + number, value)
+        if number == R_DMA:
+            set32(mem, DRAFT_BASE + BASE_DMA, U(dot - FRAME_DOTS))
+        else:
+            set8(mem, DRAFT_BASE + number, value)
 
 
 @wp.func
@@ -212,6 +219,7 @@ def begin_draft(c: wp.ref[Console], mem: Q):
     set8(mem, DRAFT_BASE + BASE_CARRY, I(c.ppu_carry))
     set8(mem, DRAFT_BASE + BASE_WINDOW_Y, I(c.ppu_carry))
     set8(mem, DRAFT_BASE + BASE_LINE, 0)
+    set32(mem, DRAFT_BASE + BASE_DMA, U(NO_DMA))
 
 
 @wp.func(inline=False)

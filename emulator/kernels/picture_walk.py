@@ -2,13 +2,18 @@
 
 import warp as wp
 
-from emulator.kernels.intrinsics import I, Q, U, ld32
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32
 from emulator.kernels.picture_fifo import Fifo, run_line
-from emulator.kernels.picture_line import byte_of, draw_plain
+from emulator.kernels.picture_line import byte_of, draw_plain, line_objects
 from emulator.kernels.picture_log import (
     BASE_CARRY,
+    BASE_DMA,
     BASE_WINDOW,
+    BASE_WINDOW_Y,
+    DMA_DOTS,
     LOG,
+    NO_DMA,
+    R_DMA,
     R_LCDC,
     R_WY,
     UNDO_TOP,
@@ -36,6 +41,8 @@ class Walk:
     window: int  # LY has met WY
     window_y: int  # window line counter, -1 before the first
     carry: int  # WX=166 started the window at the end of the line before
+    dma: int  # dot of the frame at which the last OAM DMA started
+    bus: int  # what the PPU last read from OAM, y | x << 8; -1: as a plain line leaves it
     # ---- the line found
     kind: int
     first_entry: int
@@ -44,6 +51,8 @@ class Walk:
     line_window: int
     line_window_y: int
     line_carry: int
+    line_bus: int
+    line_dma: int  # dot of the line
 
 
 @wp.func
@@ -68,11 +77,13 @@ def latch(w: wp.ref[Walk], ly: int):
 @wp.func(inline=False)
 def fold(w: wp.ref[Walk], entry: U):
     """Make a logged write part of the registers."""
-    number = I((entry >> U(17)) & U(7))
+    number = I((entry >> U(17)) & U(15))
     shift = U(8 * (number & 3))
-    value = ((entry >> U(20)) & U(0xFF)) << shift
+    value = ((entry >> U(21)) & U(0xFF)) << shift
     mask = U(0xFF) << shift
-    if number < 4:
+    if number == R_DMA:
+        w.dma = entry_dot(entry)
+    elif number < 4:
         w.lower = (w.lower & ~mask) | value
     else:
         w.upper = (w.upper & ~mask) | value
@@ -91,7 +102,9 @@ def begin_walk(w: wp.ref[Walk], mem: Q, base: int, first: int, last: int):
     w.upper = get32(mem, base + 4)
     w.window = get8(mem, base + BASE_WINDOW)
     w.carry = get8(mem, base + BASE_CARRY)
-    w.window_y = get8(mem, base + BASE_CARRY + 1) - 1
+    w.window_y = get8(mem, base + BASE_WINDOW_Y) - 1
+    w.dma = I(get32(mem, base + BASE_DMA))
+    w.bus = -1
 
 
 @wp.func(inline=False)
@@ -116,11 +129,34 @@ def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
     f.window = w.line_window
     f.window_y = w.line_window_y
     f.wx_triggered = w.line_carry
+    f.dma = w.line_dma
+    f.bus_y = w.line_bus & 0xFF
+    f.bus_x = w.line_bus >> 8
     run_line(f)
+    w.bus = f.bus_y | (f.bus_x << 8)
     w.window = wp.max(w.window, f.window)
     w.window_y = f.window_y
     w.carry = f.wx_triggered
     return f.x
+
+
+@wp.func(inline=False)
+def bus_after(oam: Q, line: int, lcdc: int) -> int:
+    """What a plain line leaves on the PPU's OAM bus: the last object's tile, the last x scanned."""
+    bus = I(ld16(oam + Q(156)))
+    if line >= 0 and (lcdc & 2) != 0:
+        found = line_objects(oam, line, lcdc)
+        for i in range(10):
+            if found[i] >= 0 and (found[i] >> 8) < 168:
+                tile = I(ld8(oam + Q(U(4 * (found[i] & 0xFF) + 2))))
+                bus = (bus & 0xFF00) | tile
+    return bus
+
+
+@wp.func
+def dma_runs(w: wp.ref[Walk], dot: int) -> wp.bool:
+    """True if OAM DMA keeps the PPU from OAM at this dot of the frame."""
+    return dot >= w.dma and dot < w.dma + DMA_DOTS
 
 
 @wp.func(inline=False)
@@ -136,7 +172,11 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
     w.line_window = w.window
     w.line_window_y = w.window_y
     w.line_carry = w.carry
+    w.line_dma = wp.max(w.dma - start, NO_DMA)
+    w.line_bus = w.bus
     w.kind = KIND_PLAIN
+    if dma_runs(w, start + 4):
+        w.kind = KIND_EXACT
     window_bits = w.lower & U(0x20)
     if w.next >= w.last or entry_dot(log_at(mem, w.next)) > start + 4:
         latch(w, line)
@@ -149,7 +189,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         if entry_dot(entry) <= start + 4:
             if w.next >= w.last or entry_dot(log_at(mem, w.next)) > start + 4:
                 latch(w, line)
-        elif ((before ^ w.lower) & U(4)) != U(0):
+        elif ((before ^ w.lower) & U(4)) != U(0) or w.dma == entry_dot(entry):
             w.kind = KIND_EXACT
     lcdc = byte_of(w.lower, 0)
     scx = byte_of(w.lower, 2)
@@ -161,7 +201,9 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         if x < LINE_DOTS:
             if x - 2 <= plain_end(oam, line, 0, lcdc, scx, wx, w.window):
                 w.kind = KIND_EXACT
+    dma = dma_runs(w, start + 4)
     if w.kind == KIND_PLAIN:
+        w.bus = -1
         w.line_lower = w.lower
         w.line_upper = w.upper
         w.line_window = w.window
@@ -172,12 +214,18 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         i = w.next
         while i < w.last and entry_dot(log_at(mem, i)) < start + LINE_DOTS:
             entry = log_at(mem, i)
-            if ((entry >> U(17)) & U(7)) == U(0):
-                window_bits = window_bits | ((entry >> U(20)) & U(0x20))
+            number = I((entry >> U(17)) & U(15))
+            if number == R_LCDC:
+                window_bits = window_bits | ((entry >> U(21)) & U(0x20))
+            dma = dma or number == R_DMA
             i = i + 1
-        # Only a line that can start the window changes what the lines below look like.
-        if window_bits != U(0) or w.carry != 0:
+        if w.line_bus < 0:
+            w.line_bus = wp.where(dma, bus_after(oam, line - 1, byte_of(w.line_lower, 0)), 0)
+        # Only these change what the lines below look like: the window's counter, the OAM bus.
+        if window_bits != U(0) or w.carry != 0 or dma:
             exact_line(w, mem, oam, line, Q(0))
+        if not dma:
+            w.bus = -1
 
 
 @wp.func(inline=False)
@@ -191,7 +239,9 @@ def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
         window = w.window
         window_y = w.window_y
         carry = w.carry
+        bus = w.bus
         exact_line(w, mem, oam, line, dest)
+        w.bus = bus
         w.window = window
         w.window_y = window_y
         w.carry = carry

@@ -17,7 +17,7 @@ from emulator.kernels.picture_draft import (
     keep_byte,
     keep_register,
 )
-from emulator.kernels.picture_log import get8, register_number, set8
+from emulator.kernels.picture_log import DMA_DOTS, R_DMA, get8, register_number, set8
 from emulator.kernels.ppu_oam import ppu_oam_bug  # noqa: F401 - part of this surface
 from emulator.kernels.ppu_stat import advance, evaluate, roll_frame
 from emulator.kernels.ppu_timing import (
@@ -106,7 +106,7 @@ def ppu_read_stable(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
         if line == LAST_LINE and x < 12:
             change = x + 1
         elif register == U(0x41):
-            if x < 5:
+            if x < 5 or (x < 84 and c.ppu_dma != U(0)):
                 change = x + 1
             elif line < VBLANK_LINE:
                 if c.ppu_first != U(0) and line == 0 and x < 86:
@@ -287,6 +287,21 @@ def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
 
 
 @wp.func(inline=False)
+def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
+    """FF46 was written at `t`: for 162 M-cycles the PPU cannot read OAM."""
+    c.ppu_dma = U(1)
+    c.ppu_dma_start = access_time(t)
+    if lcd_is_on(mem):
+        roll_frame(c, access_time(t) + U(1))
+        dot = dot_of(c, access_time(t) + U(1))
+        line = dot / LINE_DOTS
+        if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
+            c.ppu_end_line = U(0)
+        keep_register(c, mem, R_DMA, 1, dot)
+        advance(c, mem, c.ppu_sync)
+
+
+@wp.func(inline=False)
 def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
     """OAM DMA is about to change OAM: keep it for the picture in the making."""
     if lcd_is_on(mem):
@@ -350,4 +365,10 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
         c.ppu_sync = U(0)
         c.ppu_end = U(0)
         c.ppu_next = c.now + FAR
+    if c.ppu_dma != U(0):
+        c.ppu_dma_start = c.ppu_dma_start - length * U(4)
+        # Two lines later nothing can ask for it any more.
+        if I(c.now * U(4) - c.ppu_dma_start) > DMA_DOTS + 2 * LINE_DOTS:
+            c.ppu_dma = U(0)
+            c.ppu_dma_start = U(0)
     c.ppu_late = wp.where(c.ppu_late == c.now + length, c.now, U(0xFFFFFFFF))

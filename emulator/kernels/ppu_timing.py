@@ -11,7 +11,7 @@ import warp as wp
 
 from emulator.kernels.intrinsics import I, Q, U, ld16
 from emulator.kernels.picture_fifo import Fifo, run_line
-from emulator.kernels.picture_log import LINE_BASE, LOG, get8
+from emulator.kernels.picture_log import DMA_DOTS, LINE_BASE, LOG, NO_DMA, get8
 from emulator.machine import Console
 
 FRAME_DOTS = wp.constant(70224)
@@ -206,8 +206,21 @@ def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -
     f.window = window
     f.window_y = 0
     f.wx_triggered = wp.where(window != 0 and (f.lcdc & 0x20) != 0 and f.wx == 166, 1, 0)
+    f.dma = NO_DMA
+    if c.ppu_dma != U(0):
+        f.dma = dot_of(c, c.ppu_dma_start) + 1 - line * LINE_DOTS
+    bus = I(ld16(f.oam + Q(156)))
+    f.bus_y = bus & 0xFF
+    f.bus_x = bus >> 8
     run_line(f)
     return f.x
+
+
+@wp.func
+def dma_runs_at(c: wp.ref[Console], dot: int) -> wp.bool:
+    """True if OAM DMA keeps the PPU from OAM at this dot of the current frame."""
+    since = dot - dot_of(c, c.ppu_dma_start) - 1
+    return c.ppu_dma != U(0) and since >= 0 and since < DMA_DOTS
 
 
 @wp.func(inline=False)
@@ -224,6 +237,8 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
         window = window_seen(c, mem, line * LINE_DOTS + 4)
         end = I(0)
         if logged:
+            end = replay_end(c, mem, line, short, I(c.ppu_window))
+        elif dma_runs_at(c, line * LINE_DOTS + 4):
             end = replay_end(c, mem, line, short, I(c.ppu_window))
         elif is_plain(lcdc, scx, wx, window):
             end = plain_end(mem + Q(U(OAM)), line, short, lcdc, scx, wx, window)
@@ -260,7 +275,7 @@ def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
     elif x == 3:
         mode = 0
     elif x < 84:
-        mode = 2
+        mode = wp.where(dma_runs_at(c, line * LINE_DOTS + x), 0, 2)
     elif in_hblank(c, mem, line, x):
         mode = 0
     return mode
