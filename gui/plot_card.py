@@ -136,7 +136,7 @@ class PlotCard(QWidget):
         if self._range is not None:
             return self._range
         high = max(float(run.table.column(self.model.x_axis)[-1]) for run in runs)
-        return 0.0, max(high, 1e-9)
+        return 0.0, max(high, 1e-9) * 1.015
 
     def _draw_curves(
         self, runs: list[RunTelemetry], low: float, high: float

@@ -139,14 +139,25 @@ class Screen(QWidget):
         self._pixels = self._image = self._picture = None
         self.update()
 
+    def fit(self) -> float:
+        """Real pixels for one of the picture's: how large it could be at most."""
+        if self._image is None:
+            return 1.0
+        ratio = self.devicePixelRatioF()
+        return min(
+            self.width() * ratio / self._image.width(), self.height() * ratio / self._image.height()
+        )
+
     def target(self) -> QRect:
-        """Where the picture lies, in device-independent pixels at a whole number of real ones."""
+        """Where the picture lies, in device-independent pixels at a whole number of real ones.
+
+        A picture too large for the widget is shrunk to fit: better soft than cut off.
+        """
         if self._image is None:
             return QRect()
-        ratio = self.devicePixelRatioF()
         width, height = self._image.width(), self._image.height()
-        real = min(self.width() * ratio / width, self.height() * ratio / height)
-        scale = max(1, int(real)) / ratio
+        fit = self.fit()
+        scale = (int(fit) if fit >= 1 else fit) / self.devicePixelRatioF()
         size = QSize(round(width * scale), round(height * scale))
         return QRect(
             (self.width() - size.width()) // 2, (self.height() - size.height()) // 2,
@@ -159,6 +170,8 @@ class Screen(QWidget):
         painter.fillRect(self.rect(), QColor(colors.letterbox))
         if self._image is not None:
             target = self.target()
+            if self.fit() < 1:
+                painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
             painter.drawImage(target, self._image)
             if self.hasFocus():
                 painter.setPen(QColor(colors.accent))

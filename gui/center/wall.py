@@ -22,6 +22,16 @@ FRAME_MS = 33
 GAP = 2
 
 
+def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> int:
+    """Columns that show `count` tiles of (height, width) largest in `room` (width, height)."""
+
+    def scale(columns: int) -> float:
+        rows = math.ceil(count / columns)
+        return min(room[0] / (columns * (size[1] + GAP)), room[1] / (rows * (size[0] + GAP)))
+
+    return max(range(1, count + 1), key=scale)
+
+
 def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
     """u8[N, H, W] to one u8[rows, columns] atlas with dark gaps; missing tiles are dark."""
     count, height, width = pictures.shape[:3]
@@ -133,7 +143,8 @@ class EnvWall(QWidget):
             self.screen_view.show_picture(pictures[self._zoomed])
         elif pictures.ndim == 3:
             self._tile = pictures.shape[1:3]
-            self._columns = math.ceil(math.sqrt(len(pictures)))
+            room = (self.screen_view.width(), self.screen_view.height())
+            self._columns = best_columns(len(pictures), self._tile, room)
             self.screen_view.show_picture(tile(pictures, self._columns))
         if self.screen_view.hint:
             self._refresh()
@@ -158,7 +169,11 @@ class EnvWall(QWidget):
             self.screen_view.hint = "Start a run to see its machines here"
         elif watching and not self.source.seq:
             self.screen_view.hint = "Waiting for the first picture"
-        text = "Nothing is training" if not watching else f"Run {self._watched[-4:]}"
+        text = "Nothing is training"
+        if watching:
+            text = f"Run {self._watched[-4:]}"
+        elif self.screen_view.has_picture:
+            text = "The last pictures of the run"
         if self._zoomed >= 0:
             text += f", machine {self._zoomed}"
         elif watching:

@@ -25,7 +25,7 @@ from gui.widgets.labels import button, label
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord
 
-_WIDTHS = {"State": 92, "Run": 56, "Task": 164, "Algo": 44, "Device": 60, "Steps": 64, "Best": 44}
+_WIDTHS = {"State": 88, "Run": 52, "Task": 136, "Algo": 44, "Device": 56, "Steps": 56, "Best": 48}
 
 
 class _StateDelegate(QStyledItemDelegate):

@@ -133,7 +133,7 @@ class TrainingDock(Dock):
         self.preview.setReadOnly(True)
         self.preview.setFont(theme.mono_font())
         self.preview.setTabChangesFocus(True)
-        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 3 + 12)
+        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 4 + 12)
         self._command_section.body.addWidget(self.preview)
         copy = icon_button("copy", "Copy the command", clicked=self._on_copy)
         self._command_section.layout().itemAt(0).layout().addWidget(copy)

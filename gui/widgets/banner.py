@@ -43,7 +43,7 @@ class BannerArea(QWidget):
         super().__init__()
         self.setObjectName("bannerArea")
         self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(8, 0, 8, 0)
+        self._column.setContentsMargins(8, 0, 8, 8)
         self._column.setSpacing(4)
 
     def show_message(
