@@ -79,16 +79,16 @@ class Console:
     release_at: wp.uint32  # time at which the buttons of this launch are let go
     # ---- sound registers' hidden state (kernels/apu.py)
     apu_mark: wp.uint32
-    apu_step: wp.uint32
-    apu_status: wp.uint32
-    apu_length_1: wp.uint32
-    apu_length_2: wp.uint32
-    apu_length_3: wp.uint32
-    apu_length_4: wp.uint32
+    apu_step: wp.uint32  # frame sequencer events, modulo 8
+    apu_skip: wp.uint32  # events lost after power-on
+    apu_status: wp.uint32  # bits 0-3 channel on, bits 4-7 length counter enabled
+    apu_length_12: wp.uint32  # length counters of channels 1 and 2, 16 bits each
+    apu_length_34: wp.uint32
     apu_sweep_timer: wp.uint32
     apu_sweep_shadow: wp.uint32
     apu_sweep_flags: wp.uint32
-    apu_wave_start: wp.uint32
+    apu_wave_index: wp.uint32  # sample 0-31
+    apu_wave_next: wp.uint32  # half M-cycle at which the next sample is read
     # ---- launch bookkeeping and scratch (not part of the machine's state)
     launch_end: wp.uint32
     stopped: wp.uint32  # 1: a trapped LD B,B froze this console
@@ -134,15 +134,12 @@ FAR_TIME = 0x3FFFFFFF
 """A time that never comes within a launch."""
 
 BOOKKEEPING = frozenset(
-    # fmt: off
-    {
-        "deadline", "launch_end", "release_at", "work", "stable", "env", "trap",
-        "serial_capacity", "serial_log", "fast", "rom_low", "rom_high", "ram_offset", "rom_base",
-        "ppu_next", "ppu_log_line", "ppu_log_start", "ppu_log_count", "ppu_draft_log",
-        "ppu_undo_count", "ppu_undo_done", "ppu_draft_undo", "ppu_finished", "ppu_drafting",
-        "ppu_drawn", "ppu_front", "ppu_blank", "ppu_frames",
-    }
-    # fmt: on
+    """
+    deadline launch_end release_at work stable env trap serial_capacity serial_log
+    fast rom_low rom_high ram_offset rom_base
+    ppu_next ppu_log_line ppu_log_start ppu_log_count ppu_draft_log ppu_undo_count ppu_undo_done
+    ppu_draft_undo ppu_finished ppu_drafting ppu_drawn ppu_front ppu_blank ppu_frames
+    """.split()  # noqa: SIM905 - a list of words
 )
 """Fields of `Console` that say nothing about the machine's future, or derive from others."""
 

@@ -76,6 +76,8 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
     if c.mapper == U(MBC3) and (c.rtc_days & U(RTC_HALT)) == U(0):
         c.rtc_zero = c.rtc_zero - length
     c.apu_mark = c.apu_mark - length
+    if (c.apu_status & U(4)) != U(0):
+        c.apu_wave_next = c.apu_wave_next - length * U(2)
     c.release_at = FAR
     c.launch_end = U(0)
     c.deadline = U(0)
