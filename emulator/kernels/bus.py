@@ -17,13 +17,12 @@ from emulator.kernels.mapper import cart_ram_read, cart_ram_write, mapper_write
 from emulator.kernels.memory import address_in, is_flat, peek_memory
 from emulator.kernels.ppu import (
     ppu_before_if_write,
-    ppu_oam_access,
     ppu_read,
     ppu_read_stable,
-    ppu_vram_access,
     ppu_write,
 )
-from emulator.kernels.ppu_oam import ppu_oam_bug
+from emulator.kernels.ppu_access import ppu_oam_access, ppu_vram_access
+from emulator.kernels.ppu_oam import ppu_oam_refused_read, ppu_oam_write
 from emulator.kernels.serial import (
     serial_data,
     serial_div_write,
@@ -146,18 +145,14 @@ def oam_read(c: wp.ref[Console], mem: Q, a: U, t: U, bug: U) -> U:
             if a < U(0xFEA0):
                 o.value = ld8(mem + Q(a - U(0x8000)))
         else:
-            ppu_oam_bug(c, mem, t, bug)
+            ppu_oam_refused_read(c, mem, a, t, bug)
     return o.value
 
 
 @wp.func
 def oam_write(c: wp.ref[Console], mem: Q, a: U, value: U, t: U):
     if not dma_holds_oam(c, t):
-        if ppu_oam_access(c, mem, a, t, U(1)) != U(0):
-            if a < U(0xFEA0):
-                st8(mem + Q(a - U(0x8000)), value)
-        else:
-            ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))
+        ppu_oam_write(c, mem, a, value, t)
 
 
 @wp.func(inline=False)

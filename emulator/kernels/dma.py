@@ -11,7 +11,8 @@ from emulator.constants import OAM_SIZE, ROW_OAM
 from emulator.kernels.intrinsics import I, Q, U, copy160, io_set, st8
 from emulator.kernels.mapper import update_map
 from emulator.kernels.memory import address_in, peek_memory
-from emulator.kernels.ppu import ppu_oam_dma, ppu_oam_dma_begin
+from emulator.kernels.ppu import ppu_oam_dma_begin
+from emulator.kernels.ppu_access import ppu_oam_dma
 from emulator.machine import Console
 
 

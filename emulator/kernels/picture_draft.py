@@ -37,7 +37,15 @@ from emulator.kernels.picture_log import (
     undo_swap,
 )
 from emulator.kernels.picture_walk import Walk, begin_walk, draw_lines
-from emulator.kernels.ppu_timing import FRAME_DOTS, LCDC, LINE_DOTS, OAM, VBLANK_LINE, WX, window_seen
+from emulator.kernels.ppu_timing import (
+    FRAME_DOTS,
+    LCDC,
+    LINE_DOTS,
+    OAM,
+    VBLANK_LINE,
+    WX,
+    window_seen,
+)
 from emulator.machine import Console
 
 FRAME = wp.constant(17556)
@@ -168,7 +176,10 @@ def make_room(c: wp.ref[Console], mem: Q, line: int):
             draw_draft(c, mem, line)
     if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
         # More writes in one line than the log holds: forget the oldest of this line.
-        drop_entries(c, mem, LOG_CAPACITY / 4, LOG_CAPACITY / 4)
+        quarter = LOG_CAPACITY / 4
+        drop_entries(
+            c, mem, wp.min(I(c.ppu_log_count), quarter), wp.min(I(c.ppu_undo_count), quarter)
+        )
 
 
 @wp.func(inline=False)

@@ -14,24 +14,21 @@ from emulator.kernels.picture_draft import (
     begin_draft,
     discard_draft,
     discard_pictures,
-    keep_byte,
     keep_register,
 )
 from emulator.kernels.picture_log import DMA_DOTS, R_DMA, get8, register_number, set8
-from emulator.kernels.ppu_oam import ppu_oam_bug  # noqa: F401 - part of this surface
+from emulator.kernels.ppu_access import access_time, lcd_is_on
 from emulator.kernels.ppu_stat import advance, evaluate, roll_frame
 from emulator.kernels.ppu_timing import (
     LAST_LINE,
     LCDC,
     LINE_DOTS,
     LYC,
-    OAM,
     STAT,
     VBLANK_LINE,
     WY,
     compared_ly,
     dot_of,
-    in_hblank,
     line_end,
     ly_at,
     mode_at,
@@ -42,18 +39,6 @@ from emulator.machine import Console
 FRAME = wp.constant(17556)
 IO = wp.constant(0x7F00)
 HAND_OFF_DOT = wp.constant(70224 - 53)  # line 0 begins 13 M-cycles later
-
-
-@wp.func
-def lcd_is_on(mem: Q) -> wp.bool:
-    """True if LCDC bit 7 is set."""
-    return (get8(mem, LCDC) & 0x80) != 0
-
-
-@wp.func
-def access_time(t: U) -> U:
-    """T-cycle at which an access in the M-cycle that ends at `t` meets the PPU."""
-    return (t - U(1)) * U(4)
 
 
 @wp.func(inline=False)
@@ -223,69 +208,6 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
     advance(c, mem, c.ppu_sync)
 
 
-@wp.func
-def free_dots(c: wp.ref[Console], mem: Q, line: int, x: int, first: int, last: int) -> wp.bool:
-    """True if memory that is taken from dot `first` (`last` on a short line) to HBlank is free."""
-    start = first
-    if c.ppu_first != U(0) and line == 0:
-        start = last
-    free = wp.bool(True)
-    if line < VBLANK_LINE and x >= start:
-        free = in_hblank(c, mem, line, x)
-    return free
-
-
-@wp.func
-def first_line_to_see(line: int, x: int, dots: int) -> int:
-    """The line from which on a byte written now is visible."""
-    return wp.where(x < dots, line, line + 1)
-
-
-@wp.func(inline=False)
-def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
-    """1 if the CPU may access VRAM at `t`; a write's old byte is kept for pending pictures."""
-    free = wp.bool(True)
-    if lcd_is_on(mem):
-        roll_frame(c, access_time(t))
-        dot = wp.max(dot_of(c, access_time(t)), 0)
-        line = dot / LINE_DOTS
-        x = dot - line * LINE_DOTS
-        free = free_dots(c, mem, line, x, wp.where(write != U(0), 84, 80), 86)
-        if free and write != U(0) and (c.ppu_drafting | c.ppu_finished) != U(0):
-            offset = I(address) & 0x1FFF
-            keep_byte(c, mem, offset, first_line_to_see(line, x, 89), get8(mem, offset))
-    return wp.where(free, U(1), U(0))
-
-
-@wp.func
-def keep_oam_byte(c: wp.ref[Console], mem: Q, index: int, line: int, x: int):
-    """Before an OAM byte changes: fix the length of the line that has scanned OAM, log the byte."""
-    if line < VBLANK_LINE:
-        if x >= 84:
-            line_end(c, mem, line)
-        seen_by = first_line_to_see(line, x, 4)
-        keep_byte(c, mem, 0x2000 + index, seen_by, get8(mem, OAM + index))
-
-
-@wp.func(inline=False)
-def ppu_oam_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
-    """1 if the CPU may access OAM at `t`; for a write the old byte is kept as for VRAM."""
-    free = wp.bool(True)
-    if lcd_is_on(mem):
-        roll_frame(c, access_time(t))
-        dot = wp.max(dot_of(c, access_time(t)), 0)
-        line = dot / LINE_DOTS
-        x = dot - line * LINE_DOTS
-        if write == U(0):
-            free = free_dots(c, mem, line, x, 3, 84)
-        else:
-            gap = x >= 80 and x < 84  # between mode 2 and mode 3 writes get through
-            free = gap or free_dots(c, mem, line, x, 4, 84)
-            if free and I(address) < 0xFEA0:
-                keep_oam_byte(c, mem, I(address) & 0xFF, line, x)
-    return wp.where(free, U(1), U(0))
-
-
 @wp.func(inline=False)
 def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
     """FF46 was written at `t`: for 162 M-cycles the PPU cannot read OAM."""
@@ -299,18 +221,6 @@ def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
             c.ppu_end_line = U(0)
         keep_register(c, mem, R_DMA, 1, dot)
         advance(c, mem, c.ppu_sync)
-
-
-@wp.func(inline=False)
-def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
-    """OAM DMA is about to change OAM: keep it for the picture in the making."""
-    if lcd_is_on(mem):
-        roll_frame(c, access_time(t))
-        dot = wp.max(dot_of(c, access_time(t)), 0)
-        line = dot / LINE_DOTS
-        if line < VBLANK_LINE:
-            for i in range(160):
-                keep_oam_byte(c, mem, i, line, dot - line * LINE_DOTS)
 
 
 @wp.func(inline=False)

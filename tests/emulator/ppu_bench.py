@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels import ppu
+from emulator.kernels import ppu, ppu_access
 from emulator.kernels.intrinsics import I, Q, U, io_get, io_set, ld8, st8
 from emulator.kernels.picture import allocate_plans, render_pictures, unpack
 from emulator.machine import CONSOLE_DTYPE, Console, Layout, allocate
@@ -38,13 +38,13 @@ def play(
         elif op == 1:
             ppu.ppu_write(console[i], mem, a, b, t)
         elif op == 2:
-            value = ppu.ppu_vram_access(console[i], mem, a, t, U(0))
+            value = ppu_access.ppu_vram_access(console[i], mem, a, t, U(0))
         elif op == 3:
-            value = ppu.ppu_vram_access(console[i], mem, a, t, U(1))
+            value = ppu_access.ppu_vram_access(console[i], mem, a, t, U(1))
             if value != U(0):
                 st8(mem + Q(a - U(0x8000)), b)
         elif op == 4:
-            value = ppu.ppu_oam_access(console[i], mem, a, t, U(1))
+            value = ppu_access.ppu_oam_access(console[i], mem, a, t, U(1))
             if value != U(0):
                 st8(mem + Q(a - U(0x8000)), b)
         elif op == 5:
