@@ -1,10 +1,10 @@
 """A worker that speaks the protocol and does nothing else: the test double of trainer_core.worker.
 
-    python tests/trainer_core/echo_worker.py RUN_DIR
+    python tests/trainer_core/echo_worker.py RUN_DIR [OPTIONS]
 
 Writes a meta record, then update records whose values follow simple formulas, announces one
-checkpoint, answers commands, ends on stop or when stdin closes. config.json key `echo`: {"updates",
-"interval_s", "ignore_stop", "ignore_term", "child", "crash_at", "garbage"}.
+checkpoint, answers commands, ends on stop or when stdin closes. OPTIONS, or config.json's key
+`echo`, is JSON: {"updates", "interval_s", "ignore_stop", "ignore_term", "child", "crash_at", "garbage"}.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def update_record(run_id: str, seq: int, update: int, sps: float) -> records.Upd
 class Echo:
     def __init__(self, run_dir: Path) -> None:
         self.paths = RunPaths(run_dir)
-        self.options = json.loads(self.paths.config.read_text()).get("echo", {})
+        if len(sys.argv) > 2:
+            self.options = json.loads(sys.argv[2])
+        else:
+            self.options = json.loads(self.paths.config.read_text()).get("echo", {})
         self.events = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         self.log = self.paths.train_log.open("ab")
@@ -53,7 +56,7 @@ class Echo:
 
     def listen(self) -> None:
         # Unbuffered: a thread inside a buffered reader aborts the interpreter when it shuts down.
-        for line in open(0, "rb", buffering=0, closefd=False):
+        for line in open(0, "rb", buffering=0, closefd=False):  # noqa: SIM115
             self.inbox.put(commands.decode(line))
         self.inbox.put(None)
 

@@ -1,0 +1,349 @@
+"""TrainerService on plain asyncio with the echo worker: real processes, real signals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.trainer_core.echo_runner import echo_runner
+from trainer_core.protocol import commands, records
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.runners.catalog import NATIVE
+from trainer_core.service import (
+    BadLineSeen,
+    EventReceived,
+    LogLines,
+    Notice,
+    RunChanged,
+    StopLadder,
+    TrainerService,
+)
+
+CONFIG = RunConfig(task="tiny_goal")
+
+
+def run(home: Path, body: Callable[[TrainerService], Awaitable[None]], **ladder: float) -> None:
+    """Run `body` with an open service, then end what it left."""
+
+    async def whole() -> None:
+        service = TrainerService(HomePaths(home), ladder=StopLadder(**ladder) if ladder else None)
+        service.open()
+        try:
+            await asyncio.wait_for(body(service), 30)
+        finally:
+            service.ladder = StopLadder(0.1, 0.1)
+            await service.close()
+
+    asyncio.run(whole())
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 10) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never held"
+        await asyncio.sleep(0.01)
+
+
+async def start(service: TrainerService, **options: object) -> str:
+    plan = service.plan(CONFIG, echo_runner(**options))
+    await service.start(plan)
+    return plan.run_id
+
+
+def group_of(pid: int) -> list[psutil.Process]:
+    """Live processes of that group."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getpgid(process.pid) == pid and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, ProcessLookupError):
+            continue
+    return found
+
+
+def test_a_run_goes_from_preflight_to_finished_and_leaves_its_record(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        states, updates = [], []
+        service.subscribe(
+            lambda n: states.append(n.record.state) if isinstance(n, RunChanged) else None
+        )
+        run_id = await start(service, updates=5, interval_s=0.01)
+        async for notice in service.notices(run_id):
+            if isinstance(notice, EventReceived) and isinstance(notice.event, records.UpdateRecord):
+                updates.append(notice.event.update)
+        assert updates == [1, 2, 3, 4, 5]
+        order = list(dict.fromkeys(states))
+        assert order == [
+            RunState.PREFLIGHT, RunState.STARTING, RunState.RUNNING, RunState.FINISHED,
+        ]  # fmt: skip
+        past = await service.history(run_id)
+        assert [type(event).__name__ for event in past.events[:2]] == ["MetaRecord", "UpdateRecord"]
+        assert service.registry.load()[run_id] == service.runs[run_id]
+        assert service.runs[run_id].last_checkpoint.startswith("checkpoints/")
+
+    run(tmp_path, body)
+
+
+def test_what_is_started_is_exactly_what_the_plan_said(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        plan = service.plan(CONFIG, echo_runner(interval_s=1.0))
+        assert not plan.run_dir.exists()
+        record = await service.start(plan)
+        assert psutil.Process(record.pid).cmdline() == list(plan.argv)
+        assert json.loads((plan.run_dir / "config.json").read_text())["run"] == CONFIG.to_dict()
+        assert os.getsid(record.pid) == record.pid
+
+    run(tmp_path, body)
+
+
+def test_stop_writes_a_checkpoint_and_ends_as_stopped(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        run_id = await start(service, updates=1000)
+        await until(lambda: service.runs[run_id].env_steps > 0)
+        await service.stop(run_id)
+        ended = service.runs[run_id]
+        assert ended.state is RunState.STOPPED
+        assert ended.reason == "stopped by you"
+        assert (service.home.run(run_id).root / ended.last_checkpoint).is_dir()
+
+    run(tmp_path, body)
+
+
+def test_a_worker_that_ignores_stop_and_term_is_killed_step_by_step(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        hints = []
+        service.subscribe(lambda n: hints.append(n.detail) if isinstance(n, RunChanged) else None)
+        run_id = await start(service, updates=1000, ignore_stop=True, ignore_term=True)
+        await until(lambda: service.runs[run_id].state is RunState.RUNNING)
+        await service.stop(run_id)
+        ended = service.runs[run_id]
+        assert ended.state is RunState.STOPPED
+        assert "forced" in ended.reason
+        text = " ".join(hints)
+        assert "finishing the update" in text
+        assert text.index("sent SIGTERM") < text.index("sent SIGKILL")
+
+    run(tmp_path, body, command_s=0.2, terminate_s=0.2)
+
+
+def test_a_second_stop_takes_the_next_step_at_once(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        run_id = await start(service, updates=1000, ignore_stop=True)
+        await until(lambda: service.runs[run_id].state is RunState.RUNNING)
+        first = asyncio.create_task(service.stop(run_id))
+        await until(lambda: service.runs[run_id].state is RunState.STOPPING)
+        begun = time.monotonic()
+        await service.stop(run_id)
+        await first
+        assert time.monotonic() - begun < 5
+        assert service.runs[run_id].state is RunState.STOPPED
+
+    run(tmp_path, body, command_s=20, terminate_s=20)
+
+
+def test_grandchildren_end_with_their_worker(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        run_id = await start(service, updates=1000, child=True)
+        await until(lambda: service.runs[run_id].state is RunState.RUNNING)
+        pid = service.runs[run_id].pid
+        assert len(group_of(pid)) == 2
+        await service.stop(run_id)
+        await until(lambda: not group_of(pid), 3)
+
+    run(tmp_path, body)
+
+
+def test_a_worker_killed_from_outside_ends_as_failed_with_a_cause(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        run_id = await start(service, updates=1000, crash_at=3, interval_s=0.01)
+        await until(lambda: service.runs[run_id].state.is_end)
+        assert service.runs[run_id].state is RunState.FAILED
+        assert "out of memory" in service.runs[run_id].reason
+
+    run(tmp_path, body)
+
+
+def test_a_worker_that_cannot_start_fails_with_its_last_words(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        runner = echo_runner()
+        broken = type(runner)(
+            id="x", title="x", summary="", capabilities=NATIVE.capabilities, algorithms=(),
+            command=lambda run_dir: [sys.executable, "-c", "raise SystemExit('no such lamp')"],
+        )  # fmt: skip
+        plan = service.plan(CONFIG, broken)
+        await service.start(plan)
+        await until(lambda: service.runs[plan.run_id].state.is_end)
+        assert service.runs[plan.run_id].state is RunState.FAILED
+        assert service.runs[plan.run_id].reason == "no such lamp"
+
+        absent = type(runner)(
+            id="x", title="x", summary="", capabilities=NATIVE.capabilities, algorithms=(),
+            command=lambda run_dir: ["/no/such/python"],
+        )  # fmt: skip
+        plan = service.plan(CONFIG, absent)
+        with pytest.raises(LabError, match="/no/such/python"):
+            await service.start(plan)
+        assert service.runs[plan.run_id].state is RunState.FAILED
+
+    run(tmp_path, body)
+
+
+def test_garbage_on_the_pipe_and_stray_prints_do_not_break_the_stream(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        seen: list[Notice] = []
+        service.subscribe(seen.append)
+        run_id = await start(service, updates=3, interval_s=0.01, garbage=True)
+        await until(lambda: service.runs[run_id].state.is_end)
+        assert service.runs[run_id].state is RunState.FINISHED
+        assert sum(isinstance(notice, BadLineSeen) for notice in seen) == 6
+        lines = [line for n in seen if isinstance(n, LogLines) for line in n.lines]
+        assert any("stray print" in line for line in lines)
+        assert "stray print" in service.home.run(run_id).worker_log.read_text()
+
+    run(tmp_path, body)
+
+
+def test_one_run_a_device_the_next_waits_its_turn(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        first = await start(service, updates=1000)
+        second = await start(service, updates=2, interval_s=0.01)
+        assert service.runs[second].state is RunState.QUEUED
+        third = await start(service, updates=2)
+        await service.stop(third)
+        assert service.runs[third].state is RunState.STOPPED
+        await until(lambda: service.runs[first].env_steps > 0)
+        await service.stop(first)
+        await until(lambda: service.runs[second].state is RunState.FINISHED)
+
+    run(tmp_path, body)
+
+
+def test_the_same_configuration_twice_makes_two_runs(tmp_path: Path) -> None:
+    service = TrainerService(HomePaths(tmp_path))
+    assert service.plan(CONFIG).run_id != service.plan(CONFIG).run_id
+
+
+def test_commands_are_acknowledged_and_pause_holds(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        run_id = await start(service, updates=1000, interval_s=0.01)
+        await until(lambda: service.runs[run_id].env_steps > 0)
+        await service.pause(run_id)
+        await until(lambda: service.runs[run_id].state is RunState.PAUSED)
+        steps = service.runs[run_id].env_steps
+        await asyncio.sleep(0.2)
+        assert service.runs[run_id].env_steps == steps
+        await service.unpause(run_id)
+        await until(lambda: service.runs[run_id].env_steps > steps)
+        ack = await service.request(run_id, commands.Watch, envs=4)
+        assert ack.ok
+
+    run(tmp_path, body)
+
+
+def test_a_run_that_is_over_takes_no_commands(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        run_id = await start(service, updates=1, interval_s=0.01)
+        await until(lambda: service.runs[run_id].state.is_end)
+        with pytest.raises(ProtocolError, match="not running"):
+            await service.request(run_id, commands.Watch, envs=4)
+        with pytest.raises(ConfigError, match="no run 'x'"):
+            await service.stop("x")
+
+    run(tmp_path, body)
+
+
+def test_closing_the_service_stops_every_run(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        run_id = await start(service, updates=1000, child=True)
+        await until(lambda: service.runs[run_id].state is RunState.RUNNING)
+        pid = service.runs[run_id].pid
+        await service.close()
+        assert service.runs[run_id].state is RunState.STOPPED
+        await until(lambda: not group_of(pid), 3)
+
+    run(tmp_path, body)
+
+
+def test_a_run_directory_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        plan = service.plan(CONFIG, echo_runner())
+        service.home.runs.parent.mkdir(parents=True, exist_ok=True)
+        service.home.runs.write_text("a file is in the way")
+        with pytest.raises(ConfigError, match="cannot be written"):
+            await service.start(plan)
+        assert plan.run_id not in service.runs
+
+    run(tmp_path, body)
+
+
+def test_after_a_crash_the_run_is_lost_and_can_be_resumed(tmp_path: Path) -> None:
+    async def first(service: TrainerService) -> None:
+        run_id = await start(service, updates=2, interval_s=0.01)
+        await until(lambda: service.runs[run_id].state.is_end)
+        crashed = service.runs[run_id]
+        service.registry.append(
+            type(crashed)(**{**_fields(crashed), "state": RunState.RUNNING, "finished_at": 0.0})
+        )
+
+    async def second(service: TrainerService) -> None:
+        (run_id,) = service.runs
+        assert service.runs[run_id].state is RunState.LOST
+        checkpoints = service.home.run(run_id).checkpoints
+        checkpoints.rename(checkpoints.with_name("away"))
+        with pytest.raises(ConfigError, match="no checkpoint"):
+            await service.resume(run_id, echo_runner())
+        checkpoints.with_name("away").rename(checkpoints)
+        for folder in checkpoints.iterdir():
+            folder.rename(folder.with_name("000000000001"))
+        await service.resume(run_id, echo_runner(updates=3, interval_s=0.01))
+        await until(lambda: service.runs[run_id].state.is_end)
+        assert service.runs[run_id].state is RunState.FINISHED
+
+    run(tmp_path, first)
+    run(tmp_path, second)
+
+
+def _fields(record) -> dict:  # type: ignore[no-untyped-def,type-arg]
+    return {name: getattr(record, name) for name in record.__struct_fields__}
+
+
+def test_killing_the_parent_leaves_no_process(tmp_path: Path) -> None:
+    code = f"""
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, {str(Path.cwd())!r})
+from tests.trainer_core.test_service import start, until
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.service import TrainerService
+async def main():
+    service = TrainerService(HomePaths(Path({str(tmp_path)!r}))); service.open()
+    run_id = await start(service, updates=1000, child=True)
+    await until(lambda: service.runs[run_id].env_steps > 0)
+    print(service.runs[run_id].pid, flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert len(group_of(pid)) == 2
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    deadline = time.monotonic() + 3
+    while group_of(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not group_of(pid)
