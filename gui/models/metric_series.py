@@ -99,8 +99,16 @@ def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple
     base = np.arange(start, stop, size)
     extremes = np.stack([base + buckets.argmin(1), base + buckets.argmax(1)], 1)
     extremes.sort(axis=1)
-    index = np.concatenate([np.arange(first, start), extremes.ravel(), np.arange(stop, last)])
+    index = np.concatenate([_ends(y, first, start), extremes.ravel(), _ends(y, stop, last)])
     return x[index], y[index]
+
+
+def _ends(y: Array, first: int, last: int) -> NDArray[np.intp]:
+    """Indices of the first, lowest, highest and last point of y[first:last], in order."""
+    if first >= last:
+        return np.empty(0, np.intp)
+    part = y[first:last]
+    return first + np.unique([0, part.argmin(), part.argmax(), len(part) - 1])
 
 
 class SmoothedColumn:

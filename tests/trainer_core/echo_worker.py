@@ -4,7 +4,8 @@
 
 Writes a meta record, then update records whose values follow simple formulas, announces one
 checkpoint, answers commands, ends on stop or when stdin closes. OPTIONS, or config.json's key
-`echo`, is JSON: {"updates", "interval_s", "ignore_stop", "ignore_term", "child", "crash_at", "garbage"}.
+`echo`, is JSON: {"updates", "interval_s", "ignore_stop", "ignore_term", "child", "crash_at",
+"garbage"}.
 """
 
 from __future__ import annotations

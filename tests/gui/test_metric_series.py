@@ -1,0 +1,99 @@
+"""Curves are right before they are fast: smoothing, decimation, crosshair arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gui.models.metric_series import MetricTable, decimate, nearest, smooth
+from gui.models.run_telemetry import RunTelemetry
+from tests.gui.conftest import replaced
+from tests.trainer_core.echo_worker import update_record
+from trainer_core.protocol import records
+
+
+def reference_ema(values: np.ndarray, weight: float) -> np.ndarray:
+    """The formula of smooth(), one sample at a time."""
+    out, last = [], 0.0
+    for n, value in enumerate(values):
+        last = weight * last + (1 - weight) * value
+        out.append(last / (1 - weight ** (n + 1)))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("weight", [0.05, 0.6, 0.9, 0.99])
+def test_smoothing_is_the_debiased_average_of_the_textbook(weight: float) -> None:
+    values = np.random.default_rng(1).normal(size=1000)
+    np.testing.assert_allclose(smooth(values, weight), reference_ema(values, weight), atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.95])
+def test_a_constant_stays_that_constant(weight: float) -> None:
+    np.testing.assert_allclose(smooth(np.full(500, 0.7), weight), 0.7, rtol=1e-12)
+
+
+@given(st.integers(1, 400), st.integers(0, 400))
+def test_the_average_of_a_prefix_is_the_prefix_of_the_average(cut: int, more: int) -> None:
+    values = np.sin(np.arange(cut + more) / 7)
+    np.testing.assert_allclose(smooth(values[:cut], 0.9), smooth(values, 0.9)[:cut], atol=1e-12)
+
+
+@given(st.integers(0, 99_999), st.integers(50, 1500), st.floats(0.001, 1.0))
+def test_a_spike_of_one_sample_survives_at_every_zoom(
+    place: int, columns: int, zoom: float
+) -> None:
+    x = np.arange(100_000, dtype=np.float64)
+    y = np.zeros(100_000)
+    y[place] = 1.0
+    half = zoom * 50_000
+    shown_x, shown_y = decimate(x, y, place - half, place + half, columns)
+    assert shown_y.max() == 1.0
+    assert shown_x[shown_y.argmax()] == place
+    assert len(shown_x) <= 4 * columns + 64
+    assert (np.diff(shown_x) >= 0).all()
+
+
+def test_few_points_are_drawn_as_they_are() -> None:
+    x, y = np.arange(50.0), np.arange(50.0) ** 2
+    shown_x, shown_y = decimate(x, y, 0, 49, 100)
+    np.testing.assert_array_equal(shown_x, x)
+    np.testing.assert_array_equal(shown_y, y)
+
+
+def test_the_nearest_record_is_found_at_both_ends() -> None:
+    x = np.array([10.0, 20.0, 40.0])
+    assert [nearest(x, at) for at in (-5, 14, 16, 31, 99)] == [0, 0, 1, 2, 2]
+    assert nearest(np.empty(0), 3) == -1
+    assert nearest(np.array([5.0]), 99) == 0
+
+
+def test_a_table_grows_past_its_storage_and_keeps_every_value() -> None:
+    table = MetricTable()
+    for update in range(1, 1001):
+        table.append(update_record("r", update, update, 100.0))
+    np.testing.assert_array_equal(table.column("update"), np.arange(1, 1001))
+    assert len(table.column("no_such_metric")) == 0
+
+
+def test_a_resume_walks_back_and_counters_go_on() -> None:
+    run = RunTelemetry("r")
+    for update in range(1, 11):
+        run.take(update_record("r", update - 1, update, 100.0))
+    resume = records.ResumeRecord(
+        run_id="r", seq=10, time=0.0, env_steps=5 * 2048, update=5, checkpoint="c", previous_seq=9
+    )
+    run.take(resume)
+    run.take(replaced(update_record("r", 0, 6, 100.0), seq=11))
+    np.testing.assert_array_equal(run.table.column("update"), np.arange(1, 7))
+    assert run.resumes == [resume]
+
+
+def test_history_and_live_records_meet_without_doubles_and_gaps_are_counted() -> None:
+    run = RunTelemetry("r")
+    first = [update_record("r", seq, seq + 1, 1.0) for seq in range(5)]
+    for record in (*first, *first[2:], update_record("r", 7, 8, 1.0)):
+        run.take(record)
+    assert len(run.table) == 6
+    assert run.gaps == 1
