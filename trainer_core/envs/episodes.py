@@ -75,6 +75,8 @@ class Episodes:
         start_set: Tensor,
         start_pictures: Tensor,
         seed: int,
+        *,
+        novelty: bool = True,
     ) -> None:
         """`start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts."""
         device = start_pictures.device
@@ -88,7 +90,9 @@ class Episodes:
         self.held = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self.dist = torch.zeros(num_envs, device=device)
         height, width = start_pictures.shape[1:]
-        self.counts = ScreenCounts(height, width, device) if reward.novelty_bonus > 0 else None
+        self.counts = (
+            ScreenCounts(height, width, device) if novelty and reward.novelty_bonus > 0 else None
+        )
 
     def seed(self, seed: int) -> None:
         self._rng.manual_seed(seed)

@@ -6,11 +6,12 @@ The verdict drives the bonus, `done` and `success_rate` together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
-
-from torch import Tensor
+from typing import TYPE_CHECKING, NamedTuple
 
 from trainer_core.protocol.errors import TaskError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Progress(NamedTuple):
@@ -24,7 +25,7 @@ class Progress(NamedTuple):
     hold_steps: int
 
 
-SuccessFunction = Callable[[Progress], Tensor]
+SuccessFunction = Callable[[Progress], "Tensor"]
 _FUNCTIONS: dict[str, SuccessFunction] = {}
 
 

@@ -1,0 +1,258 @@
+"""GameEnv: N Game Boys, a task, a frame stack. The one place where torch meets Warp.
+
+Torch owns every tensor; Warp gets views of the same memory and launches on torch's stream, so a
+step copies nothing between the two.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import warp as wp
+from torch import Tensor
+
+from emulator import Emulator, EmulatorError, StateCache
+from emulator.snapshot_set import load_snapshots
+from trainer_core.envs.episodes import Episodes, GoalTemplates
+from trainer_core.envs.frame_stack import FrameStack
+from trainer_core.envs.roms import load_rom
+from trainer_core.envs.task_files import load_goal
+from trainer_core.envs.vec_env import StepInfo, StepResult
+from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.errors import CheckpointError, TaskError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import Task, verify_file
+from trainer_core.stopwatch import Stopwatch
+
+MIN_SHARD = 8
+"""Machines below which another thread costs more than it saves."""
+
+
+class Machines:
+    """The emulators of one environment: one on a GPU, one per core on a CPU.
+
+    Warp runs a CPU launch on the calling thread, so each shard steps on a thread of its own; a
+    shard is a slice of the same torch tensors, and machines never meet, so the split changes no
+    result.
+    """
+
+    def __init__(self, cartridge: Any, num_envs: int, device: torch.device, shards: int) -> None:
+        wp.config.quiet = True
+        wp.init()
+        name = str(device) if device.type == "cpu" else f"cuda:{device.index or 0}"
+        if device.type == "cuda":
+            wp.set_stream(wp.stream_from_torch(torch.cuda.current_stream(device)), name)
+        bounds = np.linspace(0, num_envs, shards + 1).astype(int).tolist()
+        self.slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
+        self.emulators = [Emulator(cartridge, part.stop - part.start, name) for part in self.slices]
+        self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
+        self.pictures = torch.zeros((num_envs, 72, 80), dtype=torch.uint8, device=device)
+        self.mask = torch.zeros(num_envs, dtype=torch.uint8, device=device)
+        self.index = torch.zeros(num_envs, dtype=torch.int32, device=device)
+        self._views = [
+            tuple(
+                wp.from_torch(tensor[part])
+                for tensor in (self.buttons, self.pictures, self.mask, self.index)
+            )
+            for part in self.slices
+        ]
+        self._pool = ThreadPoolExecutor(shards) if shards > 1 else None
+        self._caches: list[StateCache] = []
+
+    def set_starts(self, snapshots: list[Any]) -> None:
+        self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]
+
+    def run(self, frames: int, release_after: int) -> None:
+        """Hold `buttons` for `release_after` of `frames` frames."""
+        self._each(lambda shard: self._run(shard, frames, release_after))
+
+    def observe(self) -> Tensor:
+        """Fill and return `pictures` u8[N, 72, 80]."""
+        self._each(lambda shard: self.emulators[shard].observations(self._views[shard][1]))
+        return self.pictures
+
+    def reset(self) -> None:
+        """Put machines with `mask` set to start `index`."""
+        self._each(self._reset)
+
+    def screens(self, count: int) -> Tensor:
+        """u8[count, 144, 160] of the first machines."""
+        found = []
+        for emulator, part in zip(self.emulators, self.slices, strict=True):
+            if part.start < count:
+                found.append(wp.to_torch(emulator.screens)[: count - part.start])
+        return torch.cat(found)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Console records u8[N, bytes] and memory rows u8[N, bytes], on the CPU."""
+        consoles = [emulator.machine.console.numpy() for emulator in self.emulators]
+        records = np.concatenate(consoles)
+        rows = np.concatenate([emulator.machine.ram.numpy() for emulator in self.emulators])
+        as_bytes = records.view(np.uint8).reshape(len(records), -1)
+        return {
+            "consoles": torch.from_numpy(as_bytes.copy()),
+            "rows": torch.from_numpy(rows.copy()),
+        }
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        consoles, rows = state["consoles"].numpy(), state["rows"].numpy()
+        for emulator, part in zip(self.emulators, self.slices, strict=True):
+            machine = emulator.machine
+            record = machine.console.numpy().dtype
+            if consoles.shape[1] != record.itemsize or rows.shape[1] != machine.ram.shape[1]:
+                raise CheckpointError("the machines' state was made by another emulator version")
+            machine.console.assign(np.ascontiguousarray(consoles[part]).view(record).reshape(-1))
+            machine.ram.assign(np.ascontiguousarray(rows[part]))
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def _run(self, shard: int, frames: int, release_after: int) -> None:
+        self.emulators[shard].run(self._views[shard][0], frames, release_after)
+
+    def _reset(self, shard: int) -> None:
+        _, _, mask, index = self._views[shard]
+        self.emulators[shard].reset(mask, self._caches[shard], index)
+
+    def _each(self, work: Any) -> None:
+        if self._pool is None:
+            for shard in range(len(self.emulators)):
+                work(shard)
+        else:
+            list(self._pool.map(work, range(len(self.emulators))))
+
+
+class GameEnv:
+    """A VecEnv over a task's ROM; see trainer_core.envs.vec_env for every shape and dtype."""
+
+    num_actions = len(ACTION_MASKS)
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int,
+        *,
+        home: HomePaths,
+        device: str = "cpu",
+        stack_k: int = 1,
+        seed: int = 1,
+        held_out: bool = False,
+        info_mode: Literal["full", "stats", "none"] = "full",
+        novelty: bool = True,
+    ) -> None:
+        """Raises TaskError when ROM, starts or goal are missing or not the manifest's."""
+        manifest = task.manifest
+        self.task, self.num_envs, self.stack_k = task, num_envs, stack_k
+        self.device = torch.device(device)
+        self.horizon = manifest.episode.horizon
+        self.info_mode = info_mode
+        self._frames = manifest.codec.frames_per_step
+        self._release = manifest.codec.release_after_frames
+        verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
+        verify_file(task.goal_path, manifest.goal.sha256, "goal template")
+        cartridge = load_rom(task, home)
+        try:
+            snapshots = load_snapshots(task.starts_path)
+        except EmulatorError as error:
+            raise TaskError(f"task {task.id}: {error}") from None
+        on_cpu = self.device.type == "cpu"
+        shards = max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if on_cpu else 1
+        self.machines = Machines(cartridge, num_envs, self.device, shards)
+        self.machines.set_starts(snapshots)
+        start_pictures = self._start_pictures(len(snapshots))
+        split = len(snapshots) - manifest.starts.heldout
+        indices = torch.arange(len(snapshots), device=self.device)
+        self.start_set = (
+            indices[split:] if held_out and manifest.starts.heldout else indices[:split]
+        )
+        pictures, mask = load_goal(task.goal_path)
+        goal = GoalTemplates(
+            torch.from_numpy(pictures.copy()).to(self.device),
+            torch.from_numpy(mask.copy()).to(self.device),
+            manifest.goal.distance,
+            manifest.goal.tau,
+            manifest.goal.hold_steps,
+            manifest.success,
+        )
+        self.episodes = Episodes(
+            num_envs,
+            goal,
+            manifest.reward,
+            self.horizon,
+            self.start_set,
+            start_pictures,
+            seed,
+            novelty=novelty and not held_out,
+        )
+        self.obs_shape = (stack_k, *start_pictures.shape[1:])
+        self._stack = FrameStack(num_envs, stack_k, *self.obs_shape[1:], self.device)
+        self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=self.device)
+        self.stopwatch = Stopwatch(self.device)
+
+    def _start_pictures(self, count: int) -> Tensor:
+        """u8[S, 72, 80]: the observation of every start state."""
+        found = []
+        machines = self.machines
+        for first in range(0, count, self.num_envs):
+            size = min(self.num_envs, count - first)
+            machines.mask.fill_(1)
+            machines.index.zero_()
+            machines.index[:size] = torch.arange(first, first + size, device=self.device)
+            machines.reset()
+            found.append(machines.observe()[:size].clone())
+        return torch.cat(found)
+
+    @property
+    def obs(self) -> Tensor:
+        return self._stack.obs
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        if seed is not None:
+            self.episodes.seed(seed)
+        return self.reset_to(self.episodes.draw_starts())
+
+    def reset_to(self, starts: Tensor) -> Tensor:
+        self.machines.mask.fill_(1)
+        self.machines.index.copy_(starts)
+        self.machines.reset()
+        return self._stack.fill(self.episodes.begin(starts))
+
+    def step(self, actions: Tensor) -> StepResult:
+        machines = self.machines
+        with self.stopwatch("emulate"):
+            torch.index_select(self._masks, 0, actions, out=machines.buttons)
+            machines.run(self._frames, self._release)
+        with self.stopwatch("observe"):
+            pictures = machines.observe()
+            out = self.episodes.judge(pictures)
+            machines.mask.copy_(out.reset_mask)
+            machines.index.copy_(out.next_start)
+            machines.reset()
+            starts = self.episodes.start_pictures[out.next_start]
+            self._stack.push(pictures, out.reset_mask, starts)
+        info = StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps)
+        return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
+
+    def screens(self, count: int) -> Tensor:
+        return self.machines.screens(count)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "machines": self.machines.state_dict(),
+            "obs": self._stack.obs.cpu(),
+            "episodes": self.episodes.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.machines.load_state_dict(state["machines"])
+        self._stack.obs.copy_(state["obs"])
+        self.episodes.load_state_dict(state["episodes"])
+
+    def close(self) -> None:
+        self.machines.close()
