@@ -120,9 +120,7 @@ def screen_byte(machine: Machine, console: wp.array[Console], env: int, offset: 
 
 
 @wp.kernel(enable_backward=False)
-def unpack_screens(
-    machine: Machine, console: wp.array[Console], shades: wp.array3d[wp.uint8]
-):
+def unpack_screens(machine: Machine, console: wp.array[Console], shades: wp.array3d[wp.uint8]):
     """Thread (env, y, x / 8): eight pixels of `shades` [N, 144, 160], 0 (lightest) to 3."""
     env, y, column = wp.tid()
     low = screen_byte(machine, console, env, y * SCREEN_LINE_BYTES + column)

@@ -125,4 +125,4 @@ def undo_swap(mem: Q, index: int, oam: int):
     place = undo_address(mem, entry, oam)
     now = ld8(place)
     st8(place, entry & U(0xFF))
-    set32(mem, slot, ((entry & ~U(0xFF))) | now)
+    set32(mem, slot, (entry & ~U(0xFF)) | now)

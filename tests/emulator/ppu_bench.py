@@ -7,9 +7,9 @@ import warp as wp
 
 from emulator import constants as k
 from emulator.kernels import ppu, ppu_access
-from emulator.kernels.intrinsics import I, Q, U, io_get, io_set, ld8, st8
+from emulator.kernels.intrinsics import Q, U, io_get, io_set, st8
 from emulator.kernels.picture import allocate_plans, render_pictures, unpack
-from emulator.machine import CONSOLE_DTYPE, Console, Layout, allocate
+from emulator.machine import Console, Layout, allocate
 
 READ, WRITE, PEEK_VRAM, POKE_VRAM, POKE_OAM, EVENT, BEGIN, END, IF, STABLE, NEXT = range(11)
 

@@ -27,9 +27,7 @@ def bench() -> Bench:
 def changes(bench: Bench, op: int, register: int, first: int, last: int) -> list[tuple[int, int]]:
     """(M-cycles since line 0, new value) whenever the result of `op` changes."""
     out = bench.play([(op, register, 0, LINE_0 + m) for m in range(first, last)])[0]
-    return [
-        (first + i, int(out[i])) for i in range(1, len(out)) if out[i] != out[i - 1]
-    ]
+    return [(first + i, int(out[i])) for i in range(1, len(out)) if out[i] != out[i - 1]]
 
 
 def test_the_first_line_has_no_mode_2_and_a_late_mode_3(bench: Bench) -> None:

@@ -129,7 +129,9 @@ def drawn() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
     rows = rng.integers(0, 256, (CASES, 0x2100)).astype(np.uint8)
     sparse = rng.random((CASES, 1)) < 0.5
-    rows[:, :0x1800] &= np.where(sparse, rng.integers(0, 256, (CASES, 0x1800)), 255).astype(np.uint8)
+    rows[:, :0x1800] &= np.where(sparse, rng.integers(0, 256, (CASES, 0x1800)), 255).astype(
+        np.uint8
+    )
     line = rng.integers(0, 144, CASES)
     oam = rows[:, 0x2000:0x20A0].reshape(CASES, 40, 4)
     near = rng.random((CASES, 40)) < 0.4
