@@ -5,12 +5,11 @@ Only the chosen command's imports are paid for: `dmglab runs` loads no torch.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
 
 from trainer_core.protocol.errors import LabError
 
@@ -28,7 +27,8 @@ COMMANDS = {
     "bench": "measure training throughput",
     "demo": "train Pocket Quest's first stage and leave plot, checkpoint and GIF",
 }
-Command = Callable[[list[str]], dict[str, Any]]
+OWN_STDOUT = {"gif", "runs"}
+"""Commands that print more than their result; the others' stray prints go to standard error."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -44,7 +44,8 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     module = importlib.import_module(f"trainer_core.cli.{argv[0]}")
     try:
-        result = module.run(argv[1:])
+        with contextlib.nullcontext() if argv[0] in OWN_STDOUT else _stdout_to_stderr():
+            result = module.run(argv[1:])
     except LabError as error:
         result = {"ok": False, "error": str(error)}
     except KeyboardInterrupt:
@@ -56,6 +57,11 @@ def main(argv: list[str] | None = None) -> int:
     if result:
         print(json.dumps(result), flush=True)
     return 0 if result.get("ok", True) else 1
+
+
+def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
+    """Libraries greet on standard output, where only the result belongs."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def usage() -> str:

@@ -1,0 +1,39 @@
+"""`dmglab gif RECORDING --out X.gif`: progress as JSON lines, the result last."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from trainer_core.cli.options import parse
+from trainer_core.export_gif import export_gif
+
+
+@dataclass(frozen=True)
+class Options:
+    recording: Annotated[Path, tyro.conf.Positional]
+    """Folder of a finished recording."""
+    out: Path
+    """The GIF to write."""
+    scale: int = 2
+    """Screen pixels per Game Boy pixel, 1 to 8."""
+    palette: Literal["green", "grey"] = "green"
+    delay_cs: int = 2
+    """Hundredths of a second per picture; 2 is the least that viewers honour."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "gif", argv)
+    found = export_gif(
+        options.recording,
+        options.out,
+        scale=options.scale,
+        palette=options.palette,
+        delay_cs=options.delay_cs,
+        on_progress=lambda share: print(json.dumps({"progress": round(share, 3)}), flush=True),
+    )
+    return {"ok": True, "progress": 1.0, **found}

@@ -1,0 +1,39 @@
+"""`dmglab replay RECORDING`: press the recorded buttons again and compare every picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.recording import read_recording
+
+
+@dataclass(frozen=True)
+class Options:
+    recording: Annotated[Path, tyro.conf.Positional]
+    """Folder of a finished recording."""
+    verify: bool = True
+    """Kept for scripts: comparing is all that this command does."""
+    home: Path | None = None
+    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "replay", argv)
+    recording = read_recording(options.recording)
+    from trainer_core.console import open_console
+    from trainer_core.recorder import first_difference
+
+    console = open_console(recording.task, home_paths(options.home))
+    frame = first_difference(options.recording, console)
+    result = {
+        "recording": str(options.recording), "task": recording.task, "frames": recording.frames,
+        "rom_matches": console.rom_sha256 == recording.rom_sha256,
+    }  # fmt: skip
+    if frame >= 0:
+        return {"ok": False, "error": f"frame {frame} shows another picture", **result}
+    return {"ok": True, **result}

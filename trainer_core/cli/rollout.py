@@ -1,0 +1,57 @@
+"""`dmglab rollout`: one episode of a checkpoint as rollout.gif, rollout.jsonl and meta.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer_core.cli.options import find_checkpoint, home_paths, parse
+from trainer_core.protocol.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Options:
+    out: Path
+    """Folder for rollout.gif, rollout.jsonl and meta.json."""
+    checkpoint: str = "latest"
+    """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
+    greedy: bool = False
+    """Press the most likely button (the default)."""
+    sample: bool = False
+    """Press buttons by the policy's probabilities."""
+    steps: int = 0
+    """Stop after so many steps; 0 = at the episode's end."""
+    start: int = -1
+    """Start state; -1 = the first held-out one."""
+    gif_every: int = 2
+    """Frames of the game between two pictures: 2 is as close to 59.7 a second as GIFs get."""
+    per_step: bool = False
+    """One picture per agent step instead, at the game's speed."""
+    seed: int = 1
+    home: Path | None = None
+    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "rollout", argv)
+    if options.greedy and options.sample:
+        raise ConfigError("choose one of --greedy and --sample")
+    if options.gif_every < 2:
+        raise ConfigError(f"gif_every must be at least 2 frames, got {options.gif_every}")
+    if options.steps < 0:
+        raise ConfigError(f"steps must not be negative, got {options.steps}")
+    home = home_paths(options.home)
+    folder = find_checkpoint(options.checkpoint, home)
+    from trainer_core.rollout_files import write_rollout
+
+    return write_rollout(
+        options.out,
+        folder,
+        home,
+        mode="sample" if options.sample else "greedy",
+        steps=options.steps,
+        start=options.start,
+        gif_every=0 if options.per_step else options.gif_every,
+        seed=options.seed,
+    )
