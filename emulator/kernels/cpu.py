@@ -37,7 +37,7 @@ from emulator.kernels.intrinsics import (
     st8_if,
 )
 from emulator.kernels.mapper import update_map
-from emulator.kernels.memory import address_in, plain_address
+from emulator.kernels.memory import address_in, is_flat, plain_address
 from emulator.kernels.ppu_oam import ppu_oam_bug
 from emulator.machine import Console
 
@@ -271,7 +271,7 @@ def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: 
 @wp.func(inline=False)
 def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
     """INC/DEC of a pair that points into OAM corrupts it during mode 2."""
-    if (before & U(0xFF00)) == U(0xFE00):
+    if (before & U(0xFF00)) == U(0xFE00) and not is_flat(c):
         if I(t - U(1) - c.deadline) >= I(0):
             catch_up(c, mem, rom, t - U(1))
         ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))

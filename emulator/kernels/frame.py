@@ -176,6 +176,4 @@ def peek(
     mem = machine.ram_base + Q(env) * Q(machine.row_stride)
     for i in range(n):
         a = (address + U(i)) & U(0xFFFF)
-        out[i] = wp.uint8(
-            peek_bus(console[env], mem, machine.rom_base, a, console[env].now + U(1))
-        )
+        out[i] = wp.uint8(peek_bus(console[env], mem, machine.rom_base, a, console[env].now + U(1)))

@@ -64,8 +64,13 @@ def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
 
 
 @wp.func
-def wake(c: wp.ref[Console], mem: Q):
-    """End HALT when an enabled interrupt is requested, STOP when a selected line is low."""
+def wake(c: wp.ref[Console], mem: Q) -> U:
+    """End HALT when an enabled interrupt is requested, STOP when a selected line is low.
+
+    Returns 1 if that took an M-cycle.
+    """
+    o = ServiceLocals()
+    o.more = U(0)
     if c.run_state == U(HALTED):
         pending = pending_interrupts(mem)
         if pending != U(0):
@@ -75,7 +80,11 @@ def wake(c: wp.ref[Console], mem: Q):
             # (mooneye ppu/hblank_ly_scx_timing; gbmicrotest int_timer_halt)
             if c.ppu_late == c.now or pending >= U(4):
                 c.now = c.now + U(1)
+                o.more = U(1)
+    elif c.run_state == U(STOPPED):
+        if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
             c.run_state = U(RUNNING)
+    return o.more
 
 
 @wp.func
@@ -89,16 +98,17 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     else:
         if c.ime == U(2) and I(c.now - c.ei_time) > I(0):
             c.ime = U(1)
-        wake(c, mem)
-        if c.run_state != U(RUNNING):
-            set_deadline(c, mem, c.now)
-            c.now = c.deadline
-            o.more = U(1)
-        elif c.ime == U(1) and pending_interrupts(mem) != U(0):
-            dispatch(c, mem, rom)
-            o.more = U(1)
-        else:
-            set_deadline(c, mem, c.now)
+        o.more = wake(c, mem)
+        if o.more == U(0):
+            if c.run_state != U(RUNNING):
+                set_deadline(c, mem, c.now)
+                c.now = c.deadline
+                o.more = U(1)
+            elif c.ime == U(1) and pending_interrupts(mem) != U(0):
+                dispatch(c, mem, rom)
+                o.more = U(1)
+            else:
+                set_deadline(c, mem, c.now)
     return o.more
 
 

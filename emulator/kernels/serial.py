@@ -21,9 +21,7 @@ class SerialLocals:
 def serial_edges(c: wp.ref[Console], t: U) -> U:
     """Half-periods since the transfer started, at most 16."""
     zero = c.div_zero
-    edges = ((t - zero) >> U(HALF_PERIOD_SHIFT)) - (
-        (c.serial_start - zero) >> U(HALF_PERIOD_SHIFT)
-    )
+    edges = ((t - zero) >> U(HALF_PERIOD_SHIFT)) - ((c.serial_start - zero) >> U(HALF_PERIOD_SHIFT))
     return wp.min(edges + c.serial_edges, U(16))
 
 
