@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QTabWidget
 
 from gui import object_names as names
 from gui import theme
@@ -87,14 +87,8 @@ class MainWindow(QMainWindow):
             (self.live, "Live"), (self.wall, "Env wall"), (self.replay, "Replay"),
         ):  # fmt: skip
             self.center.addTab(widget, title)
-        self.banners = BannerArea()
-        body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.center, 1)
-        column.addWidget(self.banners)
-        self.setCentralWidget(body)
+        self.setCentralWidget(self.center)
+        self.banners = BannerArea(self.center)
 
     def _make_docks(self) -> None:
         self.trained = TrainedPage(self.session, self.playing)

@@ -10,6 +10,7 @@ from gui.bridge import Bridge
 from gui.models.session import Mode, Session
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.frames import FLAG_RECORDING, FrameInfo
 from trainer_core.service import PlayerService, PlayRequest
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
@@ -44,6 +45,7 @@ class PlayController(QObject):
         self.checkpoint = ""
         self.policy_mode = "greedy"
         self._mask = 0
+        self._was_recording = False
 
     @property
     def is_active(self) -> bool:
@@ -136,6 +138,13 @@ class PlayController(QObject):
                 self.hold(0)
             self.player.send(commands.Takeover, human=human)
             self.changed.emit()
+
+    def note_frame(self, info: FrameInfo) -> None:
+        """A player ends a recording itself when its episode ends or it is full; fetch it then."""
+        is_recording = bool(info.flags & FLAG_RECORDING)
+        if self._was_recording and not is_recording and self.recording:
+            self.toggle_record()
+        self._was_recording = is_recording
 
     def toggle_record(self) -> None:
         on = not self.recording

@@ -136,6 +136,7 @@ class LiveView(QWidget):
             return
         info, pictures = found
         self.screen_view.show_picture(pictures[0])
+        self._playing.note_frame(info)
         if (info.buttons, info.who, info.flags, info.action) != (
             self.info.buttons, self.info.who, self.info.flags, self.info.action,
         ) or info.frame % 12 == 0:  # fmt: skip

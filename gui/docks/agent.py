@@ -13,10 +13,22 @@ from gui.widgets.segmented import Segmented
 
 _TIP = Qt.ItemDataRole.ToolTipRole
 _HINTS = {
-    Mode.HUMAN: "You play: arrows, Z = A, X = B, Enter = START, Backspace = SELECT.",
+    Mode.HUMAN: "You hold the buttons.",
     Mode.HYBRID: "The agent plays; hold Tab to take the buttons.",
     Mode.AGENT: "",
 }
+_KEYS = (
+    ("Arrows", "direction"),
+    ("Z, X", "A, B"),
+    ("Enter", "START"),
+    ("Backspace", "SELECT"),
+    ("Space", "pause"),
+    (".", "one step while paused"),
+    ("+  -  0", "faster, slower, normal"),
+    ("Shift", "hold for full speed"),
+    ("Tab", "hold to take over (Hybrid)"),
+    ("Esc", "leave the screen"),
+)
 
 
 class AgentDock(Dock):
@@ -64,6 +76,8 @@ class AgentDock(Dock):
         )
         self.operations.picked.connect(lambda value: session.set_operation(Operation(value)))
         column.addWidget(self.operations)
+        column.addWidget(self._keys())
+        column.addStretch(1)
         self.setWidget(body)
         self.reload_tasks()
         for runner in session.runners:
@@ -75,6 +89,19 @@ class AgentDock(Dock):
         session.operation_changed.connect(lambda operation: self._refresh())
         session.task_changed.connect(lambda task: self._refresh())
         self._refresh()
+
+    def _keys(self) -> QWidget:
+        """The keys of the joypad, for whoever plays."""
+        self._legend = QWidget()
+        grid = QGridLayout(self._legend)
+        grid.setContentsMargins(0, 8, 0, 0)
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(4)
+        grid.setColumnStretch(1, 1)
+        for row, (keys, text) in enumerate(_KEYS):
+            grid.addWidget(label(keys), row, 0)
+            grid.addWidget(label(text, "muted"), row, 1)
+        return self._legend
 
     @staticmethod
     def _combo(name: str, accessible: str) -> QComboBox:
@@ -99,5 +126,6 @@ class AgentDock(Dock):
         self._hint.setVisible(bool(_HINTS[mode]))
         self.tasks.setCurrentIndex(max(0, self.tasks.findData(self._session.task)))
         training = mode is Mode.AGENT
+        self._legend.setVisible(not training)
         for widget in (self.runners, self._trainer_label, self.operations):
             widget.setVisible(training)

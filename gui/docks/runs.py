@@ -25,7 +25,7 @@ from gui.widgets.labels import button, label
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord
 
-_WIDTHS = {"State": 88, "Run": 52, "Task": 136, "Algo": 44, "Device": 56, "Steps": 56, "Best": 48}
+_WIDTHS = {"State": 88, "Run": 52, "Algo": 44, "Device": 56, "Steps": 56, "Best": 48, "Started": 84}
 
 
 class _StateDelegate(QStyledItemDelegate):
@@ -68,8 +68,9 @@ class RunsDock(Dock):
         self.table.verticalHeader().setDefaultSectionSize(24)
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
-        header.setStretchLastSection(True)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setSectionResizeMode(COLUMNS.index("Task"), QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(40)
         for name, width in _WIDTHS.items():
             self.table.setColumnWidth(COLUMNS.index(name), width)
         self.table.setItemDelegateForColumn(0, _StateDelegate(self))

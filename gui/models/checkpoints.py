@@ -100,6 +100,11 @@ class CheckpointList(QAbstractListModel):
         return None
 
     def set_cards(self, cards: list[CheckpointCard]) -> None:
+        known = {(card.folder, card.sha256): card.integrity for card in self.cards}
+        cards = [
+            replace(card, integrity=known.get((card.folder, card.sha256), card.integrity))
+            for card in cards
+        ]
         self.beginResetModel()
         self.cards = sorted(cards, key=_order)
         self.endResetModel()

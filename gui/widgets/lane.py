@@ -44,6 +44,7 @@ class ActionLane(QWidget):
         painter = QPainter(self)
         colors = theme.current()
         painter.fillRect(self.rect(), QColor(colors.base))
+        painter.setFont(theme.ui_font(8))
         replay = self._replay
         if replay is None or not len(replay):
             return
@@ -66,8 +67,11 @@ class ActionLane(QWidget):
     def _cell(self, painter: QPainter, box: QRectF, action: object) -> None:
         colors = theme.current()
         known = isinstance(action, int) and 0 <= action < len(ACTIONS)
-        color = QColor(colors.curves[action % len(colors.curves)] if known else colors.raised)
-        painter.fillRect(box, color)
-        if known and box.width() > 36:
-            painter.setPen(QColor("#141414" if color.lightness() > 110 else "#ffffff"))
+        painter.fillRect(box, QColor(colors.raised))
+        if not known:
+            return
+        color = QColor(colors.curves[action % len(colors.curves)])
+        painter.fillRect(QRectF(box.x(), box.bottom() - 3, box.width(), 3), color)
+        if box.width() > 36:
+            painter.setPen(QColor(colors.text))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, ACTIONS[action])

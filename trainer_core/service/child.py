@@ -86,6 +86,11 @@ class ChildProcess(asyncio.SubprocessProtocol):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
 
+    def last_words(self) -> str:
+        """The last line of standard error without the process's own name before it."""
+        line = self.tail[-1] if self.tail else ""
+        return line.removeprefix("player: ").removeprefix("worker: ")
+
     async def wait(self, timeout_s: float | None = None) -> int | None:
         """The exit status, or None when `timeout_s` passed first."""
         done, _ = await asyncio.wait([self.exited], timeout=timeout_s)

@@ -124,8 +124,7 @@ class PlayerService:
         while not (directory / "frames.bin").exists():
             code = await child.wait(0.05)
             if code is not None:
-                cause = child.tail[-1] if child.tail else f"it ended with status {code}"
-                raise LabError(f"the player could not start: {cause}")
+                raise LabError(child.last_words() or f"the player ended with status {code}")
             if time.monotonic() > deadline:
                 raise LabError(
                     f"the player showed no picture within {FIRST_PICTURE_TIMEOUT_S:g} s; "
@@ -171,4 +170,4 @@ class PlayerService:
         self._child = None
         self.directory = self.request_made = None
         code = child.exited.result()
-        self.on_end(child.tail[-1] if code and child.tail else f"the player ended, status {code}")
+        self.on_end((code and child.last_words()) or f"the player ended, status {code}")

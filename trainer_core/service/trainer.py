@@ -6,6 +6,7 @@ asyncio without Qt: the command line and tests run it with plain asyncio, the ap
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -296,10 +297,8 @@ class TrainerService:
         child, run_id, ladder = live.child, live.record.run_id, self.ladder
         hint = f"finishing the update; SIGTERM after {ladder.command_s:g} s"
         self._move(run_id, RunState.STOPPING, hint, ladder.command_s)
-        try:
+        with contextlib.suppress(ProtocolError):  # a closed stdin: it is already on its way out
             child.send(commands.Stop)
-        except ProtocolError:
-            pass  # its stdin is closed: it is already on its way out
         if await self._hurried(live, ladder.command_s):
             live.stop_reason = f"forced: no answer to stop within {ladder.command_s:g} s"
             hint = f"sent SIGTERM; SIGKILL after {ladder.terminate_s:g} s"
@@ -418,7 +417,9 @@ def _end_of(code: int, asked: bool, live: _Live) -> tuple[RunState, str]:
         return RunState.STOPPED, live.stop_reason
     if code == 0:
         return RunState.FINISHED, live.stop_reason
-    cause = live.error or (live.child.tail[-1] if live.child.tail else "")
+    cause = live.child.last_words()
+    if live.error:
+        return RunState.FAILED, live.error  # it may have ended its own group, by signal
     if code == -signal.SIGKILL:
         return RunState.FAILED, "killed by signal 9, probably out of memory"
     if code < 0:
