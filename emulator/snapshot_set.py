@@ -53,11 +53,13 @@ def load_snapshots(path: str | os.PathLike[str]) -> list[Snapshot]:
         raise SnapshotError(f"{path}: cannot read the states ({reason})") from error
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise SnapshotError(f"{path}: no save states of this emulator") from error
-    if version != LAYOUT_VERSION or set(names) != set(CONSOLE_DTYPE.names or ()):
+    if version != LAYOUT_VERSION:
         raise SnapshotError(
             f"{path}: states of layout {version}, this version reads {LAYOUT_VERSION};"
             " make the states again"
         )
+    if set(names) != set(CONSOLE_DTYPE.names or ()):
+        raise SnapshotError(f"{path}: states with other fields than this version; make them again")
     snapshots = []
     for fields, row in zip(values.tolist(), rows, strict=True):
         console = np.zeros(1, dtype=CONSOLE_DTYPE)

@@ -36,9 +36,9 @@ from game_batch import (
 
 from emulator.snapshot_set import save_snapshots
 
-TRAIN_STARTS, HELDOUT_STARTS = 44, 32
+TRAIN_STARTS, HELDOUT_STARTS = 48, 32
 TITLE_FRAMES = 180  # power-on to a title that listens, with room to spare
-OPENING = ("START", "B", "B", "B", "A", "B", "A", "B")  # title, fade, two pages of text
+OPENING = ("START", "UP", "UP", "A", "A")  # title, fade and typing, two pages of text
 TEMPLATE_ARRIVALS = 24
 MAX_TEMPLATES = 8
 
@@ -63,18 +63,18 @@ def path(text: str) -> tuple[str, ...]:
     return tuple(name for count, name in pairs for _ in range(int(count)))
 
 
-TO_STAIRS = path("1 RIGHT 4 UP 6 RIGHT 1 UP 1 RIGHT 1 B")
+TO_STAIRS = path("1 RIGHT 3 UP 6 RIGHT 2 UP 1 RIGHT 1 B")
 TO_DOOR = path("1 LEFT 6 DOWN 6 LEFT 1 DOWN 1 B")
 STAGES = (
     Stage(
         "pocket_quest/leave_bedroom", "Leave the bedroom",
         "Find the way round the shelves to the stairs and go down to the living room.",
-        (), TO_STAIRS, tau=0.02, horizon=96,
+        (), TO_STAIRS, tau=0.02, horizon=112,
     ),
     Stage(
         "pocket_quest/leave_house", "Leave the house",
         "Cross the living room to the door mat, and step out into the village.",
-        TO_STAIRS, TO_DOOR, tau=0.03, horizon=96,
+        TO_STAIRS, TO_DOOR, tau=0.03, horizon=144,
     ),
 )  # fmt: skip
 
@@ -138,7 +138,10 @@ def walks(graph: difficulty.Graph, origin: tuple) -> dict[tuple, tuple[str, ...]
 
 
 def choose_starts(stage: Stage, templates: np.ndarray, rng: np.random.Generator) -> list[Start]:
-    """Different places and facings at least 12 actions from the goal, in random order."""
+    """Different places and facings, the nearest of those 12 or more actions from the goal.
+
+    In random order, so that training and held-out starts are alike.
+    """
     opening = OPENING + stage.way_in
     (snapshot,), _ = play([Start(TITLE_FRAMES, opening)])
     graph = difficulty.Graph(templates, stage.tau)
@@ -147,7 +150,7 @@ def choose_starts(stage: Stage, templates: np.ndarray, rng: np.random.Generator)
     steps, ways = graph.steps_to_goal(), walks(graph, origin)
     room = place(origin)[0]
     fit = sorted(
-        (place(key)[1:], key)
+        (steps[key], place(key)[1:], key)
         for key in ways
         if place(key) and place(key)[0] == room
         and steps.get(key, 0) >= difficulty.SHORTEST_ALLOWED
@@ -156,9 +159,9 @@ def choose_starts(stage: Stage, templates: np.ndarray, rng: np.random.Generator)
     print(f"{stage.id}: {len(graph.states)} states, {len(fit)} fit as starts, take {count}")
     if len(fit) < count:
         raise SystemExit(f"make_tasks.py: {stage.id}: {len(fit)} places fit, {count} are needed")
-    chosen = rng.permutation(len(fit))[:count]
+    chosen = rng.permutation(count)
     return [
-        Start(TITLE_FRAMES + int(rng.integers(0, 256)), opening + ways[fit[k][1]]) for k in chosen
+        Start(TITLE_FRAMES + int(rng.integers(0, 256)), opening + ways[fit[k][2]]) for k in chosen
     ]
 
 

@@ -329,18 +329,21 @@ def stairs_up() -> Thing:
 
 
 def mat() -> Thing:
-    """The door mat of a way out."""
-    picture = Canvas(16, 16)
-    picture.round_box(0, 2, 15, 14, 3, 2)
-    picture.checker(2, 4, 13, 12, 1)
-    picture.art(4, 5, """
-...##...
-.##..##.
-########
-.######.
-""".replace(".", " ").replace("#", "."))
-    picture.rect(6, 9, 9, 10, 0)
-    return picture, ["."]
+    """The door mat of a way out, two squares wide."""
+    picture = Canvas(32, 16)
+    picture.round_box(0, 1, 31, 14, 3, 2)
+    picture.checker(2, 3, 29, 12, 1)
+    picture.rect(2, 3, 29, 3, 0)
+    picture.rect(2, 12, 29, 12, 0)
+    for x in (6, 18):
+        picture.art(x, 5, """
+   ..
+   ..
+ ......
+  ....
+   ..
+""")
+    return picture, [".."]
 
 
 def table(columns: int, rows: int = 2) -> Thing:
@@ -375,6 +378,43 @@ def table(columns: int, rows: int = 2) -> Thing:
  ##
 """)
     return picture, ["#" * columns] * rows
+
+
+def low_table() -> Thing:
+    """A low table with a comic book, two cups and a cushion's edge; one row of squares."""
+    picture = Canvas(32, 18)
+    picture.rect(2, 12, 5, 17, 3)
+    picture.rect(26, 12, 29, 17, 3)
+    picture.rect(3, 12, 4, 16, 2)
+    picture.rect(27, 12, 28, 16, 2)
+    picture.checker(6, 15, 25, 16, 2)
+    picture.round_box(0, 0, 31, 11, 3, 0)
+    picture.hline(2, 30, 10, 1)
+    picture.vline(30, 2, 9, 1)
+    picture.rect(1, 11, 30, 13, 3)
+    picture.hline(2, 29, 12, 2)
+    picture.art(4, 2, """
+#######
+#..#..#
+#++#::#
+#..#.:#
+#:.#++#
+#######
+""")
+    picture.art(15, 3, """
+ ###
+#..##
+#::#.#
+#::##
+ ##
+""")
+    picture.art(23, 2, """
+ ###
+#:::#
+#.+.#
+ ###
+""")
+    return picture, ["##"]
 
 
 def stool() -> Thing:

@@ -76,12 +76,12 @@ static void wait_for(uint8_t keys) {
     draw_mark(tile_space);
 }
 
-/* Show all pages; A turns a page and closes the last. Everybody else stands still meanwhile. */
+/* Show all pages; A (or B) turns a page and closes the last. Everybody else stands still meanwhile. */
 void show_text(const uint8_t *text) {
     open_box();
     for (;;) {
         text = type_page(text);
-        wait_for(KEY_A);
+        wait_for(KEY_A | KEY_B);
         if (*text == TEXT_END) {
             break;
         }
@@ -104,7 +104,7 @@ void talk_to(uint8_t talk) {
     }
 }
 
-/* START: where am I, and what is in the bag. */
+/* START: where am I, and what is in the bag. Any button closes it. */
 void show_menu(void) {
     const uint8_t *text = room->name;
     uint16_t address = LINE_1;
@@ -123,6 +123,6 @@ void show_menu(void) {
     queue_end();
     do {
         next_frame();
-    } while (!(keys_pressed & (KEY_A | KEY_B | KEY_START)));
+    } while (!keys_pressed);
     close_box();
 }
