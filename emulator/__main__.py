@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from pathlib import Path
 
 import warp as wp
 
-wp.config.quiet = True  # before anything initialises Warp: its banner would land on stdout
+wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
 
 from emulator.cartridge import Cartridge, EmulatorError  # noqa: E402
 from emulator.jobs import Job, JobError, parse_inputs, read_jobs, run_jobs, run_many  # noqa: E402
@@ -93,10 +94,27 @@ def command_trace(arguments: argparse.Namespace) -> None:
 
 
 def command_warmup(arguments: argparse.Namespace) -> None:
-    """Compile the kernels and print start-up seconds as JSON."""
+    """Compile the kernels and print cold compile and cached start seconds as JSON."""
     from emulator.warmup import warm_up
 
     print(json.dumps(warm_up(arguments.device, cold=arguments.cold)))
+
+
+def command_suite(arguments: argparse.Namespace) -> int:
+    """Run the test ROMs of a folder; 1 if one failed."""
+    from emulator import suite
+
+    verdicts = suite.run_suite(
+        arguments.folder,
+        arguments.device,
+        arguments.match,
+        progress=lambda text: print(text, file=sys.stderr),
+    )
+    if arguments.json:
+        print(json.dumps([dataclasses.asdict(verdict) for verdict in verdicts], indent=1))
+    else:
+        print(suite.markdown(verdicts) if arguments.markdown else suite.table(verdicts))
+    return int(any(verdict.outcome == suite.FAIL for verdict in verdicts))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -134,10 +152,17 @@ def parser() -> argparse.ArgumentParser:
     tracing.set_defaults(action=command_trace)
 
     warm = commands.add_parser("warmup", help="compile the kernels, print the seconds it took")
-    warm.add_argument("--cold", action="store_true", help="also measure with an empty kernel cache")
+    warm.add_argument("--cold", action="store_true", help="clear this package's cache first")
     warm.set_defaults(action=command_warmup)
 
-    for command in (run, many, tracing, warm):
+    tests = commands.add_parser("suite", help="run a folder of test ROMs and print their verdicts")
+    tests.add_argument("folder", type=Path)
+    tests.add_argument("--match", default="", metavar="REGEX", help="only ROMs named like this")
+    tests.add_argument("--json", action="store_true", help="print one JSON list")
+    tests.add_argument("--markdown", action="store_true", help="print the tables of the docs")
+    tests.set_defaults(action=command_suite)
+
+    for command in (run, many, tracing, warm, tests):
         command.add_argument("--device", default="cpu", help="cpu or cuda:0")
     return top
 
@@ -147,7 +172,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         _choose_device(getattr(arguments, "device", None))
-        arguments.action(arguments)
+        return arguments.action(arguments) or 0
     except EmulatorError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -156,7 +181,6 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
-    return 0
 
 
 def _choose_device(device: str | None) -> None:
