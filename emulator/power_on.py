@@ -56,8 +56,13 @@ def power_on_console(cartridge: Cartridge, rom_base: int) -> np.ndarray:
 
 
 def power_on_row(cartridge: Cartridge, size: int) -> np.ndarray:
-    """Return the memory row at hand-off, uint8[size]: registers, logo tiles and map, zeros."""
+    """Return the memory row at hand-off, uint8[size]: registers, logo tiles and map, zeros.
+
+    Cartridge RAM that was never written reads FF, as on most boards.
+    """
     row = np.zeros(size, dtype=np.uint8)
+    row[k.ROW_CART_RAM : k.ROW_CART_RAM + k.RAM_BANK_SIZE] = 0xFF
+    row[k.ROW_CART_RAM_BANK_1 :] = 0xFF
     row[k.ROW_IO : k.ROW_IO + 0x80] = 0xFF
     for address, value in IO_REGISTERS.items():
         row[address - k.ROW_ORIGIN] = value
