@@ -94,7 +94,7 @@ def command_trace(arguments: argparse.Namespace) -> None:
 
 
 def command_warmup(arguments: argparse.Namespace) -> None:
-    """Compile the kernels and print cold compile and cached start seconds as JSON."""
+    """Compile the kernels and print start-up seconds as JSON."""
     from emulator.warmup import warm_up
 
     print(json.dumps(warm_up(arguments.device, cold=arguments.cold)))
@@ -152,7 +152,7 @@ def parser() -> argparse.ArgumentParser:
     tracing.set_defaults(action=command_trace)
 
     warm = commands.add_parser("warmup", help="compile the kernels, print the seconds it took")
-    warm.add_argument("--cold", action="store_true", help="clear this package's cache first")
+    warm.add_argument("--cold", action="store_true", help="also measure with an empty kernel cache")
     warm.set_defaults(action=command_warmup)
 
     tests = commands.add_parser("suite", help="run a folder of test ROMs and print their verdicts")

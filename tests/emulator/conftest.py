@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import warp as wp
+from micro.assembler import MicroRom, assemble
+
+from emulator import Cartridge
 
 wp.config.log_level = wp.LOG_WARNING
 
 
-def devices() -> list[str]:
-    """`cpu`, and the first CUDA device where there is one."""
-    return ["cpu", "cuda:0"] if wp.get_cuda_device_count() else ["cpu"]
-
-
-@pytest.fixture(params=devices(), scope="session")
+@pytest.fixture(params=["cpu", "cuda:0"], scope="session")
 def device(request: pytest.FixtureRequest) -> str:
-    """Name of each device of this machine in turn."""
+    """Each device that Warp has here."""
+    if request.param != "cpu" and not wp.is_cuda_available():
+        pytest.skip("no CUDA device")
     return request.param
+
+
+@pytest.fixture(scope="session")
+def micro_roms() -> dict[str, MicroRom]:
+    """The assembled micro-ROMs by name."""
+    return {path.stem: assemble(path) for path in Path(__file__).parent.glob("micro/*.asm")}
+
+
+@pytest.fixture(scope="session")
+def busy(micro_roms: dict[str, MicroRom]) -> Cartridge:
+    """A cartridge whose state changes all the time: timer, DMA, interrupts, HALT, waiting loops."""
+    return Cartridge.from_bytes(micro_roms["busy"].image, "busy")
