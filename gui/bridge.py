@@ -121,6 +121,11 @@ class Bridge(QObject):
             task.cancel()
 
 
+async def in_thread(function: Callable[..., Any], *arguments: object) -> Any:
+    """Run a blocking function off the UI thread."""
+    return await asyncio.to_thread(function, *arguments)
+
+
 def run_until_quit() -> int:
     """Qt's event loop, which is asyncio's too."""
     ensure_loop()

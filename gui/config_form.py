@@ -112,6 +112,8 @@ class _Row(QWidget):
             if spec.kind is str:
                 self.editor.setPlaceholderText("none")
         self.editor.setObjectName(f"field_{spec.name}")
+        if isinstance(self.editor, QComboBox) and (line := self.editor.lineEdit()) is not None:
+            line.setAccessibleName(spec.label)
         self.editor.setAccessibleName(f"{spec.label}, {spec.unit}" if spec.unit else spec.label)
         self.editor.setAccessibleDescription(spec.help)
         self.label.setBuddy(self.editor)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QMainWindow, QTabWidget
 
 from gui import object_names as names
 from gui import theme
-from gui.bridge import Bridge
+from gui.bridge import Bridge, in_thread
 from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         ):  # fmt: skip
             self.center.addTab(widget, title)
         self.setCentralWidget(self.center)
-        self.banners = BannerArea(self.center)
+        self.banners = BannerArea(self, self.center)
 
     def _make_docks(self) -> None:
         self.trained = TrainedPage(self.session, self.playing)
@@ -187,7 +187,7 @@ class MainWindow(QMainWindow):
         self.live.welcome_wanted = False
         if self.session.mode is Mode.HUMAN:
             self.session.set_mode(Mode.AGENT)
-        self.bridge.spawn(_in_thread(verify, card), title="Deploy", then=self._on_verified)
+        self.bridge.spawn(in_thread(verify, card), title="Deploy", then=self._on_verified)
 
     def _on_verified(self, card: CheckpointCard) -> None:
         self.checkpoints.put(card)
@@ -220,7 +220,7 @@ class MainWindow(QMainWindow):
         self._load_history(run_id)
 
     def reload_checkpoints(self) -> None:
-        work = _in_thread(scan, self.bridge.home, dict(self.bridge.service.runs))
+        work = in_thread(scan, self.bridge.home, dict(self.bridge.service.runs))
         self.bridge.spawn(work, title="Checkpoints", then=self.checkpoints.set_cards)
 
     def set_theme(self, name: str) -> None:
@@ -300,8 +300,10 @@ class MainWindow(QMainWindow):
         if isinstance(event, records.CheckpointRecord):
             run = self.bridge.service.runs[run_id]
             self.checkpoints.drop_missing()
-            self.checkpoints.put(card_of(run, self.bridge.home.run(run_id).root, event))
-            self.checkpoints_dock.select(self.bridge.home.run(run_id).root / event.path)
+            card = card_of(run, self.bridge.home.run(run_id).root, event)
+            self.checkpoints.put(card)
+            self.checkpoints_dock.select(card.folder)
+            self.bridge.spawn(in_thread(verify, card), then=self.checkpoints.put)
             self.log.add(f"{run_id} checkpoint {event.path} ({event.reason})")
         elif isinstance(event, records.ErrorRecord):
             self.log.add(f"{run_id} error {event.kind}: {event.message}", 2)
@@ -385,9 +387,3 @@ class MainWindow(QMainWindow):
             self.bridge.close()
             self.close()
             QCoreApplication.quit()
-
-
-async def _in_thread(function, *arguments):  # type: ignore[no-untyped-def]
-    import asyncio
-
-    return await asyncio.to_thread(function, *arguments)

@@ -13,6 +13,8 @@ from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord
 from trainer_core.service import read_history
 
+MOST_VERIFIED = 40
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCard:
@@ -54,7 +56,10 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
 
 
 def scan(home: HomePaths, runs: dict[str, RunRecord]) -> list[CheckpointCard]:
-    """Every announced checkpoint that still exists. Reads logs: call it in a thread."""
+    """Every announced checkpoint that still exists, the newest with their hashes verified.
+
+    Reads logs and weights: call it in a thread.
+    """
     found = []
     for run_id, run in runs.items():
         paths = home.run(run_id)
@@ -65,7 +70,8 @@ def scan(home: HomePaths, runs: dict[str, RunRecord]) -> list[CheckpointCard]:
             if isinstance(event, records.CheckpointRecord) and (paths.root / event.path).is_dir():
                 by_path[event.path] = card_of(run, paths.root, event)
         found += by_path.values()
-    return found
+    newest = sorted(found, key=lambda card: -card.created_at)
+    return [*map(verify, newest[:MOST_VERIFIED]), *newest[MOST_VERIFIED:]]
 
 
 def verify(card: CheckpointCard) -> CheckpointCard:
@@ -104,6 +110,10 @@ class CheckpointList(QAbstractListModel):
         cards = [
             replace(card, integrity=known.get((card.folder, card.sha256), card.integrity))
             for card in cards
+        ]
+        scanned = {card.folder for card in cards}
+        cards += [  # announced while the scan was reading
+            card for card in self.cards if card.folder not in scanned and card.folder.is_dir()
         ]
         self.beginResetModel()
         self.cards = sorted(cards, key=_order)

@@ -20,6 +20,8 @@ class Replay:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.recording = read_recording(folder)
+        if not self.recording.frames:
+            raise ProtocolError(f"{folder}: this recording holds no pictures")
         self._pictures = np.memmap(
             folder / "pictures.bin", np.uint8, "r", shape=(self.recording.frames, PICTURE_BYTES)
         )

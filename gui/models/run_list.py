@@ -133,8 +133,14 @@ class RunFilter(QSortFilterProxyModel):
         self.setDynamicSortFilter(True)
 
     def set_text(self, text: str) -> None:
+        begin = getattr(self, "beginFilterChange", None)  # Qt 6.10 deprecates the older way
+        if begin is not None:
+            begin()
         self._words = text.lower().split()
-        self.invalidateRowsFilter()
+        if begin is not None:
+            self.endFilterChange(QSortFilterProxyModel.Direction.Rows)
+        else:
+            self.invalidateRowsFilter()
 
     def filterAcceptsRow(self, row: int, parent: QModelIndex) -> bool:
         if not self._words:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
 
-WIDTH, TOP = 560, 36
+WIDTH = 560
+BOTTOM = 64
+"""Pixels left free under the banners: the status bar and the tabs of the bottom docks."""
 LIFE_MS = {"info": 6000, "good": 6000, "warn": 15000, "error": 0}
 """How long a banner stays; 0 until it is closed."""
 MOST = 3
@@ -47,17 +49,21 @@ class Banner(QFrame):
 
 
 class BannerArea(QWidget):
-    """Shows the newest three banners over the top of `host`, so that nothing is pushed aside."""
+    """Shows the newest three banners over the foot of `host`, centred on `over`.
 
-    def __init__(self, host: QWidget) -> None:
+    Nothing is pushed aside, and the game's picture stays free.
+    """
+
+    def __init__(self, host: QWidget, over: QWidget) -> None:
         super().__init__(host)
-        self._host = host
+        self._host, self._over = host, over
         self.banners: list[Banner] = []
         self.setObjectName("bannerArea")
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(4)
         host.installEventFilter(self)
+        over.installEventFilter(self)
         self.hide()
 
     def show_message(
@@ -87,9 +93,15 @@ class BannerArea(QWidget):
         return super().eventFilter(watched, event)
 
     def _place(self) -> None:
-        """Under the tab bar, centred, no wider than reads well."""
         self.setVisible(bool(self.banners))
-        width = min(WIDTH, self._host.width() - 16)
-        height = self._column.sizeHint().height()
-        self.setGeometry((self._host.width() - width) // 2, TOP, width, height)
+        self.ensurePolished()
+        width = min(WIDTH, self._over.width() - 16)
+        height = sum(max(36, banner.sizeHint().height()) + 4 for banner in self.banners)
+        left = self._over.mapTo(self._host, QPoint(0, 0)).x()
+        self.setGeometry(
+            left + (self._over.width() - width) // 2,
+            self._host.height() - BOTTOM - height,
+            width,
+            height,
+        )
         self.raise_()

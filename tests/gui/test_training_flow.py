@@ -157,7 +157,7 @@ def test_curves_log_table_and_checkpoint_appear_while_it_runs(window: MainWindow
         lambda: (
             window.telemetry.focus and len(window.telemetry.run(window.telemetry.focus).table) > 20
         )
-    )  # noqa: E501
+    )
     card = window.telemetry_dock.cards["reward_mean"]
     until(lambda: card.redraws > 1)
     assert card.readout()["reward"] > -0.01

@@ -1,0 +1,58 @@
+"""kill -9 of the app leaves nothing behind: no trainer, no player, nothing they started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.trainer_core.test_service import group_of
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+APP = """
+import sys
+from pathlib import Path
+from gui.app import create_application, create_window
+from gui.bridge import run_until_quit
+from PySide6.QtCore import QTimer
+from tests.gui.conftest import use_echo
+app = create_application()
+window = create_window(Path(sys.argv[1]))
+use_echo(window, updates=1000, child=True)
+window.show()
+window.training.set_consent(True)
+window.training.start()
+window.playing.play_human()
+def tell():
+    run = window.training.record
+    if run is not None and run.env_steps and window.playing.is_active:
+        print(run.pid, window.playing.player._child.pid, flush=True)
+        timer.stop()
+timer = QTimer(interval=50)
+timer.timeout.connect(tell)
+timer.start()
+run_until_quit()
+"""
+
+
+def test_killing_the_app_leaves_no_process(tmp_path: Path) -> None:
+    app = subprocess.Popen(
+        [sys.executable, "-c", APP, str(tmp_path)], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+    )  # fmt: skip
+    try:
+        assert app.stdout is not None
+        trainer, player = (int(word) for word in app.stdout.readline().split())
+        assert len(group_of(trainer)) == 2
+        assert len(group_of(player)) == 1
+    finally:
+        app.send_signal(signal.SIGKILL)
+        app.wait()
+    deadline = time.monotonic() + 3
+    while (group_of(trainer) or group_of(player)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not group_of(trainer)
+    assert not group_of(player)

@@ -1,0 +1,305 @@
+"""Deploy, human and hybrid play, recording and replay, on the echo player."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+
+from gui import object_names as names
+from gui import theme
+from gui.keymap import Joypad
+from gui.main_window import MainWindow
+from gui.models.checkpoints import CheckpointCard
+from gui.models.replay import Replay
+from gui.models.session import Mode
+from gui.screen import FrameSource, Palette, Screen
+from tests.gui.conftest import find, until
+from tests.gui.echo_player import picture
+from trainer_core.protocol.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
+
+
+def card(folder: Path, integrity: str = "verified") -> CheckpointCard:
+    folder.mkdir(parents=True, exist_ok=True)
+    return CheckpointCard(
+        folder=folder, run_id="r", task="tiny_goal", algo="ppo", env_steps=1, success_rate=0.5,
+        sha256="", size_bytes=0, created_at=0.0, integrity=integrity,
+    )  # fmt: skip
+
+
+def click(window: MainWindow, name: str) -> None:
+    QTest.mouseClick(find(window, name), Qt.MouseButton.LeftButton)
+
+
+def play(window: MainWindow, mode: Mode = Mode.HUMAN) -> None:
+    if mode is Mode.HUMAN:
+        click(window, names.MODE_HUMAN)
+    else:
+        window.session.set_mode(mode)
+        window.live.welcome_wanted = False
+        window.playing.deploy("tiny_goal", card(window.bridge.home.root / "c1").folder)
+    until(lambda: window.live.screen_view.has_picture)
+
+
+def shown(window: MainWindow) -> np.ndarray:
+    return window.live.screen_view._picture
+
+
+# -- the screen ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ratio", [1.0, 2.0])
+def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float) -> None:  # type: ignore[no-untyped-def]
+    screen = Screen(Palette(), "s", "Screen")
+    screen.resize(640, 576)
+    shades = np.frombuffer(picture(0b1010, 1, 77), np.uint8).reshape(144, 160)
+    screen.show_picture(shades)
+    image = QImage(int(640 * ratio), int(576 * ratio), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    screen.render(image)
+    got = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width())
+    scale = int(4 * ratio)
+    table = np.array(theme.SCREEN_GREEN, np.uint32) | 0xFF000000
+    np.testing.assert_array_equal(got, table[shades].repeat(scale, 0).repeat(scale, 1))
+
+
+def test_an_odd_room_leaves_a_letterbox_and_never_a_fraction(qapp) -> None:  # type: ignore[no-untyped-def]
+    screen = Screen(Palette(), "s", "Screen")
+    screen.resize(500, 470)
+    screen.show_picture(np.zeros((144, 160), np.uint8))
+    target = screen.target()
+    assert (target.width(), target.height()) == (480, 432)
+    assert target.center() == screen.rect().center()
+
+
+def test_colour_pictures_of_other_environments_fit_the_same_view(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    writer = FrameWriter(tmp_path / "f.bin", FrameShape(4, 2, 1, FORMAT_RGB888))
+    pixels = np.arange(24, dtype=np.uint8)
+    writer.publish(pixels.tobytes(), FrameInfo())
+    source = FrameSource()
+    source.open(tmp_path / "f.bin")
+    _, pictures = source.latest()
+    screen = Screen(Palette(), "s", "Screen")
+    screen.show_picture(pictures[0])
+    assert screen._pixels[0, 1] == 0xFF030405
+
+
+def test_a_source_follows_a_file_that_comes_late_and_one_that_is_replaced(tmp_path: Path) -> None:
+    source = FrameSource()
+    source.open(tmp_path / "f.bin")
+    assert source.latest() is None
+    first = FrameWriter(tmp_path / "f.bin", FrameShape(4, 2))
+    first.publish(bytes(8), FrameInfo())
+    source._next_look = 0.0
+    assert source.latest()[1].shape == (1, 2, 4)
+    second = FrameWriter(tmp_path / "f.bin", FrameShape(6, 2, 3))
+    second.publish(bytes(36), FrameInfo())
+    source._next_look = 0.0
+    assert source.latest()[1].shape == (3, 2, 6)
+
+
+# -- keys ------------------------------------------------------------------------------------
+
+
+def test_keys_become_the_joypad_mask() -> None:
+    pad = Joypad()
+    for key, bit in ((Qt.Key.Key_Right, 0), (Qt.Key.Key_Z, 4), (Qt.Key.Key_X, 5),
+                     (Qt.Key.Key_Backspace, 6), (Qt.Key.Key_Return, 7)):  # fmt: skip
+        assert pad.press(key)
+        assert pad.mask >> bit & 1
+    assert not pad.press(Qt.Key.Key_Q)
+    pad.press(Qt.Key.Key_Left)
+    assert pad.mask & 0b11 == 0b10, "the cross cannot go both ways: the newer one holds"
+    pad.release(Qt.Key.Key_Left)
+    assert pad.mask & 0b11 == 0b01
+    pad.release_all()
+    assert pad.mask == 0
+
+
+def test_a_key_reaches_the_machine_and_leaving_releases_it(window: MainWindow) -> None:
+    play(window)
+    screen = window.live.screen_view
+    QTest.keyPress(screen, Qt.Key.Key_Z)
+    until(lambda: window.live.info.buttons == 1 << 4)
+    assert "a" in window.live.lights.accessibleName()
+    screen.focus_lost.emit()
+    until(lambda: window.live.info.buttons == 0)
+
+
+def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(window: MainWindow) -> None:
+    play(window)
+    until(lambda: window.live.who.text() == "HUMAN")
+    config = json.loads((window.playing.player.directory / "config.json").read_text())
+    assert config == {"task": "tiny_goal", "checkpoint": "", "mode": "human", "device": "cpu",
+                      "speed": 1.0, "seed": 1}  # fmt: skip
+    click(window, names.MODE_AGENT)
+    until(lambda: not window.playing.is_active)
+
+
+def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(window: MainWindow) -> None:
+    play(window, Mode.HYBRID)
+    until(lambda: window.live.who.text() == "AGENT")
+    QTest.keyPress(window.live.screen_view, Qt.Key.Key_Tab)
+    until(lambda: window.live.who.text() == "HUMAN")
+    QTest.keyRelease(window.live.screen_view, Qt.Key.Key_Tab)
+    until(lambda: window.live.who.text() == "AGENT")
+
+
+def test_space_pauses_and_a_point_goes_on_by_one_step(window: MainWindow) -> None:
+    play(window)
+    screen = window.live.screen_view
+    QTest.keyClick(screen, Qt.Key.Key_Space)
+    until(lambda: window.playing.paused)
+    QTest.qWait(100)
+    seq = window.live.source.seq
+    QTest.qWait(100)
+    assert window.live.source.seq == seq
+    QTest.keyClick(screen, Qt.Key.Key_Period)
+    until(lambda: window.live.source.seq == seq + 1)
+    QTest.keyClick(screen, Qt.Key.Key_Space)
+    until(lambda: window.live.source.seq > seq + 5)
+
+
+def test_speed_keys_move_through_the_offered_speeds(window: MainWindow) -> None:
+    play(window)
+    screen = window.live.screen_view
+    QTest.keyClick(screen, Qt.Key.Key_Plus)
+    assert window.playing.speed == 2.0
+    until(lambda: window.live.real_speed.text() == "2.00x")
+    QTest.keyClick(screen, Qt.Key.Key_0)
+    assert window.playing.speed == 1.0
+
+
+# -- deploying -------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_that_cannot_be_loaded_leaves_the_old_policy_playing(
+    window: MainWindow,
+) -> None:
+    play(window, Mode.AGENT)
+    directory = window.playing.player.directory
+    window.playing.deploy("tiny_goal", Path("/no/such/checkpoint"))
+    until(lambda: window.playing.error)
+    assert "no such checkpoint" in window.playing.error
+    assert window.playing.player.directory == directory
+    seq = window.live.source.seq
+    until(lambda: window.live.source.seq > seq + 5)
+    window.playing.deploy("other_task", Path("/no/such/checkpoint"))
+    until(lambda: not window.playing.busy)
+    assert window.playing.player.directory == directory
+    assert window.playing.is_active
+
+
+def test_a_damaged_checkpoint_cannot_be_deployed(window: MainWindow, tmp_path: Path) -> None:
+    dock = window.checkpoints_dock
+    window.checkpoints.put(card(tmp_path / "bad", "mismatch"))
+    dock.select(tmp_path / "bad")
+    assert not dock.deploy.isEnabled()
+    window.checkpoints.put(card(tmp_path / "bad", "verified"))
+    assert dock.deploy.isEnabled()
+    window.deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile
+    until(lambda: not dock.deploy.isEnabled())
+    assert not window.playing.is_active
+    assert dock.current().integrity == "missing"
+
+
+def test_a_player_that_dies_is_told_and_the_view_is_empty(window: MainWindow) -> None:
+    play(window)
+    window.playing.player._child.signal_group(9)
+    until(lambda: not window.playing.is_active)
+    assert not window.live.screen_view.has_picture
+    assert window.playing.error
+
+
+# -- recording and replay --------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(window: MainWindow) -> MainWindow:
+    play(window)
+    click(window, names.RECORD_BUTTON)
+    until(lambda: window.playing.recording)
+    QTest.keyPress(window.live.screen_view, Qt.Key.Key_Z)
+    QTest.qWait(300)
+    QTest.keyRelease(window.live.screen_view, Qt.Key.Key_Z)
+    click(window, names.RECORD_BUTTON)
+    until(lambda: window.replay.replay is not None)
+    window.center.setCurrentWidget(window.replay)
+    return window
+
+
+def test_frame_n_on_show_is_frame_n_of_the_file(recorded: MainWindow) -> None:
+    replay, view = recorded.replay.replay, recorded.replay
+    assert len(replay) > 5
+    slider = find(recorded, names.REPLAY_SLIDER)
+    packed = np.fromfile(replay.folder / "pictures.bin", np.uint8).reshape(len(replay), -1)
+    for frame in (0, 3, len(replay) - 1):
+        slider.setValue(frame)
+        shades = np.stack([packed[frame] >> shift & 3 for shift in (0, 2, 4, 6)], 1).ravel()
+        np.testing.assert_array_equal(view.screen_view._picture.ravel(), shades)
+        assert view.position.text() == f"{frame + 1} / {len(replay)}"
+    QTest.keyClick(slider, Qt.Key.Key_Home)
+    assert view.frame == 0
+    QTest.keyClick(slider, Qt.Key.Key_Right)
+    assert view.frame == 1
+    QTest.keyClick(slider, Qt.Key.Key_End)
+    assert view.frame == len(replay) - 1
+
+
+def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: MainWindow) -> None:
+    replay = recorded.replay.replay
+    pressed = int(np.flatnonzero(replay.buttons == 1 << 4)[0])
+    recorded.replay.slider.setValue(pressed)
+    assert "a" in recorded.replay.lights.accessibleName()
+    assert replay.step_at(0) == 0
+    assert replay.describe(5).startswith("step 2   action B")
+
+
+def test_an_unfinished_recording_is_refused_in_words(window: MainWindow, tmp_path: Path) -> None:
+    problems = []
+    window.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    window.replay.load(tmp_path)
+    assert "not a finished recording" in problems[0]
+    assert window.replay.replay is None
+
+
+def test_the_player_ending_a_recording_itself_is_noticed(window: MainWindow) -> None:
+    play(window)
+    click(window, names.RECORD_BUTTON)
+    until(lambda: window.playing.recording and window.playing._was_recording)
+    window.playing.note_frame(FrameInfo(flags=0))
+    until(lambda: window.replay.replay is not None)
+    assert not window.playing.recording
+
+
+@pytest.mark.slow
+def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
+    recorded: MainWindow,
+) -> None:
+    from PIL import Image, ImageSequence
+
+    done = []
+    recorded.replay.exported.connect(done.append)
+    click(recorded, names.EXPORT_GIF_BUTTON)
+    until(lambda: done, 30)
+    replay: Replay = recorded.replay.replay
+    with Image.open(done[0]) as image:
+        frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
+        assert len(frames) > 1
+        scale = frames[0].width // 160
+    first = np.asarray(frames[0])[::scale, ::scale]
+    shades = replay.picture(0)
+    assert len({(a, b) for a, b in zip(first.ravel(), shades.ravel(), strict=True)}) == len(
+        np.unique(shades)
+    ), "one grey for each shade, pixel by pixel"
+    done[0].unlink()
+    click(recorded, names.EXPORT_GIF_BUTTON)
+    until(lambda: recorded.replay._job is not None)
+    click(recorded, names.EXPORT_GIF_BUTTON)
+    until(lambda: recorded.replay._job is None)
+    assert not done[0].exists()
