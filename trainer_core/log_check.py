@@ -49,6 +49,7 @@ class LogChecker:
         self._seq = -1
         self._run_id = ""
         self._counters: dict[str, float] = {}
+        self._announced = 0
 
     def check_line(self, number: int, line: bytes) -> None:
         """Judge one complete line (without its newline); `number` counts from 1."""
@@ -64,6 +65,8 @@ class LogChecker:
             self.report.error(number, f"a {kind} event belongs on the pipe, not in the log")
         if isinstance(record, records.ResumeRecord):
             self._check_resume(number, record)
+        if isinstance(record, records.CheckpointRecord):
+            self._announced = max(self._announced, record.env_steps)
         if isinstance(record, records.UpdateRecord):
             self._check_update(number, record)
         if isinstance(record, records.EvalRecord):
@@ -96,9 +99,8 @@ class LogChecker:
 
     def _check_resume(self, number: int, record: records.ResumeRecord) -> None:
         """Counters go back to the checkpoint that was resumed, and only there."""
-        for name in ("update", "env_steps"):
-            if getattr(record, name) > self._counters.get(name, 0):
-                self.report.error(number, f"resumes at a {name} that was never logged")
+        if record.env_steps > max(self._announced, self._counters.get("env_steps", 0)):
+            self.report.error(number, f"resumes at {record.env_steps} steps, never reached before")
         self._counters = {"update": record.update, "env_steps": record.env_steps}
 
     def _check_update(self, number: int, record: records.UpdateRecord) -> None:

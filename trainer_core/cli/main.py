@@ -22,6 +22,7 @@ COMMANDS = {
     "plot": "curves of one or more logs as a PNG",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
+    "task": "list tasks, or make one from captured states",
     "gif": "a recording as an animated GIF",
     "replay": "press a recording's buttons again and compare the pictures",
     "bench": "measure training throughput",

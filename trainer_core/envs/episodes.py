@@ -5,7 +5,6 @@ Pure bookkeeping on device tensors, no machine in it, no read by the host.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -18,34 +17,46 @@ from trainer_core.protocol.tasks import Reward
 MAX_SHADE = 3.0
 
 
-@dataclass(frozen=True, slots=True)
 class GoalTemplates:
-    """Pictures that mean success; the nearest one counts."""
+    """Pictures that mean success; the nearest one counts.
 
-    pictures: Tensor
-    """u8[G, H, W]"""
-    mask: Tensor
-    """bool[G, H, W] pixels that count."""
-    distance: str
-    """l1 or mse, see protocol.tasks.Goal."""
-    tau: float
-    hold_steps: int
-    success: str = "goal_template"
+    Sums of shade differences are whole numbers below 2^24, exact in float32 in any order: every
+    device and every N finds the same distance.
+    """
+
+    def __init__(
+        self,
+        pictures: Tensor,
+        mask: Tensor,
+        distance: str,
+        tau: float,
+        hold_steps: int,
+        success: str = "goal_template",
+    ) -> None:
+        """`pictures` u8[G, H, W], `mask` bool[G, H, W] pixels that count, `distance` l1 or mse."""
+        self.distance, self.tau, self.hold_steps, self.success = distance, tau, hold_steps, success
+        masks = mask.flatten(1).float()
+        self._masks = None if bool(mask.all()) else masks
+        self._goals = pictures.flatten(1).float() * masks
+        self._scale = masks.sum(1) * (MAX_SHADE if distance == "l1" else MAX_SHADE**2)
 
     def distances(self, pictures: Tensor) -> Tensor:
         """f32[N] distance of `pictures` u8[N, H, W] to the nearest template, 0 to 1."""
-        found = None
-        shades = pictures.to(torch.int16)
-        for goal, mask in zip(self.pictures.to(torch.int16), self.mask, strict=True):
-            apart = (shades - goal).abs_() * mask
-            if self.distance == "mse":
-                apart = apart.square()
-            scale = MAX_SHADE if self.distance == "l1" else MAX_SHADE**2
-            # An integer sum is the same on every device and in every order.
-            dist = apart.sum((1, 2), dtype=torch.int32).float() / (scale * mask.sum())
-            found = dist if found is None else torch.minimum(found, dist)
-        assert found is not None
-        return found
+        shades = pictures.flatten(1).float()
+        return (self._sums(shades) / self._scale).amin(1)
+
+    def _sums(self, shades: Tensor) -> Tensor:
+        """f32[N, G] masked sums of |difference| or its square; `shades` f32[N, H * W]."""
+        if self._masks is None and self.distance == "l1":
+            return torch.cdist(shades, self._goals, p=1.0)
+        sums = []
+        for number, goal in enumerate(self._goals):
+            seen = shades if self._masks is None else shades * self._masks[number]
+            if self.distance == "l1":
+                sums.append((seen - goal).abs_().sum(1))
+            else:
+                sums.append((seen - goal).square_().sum(1))
+        return torch.stack(sums, 1)
 
 
 class Outcome(NamedTuple):

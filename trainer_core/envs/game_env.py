@@ -44,6 +44,7 @@ class Machines:
     def __init__(self, cartridge: Any, num_envs: int, device: torch.device, shards: int) -> None:
         wp.config.quiet = True
         wp.init()
+        self.on_gpu = device.type == "cuda"
         name = str(device) if device.type == "cpu" else f"cuda:{device.index or 0}"
         if device.type == "cuda":
             wp.set_stream(wp.stream_from_torch(torch.cuda.current_stream(device)), name)
@@ -233,7 +234,9 @@ class GameEnv:
             out = self.episodes.judge(pictures)
             machines.mask.copy_(out.reset_mask)
             machines.index.copy_(out.next_start)
-            machines.reset()
+            # A GPU would have to wait for the answer; there the kernel itself skips what stays.
+            if machines.on_gpu or bool(out.reset_mask.any()):
+                machines.reset()
             starts = self.episodes.start_pictures[out.next_start]
             self._stack.push(pictures, out.reset_mask, starts)
         info = StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps)

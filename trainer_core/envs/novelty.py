@@ -19,15 +19,14 @@ class ScreenCounts:
     def __init__(self, height: int, width: int, device: torch.device) -> None:
         self.counts = torch.zeros(1 << TABLE_BITS, device=device)
         rng = torch.Generator().manual_seed(_HASH_SEED)
-        # Two 12-bit weights a pixel keep every sum below 2^53, exact in float64 on any device.
-        weights = torch.randint(1, 1 << 12, (height * width, 2), generator=rng)
-        self._weights = weights.to(device, torch.float64)
+        # 9-bit weights keep every sum below 2^24, exact in float32 on any device, in any order.
+        weights = torch.randint(1, 1 << 9, (height * width, 3), generator=rng)
+        self._weights = weights.to(device, torch.float32)
 
     def visit(self, pictures: Tensor) -> Tensor:
         """Count `pictures` u8[N, H, W]; returns 1 / sqrt(count) f32[N], 1 for a new screen."""
-        sums = pictures.flatten(1).to(torch.float64) @ self._weights
-        mixed = sums.to(torch.int64)
-        slots = (mixed[:, 0] * 2654435761 + mixed[:, 1] * 40503) % (1 << TABLE_BITS)
+        sums = (pictures.flatten(1).float() @ self._weights).to(torch.int64)
+        slots = (sums[:, 0] * 2654435761 + sums[:, 1] * 40503 + sums[:, 2]) % (1 << TABLE_BITS)
         ones = torch.ones_like(slots, dtype=torch.float32)
         self.counts.index_add_(0, slots, ones)
         return self.counts[slots].rsqrt()

@@ -1,0 +1,80 @@
+"""Small trainers on TinyGoalEnv for the tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer_core.algo.learner import Learner
+from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.control import Control
+from trainer_core.envs.toy import TinyGoalEnv
+from trainer_core.loop import Trainer
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.run_dir import RunWriter
+from trainer_core.training import Outcome, TrainingRun, run_training
+
+CPU = torch.device("cpu")
+
+
+def tiny_config(**changes: Any) -> RunConfig:
+    """A run of N=16, T=8 that validates and saves only when asked to."""
+    fields: dict[str, Any] = {
+        "task": "tiny_goal", "num_envs": 16, "num_steps": 8, "num_minibatches": 2,
+        "update_epochs": 2, "eval_every": 0, "checkpoint_every": 0, "threads": 1,
+        "total_env_steps": 16 * 8 * 4,
+    }  # fmt: skip
+    return RunConfig(**{**fields, **changes})
+
+
+def tiny_trainer(config: RunConfig) -> Trainer:
+    torch.manual_seed(config.seed)
+    torch.set_num_threads(1)
+    env = TinyGoalEnv(config.num_envs, stack_k=config.stack_k, seed=config.seed)
+    policy = PixelActorCritic("small", env.obs_shape, env.num_actions)
+    return Trainer(env, Learner(policy, config, CPU), config)
+
+
+def train_in(
+    home: Path, config: RunConfig, *, run_id: str = "run", control: Control | None = None
+) -> Outcome:
+    """Train, or resume, `home`'s run to its end."""
+    paths = HomePaths(home).run(run_id)
+    writer = RunWriter(paths)
+    try:
+        return run_training(
+            config, paths, HomePaths(home), writer, control or Control(), argv=["test"]
+        )
+    finally:
+        writer.close()
+
+
+def prepared_run(home: Path, config: RunConfig, run_id: str = "run") -> TrainingRun:
+    """A run that is ready to train but has not begun."""
+    from trainer_core.ranks import Ranks
+
+    paths = HomePaths(home).run(run_id)
+    run = TrainingRun(config, paths, HomePaths(home), RunWriter(paths), Control(), Ranks())
+    run.prepare(["test"])
+    return run
+
+
+def read_log(home: Path, run_id: str = "run") -> list[dict[str, Any]]:
+    paths: RunPaths = HomePaths(home).run(run_id)
+    return [json.loads(line) for line in paths.train_log.read_text().splitlines()]
+
+
+def weights_of(trainer: Trainer) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in trainer.learner.parameters])
+
+
+CLOCKS = {"time", "wall_time_s", "sps", "updates_per_s", "time_split", "seq"}
+
+
+def without_clocks(record: dict[str, Any]) -> dict[str, Any]:
+    """What two equal runs must agree on."""
+    return {name: value for name, value in record.items() if name not in CLOCKS}

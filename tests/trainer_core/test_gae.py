@@ -1,0 +1,56 @@
+"""GAE against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import torch
+
+from trainer_core.algo.gae import compute_gae
+
+
+def column(*values: float) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float32)[:, None]
+
+
+NO = torch.zeros(3, 1, dtype=torch.bool)
+
+
+def test_three_steps_by_hand() -> None:
+    # gamma = 0.5, lambda = 0.5: delta_t = r + 0.5 V' - V, A_t = delta_t + 0.25 A_{t+1}
+    rewards, values, next_values = column(1, 2, 3), column(0.5, 1, 2), column(1, 2, 4)
+    advantages, returns = compute_gae(
+        rewards, values, next_values, NO, NO, gamma=0.5, gae_lambda=0.5
+    )
+    # deltas: 1 + 0.5 - 0.5 = 1; 2 + 1 - 1 = 2; 3 + 2 - 2 = 3
+    assert advantages.flatten().tolist() == [1 + 0.25 * 2.75, 2 + 0.25 * 3, 3]
+    assert torch.equal(returns, advantages + values)
+
+
+def test_done_neither_bootstraps_nor_carries() -> None:
+    done = torch.tensor([[False], [True], [False]])
+    advantages, _ = compute_gae(
+        column(1, 2, 3), column(0.5, 1, 2), column(1, 100, 4), done, NO, gamma=0.5, gae_lambda=0.5
+    )
+    # delta_1 = 2 - 1 = 1, and A_1 does not see step 2
+    assert advantages.flatten().tolist() == [1 + 0.25 * 1, 1, 3]
+
+
+def test_a_time_limit_bootstraps_but_does_not_carry() -> None:
+    trunc = torch.tensor([[False], [True], [False]])
+    advantages, _ = compute_gae(
+        column(1, 2, 3), column(0.5, 1, 2), column(1, 100, 4), NO, trunc, gamma=0.5, gae_lambda=0.5
+    )
+    # delta_1 = 2 + 0.5 * 100 - 1 = 51
+    assert advantages.flatten().tolist() == [1 + 0.25 * 51, 51, 3]
+
+
+def test_machines_do_not_mix() -> None:
+    torch.manual_seed(0)
+    fields = [torch.randn(5, 4) for _ in range(3)]
+    done, trunc = torch.rand(5, 4) < 0.2, torch.zeros(5, 4, dtype=torch.bool)
+    together, _ = compute_gae(*fields, done, trunc, gamma=0.9, gae_lambda=0.8)
+    for env in range(4):
+        alone, _ = compute_gae(
+            *(field[:, env : env + 1] for field in fields), done[:, env : env + 1],
+            trunc[:, env : env + 1], gamma=0.9, gae_lambda=0.8,
+        )  # fmt: skip
+        assert torch.equal(together[:, env : env + 1], alone)

@@ -1,0 +1,117 @@
+"""Losses of PPO and A2C: frozen numbers, hand-checked corners, gradients, moving weights."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.trainer_core.building import tiny_config, tiny_trainer, weights_of
+from trainer_core.algo.a2c import a2c_losses
+from trainer_core.algo.ppo import ppo_losses
+
+PPO = {
+    "clip_range": 0.2, "clip_range_vf": 0.0, "ent_coef": 0.01, "vf_coef": 0.5,
+    "normalize_advantage": True,
+}  # fmt: skip
+
+
+def batch(size: int = 32) -> dict[str, Tensor]:
+    rng = torch.Generator().manual_seed(7)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=rng)
+
+    logits, actions = normal(size, 7), torch.randint(7, (size,), generator=rng)
+    logprobs = torch.log_softmax(logits, -1).gather(1, actions[:, None]).squeeze(1)
+    return {
+        "logits": logits, "new_values": normal(size), "actions": actions,
+        "old_logprobs": logprobs + 0.3 * normal(size), "old_values": normal(size),
+        "advantages": normal(size), "returns": normal(size),
+    }  # fmt: skip
+
+
+def test_ppo_losses_are_the_frozen_ones() -> None:
+    """The numbers were computed once with NumPy in float64, from the papers' formulas."""
+    losses = ppo_losses(**batch(), **PPO)
+    expected = {
+        "total": 0.7086, "policy": 0.0498, "value": 1.3502, "entropy": -1.6268,
+        "approx_kl": 0.0296, "clipfrac": 0.4375, "vf_clipfrac": 0.0,
+    }  # fmt: skip
+    assert {name: round(float(value), 4) for name, value in losses._asdict().items()} == expected
+
+
+def test_value_clipping_is_the_worse_of_both_errors() -> None:
+    one = {name: value[:1] for name, value in batch().items()}
+    one |= {"new_values": torch.tensor([2.0]), "old_values": torch.tensor([0.0])}
+    one["returns"] = torch.tensor([1.5])
+    losses = ppo_losses(**one, **{**PPO, "clip_range_vf": 0.2, "normalize_advantage": False})
+    # clipped value 0.2: (0.2 - 1.5)^2 = 1.69 against (2 - 1.5)^2 = 0.25
+    assert float(losses.value) == pytest.approx(0.5 * 1.69)
+    assert float(losses.vf_clipfrac) == 1.0
+
+
+def test_an_unchanged_policy_has_no_kl_and_no_clipping() -> None:
+    same = batch()
+    log_probs = torch.log_softmax(same["logits"], -1)
+    same["old_logprobs"] = log_probs.gather(1, same["actions"][:, None]).squeeze(1)
+    losses = ppo_losses(**same, **PPO)
+    assert float(losses.approx_kl) == 0.0
+    assert float(losses.clipfrac) == 0.0
+    assert float(losses.policy) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a2c_losses_are_the_frozen_ones() -> None:
+    given = {
+        name: value for name, value in batch().items() if name not in ("old_logprobs", "old_values")
+    }
+    losses = a2c_losses(**given, ent_coef=0.01, vf_coef=0.5)
+    expected = {"total": 0.366, "policy": -0.2928, "value": 1.3502, "entropy": -1.6268}
+    assert {name: round(float(value), 4) for name, value in losses._asdict().items()} == expected
+
+
+def test_a_uniform_policy_has_the_greatest_entropy() -> None:
+    flat = {**batch(), "logits": torch.zeros(32, 7)}
+    assert float(ppo_losses(**flat, **PPO).entropy) == pytest.approx(-math.log(7), rel=1e-6)
+
+
+@pytest.mark.parametrize("algo", ["ppo", "a2c"])
+def test_one_update_moves_the_weights_by_finite_gradients(algo: str) -> None:
+    trainer = tiny_trainer(tiny_config(algo=algo))
+    before = weights_of(trainer)
+    losses = trainer.run_update()
+    after = weights_of(trainer)
+    assert torch.isfinite(losses.sums).all()
+    assert torch.isfinite(after).all()
+    assert not torch.equal(before, after)
+    assert losses.opt_steps == {"ppo": 4, "a2c": 1}[algo]
+
+
+def test_a2c_slices_give_the_gradient_of_the_whole_rollout() -> None:
+    found = []
+    for pieces in (1, 4):
+        trainer = tiny_trainer(tiny_config(algo="a2c", num_minibatches=pieces))
+        trainer.run_update()
+        found.append(weights_of(trainer))
+    assert torch.allclose(*found, atol=1e-6)
+
+
+def test_the_kl_limit_stops_the_epochs() -> None:
+    free = tiny_trainer(tiny_config(update_epochs=6, learning_rate=0.01)).run_update()
+    stopped = tiny_trainer(
+        tiny_config(update_epochs=6, learning_rate=0.01, target_kl=1e-6)
+    ).run_update()
+    assert free.opt_steps == 12
+    assert stopped.opt_steps < 12
+
+
+def test_the_linear_schedule_ends_at_zero() -> None:
+    trainer = tiny_trainer(tiny_config(lr_schedule="linear", learning_rate=1e-3))
+    rates = []
+    for _ in range(4):
+        rates.append(trainer.learning_rate)
+        trainer.run_update()
+    assert rates == pytest.approx([1e-3, 7.5e-4, 5e-4, 2.5e-4])
+    assert trainer.learning_rate == 0.0

@@ -1,0 +1,269 @@
+"""Whole runs on TinyGoalEnv: learning, exact resume, failures, retention, warm start."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.trainer_core.building import (
+    prepared_run,
+    read_log,
+    tiny_config,
+    train_in,
+    weights_of,
+    without_clocks,
+)
+from trainer_core import checkpoint as ckpt
+from trainer_core.control import Control
+from trainer_core.log_check import check_log
+from trainer_core.memory import check_memory
+from trainer_core.protocol.checkpoints import (
+    MACHINES,
+    POLICY,
+    file_sha256,
+    list_checkpoints,
+    read_meta,
+    verify,
+)
+from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.run_dir import DiskError, RunWriter
+
+FOUR_UPDATES = 16 * 8 * 4
+
+
+def updates_of(home: Path) -> list[dict[str, Any]]:
+    return [without_clocks(r) for r in read_log(home) if r["type"] == "update"]
+
+
+def test_ppo_learns_the_tiny_goal(tmp_path: Path) -> None:
+    config = tiny_config(
+        num_envs=64, num_steps=32, num_minibatches=4, update_epochs=3, eval_every=5,
+        target_success=0.95, total_env_steps=60_000,
+    )  # fmt: skip
+    outcome = train_in(tmp_path, config)
+    assert outcome.state is RunState.FINISHED
+    assert outcome.success_rate >= 0.95, "on start states that training never saw"
+    noise = train_in(tmp_path / "noise", tiny_config(
+        num_envs=64, num_steps=32, num_minibatches=4, update_epochs=1, eval_every=10,
+        total_env_steps=10 * 2048, obs_source="noise",
+    ))  # fmt: skip
+    assert noise.success_rate < 0.1, "a policy that sees noise must not succeed"
+
+
+def test_a2c_learns_the_tiny_goal(tmp_path: Path) -> None:
+    config = tiny_config(
+        algo="a2c", num_envs=64, num_steps=8, num_minibatches=1, eval_every=25,
+        learning_rate=1e-3, target_success=0.8, total_env_steps=200_000,
+    )  # fmt: skip
+    assert train_in(tmp_path, config).success_rate >= 0.8
+
+
+@pytest.mark.parametrize("algo", ["ppo", "a2c"])
+def test_the_same_seed_gives_the_same_weights(algo: str, tmp_path: Path) -> None:
+    weights = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        run = prepared_run(tmp_path / name, tiny_config(algo=algo, seed=seed))
+        run.train()
+        assert run.trainer is not None
+        weights.append(weights_of(run.trainer))
+        run.close()
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {}, {"algo": "a2c"}, {"stack_k": 3}, {"log_every": 2}, {"obs_source": "noise"},
+        {"lr_schedule": "linear"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_resumed_run_goes_on_bit_for_bit(changes: dict[str, Any], tmp_path: Path) -> None:
+    config = tiny_config(
+        checkpoint_every=5, eval_every=4, total_env_steps=3 * FOUR_UPDATES, **changes
+    )
+    train_in(tmp_path / "whole", config)
+    control = Control()
+    run = prepared_run(tmp_path / "cut", config)
+    run.control = control
+    update = run.trainer.run_update  # type: ignore[union-attr]
+
+    def stop_after_seven() -> Any:
+        losses = update()
+        if run.trainer.update == 7:  # type: ignore[union-attr]
+            control.stop("test")
+        return losses
+
+    run.trainer.run_update = stop_after_seven  # type: ignore[method-assign, union-attr]
+    assert run.train().state is RunState.STOPPED
+    run.close()
+    train_in(tmp_path / "cut", config)
+    assert updates_of(tmp_path / "cut") == updates_of(tmp_path / "whole")
+    report = check_log(HomePaths(tmp_path / "cut").run("run").train_log)
+    assert report.errors == []
+    assert report.records["resume"] == 1
+
+
+def test_a_killed_run_repeats_the_updates_since_its_checkpoint(tmp_path: Path) -> None:
+    """As after kill -9: the directory is copied at an instant when nothing had been closed."""
+    config = tiny_config(checkpoint_every=3, total_env_steps=3 * FOUR_UPDATES)
+    run = prepared_run(tmp_path / "whole", config)
+    update, cut = run.trainer.run_update, tmp_path / "cut"  # type: ignore[union-attr]
+
+    def copy_after_five() -> Any:
+        losses = update()
+        if run.trainer.update == 5:  # type: ignore[union-attr]
+            shutil.copytree(tmp_path / "whole", cut)
+            log = HomePaths(cut).run("run").train_log
+            log.write_bytes(log.read_bytes() + b'{"type":"update","torn')
+            half = HomePaths(cut).run("run").checkpoints / ".000000000640.tmp"
+            half.mkdir()
+        return losses
+
+    run.trainer.run_update = copy_after_five  # type: ignore[method-assign, union-attr]
+    run.train()
+    run.close()
+    train_in(cut, config)
+    whole, resumed = updates_of(tmp_path / "whole"), updates_of(cut)
+    assert [r["update"] for r in resumed] == [1, 2, 3, 4, *range(4, 13)]
+    assert resumed[4:] == whole[3:]
+    assert check_log(HomePaths(cut).run("run").train_log).errors == []
+
+
+def test_a_damaged_checkpoint_is_skipped_for_the_one_before(tmp_path: Path) -> None:
+    config = tiny_config(checkpoint_every=2)
+    train_in(tmp_path, config)
+    paths = HomePaths(tmp_path).run("run")
+    newest = list_checkpoints(paths)[-1]
+    (newest / POLICY).write_bytes(b"damage")
+    with pytest.raises(CheckpointError, match=r"policy\.safetensors"):
+        verify(newest)
+    train_in(tmp_path, tiny_config(checkpoint_every=2, total_env_steps=FOUR_UPDATES + 128))
+    resume = next(r for r in read_log(tmp_path) if r["type"] == "resume")
+    assert resume["update"] == 2
+
+
+def test_a_loss_that_is_not_finite_leaves_a_receipt_and_no_checkpoint(tmp_path: Path) -> None:
+    config = tiny_config(checkpoint_every=1)
+    run = prepared_run(tmp_path, config)
+    run.train()
+    parameter = run.trainer.learner.parameters[0]  # type: ignore[union-attr]
+    parameter.data.fill_(float("nan"))
+    run.config = tiny_config(checkpoint_every=1, total_env_steps=2 * FOUR_UPDATES)
+    with pytest.raises(LabError, match="update 5") as caught:
+        run.train()
+    run.report(caught.value)
+    run.close()
+    error = read_log(tmp_path)[-1]
+    assert error["type"] == "error"
+    folder = HomePaths(tmp_path).run("run").root / error["receipt"]
+    found = {path.name for path in folder.iterdir()}
+    assert found == {"last_frames.npy", "last_frames.png", "last_actions.npy", "receipt.json"}
+    receipt = json.loads((folder / "receipt.json").read_text())
+    assert receipt["config"]["task"] == "tiny_goal"
+    assert set(receipt["dist"]) == {"p10", "p50", "p90"}
+    for checkpoint in list_checkpoints(HomePaths(tmp_path).run("run")):
+        policy, _ = ckpt.load_policy(checkpoint)
+        assert all(p.isfinite().all() for p in policy.parameters())
+
+
+def test_retention_keeps_newest_best_and_a_spread_of_others(tmp_path: Path) -> None:
+    config = tiny_config(checkpoint_every=1, total_env_steps=20 * 128, keep_checkpoints=3)
+    train_in(tmp_path, config)
+    paths = HomePaths(tmp_path).run("run")
+    found = list_checkpoints(paths)
+    assert len(found) == 4
+    assert int(found[-1].name) == 20 * 128
+    assert [folder for folder in found if (folder / MACHINES).exists()] == [found[-1]]
+    for folder in found:
+        verify(folder)
+    best = found[0].name
+    ckpt.retain(paths, best, 0)
+    assert [folder.name for folder in list_checkpoints(paths)] == [best, found[-1].name]
+
+
+def test_a_checkpoint_is_announced_with_the_hash_of_its_weights(tmp_path: Path) -> None:
+    outcome = train_in(tmp_path, tiny_config())
+    paths = HomePaths(tmp_path).run("run")
+    record = next(r for r in read_log(tmp_path) if r["type"] == "checkpoint")
+    folder = paths.root / record["path"]
+    assert record["path"] == outcome.checkpoint
+    assert record["sha256"] == file_sha256(folder / POLICY) == read_meta(folder).files[POLICY]
+    assert record["size_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
+    assert (folder / "thumbnail.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_in(tmp_path, tiny_config())
+    before = {path.name for path in HomePaths(tmp_path).run("run").checkpoints.iterdir()}
+
+    def full(*arguments: Any, **options: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(ckpt, "save_png", full)
+    with pytest.raises(DiskError, match=r"No space left.*free some space"):
+        train_in(tmp_path, tiny_config(total_env_steps=2 * FOUR_UPDATES))
+    assert {path.name for path in HomePaths(tmp_path).run("run").checkpoints.iterdir()} == before
+    assert read_log(tmp_path)[-1]["kind"] == "DiskError"
+
+
+def test_a_line_that_does_not_fit_leaves_the_log_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trainer_core.protocol import records
+
+    writer = RunWriter(HomePaths(tmp_path).run("run"))
+    told: list[bytes] = []
+    writer._listener = told.append
+    fields = {"env_steps": 0, "update": 0, "checkpoint": "", "previous_seq": 0}
+    writer.append(records.ResumeRecord, **fields)
+    size = writer.paths.train_log.stat().st_size
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[:10]))
+    with pytest.raises(DiskError):
+        writer.append(records.ResumeRecord, **fields)
+    assert writer.paths.train_log.stat().st_size == size
+    assert writer.seq == 1
+    assert len(told) == 1, "what is not on the disk is not announced"
+
+
+def test_a_warm_start_begins_with_the_donor_and_counts_from_zero(tmp_path: Path) -> None:
+    outcome = train_in(tmp_path / "donor", tiny_config())
+    folder = HomePaths(tmp_path / "donor").run("run").root / outcome.checkpoint
+    config = tiny_config(warm_start=str(folder), seed=9)
+    run = prepared_run(tmp_path / "heir", config)
+    assert run.trainer is not None
+    donor, _ = ckpt.load_policy(folder)
+    assert torch.equal(
+        weights_of(run.trainer), torch.cat([p.flatten() for p in donor.parameters()])
+    )
+    assert run.trainer.env_steps == 0
+    run.close()
+    with pytest.raises(LabError, match="stack_k=1"):
+        prepared_run(tmp_path / "misfit", tiny_config(warm_start=str(folder), stack_k=2))
+
+
+def test_a_run_that_cannot_fit_names_what_would() -> None:
+    with pytest.raises(ConfigError, match=r"num_envs=\d+ would fit"):
+        check_memory(tiny_config(num_envs=65536, num_steps=128), available=8 << 30)
+    assert check_memory(tiny_config(), available=8 << 30) > 0
+
+
+def test_a_stop_before_the_first_update_still_ends_cleanly(tmp_path: Path) -> None:
+    control = Control()
+    control.stop("at once")
+    outcome = train_in(tmp_path, tiny_config(), control=control)
+    assert (outcome.state, outcome.reason) == (RunState.STOPPED, "at once")
+    assert outcome.checkpoint == "checkpoints/000000000000"
