@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer
@@ -35,12 +36,13 @@ from gui.models.session import FIRST_TASK, Mode, Operation, Session
 from gui.playing import PlayController
 from gui.screen import Palette
 from gui.settings import Settings
+from gui.task_draft import TaskDraft
 from gui.training import TrainingController
 from gui.widgets.banner import BannerArea
 from gui.widgets.dialogs import ask_about_running
 from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunState
-from trainer_core.service import BadLine, RunChanged
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.service import BadLine, RunChanged, import_checkpoint, read_history
 
 DEFAULT_SIZE = (1280, 800)
 
@@ -75,7 +77,8 @@ class MainWindow(QMainWindow):
 
     def _make_center(self) -> None:
         self.welcome = Welcome(self.training)
-        self.live = LiveView(self.playing, self.session, self.shades, self.welcome)
+        self.draft = TaskDraft(self.bridge, self.session, self.playing)
+        self.live = LiveView(self.playing, self.session, self.draft, self.shades, self.welcome)
         self.wall = EnvWall(self.bridge, self.training, self.shades)
         self.replay = ReplayView(self.bridge, self.shades)
         self.center = QTabWidget()
@@ -123,6 +126,9 @@ class MainWindow(QMainWindow):
         self.session.operation_changed.connect(self._on_operation)
         training.started.connect(self._on_started)
         training.ready_changed.connect(self._on_clock)
+        self.draft.told.connect(lambda title, text: self.banners.show_message(title, text, "good"))
+        self.draft.made.connect(self._on_task_made)
+        self.checkpoints_dock.import_wanted.connect(self.import_checkpoint)
         playing.recorded.connect(self._on_recorded)
         playing.output.connect(lambda lines: [self.log.add(f"player: {line}") for line in lines])
         self.welcome.demo_wanted.connect(self.prepare_demo)
@@ -205,6 +211,32 @@ class MainWindow(QMainWindow):
         self.session.set_operation(Operation.TRAIN)
         self.training.draft.set_values({"task": card.task, "warm_start": str(card.folder)})
         self.banners.show_message("Warm start", f"the next run begins with {card.folder.name}")
+
+    def import_checkpoint(self, folder: Path) -> None:
+        """Copy, verify and register a checkpoint folder; the copy is then selected."""
+        work = in_thread(import_checkpoint, folder, self.bridge.home)
+        self.bridge.spawn(work, title="The checkpoint was not imported", then=self._on_imported)
+
+    def _on_imported(self, found: tuple[RunRecord, Path]) -> None:
+        run, folder = found
+        self.bridge.service.runs[run.run_id] = run
+        self.runs.put(run)
+        (record,) = [
+            event
+            for event in read_history(self.bridge.home.run(run.run_id).train_log).events
+            if isinstance(event, records.CheckpointRecord)
+        ]
+        card = card_of(run, self.bridge.home.run(run.run_id).root, record)
+        self.checkpoints.put(replace(card, integrity="verified"))
+        self.checkpoints_dock.select(folder)
+        self.banners.show_message("Imported", f"{run.task}, {run.env_steps:,} steps", "good")
+
+    def _on_task_made(self, task: str) -> None:
+        self.agent_dock.reload_tasks()
+        self.training_dock.form.set_options("task", list(self.session.task_titles()))
+        self.session.set_task(task)
+        self.banners.show_message("Task made", task, "good", "Train new",
+                                  lambda: self.actions_by_id["trainNew"].trigger())  # fmt: skip
 
     def reuse_config(self, run_id: str) -> None:
         run = self.telemetry.runs.get(run_id)

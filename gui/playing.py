@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -159,11 +160,11 @@ class PlayController(QObject):
 
         self._ask(commands.Record, done, on=on)
 
-    def save_state(self, path: Path) -> None:
-        self._ask(commands.SaveState, path=str(path))
+    def save_state(self, path: Path, then: Callable[[], None]) -> None:
+        self._ask(commands.SaveState, lambda ack: then(), path=str(path))
 
-    def capture_goal(self, path: Path) -> None:
-        self._ask(commands.CaptureGoal, path=str(path))
+    def capture_goal(self, path: Path, then: Callable[[], None]) -> None:
+        self._ask(commands.CaptureGoal, lambda ack: then(), path=str(path))
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -18,6 +18,7 @@ from gui.keymap import Joypad
 from gui.models.session import Mode, Session
 from gui.playing import SPEEDS, PlayController
 from gui.screen import FrameSource, Palette, Screen
+from gui.task_draft import TaskDraft
 from gui.widgets.icons import icon
 from gui.widgets.joypad_lights import JoypadLights
 from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
@@ -34,14 +35,12 @@ def speed_text(speed: float) -> str:
 class LiveView(QWidget):
     """Keys reach the joypad only while the screen has the focus."""
 
-    save_state_wanted = Signal()
-    capture_goal_wanted = Signal()
-
     def __init__(
-        self, playing: PlayController, session: Session, palette: Palette, welcome: QWidget
-    ) -> None:
+        self, playing: PlayController, session: Session, draft: TaskDraft, palette: Palette,
+        welcome: QWidget,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self._playing, self._session = playing, session
+        self._playing, self._session, self._draft = playing, session, draft
         self._joypad = Joypad()
         self.source = FrameSource()
         column = QVBoxLayout(self)
@@ -107,9 +106,9 @@ class LiveView(QWidget):
         row.addWidget(self.speed)
         row.addStretch(1)
         self.save_state = button("Save start state", names.SAVE_STATE_BUTTON,
-                                 clicked=self.save_state_wanted.emit)  # fmt: skip
+                                 clicked=self._draft.save_start)  # fmt: skip
         self.capture = button("Capture goal", names.CAPTURE_GOAL_BUTTON,
-                              clicked=self.capture_goal_wanted.emit)  # fmt: skip
+                              clicked=self._draft.capture_goal)  # fmt: skip
         self.record = button("Record", names.RECORD_BUTTON, clicked=playing.toggle_record,
                              tip="Keep the pictures and buttons for a replay")  # fmt: skip
         self.record.setCheckable(True)
@@ -178,6 +177,10 @@ class LiveView(QWidget):
             self.save_state, self.capture,
         ):  # fmt: skip
             widget.setEnabled(active)
+        for widget in (self.save_state, self.capture):
+            reason = self._draft.refusal()
+            widget.setEnabled(active and not reason)
+            widget.setToolTip(reason)
         self.pause.setIcon(icon("play" if playing.paused else "pause"))
         self.pause.setToolTip("Go on (Space)" if playing.paused else "Pause (Space)")
         self.record.setChecked(playing.recording)

@@ -103,7 +103,7 @@ def test_what_is_started_is_exactly_what_the_plan_said(tmp_path: Path) -> None:
         plan = service.plan(CONFIG, echo_runner(interval_s=1.0))
         assert not plan.run_dir.exists()
         record = await service.start(plan)
-        assert psutil.Process(record.pid).cmdline() == list(plan.argv)
+        await until(lambda: psutil.Process(record.pid).cmdline() == list(plan.argv))
         assert json.loads((plan.run_dir / "config.json").read_text())["run"] == CONFIG.to_dict()
         assert os.getsid(record.pid) == record.pid
 

@@ -1,6 +1,7 @@
 """Start, watch and stop the processes that train and play. asyncio only: no Qt, torch or warp."""
 
 from trainer_core.service.history import History, read_history
+from trainer_core.service.importing import import_checkpoint
 from trainer_core.service.job import Job, run_job
 from trainer_core.service.notices import (
     BadLineSeen,
@@ -27,6 +28,7 @@ __all__ = [
     "RunChanged",
     "StopLadder",
     "TrainerService",
+    "import_checkpoint",
     "read_history",
     "run_job",
 ]

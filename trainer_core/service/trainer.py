@@ -153,6 +153,8 @@ class TrainerService:
             state=RunState.PREFLIGHT,
             created_at=time.time(),
             config_sha256=plan.config.sha256,
+            pid=os.getpid(),  # ours until the worker has its own: a queued run is not lost
+            pid_create_time=create_time(os.getpid()),
             name=plan.name,
         )
         if self._is_busy(plan.config.device):
