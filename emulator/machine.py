@@ -99,6 +99,7 @@ class Console:
 
     # ==== PPU SECTION (owner: kernels/ppu*.py, kernels/picture*.py); every name begins with ppu_
     ppu_next: wp.uint32  # time of the next PPU event that can raise an interrupt or needs work
+    ppu_vram_fast: wp.uint32  # bits of `fast` that let VRAM accesses pass without a call
     ppu_origin: wp.uint32  # time at which line 0 of the current frame began
     ppu_first: wp.uint32  # 1: first frame after LCD-on (short line 0, blank picture)
     ppu_sync: wp.uint32  # T-cycle time up to which the STAT line has been followed
@@ -138,7 +139,7 @@ BOOKKEEPING = frozenset(
     deadline launch_end release_at work stable env trap serial_capacity serial_log
     fast rom_low rom_high ram_offset rom_base
     ppu_next ppu_log_line ppu_log_start ppu_log_count ppu_draft_log ppu_undo_count ppu_undo_done
-    ppu_draft_undo ppu_finished ppu_drafting ppu_drawn ppu_front ppu_blank ppu_frames
+    ppu_draft_undo ppu_finished ppu_drafting ppu_vram_fast ppu_front ppu_blank ppu_frames
     """.split()  # noqa: SIM905 - a list of words
 )
 """Fields of `Console` that say nothing about the machine's future, or derive from others."""

@@ -60,7 +60,7 @@ def update_map(c: wp.ref[Console]):
     c.ram_offset = wp.where(o.ram == U(0), U(0), further)
     plain = c.ram_enabled != U(0) and c.ram_size >= U(0x2000)
     clock = kind == U(MBC3) and c.ram_bank >= U(8)
-    o.fast = U(FAST_ROM | FAST_WRAM | FAST_HRAM)
+    o.fast = U(FAST_ROM | FAST_WRAM | FAST_HRAM) | c.ppu_vram_fast
     if plain and not clock and kind != U(MBC2):
         o.fast = o.fast | U(FAST_CART_RAM)
     if c.dma_state != U(0):

@@ -18,7 +18,7 @@ from emulator.kernels.picture_draft import (
 )
 from emulator.kernels.picture_log import DMA_DOTS, R_DMA, get8, register_number, set8
 from emulator.kernels.ppu_access import access_time, lcd_is_on
-from emulator.kernels.ppu_stat import advance, evaluate, roll_frame
+from emulator.kernels.ppu_stat import FAST_VRAM, advance, evaluate, open_vram, roll_frame
 from emulator.kernels.ppu_timing import (
     LAST_LINE,
     LCDC,
@@ -140,6 +140,7 @@ def switch_on(c: wp.ref[Console], mem: Q, t: U):
     c.ppu_carry = U(0)
     c.ppu_end_line = U(0)
     c.ppu_blank = U(1)
+    open_vram(c, U(0))
 
 
 @wp.func(inline=False)
@@ -148,6 +149,7 @@ def switch_off(c: wp.ref[Console], mem: Q, t: U):
     stat = I(ppu_read(c, mem, U(0x41), t))
     set8(mem, STAT, stat & 0x7C)
     discard_pictures(c)
+    open_vram(c, FAST_VRAM)
     c.ppu_origin = U(0)
     c.ppu_first = U(0)
     c.ppu_window = U(0)
