@@ -16,15 +16,15 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from emulator import Emulator, EmulatorError, StateCache
-from emulator.snapshot_set import load_snapshots
+from emulator import Emulator, StateCache
 from trainer_core.envs.episodes import Episodes, GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.roms import load_rom
+from trainer_core.envs.start_states import load_starts
 from trainer_core.envs.task_files import load_goal
 from trainer_core.envs.vec_env import StepInfo, StepResult
 from trainer_core.protocol.buttons import ACTION_MASKS
-from trainer_core.protocol.errors import CheckpointError, TaskError
+from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Task, verify_file
 from trainer_core.stopwatch import Stopwatch
@@ -158,10 +158,7 @@ class GameEnv:
         verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
         verify_file(task.goal_path, manifest.goal.sha256, "goal template")
         cartridge = load_rom(task, home)
-        try:
-            snapshots = load_snapshots(task.starts_path)
-        except EmulatorError as error:
-            raise TaskError(f"task {task.id}: {error}") from None
+        snapshots = load_starts(task, cartridge)
         on_cpu = self.device.type == "cpu"
         shards = max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if on_cpu else 1
         self.machines = Machines(cartridge, num_envs, self.device, shards)

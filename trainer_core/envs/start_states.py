@@ -6,7 +6,6 @@ starts.json   optional: for each state `wait_frames` and `actions`, from power-o
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 from pathlib import Path
@@ -28,12 +27,12 @@ def load_starts(task: Task, cartridge: Cartridge) -> list[Snapshot]:
         if not inputs.is_file():
             raise TaskError(f"task {task.id}: {error}") from None
         print(f"task {task.id}: {error}; playing {inputs.name} instead", file=sys.stderr)
-    scripts = tuple(read_scripts(inputs, task.manifest.codec))
+    scripts = read_scripts(inputs, task.manifest.codec)
     if len(scripts) != task.manifest.starts.count:
         raise TaskError(
             f"{inputs}: {len(scripts)} states, the manifest says {task.manifest.starts.count}"
         )
-    return _replay_once(cartridge, scripts)
+    return replay(cartridge, scripts)
 
 
 def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
@@ -53,9 +52,3 @@ def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
         raise TaskError(f"{path}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TaskError(f"{path}: not a list of wait_frames and actions: {error}") from None
-
-
-@functools.lru_cache(maxsize=4)
-def _replay_once(cartridge: Cartridge, scripts: tuple[InputScript, ...]) -> list[Snapshot]:
-    """Training and validation of one process share the work."""
-    return replay(cartridge, scripts)

@@ -107,7 +107,9 @@ def room_tables(
         for y in range(room.height):
             for x in range(room.width):
                 corners = ((0, 0), (8, 0), (0, 8), (8, 8))
-                four = [tiles.number(picture.tile_bytes(16 * x + a, 16 * y + b)) for a, b in corners]
+                four = [
+                    tiles.number(picture.tile_bytes(16 * x + a, 16 * y + b)) for a, b in corners
+                ]
                 grid.append(squares.number((*four, int(solid[y][x]))))
         out.append(c_bytes(f"squares_{number}", grid))
         for warp in room.warps:
@@ -236,7 +238,9 @@ def main() -> int:
     name, x, y, facing = world.START
     number = [room.name for room in world.ROOMS].index(name)
     out.append(f"const uint8_t start_room = {number}, start_x = {x}, start_y = {y};\n")
-    out.append(f"const uint8_t start_facing = {facing}, player_picture = {sprites[world.PLAYER]};\n")
+    out.append(
+        f"const uint8_t start_facing = {facing}, player_picture = {sprites[world.PLAYER]};\n"
+    )
     target.write_text("".join(out))
     print(f"  common: {len(common.tiles)} tiles, sprites: {len(sprite_data) // 16} tiles")
     return 0

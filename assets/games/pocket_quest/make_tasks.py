@@ -29,11 +29,13 @@ from game_batch import (
     MASKS,
     RELEASE_AFTER,
     ROM,
+    Cartridge,
     GameBatch,
     Snapshot,
     place,
 )
 
+from emulator.replay import InputScript, replay
 from emulator.snapshot_set import save_snapshots
 
 TRAIN_STARTS, HELDOUT_STARTS = 48, 32
@@ -87,29 +89,17 @@ class Start:
     actions: tuple[str, ...]
 
     @property
-    def frames(self) -> int:
-        return self.wait_frames + FRAMES_PER_STEP * len(self.actions)
-
-    def buttons(self, frame: int) -> int:
-        step, inside = divmod(frame - self.wait_frames, FRAMES_PER_STEP)
-        if step < 0 or inside >= RELEASE_AFTER:
-            return 0
-        return int(MASKS[ACTIONS.index(self.actions[step])])
+    def script(self) -> InputScript:
+        masks = tuple(int(MASKS[ACTIONS.index(name)]) for name in self.actions)
+        return InputScript(self.wait_frames, masks, FRAMES_PER_STEP, RELEASE_AFTER)
 
 
 def play(starts: list[Start]) -> tuple[list[Snapshot], np.ndarray]:
-    """Power on, play all inputs at once; states and pictures where each ends."""
+    """Power on, play all inputs at once; states and pictures (uint8[S, 72, 80]) at their ends."""
+    snapshots = replay(Cartridge.from_file(ROM), [start.script for start in starts])
     game = GameBatch(len(starts))
-    snapshots: list[Snapshot | None] = [None] * len(starts)
-    pictures = np.zeros((len(starts), 72, 80), dtype=np.uint8)
-    for frame in range(max(start.frames for start in starts)):
-        held = [s.buttons(frame) if frame < s.frames else 0 for s in starts]
-        game.emulator.run(np.array(held, dtype=np.uint8), 1)
-        for env, start in enumerate(starts):
-            if start.frames == frame + 1:
-                snapshots[env] = game.emulator.snapshot(env)
-                pictures[env] = game.pictures()[env]
-    return snapshots, pictures
+    game.load(snapshots)
+    return snapshots, game.pictures()
 
 
 def goal_templates(stage: Stage) -> np.ndarray:
@@ -234,7 +224,7 @@ def make(stage: Stage) -> None:
     print(f"{stage.id}: {len(templates)} goal templates, {len(starts)} starts written")
 
 
-def replay(stage: Stage) -> None:
+def remake(stage: Stage) -> None:
     folder = difficulty.TASKS / stage.id
     rows = json.loads((folder / "starts.json").read_text())
     write_states(folder, [Start(r["wait_frames"], tuple(r["actions"].split())) for r in rows])
@@ -255,7 +245,7 @@ def main() -> int:
             print(json.dumps(figures, indent=2))
             status |= bool(figures["wrong"])
         elif arguments.replay:
-            replay(stage)
+            remake(stage)
         else:
             make(stage)
     return status

@@ -93,8 +93,8 @@ BEDROOM = Room(
     signs=[
         (0, 1, "books"), (1, 1, "books"), (2, 1, "window"), (3, 1, "window"),
         (4, 1, "computer"), (5, 1, "computer"), (0, 6, "bed"), (0, 7, "bed"),
-        (4, 8, "toys"), (7, 2, "plant"), (4, 3, "comic"), (5, 3, "comic"), (1, 6, "lamp"), (7, 6, "game"), (8, 6, "game"),
-        (7, 1, "painting"), (8, 1, "clock"),
+        (4, 8, "toys"), (7, 2, "plant"), (4, 3, "comic"), (5, 3, "comic"),
+        (1, 6, "lamp"), (7, 6, "game"), (8, 6, "game"), (7, 1, "painting"), (8, 1, "clock"),
     ],
 )  # fmt: skip
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .canvas import Canvas
 
-# Seven rows of each glyph, an eighth for descenders; five pixels wide are thickened, seven wide are used as they are.
+# Seven rows of each glyph, an eighth for descenders. Those five pixels wide are thickened, those
+# seven wide are used as they are.
 GLYPHS = """
 A .###. #...# #...# ##### #...# #...# #...#
 B ####. #...# #...# ####. #...# #...# ####.

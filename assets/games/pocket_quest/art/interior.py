@@ -177,7 +177,10 @@ def nightstand() -> Thing:
     picture.box(1, 15, 14, 23, 3, 2)
     picture.box(3, 17, 12, 21, 3, 1)
     picture.dots(3, (7, 19), (8, 19))
-    picture.art(3, 0, """
+    picture.art(
+        3,
+        0,
+        """
    ####
   #..:+#
   #..:+#
@@ -188,14 +191,18 @@ def nightstand() -> Thing:
     ##
    #++#
    ####
-""")
+""",
+    )
     return picture, ["#"]
 
 
 def plant() -> Thing:
     """A potted plant: one square, the leaves overlap the one above."""
     picture = Canvas(16, 30)
-    picture.art(0, 0, """
+    picture.art(
+        0,
+        0,
+        """
       ##
      #:.#  ##
   ## #:.# #.:#
@@ -212,8 +219,12 @@ def plant() -> Thing:
  #..#+#+#+#:..#
  #:# ##+## #.:#
   #   #+#   ##
-""")
-    picture.art(3, 15, """
+""",
+    )
+    picture.art(
+        3,
+        15,
+        """
 ##########
 #........#
 #::::::::#
@@ -225,7 +236,8 @@ def plant() -> Thing:
  #.:::++#
   #::++#
   ######
-""")
+""",
+    )
     picture.checker(4, 26, 13, 27, 2)
     return picture.crop(0, 0, 16, 26), ["#"]
 
@@ -237,12 +249,16 @@ def toy_box() -> Thing:
     picture.round_box(3, 1, 10, 8, 3, 0)
     picture.dots(2, (8, 3), (9, 4), (9, 5), (8, 6), (7, 7), (6, 7))
     picture.dots(3, (6, 4), (7, 4), (6, 5))
-    picture.art(10, 3, """
+    picture.art(
+        10,
+        3,
+        """
  ###
 #:.#
  #:#
  ###
-""")
+""",
+    )
     picture.box(0, 9, 15, 19, 3, 2)
     picture.hline(1, 14, 10, 1)
     picture.vline(4, 10, 18, 3)
@@ -286,9 +302,7 @@ def rug(columns: int, rows: int) -> Thing:
             distance = abs((x % 16) - 8) + abs((y % 16) - 8)
             if distance in (6, 7):
                 picture.dot(x, y, 2)
-            elif distance < 3:
-                picture.dot(x, y, 0)
-            elif distance > 12:
+            elif distance < 3 or distance > 12:
                 picture.dot(x, y, 0)
     return picture, ["." * columns] * rows
 
@@ -336,13 +350,17 @@ def mat() -> Thing:
     picture.rect(2, 3, 29, 3, 0)
     picture.rect(2, 12, 29, 12, 0)
     for x in (6, 18):
-        picture.art(x, 5, """
+        picture.art(
+            x,
+            5,
+            """
    ..
    ..
  ......
   ....
    ..
-""")
+""",
+        )
     return picture, [".."]
 
 
@@ -361,7 +379,10 @@ def table(columns: int, rows: int = 2) -> Thing:
     for x in range(8, right - 7, 2):
         picture.dot(x, bottom - 7, 0)
         picture.dot(x, bottom - 6, 3)
-    picture.art(right // 2 - 5, 5, """
+    picture.art(
+        right // 2 - 5,
+        5,
+        """
    ##
   #++#  ##
  #:..:##.#
@@ -369,14 +390,19 @@ def table(columns: int, rows: int = 2) -> Thing:
 #:....:#
  #::::#
   ####
-""")
+""",
+    )
     for x in (3, right - 7):
-        picture.art(x, 5, """
+        picture.art(
+            x,
+            5,
+            """
 #####
 #..##
 #:.##
  ##
-""")
+""",
+        )
     return picture, ["#" * columns] * rows
 
 
@@ -393,27 +419,39 @@ def low_table() -> Thing:
     picture.vline(30, 2, 9, 1)
     picture.rect(1, 11, 30, 13, 3)
     picture.hline(2, 29, 12, 2)
-    picture.art(4, 2, """
+    picture.art(
+        4,
+        2,
+        """
 #######
 #..#..#
 #++#::#
 #..#.:#
 #:.#++#
 #######
-""")
-    picture.art(15, 3, """
+""",
+    )
+    picture.art(
+        15,
+        3,
+        """
  ###
 #..##
 #::#.#
 #::##
  ##
-""")
-    picture.art(23, 2, """
+""",
+    )
+    picture.art(
+        23,
+        2,
+        """
  ###
 #:::#
 #.+.#
  ###
-""")
+""",
+    )
     return picture, ["##"]
 
 
@@ -446,14 +484,18 @@ def sink() -> Thing:
     _counter(picture)
     picture.round_box(2, 14, 13, 19, 3, 2)
     picture.hline(3, 12, 18, 1)
-    picture.art(6, 8, """
+    picture.art(
+        6,
+        8,
+        """
  ###
 #..#
 #.##
 #.#
 #.#
 #:#
-""")
+""",
+    )
     return picture, ["#", "#"]
 
 
@@ -463,7 +505,10 @@ def stove() -> Thing:
     picture.box(2, 23, 13, 30, 3, 1)
     picture.box(4, 25, 11, 28, 3, 3)
     picture.hline(5, 8, 26, 1)
-    picture.art(3, 7, """
+    picture.art(
+        3,
+        7,
+        """
    ####
   #....#
  ########
@@ -472,9 +517,13 @@ def stove() -> Thing:
  #.::++#
  #.::++#
   #####
-""")
+""",
+    )
     picture.round_box(2, 14, 13, 19, 3, None)
-    picture.art(3, 8, """
+    picture.art(
+        3,
+        8,
+        """
     ##
  #######
 #..:::+#
@@ -483,7 +532,8 @@ def stove() -> Thing:
 #..::++#
 #..::++#
  ######
-""")
+""",
+    )
     return picture, ["#", "#"]
 
 
@@ -496,12 +546,16 @@ def cupboard() -> Thing:
     picture.round_box(2, 4, 7, 9, 3, 0)
     picture.round_box(8, 4, 13, 9, 3, 0)
     picture.dots(1, (5, 7), (4, 8), (5, 8), (11, 7), (10, 8), (11, 8))
-    picture.art(8, 13, """
+    picture.art(
+        8,
+        13,
+        """
  ###
 #.:#
 #::##
  ###
-""")
+""",
+    )
     return picture, ["#", "#"]
 
 
@@ -522,14 +576,18 @@ def painting() -> Thing:
     picture = Canvas(16, 18)
     picture.box(0, 4, 15, 17, 3, 1)
     picture.box(2, 6, 13, 15, 3, 0)
-    picture.art(3, 8, """
+    picture.art(
+        3,
+        8,
+        """
       +
   +  +++
  ++++++++
 ++++:+++++
 ::::::::::
 :.:.:.:.:.
-""")
+""",
+    )
     return picture, ["#"]
 
 

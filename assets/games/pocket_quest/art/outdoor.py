@@ -22,14 +22,18 @@ def flower(frame: int = 0) -> Canvas:
     tile = Canvas(8, 8, 0)
     tile.dots(1, (0, 7), (1, 6), (6, 6), (7, 7))
     tile.vline(3, 6, 7, 2)
-    tile.art((1, 2, 1, 0)[frame], 0, """
+    tile.art(
+        (1, 2, 1, 0)[frame],
+        0,
+        """
  ## #
 #..#.#
 #.+:.#
  #::#
 #.+..#
  ## #
-""")
+""",
+    )
     return tile
 
 
@@ -62,7 +66,10 @@ def tuft() -> Thing:
     """Tall grass."""
     picture = Canvas(16, 16, 1)
     for x0, y0 in ((0, 0), (8, 0), (0, 8), (8, 8)):
-        picture.art(x0, y0, """
+        picture.art(
+            x0,
+            y0,
+            """
 ::#::.#.
 .#+#:#+#
 :#++#++#
@@ -71,14 +78,18 @@ def tuft() -> Thing:
 :#:+++:+
 ::+::+::
 .:::::::
-""")
+""",
+        )
     return picture, ["."]
 
 
 def tree() -> Thing:
     """A round tree: one square of trunk and shade, the crown reaches one above."""
     picture = Canvas(16, 24)
-    picture.art(0, 0, """
+    picture.art(
+        0,
+        0,
+        """
      ######
    ##::..::##
   #:......:::#
@@ -100,13 +111,17 @@ def tree() -> Thing:
   :::#+:++#::::
    ::#++++#:::
     ########
-""")
+""",
+    )
     return picture, ["#"]
 
 
 def bush() -> Thing:
     picture = Canvas(16, 16)
-    picture.art(0, 1, """
+    picture.art(
+        0,
+        1,
+        """
     ###  ###
   ##..:##.:+##
  #..:.:#.:.:++#
@@ -120,7 +135,8 @@ def bush() -> Thing:
   ##+##+++##+##
  :::###+##:###::
   ::::::::::::
-""")
+""",
+    )
     return picture, ["#"]
 
 
@@ -141,7 +157,10 @@ def fence() -> Thing:
 
 def signpost() -> Thing:
     picture = Canvas(16, 16)
-    picture.art(0, 1, """
+    picture.art(
+        0,
+        1,
+        """
  ##############
 #..............#
 #.++.+++.++.+.:#
@@ -155,13 +174,17 @@ def signpost() -> Thing:
      #.:#
    ::#.:#:
   :::####:::
-""")
+""",
+    )
     return picture, ["#"]
 
 
 def mailbox() -> Thing:
     picture = Canvas(16, 16)
-    picture.art(2, 0, """
+    picture.art(
+        2,
+        0,
+        """
   ########
  #....:::+#
 #......::+##
@@ -175,13 +198,17 @@ def mailbox() -> Thing:
     #.:#
    :#.:#:
   ::####::
-""")
+""",
+    )
     return picture, ["#"]
 
 
 def rock() -> Thing:
     picture = Canvas(16, 16)
-    picture.art(0, 3, """
+    picture.art(
+        0,
+        3,
+        """
      ######
    ##...:::##
   #....:..::+#
@@ -193,14 +220,18 @@ def rock() -> Thing:
  #++:+++++++##
   ###########
   :::::::::::
-""")
+""",
+    )
     return picture, ["#"]
 
 
 def well() -> Thing:
     """The village well under its small roof: one square wide, two high."""
     picture = Canvas(16, 32)
-    picture.art(0, 2, """
+    picture.art(
+        0,
+        2,
+        """
      ######
    ##.:.:.:##
   #.:.:.:.:+:#
@@ -228,7 +259,8 @@ def well() -> Thing:
  #.::#::+#:++#+#
   #############
   ::::::::::::
-""")
+""",
+    )
     return picture, ["#", "#"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from . import outdoor, people
@@ -34,7 +35,7 @@ STROKES: dict[str, list[list[Point]]] = {
 def _distance(x: float, y: float, strokes: list[list[Point]]) -> float:
     best = 99.0
     for stroke in strokes:
-        for (ax, ay), (bx, by) in zip(stroke, stroke[1:], strict=False):
+        for (ax, ay), (bx, by) in itertools.pairwise(stroke):
             length = (bx - ax) ** 2 + (by - ay) ** 2 or 1e-9
             t = max(0.0, min(1.0, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length))
             best = min(best, math.hypot(x - ax - t * (bx - ax), y - ay - t * (by - ay)))

@@ -124,5 +124,8 @@ void show_menu(void) {
     do {
         next_frame();
     } while (!keys_pressed);
+    while (keys_held) {                         /* closing is all that this press does */
+        next_frame();
+    }
     close_box();
 }

@@ -1,0 +1,105 @@
+"""Pocket Quest as an agent meets it: one press, one square; one A, one page; the two stages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.warp
+pytest.importorskip("warp")
+
+from game_batch import ACTIONS, MASKS, GameBatch, place, symbols  # noqa: E402
+from make_tasks import OPENING, TITLE_FRAMES, TO_DOOR, TO_STAIRS, Start, play  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def bedroom():
+    """State in which the player stands beside the bed, free to walk."""
+    (snapshot,), _ = play([Start(TITLE_FRAMES, OPENING)])
+    return snapshot
+
+
+@pytest.fixture
+def game(bedroom):
+    batch = GameBatch(1)
+    batch.load([bedroom])
+    return batch
+
+
+def act(game: GameBatch, *names: str) -> tuple[int, int, int, int] | None:
+    for name in names:
+        game.step(np.array([ACTIONS.index(name)]))
+    return place(game.keys()[0])
+
+
+def test_a_press_walks_exactly_one_square_whatever_the_facing(game):
+    room, x, y, _ = act(game, "RIGHT")
+    for name, dx, dy, facing in (
+        ("RIGHT", 1, 0, 3), ("LEFT", -1, 0, 2), ("DOWN", 0, 1, 0), ("UP", 0, -1, 1)
+    ):  # fmt: skip
+        x, y = x + dx, y + dy
+        assert act(game, name) == (room, x, y, facing)
+
+
+def test_a_held_button_walks_one_square_every_sixteen_frames(game):
+    mask = MASKS[[ACTIONS.index("RIGHT")]]
+    at = symbols()["actors"]
+    steps = []
+    for _ in range(5 * 16):
+        game.emulator.run(mask, 1)
+        steps.append(int(game.emulator.peek(0, at + 3)[0]))
+    begins = [k for k in range(1, len(steps)) if steps[k] == 15]
+    assert len(begins) >= 4
+    assert set(np.diff(begins)) == {16}
+
+
+def test_walls_and_furniture_stop_the_player(game):
+    before = act(game, "LEFT")
+    assert before[1:] == (1, 7, 2)  # faces the bed, did not move
+
+
+def test_one_press_of_a_opens_a_text_and_one_closes_it(game):
+    act(game, "LEFT")
+    assert act(game, "A") is None
+    assert act(game, "UP") is None
+    assert act(game, "A")[1:] == (1, 7, 2)
+
+
+@pytest.mark.parametrize("button", ["B", "START", "RIGHT"])
+def test_the_menu_closes_with_any_button(game, button):
+    before = place(game.keys()[0])
+    assert act(game, "START") is None
+    assert act(game, button) == before
+
+
+def test_b_does_nothing_in_a_room(game):
+    before, picture = game.keys()[0], game.pictures().copy()
+    act(game, "B")
+    assert game.keys()[0] == before
+    assert np.array_equal(game.pictures(), picture)
+
+
+def test_the_way_from_the_bed_to_the_village(game):
+    bedroom = place(game.keys()[0])[0]
+    home = act(game, *TO_STAIRS)
+    assert home[0] != bedroom
+    assert home[1:] == (8, 2, 2)
+    village = act(game, *TO_DOOR)
+    assert village[0] not in (bedroom, home[0])
+    assert village[1:] == (5, 8, 0)
+    back = act(game, "UP", "B", "B")
+    assert back[0] == home[0]
+
+
+def test_a_frame_at_rest_costs_few_instructions(game):
+    game.emulator.run(None, 240)
+    assert int(game.emulator.work()[0]) / 240 < 300
+    act(game, *TO_STAIRS, *TO_DOOR)
+    game.emulator.run(None, 480)
+    assert int(game.emulator.work()[0]) / 480 < 1000
+
+
+def test_villagers_depend_on_when_the_button_was_pressed():
+    actions = OPENING + TO_STAIRS + TO_DOOR + ("B",) * 12
+    _, pictures = play([Start(TITLE_FRAMES + 5 * k, actions) for k in range(8)])
+    assert len({picture.tobytes() for picture in pictures}) > 1
