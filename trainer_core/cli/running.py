@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import secrets
 import signal
 import sys
 import time
@@ -77,6 +78,11 @@ class SilentWriter(RunWriter):
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def new_run_paths(home: HomePaths) -> RunPaths:
+    """A run directory of a fresh name; nothing is made yet."""
+    return home.run(f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}")
 
 
 def run_in_this_process(

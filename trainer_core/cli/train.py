@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import secrets
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,11 +40,10 @@ def run(argv: list[str]) -> dict[str, Any]:
             "no limit given: training until greedy validation reaches 0.98; Ctrl-C saves and ends",
             file=sys.stderr,
         )
-    from trainer_core.cli.running import run_in_this_process
+    from trainer_core.cli.running import new_run_paths, run_in_this_process
 
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    paths = home_paths(options.home).run(f"{stamp}-{secrets.token_hex(2)}")
-    return run_in_this_process(config, paths, home_paths(options.home), name=options.name)
+    home = home_paths(options.home)
+    return run_in_this_process(config, new_run_paths(home), home, name=options.name)
 
 
 def _preset_name(argv: list[str]) -> str:

@@ -102,6 +102,7 @@ class TinyGoalEnv:
             self.start_set,
             self._pictures[self._starts],
             seed,
+            novelty=not held_out,
         )
         self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
         self._tile = torch.zeros(num_envs, dtype=torch.int64, device=self.device)

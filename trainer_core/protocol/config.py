@@ -141,6 +141,8 @@ class RunConfig:
                 f"num_minibatches must divide num_envs * num_steps = "
                 f"{self.num_envs * self.num_steps}, got {self.num_minibatches}"
             )
+        if self.lr_schedule == "linear" and not self.total_env_steps:
+            raise ConfigError("lr_schedule linear needs total_env_steps: its rate ends there at 0")
         if self.device != "cpu" and not self.device.startswith("cuda"):
             raise ConfigError(f"device must be cpu or cuda:N, got {self.device!r}")
 

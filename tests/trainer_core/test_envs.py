@@ -1,0 +1,176 @@
+"""Environments without Warp: contract, frame stack, distances, novelty, named success."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.trainer_core.vec_env_contract import check_vec_env
+from trainer_core.envs.episodes import GoalTemplates
+from trainer_core.envs.frame_stack import FrameStack
+from trainer_core.envs.noise import NoiseEnv
+from trainer_core.envs.novelty import ScreenCounts
+from trainer_core.envs.success import find_success_function
+from trainer_core.envs.toy import HELD_OUT, TinyGoalEnv
+from trainer_core.evaluate import run_episodes, spread_starts, uniform
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.tasks import Reward
+
+CPU = torch.device("cpu")
+
+
+def test_the_tiny_environment_keeps_the_contract() -> None:
+    check_vec_env(lambda n, k: TinyGoalEnv(n, stack_k=k, seed=1))
+
+
+def walk(env: TinyGoalEnv, start: int, moves: str) -> list[float]:
+    """Distances along `moves` (letters U D L R A) from one start state."""
+    letters = {"U": "UP", "D": "DOWN", "L": "LEFT", "R": "RIGHT", "A": "A"}
+    env.reset_to(torch.tensor([start]))
+    return [
+        float(env.step(torch.tensor([ACTIONS.index(letters[move])])).info.dist[0]) for move in moves
+    ]
+
+
+def test_walking_to_the_goal_pays_the_bonus_and_ends_the_episode() -> None:
+    env = TinyGoalEnv(1, reward=Reward(step_cost=0.1, alpha=1.0, goal_bonus=5.0))
+    tile = int(env._starts[0])
+    row, column = divmod(tile, 10)
+    moves = "D" * (7 - row) + "U" * (row - 7) + "L" * (column - 2) + "R" * (2 - column)
+    env.reset_to(torch.tensor([0]))
+    before = float(env.episodes.dist[0])
+    total = 0.0
+    names = {"U": 3, "D": 4, "L": 5, "R": 6}
+    for move in moves:
+        result = env.step(torch.tensor([names[move]]))
+        total += float(result.reward[0])
+    assert bool(result.done[0])
+    assert float(result.info.dist[0]) == 0.0
+    assert total == pytest.approx(before - 0.1 * len(moves) + 5.0, abs=1e-5)
+
+
+def test_buttons_that_do_nothing_leave_the_distance() -> None:
+    env = TinyGoalEnv(1)
+    assert len(set(walk(env, 0, "AAAA"))) == 1
+
+
+def test_held_out_starts_are_never_drawn_in_training() -> None:
+    train, held = TinyGoalEnv(64), TinyGoalEnv(64, held_out=True)
+    assert not set(train.start_set.tolist()) & set(held.start_set.tolist())
+    seen = set()
+    for _ in range(20):
+        train.reset()
+        seen |= set(train.episodes.start_index.tolist())
+    assert seen == set(train.start_set.tolist())
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_the_stack_holds_the_last_pictures_oldest_first(k: int) -> None:
+    stack = FrameStack(2, k, 1, 1, CPU)
+    shown = [torch.full((2, 1, 1), value, dtype=torch.uint8) for value in range(8)]
+    obs_pointer, final_pointer = stack.obs.data_ptr(), stack.final.data_ptr()
+    stack.fill(shown[0])
+    none = torch.zeros(2, dtype=torch.bool)
+    for picture in shown[1:6]:
+        stack.push(picture, none, picture)
+    expected = [max(0, 5 - back) for back in range(k - 1, -1, -1)]
+    assert stack.obs[0].flatten().tolist() == expected
+    stack.push(shown[6], torch.tensor([True, False]), shown[7])
+    assert stack.obs[0].flatten().tolist() == [7] * k, "a reset begins with the start's picture"
+    assert stack.obs[1].flatten().tolist()[-1] == 6
+    assert stack.final[0].flatten().tolist()[-1] == 6, "what the step reached is kept"
+    assert (stack.obs.data_ptr(), stack.final.data_ptr()) == (obs_pointer, final_pointer)
+
+
+@pytest.mark.parametrize("distance", ["l1", "mse"])
+def test_distances_are_the_means_over_the_mask(distance: str) -> None:
+    torch.manual_seed(0)
+    pictures = torch.randint(4, (5, 6, 8), dtype=torch.uint8)
+    goals = torch.randint(4, (3, 6, 8), dtype=torch.uint8)
+    for mask in (torch.ones(3, 6, 8, dtype=torch.bool), torch.rand(3, 6, 8) < 0.5):
+        found = GoalTemplates(goals, mask, distance, 0.1, 1).distances(pictures)
+        for n, picture in enumerate(pictures):
+            apart = (picture.double() - goals.double()).abs() / 3
+            apart = apart.square() if distance == "mse" else apart
+            means = [float(a[m].mean()) for a, m in zip(apart, mask, strict=True)]
+            assert float(found[n]) == pytest.approx(min(means), rel=1e-6)
+
+
+def test_the_success_function_drives_bonus_done_and_success_together() -> None:
+    strict = TinyGoalEnv(1, success="goal_template")
+    assert find_success_function("goal_touched") is not find_success_function("goal_template")
+    with pytest.raises(TaskError, match="goal_template"):
+        find_success_function("no such")
+    from trainer_core.envs import success
+
+    @success.success_function("test_always")
+    def always(progress: success.Progress) -> torch.Tensor:
+        return progress.dist >= 0
+
+    try:
+        easy = TinyGoalEnv(1, success="test_always")
+        starts = torch.tensor([0])
+        for env in (strict, easy):
+            env.reset_to(starts)
+        action = torch.tensor([0])
+        hard, soft = strict.step(action), easy.step(action)
+        assert (bool(hard.done[0]), bool(soft.done[0])) == (False, True)
+        assert bool(soft.info.success[0])
+        assert float(soft.reward[0] - hard.reward[0]) == pytest.approx(1.0)
+    finally:
+        del success._FUNCTIONS["test_always"]
+
+
+def test_novelty_falls_with_the_root_of_the_count() -> None:
+    counts = ScreenCounts(4, 4, CPU)
+    a, b = torch.zeros(1, 4, 4, dtype=torch.uint8), torch.ones(1, 4, 4, dtype=torch.uint8)
+    assert [float(counts.visit(a)) for _ in range(4)] == pytest.approx([1, 2**-0.5, 3**-0.5, 0.5])
+    assert float(counts.visit(b)) == 1.0
+    assert torch.allclose(counts.visit(torch.cat([a, a])), torch.tensor(6**-0.5))
+
+
+def test_validation_pays_no_novelty() -> None:
+    pay = Reward(novelty_bonus=1.0)
+    assert TinyGoalEnv(1, reward=pay).episodes.counts is not None
+    assert TinyGoalEnv(1, reward=pay, held_out=True).episodes.counts is None
+
+
+def test_noise_has_nothing_of_the_picture() -> None:
+    env = NoiseEnv(TinyGoalEnv(2, seed=1), 1)
+    true = TinyGoalEnv(2, seed=1)
+    assert not torch.equal(env.reset(seed=4), true.reset(seed=4))
+    result, real = env.step(torch.tensor([4, 4])), true.step(torch.tensor([4, 4]))
+    assert torch.equal(result.reward, real.reward), "goal and reward stay true"
+    assert not torch.equal(result.obs, real.obs)
+
+
+def test_random_buttons_rarely_reach_the_tiny_goal() -> None:
+    env = TinyGoalEnv(64, held_out=True)
+    rng = torch.Generator().manual_seed(1)
+    starts = spread_starts(env.start_set, 256, "sample")
+    found = run_episodes(env, uniform(7, rng), starts, "sample")
+    assert found.success_rate < 0.1
+    assert (len(found.episodes), found.distinct_starts, found.n) == (256, HELD_OUT, 16)
+
+
+def test_validation_reports_what_each_start_gave() -> None:
+    """A perfect walker from half the starts: pass@1, pass@n, medians by hand."""
+    env = TinyGoalEnv(8, held_out=True)
+    goal_row, goal_column = 7, 2
+    stuck = set(env.start_set[::2].tolist())
+
+    def act(obs: torch.Tensor) -> torch.Tensor:
+        row, column = env._tile // 10, env._tile % 10
+        lost = torch.tensor([int(s) in stuck for s in env.episodes.start_index])
+        action = torch.where(column > goal_column, 5, 6)
+        action = torch.where(column == goal_column, torch.where(row > goal_row, 3, 4), action)
+        return torch.where(lost, 0, action)
+
+    starts = spread_starts(env.start_set, 16, "greedy")
+    found = run_episodes(env, act, starts, "greedy")
+    assert found.success_rate == found.pass_at_n == 0.5
+    solved = sorted(e.steps for e in found.episodes if e.success)
+    assert found.median_steps_to_goal == (solved[3] + solved[4]) / 2
+    assert all(len(e.actions) == e.steps for e in found.episodes)
+    assert all(e.steps == env.horizon for e in found.episodes if not e.success)

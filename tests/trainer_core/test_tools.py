@@ -1,0 +1,238 @@
+"""The commands, as a person or a script calls them: one JSON object, 0 or 1, no traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from trainer_core.cli.main import main
+from trainer_core.console import TinyConsole, pack_picture, unpack_pictures
+from trainer_core.export_gif import picked_frames
+from trainer_core.plotting import read_series, smooth
+from trainer_core.protocol.paths import CHECKOUT, HomePaths
+from trainer_core.protocol.recording import FRAMES_PER_SECOND, read_recording
+from trainer_core.recorder import Recorder, first_difference
+
+TRAIN = [
+    "train", "--task", "tiny_goal", "--num-envs", "16", "--num-steps", "8",
+    "--num-minibatches", "2", "--eval-every", "2", "--threads", "1", "--total-env-steps", "512",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("home")
+    assert main([*TRAIN, "--home", str(found)]) == 0
+    return found
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict[str, Any]]:
+    """(exit status, the one object that was printed)."""
+    capsys.readouterr()
+    code = main([str(word) for word in words])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1, lines
+    return code, json.loads(lines[0])
+
+
+def test_train_says_where_everything_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = call(capsys, *TRAIN, "--home", tmp_path)
+    assert code == 0
+    assert (found["env_steps"], found["state"]) == (512, "finished")
+    assert Path(found["checkpoint"], "meta.json").is_file()
+    assert call(capsys, "validate", found["log"])[0] == 0
+
+
+def test_resume_continues_the_counters(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = call(capsys, "resume", "latest", "--home", home, "--total-env-steps", 1024)
+    assert (code, found["env_steps"]) == (0, 1024)
+    code, found = call(capsys, "runs", "--home", home, "--json")
+    assert [run["state"] for run in found["runs"]] == ["finished"]
+    assert found["runs"][0]["env_steps"] == 1024
+
+
+def test_eval_and_its_baselines(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = call(capsys, "eval", "--checkpoint", "latest", "--home", home, "--episodes", 16)
+    assert (code, found["distinct_starts"], found["mode"]) == (0, 16, "greedy")
+    code, found = call(capsys, "eval", "--policy", "random", "--task", "tiny_goal")
+    assert (code, found["episodes"], found["policy"]) == (0, 64, "random")
+    assert found["success_rate"] < 0.2
+    code, found = call(capsys, "eval", "--policy", "untrained", "--task", "tiny_goal")
+    assert (code, found["success_rate"]) == (0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "eval --checkpoint /nowhere", "eval --policy random", "eval --policy random --task none",
+        "eval --policy random --task tiny_goal --episodes 0", "rollout --out x --checkpoint none",
+        "plot /nowhere --out x.png", "gif /nowhere --out x.gif", "replay /nowhere",
+        "resume none", "train --num-envs 0", "train --device gpu", "train --task none",
+        "train --preset none", "train --lr-schedule linear --task tiny_goal",
+        "train --task tiny_goal --device cuda:0 --seconds 1", "bench train --updates 0",
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_one_line_that_names_it(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DMGLAB_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    code, found = call(capsys, *words.split())
+    assert code == 1
+    assert found["ok"] is False
+    assert "\n" not in found["error"]
+    assert not list(tmp_path.glob("x*")), "nothing half-written"
+
+
+def test_rollout_leaves_a_gif_at_true_speed(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found = call(capsys, "rollout", "--out", tmp_path, "--home", home, "--steps", 5)
+    assert (code, found["steps"]) == (0, 5)
+    rows = [json.loads(line) for line in (tmp_path / "rollout.jsonl").read_text().splitlines()]
+    assert [set(row) for row in rows] == [
+        {"step", "action", "button", "reward", "dist", "done", "trunc"}
+    ] * 5
+    meta = json.loads((tmp_path / "meta.json").read_text())
+    assert (meta["gif_every_frames"], meta["gif_delay_cs"]) == (2, 3)
+    assert {"checkpoint_sha256", "hashes", "config"} <= set(meta)
+    with Image.open(tmp_path / "rollout.gif") as gif:
+        total = 0
+        for index in range(gif.n_frames):  # type: ignore[attr-defined]
+            gif.seek(index)
+            total += gif.info["duration"]
+    assert total == found["pictures"] * 30
+    assert total / 1000 == pytest.approx(found["pictures"] * 2 / FRAMES_PER_SECOND, rel=0.11)
+
+
+def test_one_picture_a_step_lasts_as_long_as_the_step(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found = call(
+        capsys, "rollout", "--out", tmp_path, "--home", home, "--steps", 4, "--per-step", "--sample"
+    )
+    assert (code, found["pictures"]) == (0, 5)
+    meta = json.loads((tmp_path / "meta.json").read_text())
+    assert meta["gif_speed"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_plot_draws_several_runs_and_names_what_is_missing(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = next(home.rglob("train_log.jsonl"))
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"type":"update","env_steps":5,"reward_mean":1.0}\nnot json\n[1]\n{"type":')
+    out = tmp_path / "train.png"
+    code, found = call(capsys, "plot", log, bare, "--out", out, "--smoothing", 0.5)
+    assert (code, found["missing_panels"]) == (0, [])
+    assert out.read_bytes().startswith(b"\x89PNG")
+    code, found = call(capsys, "plot", bare, "--out", out)
+    assert "goal distance" in found["missing_panels"]
+    assert call(capsys, "plot", log, "--out", out, "--smoothing", 1.5)[0] == 1
+
+
+def test_a_plot_shows_repeated_updates_once(tmp_path: Path) -> None:
+    log = tmp_path / "train_log.jsonl"
+    rows = [{"type": "update", "env_steps": n, "reward_mean": n} for n in (10, 20, 30)]
+    rows += [{"type": "resume", "env_steps": 20}, {"type": "update", "env_steps": 30}]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    series = read_series(log)
+    assert (series.steps, series.resumes) == ([10, 20, 30], [20])
+    assert series.values["reward_mean"][:2] == [10, 20]
+
+
+def test_smoothing_is_unbiased_and_keeps_gaps() -> None:
+    found = smooth([2.0, 2.0, float("nan"), 2.0], 0.9)
+    assert found[:2] == pytest.approx([2.0, 2.0])
+    assert found[2] != found[2]
+
+
+# -- recordings and GIFs ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Two seconds of a walker that turns around."""
+    console = TinyConsole()
+    console.restart(0)
+    recorder = Recorder(
+        tmp_path / "rec", console, mode="human", checkpoint="", checkpoint_sha256=""
+    )
+    for frame in range(120):
+        held = (8 if frame < 60 else 1) if frame % 24 < 8 else 0
+        console.frame(held)
+        recorder.add_frame(console.picture(), held)
+        if frame % 24 == 23:
+            recorder.add_step(False, step=frame // 24, action=4, reward=0.0, dist=0.5)
+    return recorder.finish()
+
+
+def test_pictures_survive_packing() -> None:
+    shades = np.random.default_rng(1).integers(0, 4, (144, 160), dtype=np.uint8)
+    packed = pack_picture(shades)
+    assert len(packed) == 5760
+    assert packed[0] & 3 == shades[0, 0], "the leftmost pixel lies in the low bits"
+    assert np.array_equal(unpack_pictures(packed)[0], shades)
+
+
+def test_pressing_the_buttons_again_gives_the_same_pictures(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert read_recording(recording).frames == 120
+    code, found = call(capsys, "replay", recording)
+    assert (code, found["frames"]) == (0, 120)
+    data = bytearray((recording / "pictures.bin").read_bytes())
+    data[5760 * 50] ^= 1
+    (recording / "pictures.bin").write_bytes(data)
+    assert first_difference(recording, TinyConsole()) == 50
+    code, found = call(capsys, "replay", recording)
+    assert code == 1
+    assert "frame 50" in found["error"]
+
+
+def test_the_gif_lasts_as_long_as_the_game(recording: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.gif"
+    command = [sys.executable, "-m", "trainer_core.cli.main", "gif", str(recording), "--out",
+               str(out), "--scale", "3"]  # fmt: skip
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    shares = [line["progress"] for line in lines]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    result = lines[-1]
+    assert (result["width"], result["height"]) == (480, 432)
+    assert result["duration_ms"] == pytest.approx(120 / FRAMES_PER_SECOND * 1000, abs=20)
+    assert [path.name for path in tmp_path.glob("*.gif*")] == ["out.gif"]
+
+
+def test_gif_frames_are_the_ones_on_the_screen_at_their_time() -> None:
+    chosen = picked_frames(120, 2)
+    assert len(chosen) == 100
+    for index, frame in enumerate(chosen):
+        assert frame / FRAMES_PER_SECOND <= index * 0.02 + 1e-9
+        assert (frame + 1) / FRAMES_PER_SECOND > index * 0.02 - 1e-9
+
+
+def test_light_commands_load_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys; from trainer_core.cli.main import main; "
+        f"main(['runs', '--home', {str(tmp_path)!r}]); main(['gif', '/nowhere', '--out', 'x']); "
+        "sys.stderr.write(str(sorted({'torch', 'warp', 'matplotlib'} & set(sys.modules))))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1].endswith("[]")
+
+
+def test_a_home_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = call(capsys, *TRAIN, "--home", "/proc/nope")
+    assert code == 1
+    assert "/proc/nope" in found["error"]
+    assert HomePaths(Path("/proc/nope")).runs.exists() is False

@@ -1,0 +1,66 @@
+"""`dmglab demo`: what `./run` does without a display. Train, measure, leave the proof."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer_core.cli.options import find_checkpoint, home_paths, parse
+from trainer_core.protocol.presets import preset_config, suggest_preset
+
+
+@dataclass(frozen=True)
+class Options:
+    task: str = "pocket_quest/leave_bedroom"
+    """Task id."""
+    device: str = "cpu"
+    """cpu or cuda:N."""
+    seconds: float = 600.0
+    """Give up after so many seconds."""
+    target_success: float = 0.98
+    """Greedy success on held-out starts to stop at."""
+    seed: int = 1
+    home: Path | None = None
+    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "demo", argv)
+    began = time.monotonic()
+    config = dataclasses.replace(
+        preset_config(suggest_preset(options.device)),
+        task=options.task,
+        device=options.device,
+        seconds=options.seconds,
+        target_success=options.target_success,
+        seed=options.seed,
+    )
+    home = home_paths(options.home)
+    print(f"training {config.task} on {config.device}; Ctrl-C saves and ends", file=sys.stderr)
+    from trainer_core.cli.running import new_run_paths, run_in_this_process
+    from trainer_core.plotting import plot_logs
+    from trainer_core.rollout_files import write_rollout
+
+    paths = new_run_paths(home)
+    trained = run_in_this_process(config, paths, home, name="demo")
+    checkpoint = find_checkpoint(str(paths.root), home)
+    plot_logs([paths.train_log], paths.root / "train.png", smoothing=0.6)
+    rollout = write_rollout(
+        paths.videos, checkpoint, home, mode="greedy", steps=0, start=-1, gif_every=2, seed=1
+    )
+    return {
+        "ok": True,
+        "task": config.task,
+        "success_rate": trained["success_rate"],
+        "env_steps": trained["env_steps"],
+        "seconds": round(time.monotonic() - began, 1),
+        "rollout_success": rollout["success"],
+        "run_dir": str(paths.root),
+        "checkpoint": str(checkpoint),
+        "plot": str(paths.root / "train.png"),
+        "gif": str(paths.videos / "rollout.gif"),
+    }
