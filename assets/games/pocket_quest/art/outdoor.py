@@ -18,22 +18,20 @@ def grass() -> Canvas:
 
 
 def flower(frame: int = 0) -> Canvas:
-    """An 8x8 flower that sways: frames 0 and 2 stand, 1 and 3 lean."""
+    """An 8x8 tulip that sways: frames 0 and 2 stand, 1 and 3 lean."""
     tile = Canvas(8, 8, 0)
-    tile.dots(1, (0, 7), (1, 6), (6, 6), (7, 7))
-    tile.vline(3, 6, 7, 2)
-    tile.art(
-        (1, 2, 1, 0)[frame],
-        0,
-        """
- ## #
-#..#.#
-#.+:.#
- #::#
-#.+..#
- ## #
-""",
-    )
+    tile.art((1, 2, 1, 0)[frame], 0, """
+#.#.#
+#:.:#
+#::+#
+ ###
+""")
+    tile.art(1, 4, """
+  +
++ + +
+#+++#
+ ###
+""")
     return tile
 
 
@@ -55,7 +53,7 @@ ANIMATIONS: dict[str, Callable[[], list[Canvas]]] = {
 
 
 def flowers() -> Thing:
-    """Four flowers on grass, two of them in the swaying tile."""
+    """Two swaying flowers on grass."""
     picture = grass()
     picture.blit(flower(), 0, 0)
     picture.blit(flower(), 8, 8)
