@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
-from emulator.snapshot_set import load_snapshots
 from trainer_core.envs.roms import load_rom
+from trainer_core.envs.start_states import load_starts
 from trainer_core.envs.success import Progress, find_success_function
 from trainer_core.envs.task_files import load_goal
 from trainer_core.protocol.buttons import MASK_BITS
@@ -215,7 +215,7 @@ def _task_console(task: Task, home: HomePaths) -> Console:
     judge = Judge(
         templates, mask, manifest.goal, manifest.reward, manifest.episode.horizon, manifest.success
     )
-    console = GameConsole(cartridge, manifest.id, load_snapshots(task.starts_path), judge)
+    console = GameConsole(cartridge, manifest.id, load_starts(task, cartridge), judge)
     console.frames_per_step = manifest.codec.frames_per_step
     console.release_after_frames = manifest.codec.release_after_frames
     return console
