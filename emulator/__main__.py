@@ -1,4 +1,4 @@
-"""`python -m emulator`: run, run-many, disassemble, trace, warmup, suite."""
+"""`python -m emulator`: run, run-many, disassemble, trace, warmup, suite, import-state."""
 
 from __future__ import annotations
 
@@ -117,6 +117,13 @@ def command_suite(arguments: argparse.Namespace) -> int:
     return int(any(verdict.outcome == suite.FAIL for verdict in verdicts))
 
 
+def command_import_state(arguments: argparse.Namespace) -> None:
+    """Turn a save state of PyBoy into one of this emulator."""
+    from emulator.pyboy_state import load_pyboy_state
+
+    load_pyboy_state(arguments.state, Cartridge.from_file(arguments.rom)).save(arguments.out)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command-line parser."""
     top = argparse.ArgumentParser(prog="python -m emulator", description=__doc__)
@@ -161,6 +168,12 @@ def parser() -> argparse.ArgumentParser:
     tests.add_argument("--json", action="store_true", help="print one JSON list")
     tests.add_argument("--markdown", action="store_true", help="print the tables of the docs")
     tests.set_defaults(action=command_suite)
+
+    state = commands.add_parser("import-state", help="turn a PyBoy .state file into one of ours")
+    state.add_argument("state", type=Path, help="made by PyBoy 2.0 to 2.8")
+    state.add_argument("--rom", type=Path, required=True, help="the ROM it was made with")
+    state.add_argument("--out", type=Path, required=True, help="the .npz to write")
+    state.set_defaults(action=command_import_state)
 
     for command in (run, many, tracing, warm, tests):
         command.add_argument("--device", default="cpu", help="cpu or cuda:0")
