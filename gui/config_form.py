@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -20,7 +20,7 @@ from gui.object_names import CONFIG_FORM
 from gui.widgets.labels import icon_button, label, set_role
 from gui.widgets.section import Section
 
-LABEL_WIDTH = 124
+LABEL_WIDTH = 112
 
 
 class ConfigForm(QWidget):
@@ -42,6 +42,7 @@ class ConfigForm(QWidget):
             grid.setHorizontalSpacing(8)
             grid.setVerticalSpacing(4)
             grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+            grid.setColumnStretch(1, 1)
             for spec in field_specs():
                 if spec.group == group:
                     row = _Row(spec, options.get(spec.name, spec.choices))
@@ -78,7 +79,7 @@ class ConfigForm(QWidget):
             set_role(section.note, "role", "error" if wrong else "muted")
 
 
-class _Row(QWidget):
+class _Row(QObject):
     """One field: label, editor, unit, and a dot that resets it once it was changed."""
 
     edited = Signal(str, str)
@@ -86,7 +87,6 @@ class _Row(QWidget):
 
     def __init__(self, spec: FieldSpec, options: Sequence[str]) -> None:
         super().__init__()
-        self.hide()  # it only owns the pieces; the grid shows them
         self._spec = spec
         self.label = label(spec.label, "muted")
         self.label.setToolTip(spec.help)
@@ -135,7 +135,6 @@ class _Row(QWidget):
             box.addWidget(self._unit)
         grid.addLayout(box, line, 1)
         grid.addWidget(self._dot, line, 2)
-        grid.addWidget(self, line, 3)
 
     def set_options(self, options: Sequence[str]) -> None:
         if isinstance(self.editor, QComboBox):
@@ -154,12 +153,17 @@ class _Row(QWidget):
         elif isinstance(editor, QComboBox):
             if editor.currentText() != text:
                 editor.setCurrentText(text)
+            if (line := editor.lineEdit()) is not None and not line.hasFocus():
+                line.setCursorPosition(0)  # show a long id from its beginning
         elif isinstance(editor, QLineEdit) and editor.text() != text:
             editor.setText(text)
         editor.blockSignals(False)
         self._dot.setVisible(changed)
         set_role(editor, "invalid", bool(error))
-        editor.setToolTip(error or _help(self._spec))
+        shown = (
+            f"{text}\n{_help(self._spec)}" if isinstance(editor, QComboBox) else _help(self._spec)
+        )
+        editor.setToolTip(error or shown)
 
     def _send(self, text: str) -> None:
         self.edited.emit(self._spec.name, text)

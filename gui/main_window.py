@@ -17,6 +17,7 @@ from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
+from gui.dashboards import Dashboards
 from gui.docks.agent import AgentDock
 from gui.docks.checkpoints import CheckpointsDock
 from gui.docks.log import LogDock
@@ -66,6 +67,7 @@ class MainWindow(QMainWindow):
         self._make_center()
         self._make_docks()
         self._make_status_bar()
+        self.dashboards = Dashboards(bridge)
         self.layouts = Layout(self, settings)
         self.actions_by_id = build_menus(self)
         self._connect()
@@ -143,6 +145,8 @@ class MainWindow(QMainWindow):
         self.checkpoints_dock.warm_start_wanted.connect(self.warm_start)
         self.checkpoints_dock.selected.connect(self.trained.show_card)
         self.replay.exported.connect(self._on_exported)
+        self.telemetry_dock.info.tensorboard_wanted.connect(self.dashboards.open_tensorboard)
+        self.dashboards.told.connect(self.banners.show_message)
         self.agent_dock.modes.button(Mode.HUMAN).clicked.connect(self.play_game)
         train_new = self.agent_dock.operations.button(Operation.TRAIN)
         train_new.clicked.connect(training.check)
@@ -413,6 +417,7 @@ class MainWindow(QMainWindow):
 
     async def _shut_down(self) -> None:
         try:
+            self.dashboards.close()
             await self.playing.player.stop()
             await self.bridge.service.close()
         finally:

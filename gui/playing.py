@@ -47,6 +47,7 @@ class PlayController(QObject):
         self.policy_mode = "greedy"
         self._mask = 0
         self._was_recording = False
+        self._record_asked = False
 
     @property
     def is_active(self) -> bool:
@@ -148,9 +149,12 @@ class PlayController(QObject):
         self._was_recording = is_recording
 
     def toggle_record(self) -> None:
-        on = not self.recording
+        if self._record_asked:
+            return
+        on, self._record_asked = not self.recording, True
 
         def done(ack: records.AckEvent) -> None:
+            self._record_asked = False
             self.recording = on
             if not on and ack.detail:
                 folder = Path(ack.detail)
@@ -194,6 +198,7 @@ class PlayController(QObject):
         self.changed.emit()
 
     def _fail(self, reason: str) -> None:
+        self._record_asked = False
         self.busy, self.error = "", reason
         self._bridge.problem.emit("The player", reason)
         self.changed.emit()

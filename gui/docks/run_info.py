@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -14,6 +15,8 @@ from gui.widgets.labels import button, label
 
 
 class RunInfo(QWidget):
+    tensorboard_wanted = Signal(str)
+
     def __init__(self, model: TelemetryModel) -> None:
         super().__init__()
         self._model = model
@@ -32,9 +35,16 @@ class RunInfo(QWidget):
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(label("Open in", "muted"))
-        self.tensorboard: QPushButton = button("TensorBoard", names.OPEN_TENSORBOARD_BUTTON)
+        self.tensorboard: QPushButton = button(
+            "TensorBoard", names.OPEN_TENSORBOARD_BUTTON,
+            tip="Export the curves and open them in your browser",
+            clicked=lambda: self.tensorboard_wanted.emit(model.focus),
+        )  # fmt: skip
+        self.tensorboard.setEnabled(False)
         self.wandb: QPushButton = button("W&&B", names.OPEN_WANDB_BUTTON)
         self.wandb.setAccessibleName("Weights and Biases")
+        self.wandb.setEnabled(False)
+        self.wandb.setToolTip("This run was not sent to Weights and Biases")
         row.addWidget(self.tensorboard)
         row.addWidget(self.wandb)
         row.addStretch(1)
@@ -43,6 +53,7 @@ class RunInfo(QWidget):
 
     def refresh(self) -> None:
         run = self._model.runs.get(self._model.focus)
+        self.tensorboard.setEnabled(run is not None and len(run.table) > 0)
         meta = run.meta if run else None
         if meta is self._shown or not self.isVisible():
             return

@@ -24,6 +24,7 @@ class Banner(QFrame):
         self, title: str, text: str, tone: str, action: str, act: Callable[[], None] | None
     ) -> None:
         super().__init__()
+        self.title = title
         self.setProperty("role", "banner")
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 4, 4)
@@ -70,6 +71,8 @@ class BannerArea(QWidget):
         self, title: str, text: str = "", tone: str = "info",
         action: str = "", act: Callable[[], None] | None = None,
     ) -> Banner:  # fmt: skip
+        for old in [old for old in self.banners if old.title == title]:
+            self._remove(old)
         while len(self.banners) >= MOST:
             self._remove(self.banners[0])
         banner = Banner(title, text, tone, action, act)

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,9 +44,12 @@ async def run_job(
     """
     try:
         process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "trainer_core.guard",
             *argv,
             cwd=str(CHECKOUT),
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,

@@ -1,0 +1,77 @@
+"""Tools in processes of their own: progress, result, failure, cancel, and never an orphan."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.trainer_core.test_service import group_of
+from trainer_core.protocol.errors import LabError
+from trainer_core.service import Job, run_job
+
+TOOL = """
+import json, sys, time
+print("a greeting that is no JSON")
+for share in (0.25, 0.75):
+    print(json.dumps({"progress": share}), flush=True)
+print(json.dumps({"ok": True, "answer": 42}))
+"""
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def test_a_tool_reports_its_progress_and_its_result() -> None:
+    seen: list[float] = []
+    result = asyncio.run(run_job(python(TOOL), on_progress=seen.append))
+    assert seen == [0.25, 0.75]
+    assert result == {"ok": True, "answer": 42}
+
+
+def test_a_tool_that_fails_says_why() -> None:
+    with pytest.raises(LabError, match="^the lamp is out$"):
+        asyncio.run(run_job(python("raise SystemExit('the lamp is out')")))
+    with pytest.raises(LabError, match=r"^/no/such/tool cannot be started"):
+        asyncio.run(run_job(["/no/such/tool"]))
+
+
+def test_a_cancelled_tool_ends_with_what_it_started() -> None:
+    pids: list[int] = []
+
+    def cancel_soon(job: Job) -> None:
+        pids.append(job._process.pid)
+        asyncio.get_running_loop().call_later(0.3, job.cancel)
+
+    code = "import subprocess, time; subprocess.Popen(['sleep', '60']); time.sleep(60)"
+    with pytest.raises(LabError, match="cancelled"):
+        asyncio.run(run_job(python(code), on_start=cancel_soon))
+    assert not group_of(pids[0])
+
+
+def test_a_tool_does_not_outlive_its_parent() -> None:
+    code = f"""
+import asyncio, sys
+sys.path.insert(0, {str(Path.cwd())!r})
+from trainer_core.service import run_job
+asyncio.run(run_job(["sleep", "60"], on_start=lambda job: print(job._process.pid, flush=True)))
+"""
+    parent = subprocess.Popen(python(code), stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    deadline = time.monotonic() + 5
+    while len(group_of(pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    deadline = time.monotonic() + 3
+    while group_of(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not group_of(pid)
