@@ -24,9 +24,8 @@ from trainer_core.protocol.paths import HomePaths
 
 
 def create_window(home: Path, theme_name: str = "") -> MainWindow:
-    """The whole app on one home, without starting a loop. Needs a QApplication."""
-    app = QApplication.instance()
-    assert isinstance(app, QApplication)
+    """The whole app on one home, without starting a loop."""
+    app = create_application()
     paths = HomePaths(Path(home))
     settings = Settings(paths)
     theme.apply_theme(app, theme_name or settings.text("view/theme") or theme.system_theme())

@@ -55,6 +55,16 @@ class Layout:
             Qt.Orientation.Vertical,
         )  # fmt: skip
 
+    def tighten(self) -> None:
+        """Give the training dock back the height that the agent dock took while it was hidden."""
+        window = self._window
+        if window.agent_dock.height() > AGENT_HEIGHT + 40 and not window.agent_dock.isFloating():
+            window.resizeDocks(
+                [window.agent_dock, window.training_dock],
+                [AGENT_HEIGHT, window.height() - AGENT_HEIGHT],
+                Qt.Orientation.Vertical,
+            )
+
     def restore(self) -> bool:
         """Bring the saved layout back. False when there is none that fits."""
         geometry = self._settings.blob("layout/geometry")

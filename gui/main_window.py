@@ -126,6 +126,7 @@ class MainWindow(QMainWindow):
         bridge.problem.connect(self._on_problem)
         self.session.mode_changed.connect(self._on_mode)
         self.session.operation_changed.connect(self._on_operation)
+        self.session.task_changed.connect(self._on_task)
         training.started.connect(self._on_started)
         training.ready_changed.connect(self._on_clock)
         self.draft.told.connect(lambda title, text: self.banners.show_message(title, text, "good"))
@@ -189,7 +190,16 @@ class MainWindow(QMainWindow):
         self.session.set_mode(Mode.HUMAN)
         self.live.welcome_wanted = False
         self.center.setCurrentWidget(self.live)
-        self.playing.play_human()
+        request = self.playing.request
+        if request is not None and (request.mode, request.task) == ("human", self.session.task):
+            self.live.screen_view.setFocus(Qt.FocusReason.OtherFocusReason)
+        else:
+            self.playing.play_human()
+
+    def _on_task(self, task: str) -> None:
+        request = self.playing.request
+        if self.session.mode is Mode.HUMAN and request is not None and request.task != task:
+            self.play_game()
 
     def deploy(self, card: CheckpointCard) -> None:
         """Verify the hash in a thread, then let the checkpoint play."""
@@ -276,6 +286,8 @@ class MainWindow(QMainWindow):
 
     def _on_mode(self, mode: Mode) -> None:
         self.apply_mode()
+        if mode is Mode.AGENT:
+            QTimer.singleShot(0, self, self.layouts.tighten)
         if mode is not Mode.HUMAN:
             request = self.playing.request
             if request is not None and request.mode == "human":
@@ -402,9 +414,10 @@ class MainWindow(QMainWindow):
         live = [run for run in self.bridge.service.runs.values()
                 if self.bridge.service.is_live(run.run_id)]  # fmt: skip
         event.ignore()
-        if live and not ask_about_running(self, len(live)):
-            return
-        self.close_quietly()
+        if live:
+            ask_about_running(self, len(live), self.close_quietly)
+        else:
+            self.close_quietly()
 
     def close_quietly(self) -> None:
         """Stop every process that this window started, then quit."""

@@ -345,7 +345,10 @@ class PlotCard(QWidget):
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:
-    room = (high - low) * 0.08 or max(abs(high) * 0.1, 1e-6)
+    room = (high - low) * 0.08
+    if high - low < 1e-3 * abs(high):  # as good as constant: ticks would all read the same
+        room = abs(high) * 0.1
+    room = room or 1e-6
     return low - room, high + room
 
 

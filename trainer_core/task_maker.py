@@ -10,16 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from emulator import EmulatorError
 from emulator.snapshot import Snapshot
 from emulator.snapshot_set import save_snapshots
+from trainer_core.console import GameConsole
+from trainer_core.envs.roms import load_rom
 from trainer_core.envs.task_files import load_goal
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Episode, Goal, Starts, TaskManifest, find_task, load_task
 
 STARTS, GOAL, MANIFEST = "starts.npz", "goal.npz", "task.toml"
+LEAST_DISTANCE = 0.001
+MOST_TAU, TAU_SHARE = 0.02, 0.4
 _ID = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)*")
 
 
@@ -32,7 +37,8 @@ class TaskRequest:
     base: str
     starts: tuple[Path, ...]
     goal: Path
-    tau: float = 0.02
+    tau: float = 0.0
+    """Distance below which a picture counts as the goal; 0 = choose it from the starts."""
     horizon: int = 128
     description: str = field(default="Made from captured states.")
 
@@ -53,7 +59,7 @@ def make_task(request: TaskRequest, home: HomePaths) -> Path:
         raise TaskError("a task needs at least one start state")
     base = find_task(request.base, home).manifest
     snapshots = [_load_state(path, base.rom.sha256) for path in request.starts]
-    load_goal(request.goal)
+    tau = request.tau or _choose_tau(request, snapshots, home)
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -66,7 +72,7 @@ def make_task(request: TaskRequest, home: HomePaths) -> Path:
             title=request.title,
             description=request.description,
             starts=Starts(file=STARTS, count=len(snapshots), sha256=_sha256(partial / STARTS)),
-            goal=Goal(file=GOAL, sha256=_sha256(partial / GOAL), tau=request.tau),
+            goal=Goal(file=GOAL, sha256=_sha256(partial / GOAL), tau=tau),
             episode=Episode(horizon=request.horizon),
         )
         (partial / MANIFEST).write_bytes(_toml(manifest))
@@ -77,6 +83,30 @@ def make_task(request: TaskRequest, home: HomePaths) -> Path:
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder
+
+
+def _choose_tau(request: TaskRequest, snapshots: list[Snapshot], home: HomePaths) -> float:
+    """Well below what separates the nearest start from the goal.
+
+    A small sprite that walked a few tiles changes less than a hundredth of the picture, so a fixed
+    tau would call such a goal reached before the first step.
+    """
+    templates, mask = load_goal(request.goal)
+    console = GameConsole(
+        load_rom(find_task(request.base, home), home), request.id, snapshots, None
+    )
+    nearest = 1.0
+    for start in range(len(snapshots)):
+        console.restart(start)
+        picture = console.observation().astype(np.int16)
+        apart = np.abs(picture - templates.astype(np.int16)) / 3
+        nearest = min(nearest, *(float(d[m].mean()) for d, m in zip(apart, mask, strict=True)))
+    if nearest < LEAST_DISTANCE:
+        raise TaskError(
+            f"{request.goal}: the goal looks like a start state (distance {nearest:.4f}); "
+            "capture it somewhere that looks different"
+        )
+    return round(min(MOST_TAU, TAU_SHARE * nearest), 5)
 
 
 def _load_state(path: Path, rom_sha256: str) -> Snapshot:

@@ -7,8 +7,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
-    QSizePolicy,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -35,16 +33,15 @@ class Welcome(QWidget):
         self.setObjectName("welcomePage")
         outer = QVBoxLayout(self)
         outer.addStretch(1)
-        self._faces = QStackedWidget()
-        self._faces.addWidget(self._invitation())
-        self._faces.addWidget(self._agreement())
-        self._show_face(0)
+        self._faces = (self._invitation(), self._agreement())
         card = QFrame()
         card.setProperty("role", "card")
         card.setMaximumWidth(CARD_WIDTH)
         inner = QVBoxLayout(card)
         inner.setContentsMargins(24, 24, 24, 24)
-        inner.addWidget(self._faces)
+        for face in self._faces:
+            inner.addWidget(face)
+        self._show_face(0)
         row = QHBoxLayout()
         row.addStretch(1)
         row.addWidget(card, 100)
@@ -117,12 +114,8 @@ class Welcome(QWidget):
         return face
 
     def _show_face(self, shown: int) -> None:
-        """Only the face on show may ask for height."""
-        for index in range(self._faces.count()):
-            policy = QSizePolicy.Policy.Preferred if index == shown else QSizePolicy.Policy.Ignored
-            self._faces.widget(index).setSizePolicy(policy, policy)
-        self._faces.setCurrentIndex(shown)
-        self._faces.adjustSize()
+        for index, face in enumerate(self._faces):
+            face.setVisible(index == shown)
 
     def _on_start(self) -> None:
         self._show_face(1)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QGridLayout, QMessageBox, QVBoxLayout, QWidget
 
 from gui.widgets.labels import button, label
 
 
-def ask_about_running(parent: QWidget, count: int) -> bool:
-    """Whether to stop what runs and close."""
+def ask_about_running(parent: QWidget, count: int, stop_and_close: Callable[[], None]) -> None:
+    """Ask whether to stop what runs and close; returns at once, the window lives on behind it."""
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
@@ -20,8 +22,9 @@ def ask_about_running(parent: QWidget, count: int) -> bool:
     keep = box.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
     keep.setObjectName("keepRunningButton")
     box.setDefaultButton(keep)
-    box.exec()
-    return box.clickedButton() is stop
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    stop.clicked.connect(stop_and_close)
+    box.open()
 
 
 class CheatSheet(QDialog):

@@ -216,17 +216,18 @@ def test_a_second_window_sees_what_the_first_one_ran(make_window, tmp_path: Path
 
 
 def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch
+    window: MainWindow,
 ) -> None:
     start(window)
     until(lambda: window.training.state is RunState.RUNNING)
     pid = window.training.record.pid
-    answers = [False, True]
-    monkeypatch.setattr("gui.main_window.ask_about_running", lambda *_: answers.pop(0))
     window.close()
+    click(window, "keepRunningButton")
     QTest.qWait(50)
     assert window.training.state is RunState.RUNNING
     window.close()
+    until(lambda: window.findChildren(QPushButton, "stopAndCloseButton"))
+    click(window, "stopAndCloseButton")
     until(lambda: not window.isVisible())
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     assert window.bridge.service.registry.load()[window.training.run_id].state is RunState.STOPPED

@@ -37,7 +37,7 @@ def test_a_tool_reports_its_progress_and_its_result() -> None:
 
 
 def test_a_tool_that_fails_says_why() -> None:
-    with pytest.raises(LabError, match="^the lamp is out$"):
+    with pytest.raises(LabError, match=r"^the lamp is out$"):
         asyncio.run(run_job(python("raise SystemExit('the lamp is out')")))
     with pytest.raises(LabError, match=r"^/no/such/tool cannot be started"):
         asyncio.run(run_job(["/no/such/tool"]))

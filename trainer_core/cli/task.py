@@ -22,8 +22,8 @@ class MakeOptions:
     goal: Path
     """File that Capture goal wrote."""
     title: str = ""
-    tau: float = 0.02
-    """Distance below which a picture counts as the goal."""
+    tau: float = 0.0
+    """Distance below which a picture counts as the goal; 0 = choose it from the starts."""
     horizon: int = 128
     """Agent steps before an episode is cut off."""
     home: Path | None = None
