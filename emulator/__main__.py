@@ -1,4 +1,4 @@
-"""`python -m emulator`: run, run-many, disassemble, trace, warmup, suite, import-state."""
+"""`python -m emulator`: run, run-many, disassemble, trace, warmup, suite, verify, import-state."""
 
 from __future__ import annotations
 
@@ -38,23 +38,26 @@ def parse_screens(text: str) -> tuple[int, ...]:
         raise JobError(f"--screens {text!r}: give frame numbers separated by commas") from None
 
 
+def read_inputs(path: Path) -> tuple[tuple[int, int], ...]:
+    """Read a file of inputs as (frame, joypad mask) pairs."""
+    try:
+        return parse_inputs(json.loads(path.read_text()))
+    except OSError as error:
+        raise JobError(f"{path}: cannot read ({error.strerror})") from None
+    except ValueError as error:
+        raise JobError(f"{path}: no JSON ({error})") from None
+
+
 def command_run(arguments: argparse.Namespace) -> None:
     """Run one ROM and write result.json and the screens."""
-    inputs = []
-    if arguments.inputs:
-        try:
-            inputs = json.loads(arguments.inputs.read_text())
-        except OSError as error:
-            raise JobError(f"{arguments.inputs}: cannot read ({error.strerror})") from None
-        except ValueError as error:
-            raise JobError(f"{arguments.inputs}: no JSON ({error})") from None
+    inputs = read_inputs(arguments.inputs) if arguments.inputs else ()
     if arguments.frames < 1:
         raise JobError(f"--frames {arguments.frames}: give at least 1")
     job = Job(
         id=arguments.rom.stem,
         rom=str(arguments.rom),
         frames=arguments.frames,
-        inputs=parse_inputs(inputs),
+        inputs=inputs,
         screens=parse_screens(arguments.screens),
         memory=parse_memory(arguments.memory),
         until_ld_b_b=arguments.until_ld_b_b,
@@ -124,6 +127,18 @@ def command_import_state(arguments: argparse.Namespace) -> None:
     load_pyboy_state(arguments.state, Cartridge.from_file(arguments.rom)).save(arguments.out)
 
 
+def command_verify(arguments: argparse.Namespace) -> int:
+    """Compare with PyBoy; 1 if a picture differs."""
+    from emulator.verify import run
+
+    if arguments.soak:
+        return run.soak_command(arguments.rom, arguments.soak, arguments.seed, arguments.device)
+    inputs = None if arguments.inputs is None else read_inputs(arguments.inputs)
+    return run.verify_command(
+        arguments.rom, arguments.frames, arguments.seed, inputs, arguments.out, arguments.device
+    )
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command-line parser."""
     top = argparse.ArgumentParser(prog="python -m emulator", description=__doc__)
@@ -175,7 +190,17 @@ def parser() -> argparse.ArgumentParser:
     state.add_argument("--out", type=Path, required=True, help="the .npz to write")
     state.set_defaults(action=command_import_state)
 
-    for command in (run, many, tracing, warm, tests):
+    check = commands.add_parser("verify", help="compare with PyBoy, frame by frame")
+    check.add_argument("rom", type=Path, nargs="+")
+    check.add_argument("--frames", type=int, default=1800)
+    check.add_argument("--seed", type=int, default=0, help="of the random buttons")
+    check.add_argument("--inputs", type=Path, help="buttons of a file instead of random ones")
+    check.add_argument("--out", type=Path, help="folder for the repro bundle of a difference")
+    soaking = "play so many emulated seconds at random and report the agreement"
+    check.add_argument("--soak", type=float, metavar="SECONDS", help=soaking)
+    check.set_defaults(action=command_verify)
+
+    for command in (run, many, tracing, warm, tests, check):
         command.add_argument("--device", default="cpu", help="cpu or cuda:0")
     return top
 

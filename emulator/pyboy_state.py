@@ -243,9 +243,36 @@ def to_snapshot(state: PyBoyState, cartridge: Cartridge) -> Snapshot:
         _cpu_fields(state) | _mapper_fields(state, cartridge) | _timer_fields(state)
         | _sound_fields(row, state) | _ppu_fields(state)
     )  # fmt: skip
+    values |= _moved(values, _frame_start(state))
     for name, value in values.items():
         console[name] = value & 0xFFFFFFFF
     return Snapshot(console, row, cartridge.sha256)
+
+
+def _frame_start(state: PyBoyState) -> int:
+    """M-cycles since PyBoy's frame began, if it has just begun: then frames end together."""
+    clock = state.lcd["clock"] if state.version >= 14 else k.DOTS_PER_LINE
+    return clock // 4 if clock < k.DOTS_PER_LINE and state.lcd["lcdc"] & k.LCDC_ENABLE else 0
+
+
+def _moved(values: dict[str, int], now: int) -> dict[str, int]:
+    """The times among `values`, which are relative to this moment, with this moment at `now`."""
+    moved = {name: now for name in ("now", "tima_mark", "timer_next", "ei_time", "apu_mark")}
+    moved |= {"serial_start": now, "div_zero": values["div_zero"] + now}
+    for name in ("ppu_origin", "ppu_next"):
+        moved[name] = values.get(name, 0) + now
+    if values["dma_state"]:
+        moved["dma_start"] = values["dma_start"] + now
+    if values["serial_end"] != FAR_TIME:
+        moved["serial_end"] = values["serial_end"] + now
+    if "rtc_zero" in values and not values["rtc_days"] & 0x4000:
+        moved["rtc_zero"] = values["rtc_zero"] + now
+    if values.get("apu_wave_next"):
+        moved["apu_wave_next"] = values["apu_wave_next"] + 2 * now
+    moved["ppu_sync"] = 4 * now
+    if "ppu_origin" not in values:
+        moved["ppu_origin"] = 0
+    return moved
 
 
 def load_pyboy_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
