@@ -2,7 +2,7 @@
 
     python assets/games/pocket_quest/difficulty.py pocket_quest/leave_bedroom
 
-Prints one JSON object; exit status 1 if the task is easier than docs/design says it must be.
+Prints one JSON object; exit status 1 if the task is easier than a stage may be.
 """
 
 from __future__ import annotations

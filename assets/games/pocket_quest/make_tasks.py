@@ -71,7 +71,7 @@ STAGES = (
     Stage(
         "pocket_quest/leave_bedroom", "Leave the bedroom",
         "Find the way round the shelves to the stairs and go down to the living room.",
-        (), TO_STAIRS, tau=0.02, horizon=112,
+        (), TO_STAIRS, tau=0.02, horizon=128,
     ),
     Stage(
         "pocket_quest/leave_house", "Leave the house",
