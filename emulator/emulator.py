@@ -15,6 +15,7 @@ from emulator import isa
 from emulator.cartridge import Cartridge, EmulatorError
 from emulator.kernels import frame, picture
 from emulator.kernels.events import TRAP_STEP
+from emulator.kernels.order import WorkOrder
 from emulator.machine import (
     BOOKKEEPING,
     CONSOLE_DTYPE,
@@ -80,6 +81,9 @@ class Emulator:
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
         self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
+        self._order: WorkOrder | None = None
+        self._last_frames = 0
+        self._sorts = wp.get_device(device).is_cuda  # one CPU thread runs them one after another
         self._shades: wp.array | None = None
         self._observations: wp.array | None = None
         self._plans: wp.array | None = None
@@ -103,6 +107,11 @@ class Emulator:
             raise EmulatorError(f"frames={frames}: give 1 to {MAX_FRAMES}")
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
         lanes, block = self._shape()
+        if self._sorts and self._last_frames and lanes > 1 and frames > 1:
+            if self._order is None:
+                self._order = WorkOrder(self.device)
+            self._order.sort(self.machine, self._last_frames)
+        self._last_frames = frames
         threads = -(-self.num_envs // lanes) * 32
         threads = -(-threads // block) * block
         wp.launch(

@@ -160,15 +160,19 @@ class Machine:
     words_base: wp.uint64
     control_base: wp.uint64
     row_stride: wp.uint32
+    scratch: wp.uint32  # row offset of 128 bytes of padding: what the CPU kernel keeps for itself
     num_envs: wp.uint32
+
+
+PADDING = 128
 
 
 def row_stride(ram_banks: int, serial_capacity: int = 0) -> int:
     """Bytes from one env's memory row to the next.
 
-    128 bytes of padding keep equal addresses of neighbouring envs out of the same cache set.
+    The padding keeps equal addresses of neighbouring envs out of the same cache set.
     """
-    return (row_bytes(ram_banks) + serial_capacity + 127) // 128 * 128 + 128
+    return (row_bytes(ram_banks) + serial_capacity + 127) // 128 * 128 + PADDING
 
 
 def row_bytes(ram_banks: int) -> int:
@@ -206,5 +210,6 @@ def allocate(
     machine.words_base = machine.words.ptr
     machine.control_base = machine.control.ptr
     machine.row_stride = stride
+    machine.scratch = stride - PADDING
     machine.num_envs = n
     return machine

@@ -2,8 +2,9 @@
 
 `step` runs any instruction through the same sequence: fetch, two 16-byte control loads, address,
 read, operand select by byte permute, one adder/logic unit, write-back, branch, store. Lanes of a
-warp at different opcodes therefore run together. Only rotates, DAA, EI and the like, and accesses
-that need the bus, leave it.
+warp at different opcodes therefore run together. Rotates and DAA branch; EI and the like, and
+accesses that need the bus, leave a request that `attend` (kernels/cpu_slow.py) serves before the
+next trip. The one call per trip stands at its beginning, where nothing but the registers is alive.
 
 Values that are assigned inside an `if` live in fields of `Registers`: a plain local would become
 a variable of the whole loop and cost a machine register for good.
@@ -13,15 +14,21 @@ import warp as wp
 
 from emulator import isa
 from emulator.constants import FLAG_C, FLAG_H, FLAG_N, FLAG_Z
-from emulator.kernels.bus import (
-    OAM_BUG_READ,
-    OAM_BUG_READ_INCREASE,
-    OAM_BUG_WRITE,
-    bus_read,
-    bus_write,
+from emulator.kernels.cpu_slow import (
+    ANSWER,
+    ASK_CONTROL,
+    ASK_FETCH,
+    ASK_OAM_BUG,
+    ASK_READ,
+    ASK_WRITE,
+    DONE,
+    HAS_MEMORY,
+    SEEN,
+    WORD,
+    attend,
+    fast_bits,
+    fetched,
 )
-from emulator.kernels.events import catch_up
-from emulator.kernels.interrupts import control_op, service
 from emulator.kernels.intrinsics import (
     FAR,
     I,
@@ -30,15 +37,14 @@ from emulator.kernels.intrinsics import (
     earlier,
     ld8,
     ld8_if,
-    ld32,
     ld32_constant,
+    ld128,
     ld128_constant,
     prmt,
     st8_if,
+    st128,
 )
-from emulator.kernels.mapper import update_map
-from emulator.kernels.memory import address_in, is_flat, plain_address
-from emulator.kernels.ppu_oam import ppu_oam_bug
+from emulator.kernels.memory import plain_address
 from emulator.machine import Console
 
 READ = isa.READ
@@ -54,10 +60,8 @@ BRANCH = isa.BRANCH
 BRANCH_IMMEDIATE = isa.BRANCH_IMMEDIATE
 FLAGS16 = isa.FLAGS16
 SLOW = isa.SLOW
-ASCENDING = isa.ASCENDING
 INC_DEC_PAIR = isa.INC_DEC_PAIR
 SLOW_FETCH = isa.SLOW_FETCH
-COUNTDOWN = 0x400  # bit of a fetched word: 'dec a; jr nz' at work in RAM
 # What a branch that is not taken must not do.
 NOT_TAKEN = wp.constant(
     wp.uint32(
@@ -65,11 +69,10 @@ NOT_TAKEN = wp.constant(
         ^ (isa.READ | isa.READ16 | isa.WRITE | isa.WRITE16 | isa.SP_FROM_ADDRESS | isa.BRANCH)
     )
 )
-WORD = wp.constant(wp.uint32(0xFFFF))
 F_BYTE = wp.constant(wp.uint32(0xFF00FFFF))  # everything of `hi` but F
 F_NIBBLE = wp.constant(wp.uint32(0x00F00000))
-DONE = wp.constant(wp.uint32(0x80000000))  # bit of Registers.pc: this console's launch is over
-DEC_A_JR = wp.constant(wp.uint32(0xFD20003D))
+LONGEST = 6  # M-cycles of the longest instruction
+FAST_VRAM = 0x00100010  # bits of page 8000 in Registers.fast
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
@@ -96,13 +99,16 @@ class Registers:
     seen_place: wp.uint32
     seen_time: wp.uint32
     stable: wp.uint32
+    vram_until: wp.uint32  # last M-cycle in which VRAM is plain memory
     work: wp.uint32
     # Scratch
     word: wp.uint32
     memory: wp.uint32
     result: wp.uint32
     carries: wp.uint32
-    turns: wp.uint32
+    # What is asked of `attend` (ASK_*), and which of its answers (HAS_*) this trip uses
+    asked: wp.uint32
+    given: wp.uint32
     mem: wp.uint64
 
 
@@ -113,25 +119,8 @@ class Bases:
     rom: wp.uint64
     words: wp.uint64
     control: wp.uint64
+    scratch: wp.uint32
     idle_skip: wp.uint32
-
-
-@wp.struct
-class CpuLocals:
-    word: wp.uint32
-    row: wp.uint32
-    length: wp.uint32
-    immediate: wp.uint32
-    value: wp.uint32
-
-
-@wp.func(inline=True)
-def load_map(r: wp.ref[Registers], c: wp.ref[Console]):
-    r.deadline = c.deadline
-    r.fast = c.fast
-    r.rom_low = c.rom_low
-    r.rom_high = c.rom_high
-    r.ram_offset = c.ram_offset
 
 
 @wp.func(inline=True)
@@ -141,140 +130,52 @@ def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
     r.sp = c.sp
     r.pc = c.pc
     r.now = c.now
-    load_map(r, c)
+    r.deadline = c.deadline
+    r.fast = c.fast
+    r.rom_low = c.rom_low
+    r.rom_high = c.rom_high
+    r.ram_offset = c.ram_offset
+
+
+@wp.func(inline=True)
+def begin(r: wp.ref[Registers], c: wp.ref[Console]):
+    load_registers(r, c)
     # Nothing seen yet: a skip needs two equal visits with stable reads between.
     r.seen_lo = U(0)
     r.seen_hi = U(0)
     r.seen_place = U(0)
     r.seen_time = c.now
     r.stable = c.now
+    r.vram_until = c.now
+    r.work = U(0)
+    r.asked = U(0)
+    r.given = U(0)
+    r.word = U(0)
+    r.memory = U(0)
 
 
 @wp.func(inline=True)
-def store_registers(r: wp.ref[Registers], c: wp.ref[Console]):
+def look_up(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """Hand everything to `attend` and take it back: across the call only addresses stay alive."""
     c.lo = r.lo
     c.hi = r.hi
     c.sp = r.sp
     c.pc = r.pc
     c.now = r.now
-
-
-@wp.func(inline=True)
-def look_up(r: wp.ref[Registers], c: wp.ref[Console], rom: Q):
-    """The deadline has come: events, interrupts, HALT, the end of the launch."""
-    store_registers(r, c)
-    done = service(c, r.mem, rom)
+    c.work = r.work
+    p = r.mem + Q(b.scratch)
+    st128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
+    st128(p + Q(U(ANSWER)), r.word, U(0), r.vram_until, U(0))
+    answer = attend(c, r.mem, b.rom, b.control, p, r.asked, r.stable, b.idle_skip)
     load_registers(r, c)
-    r.pc = r.pc | wp.where(done != U(0), DONE, U(0))
-
-
-@wp.func
-def fast_bits(fast: U, a: U) -> U:
-    """Bit 0: a read of `a` needs no call; bit 16: neither does a write."""
-    return fast >> wp.where(a - U(0xFF80) < U(0x7F), U(8), a >> U(13))
-
-
-@wp.func
-def fetched(first: U, second: U, third: U) -> U:
-    """Predecoded word of three code bytes, as isa.predecode makes it."""
-    immediate = wp.where((first & U(0xC7)) == U(0xC7), first & U(0x38), second | (third << U(8)))
-    plain = first | (immediate << U(16))
-    return wp.where(first == U(0xCB), U(256) + second, plain)
-
-
-@wp.func(inline=False)
-def fetch_from_bus(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) -> U:
-    """Fetch byte by byte, each in its own M-cycle; leaves `c.stable` for idle skipping."""
-    o = CpuLocals()
-    second_pc = (pc + U(1)) & WORD
-    first = bus_read(c, mem, rom, pc, now + U(1), U(OAM_BUG_READ_INCREASE))
-    stable = c.stable
-    o.row = first
-    o.immediate = U(0)
-    o.length = (ld32(control + Q(first * U(32) + U(28))) >> U(8)) & U(255)
-    if c.halt_bug != U(0):
-        # The PC did not advance over the opcode: operands begin with the same byte.
-        c.halt_bug = U(0)
-        update_map(c)
-        second_pc = pc
-    if first == U(0xCB):
-        o.row = U(256) + bus_read(c, mem, rom, second_pc, now + U(2), U(OAM_BUG_READ_INCREASE))
-        stable = earlier(stable, c.stable)
-    elif (first & U(0xC7)) == U(0xC7):
-        o.immediate = first & U(0x38)
-    elif o.length >= U(2):
-        o.immediate = bus_read(c, mem, rom, second_pc, now + U(2), U(OAM_BUG_READ_INCREASE))
-        stable = earlier(stable, c.stable)
-        if o.length >= U(3):
-            third_pc = (second_pc + U(1)) & WORD
-            third = bus_read(c, mem, rom, third_pc, now + U(3), U(OAM_BUG_READ_INCREASE))
-            o.immediate = o.immediate | (third << U(8))
-            stable = earlier(stable, c.stable)
-    c.stable = stable
-    return o.row | (o.immediate << U(16))
-
-
-@wp.func(inline=False)
-def fetch_slow(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) -> U:
-    """Fetch from RAM, or under any condition that the predecoded ROM words do not cover."""
-    o = CpuLocals()
-    last = pc + U(2)
-    same_page = (pc >> U(13)) == (last >> U(13)) and (pc >= U(0xFF80)) == (last >= U(0xFF80))
-    quick = same_page and (fast_bits(c.fast, pc) & fast_bits(c.fast, last) & U(1)) != U(0)
-    if quick and c.halt_bug == U(0):
-        p = address_in(c, mem, rom, pc)
-        o.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
-        c.stable = now + FAR
-        if o.word == DEC_A_JR:
-            o.word = o.word | U(COUNTDOWN)
-    else:
-        o.word = fetch_from_bus(c, mem, rom, control, pc, now)
-    return o.word
-
-
-@wp.func(inline=False)
-def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
-    """The instruction's memory operand through the bus, low byte first, one M-cycle each."""
-    o = CpuLocals()
-    t = now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
-    adjusts = (ctl & U(HL_FROM_ADDRESS)) != U(0)
-    bug = wp.where(adjusts, U(OAM_BUG_READ_INCREASE), U(OAM_BUG_READ))
-    o.value = bus_read(c, mem, rom, a, t, bug)
-    if (ctl & U(READ16)) != U(0):
-        stable = c.stable
-        high = bus_read(c, mem, rom, (a + U(1)) & WORD, t + U(1), bug)
-        o.value = o.value | (high << U(8))
-        c.stable = earlier(stable, c.stable)
-    return o.value
-
-
-@wp.func(inline=False)
-def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U):
-    """Store through the bus. Pushes write the high byte first, LD (n16), SP the low one."""
-    t = now + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
-    low = value & U(255)
-    high = (value >> U(8)) & U(255)
-    next_a = (a + U(1)) & WORD
-    if (ctl & U(WRITE16)) == U(0):
-        bus_write(c, mem, rom, a, low, t)
-    elif (ctl & U(ASCENDING)) != U(0):
-        bus_write(c, mem, rom, a, low, t)
-        bus_write(c, mem, rom, next_a, high, t + U(1))
-    else:
-        # SP itself is decremented first, and may point into OAM before.
-        if ((a + U(2)) & U(0xFF00)) == U(0xFE00):
-            ppu_oam_bug(c, mem, t - U(1), U(OAM_BUG_WRITE))
-        bus_write(c, mem, rom, next_a, high, t)
-        bus_write(c, mem, rom, a, low, t + U(1))
-
-
-@wp.func(inline=False)
-def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
-    """INC/DEC of a pair that points into OAM corrupts it during mode 2."""
-    if (before & U(0xFF00)) == U(0xFE00) and not is_flat(c):
-        if I(t - U(1) - c.deadline) >= I(0):
-            catch_up(c, mem, rom, t - U(1))
-        ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))
+    r.work = c.work
+    r.stable = c.stable
+    p = r.mem + Q(b.scratch)
+    ld128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
+    ld128(p + Q(U(ANSWER)), r.word, r.memory, r.vram_until, r.asked)
+    r.asked = U(0)
+    r.given = answer
+    r.pc = r.pc | (answer & DONE)
 
 
 @wp.func(inline=True)
@@ -305,25 +206,14 @@ def decimal_adjust(r: wp.ref[Registers], hi: U):
 
 
 @wp.func(inline=True)
-def skip_countdown(r: wp.ref[Registers]):
-    """All but the last turn of 'dec a; jr nz' at once, as far as the deadline allows."""
-    a = r.hi >> U(24)
-    r.turns = wp.min((a - U(1)) & U(255), (r.deadline - r.now - U(1)) >> U(2))
-    if r.turns > U(0):
-        left = (a - r.turns) & U(255)
-        half = wp.where((left & U(15)) == U(15), U(H_BIT), U(0))
-        r.hi = (left << U(24)) | U(N_BIT) | half | (r.hi & U(0x10FFFF))
-        r.now = r.now + (r.turns << U(2))
-
-
-@wp.func(inline=True)
-def skip_idle_loop(r: wp.ref[Registers], ctl: U, next_pc: U):
+def skip_idle_loop(r: wp.ref[Registers], ctl: U, next_pc: U, vram_read: wp.bool):
     """Exact idle-loop skipping, at a backward branch.
 
-    Same registers as at the last visit, nothing written since, and every I/O read stays as it is
-    until `stable`: then the loop repeats, and whole periods can pass up to the next deadline.
+    Same registers as at the last visit, nothing written and no VRAM read since, and every I/O read
+    stays as it is until `stable`: then the loop repeats, and whole periods can pass up to the next
+    deadline.
     """
-    if (ctl & U(WRITE)) != U(0):
+    if (ctl & U(WRITE)) != U(0) or vram_read:
         r.stable = r.now
     if (ctl & U(BRANCH)) != U(0) and r.pc < next_pc:
         place = r.pc | (r.sp << U(16))
@@ -340,28 +230,26 @@ def skip_idle_loop(r: wp.ref[Registers], ctl: U, next_pc: U):
 
 
 @wp.func(inline=True)
-def fetch(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Put the predecoded word at PC into `r.word`."""
-    if ((r.pc >> U(15)) | (r.fast >> U(31))) == U(0):
-        bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
-        r.word = ld32_constant(b.words + Q(r.pc + bank) * Q(4))
-    else:
-        r.word = U(SLOW_FETCH)
-    if (r.word & U(SLOW_FETCH)) != U(0):
-        skipped = c.halt_bug
-        r.word = fetch_slow(c, r.mem, b.rom, b.control, r.pc, r.now)
-        r.pc = (r.pc - skipped) & WORD
-        r.deadline = c.deadline
-        r.fast = c.fast
-        r.stable = earlier(r.stable, c.stable)
-        if (r.word & U(COUNTDOWN)) != U(0) and b.idle_skip != U(0):
-            skip_countdown(r)
+def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Put the predecoded word at PC into `r.word`, or ask for it."""
+    if r.given == U(0):
+        if r.pc < U(0x8000):
+            bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
+            r.word = ld32_constant(b.words + Q(r.pc + bank) * Q(4))
+            r.asked = (r.word >> U(9)) & U(ASK_FETCH)  # isa.SLOW_FETCH
+        else:
+            last = r.pc + U(2)
+            page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(0xFF80)) == (last >= U(0xFF80))
+            if page and (fast_bits(r.fast, r.pc) & U(1)) != U(0):
+                p = plain_address(r.pc, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
+                r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
+            else:
+                r.asked = U(ASK_FETCH)
 
 
 @wp.func(inline=True)
-def step(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Execute one instruction (or a skipped run of idle ones) of one console."""
-    fetch(r, c, b)
+def execute(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Execute the instruction `r.word`, unless its operand must be asked for first."""
     word = r.word
     w0 = U(0)
     w1 = U(0)
@@ -389,68 +277,84 @@ def step(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     adjusted = (base + U(I(w1) >> I(24))) & WORD
     a = wp.where((ctl & U(ADJUST_FIRST)) != U(0), adjusted, base)
     p = plain_address(a, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
-    splits = (ctl & U(WIDE)) != U(0) and (a & U(0x1FFE)) == U(0x1FFE)
-    bits = wp.where(splits, U(0), fast_bits(r.fast, a))
+    # Two bytes may lie on two pages; FFFE is the last plain byte of its page.
+    last = wp.where(a < U(0xE000), U(0x1FFF), U(0x1FFE))
+    splits = (ctl & U(WIDE)) != U(0) and (a & U(0x1FFF)) >= last
+    vram = wp.where(I(r.vram_until - start) >= I(LONGEST), U(FAST_VRAM), U(0))
+    bits = wp.where(splits, U(0), fast_bits(r.fast | vram, a))
 
     # Read
-    reads = wp.where((bits & U(1)) != U(0), ctl, U(0))
-    r.memory = ld8_if(p, reads & U(READ), reads & U(READ16))
-    if (ctl & U(READ)) > (reads & U(READ)):
-        r.memory = slow_read(c, r.mem, b.rom, a, ctl, start)
-        r.deadline = c.deadline
-        r.fast = c.fast
-        r.stable = earlier(r.stable, c.stable)
+    here = wp.where(r.given >= U(HAS_MEMORY), U(0), ctl)
+    reads = wp.where((bits & U(1)) != U(0), here, U(0))
+    loaded = ld8_if(p, reads & U(READ), reads & U(READ16))
+    r.memory = wp.where(r.given >= U(HAS_MEMORY), r.memory, loaded)
+    if (here & U(READ)) > (reads & U(READ)):
+        st128(r.mem + Q(b.scratch), a, U(0), ctl, start)
+        r.asked = U(ASK_READ)
+    if r.asked == U(0):
+        # Operands and the adder/logic unit: v = (x & y) + (x ^ y) + (x & y) + carry, terms by mask
+        y = prmt(operands, prmt(r.memory, word, U(0x7610)), w3 >> U(8))
+        y = (y & prmt(w4, w4, U(0x9999))) ^ prmt(w4, w4, U(0xAAAA))
+        x = prmt(hi, prmt(sp, next_pc, U(0x5410)), w3)
+        x = (x & prmt(w4, w4, U(0x8888))) | U(I(w2) >> I(24))
+        carry = (((hi & w7) ^ (w7 << U(4))) >> U(20)) & U(1)
+        both = x & y & U(I(w4) >> I(31))
+        either = (x ^ y) & prmt(w5, w5, U(0x8888))
+        r.result = both + either + (both & prmt(w5, w5, U(0x9999))) + carry
+        r.carries = (x ^ y ^ r.result) >> wp.where((ctl & U(FLAGS16)) != U(0), U(8), U(0))
+        kind = w6 >> U(24)
+        if (ctl & U(SLOW)) != U(0):
+            if kind < U(8):
+                rotate(r, kind, y & U(255), (hi >> U(20)) & U(1))
+            elif kind == U(8):
+                decimal_adjust(r, hi)
 
-    # Operands and the adder/logic unit: v = (x & y) + (x ^ y) + (x & y) + carry, terms by mask
-    y = prmt(operands, prmt(r.memory, word, U(0x7610)), w3 >> U(8))
-    y = (y & prmt(w4, w4, U(0x9999))) ^ prmt(w4, w4, U(0xAAAA))
-    x = prmt(hi, prmt(sp, next_pc, U(0x5410)), w3)
-    x = (x & prmt(w4, w4, U(0x8888))) | U(I(w2) >> I(24))
-    carry = (((hi & w7) ^ (w7 << U(4))) >> U(20)) & U(1)
-    both = x & y & U(I(w4) >> I(31))
-    either = (x ^ y) & prmt(w5, w5, U(0x8888))
-    r.result = both + either + (both & prmt(w5, w5, U(0x9999))) + carry
-    r.carries = (x ^ y ^ r.result) >> wp.where((ctl & U(FLAGS16)) != U(0), U(8), U(0))
-    kind = w6 >> U(24)
-    r.now = now
-    if (ctl & U(SLOW)) != U(0):
-        if kind < U(8):
-            rotate(r, kind, y & U(255), (hi >> U(20)) & U(1))
-        elif kind == U(8):
-            decimal_adjust(r, hi)
+        # Write back
+        v = r.result
+        zero = wp.where((v & U(255)) == U(0), U(Z_BIT), U(0))
+        half = (r.carries << U(17)) & U(H_BIT)
+        computed = zero | half | ((r.carries << U(12)) & U(C_BIT))
+        r.lo = prmt(lo, v, w1)
+        new_hi = prmt(hi, v, w2)
+        flags = ((new_hi & w3) ^ (computed & w1)) ^ w2
+        new_hi = (new_hi & F_BYTE) | (flags & F_NIBBLE)
+        r.hi = wp.where(
+            (ctl & U(HL_FROM_ADDRESS)) != U(0), prmt(new_hi, adjusted, U(0x3254)), new_hi
+        )
+        sp_or_result = wp.where((ctl & U(SP_FROM_RESULT)) != U(0), v & WORD, sp)
+        r.sp = wp.where((ctl & U(SP_FROM_ADDRESS)) != U(0), adjusted, sp_or_result)
+        target = wp.where((ctl & U(BRANCH_IMMEDIATE)) != U(0), word >> U(16), v)
+        branches = (ctl & U(BRANCH)) != U(0)
+        r.pc = wp.where(branches, target, next_pc) & WORD
+        r.now = now + wp.where(branches, w7 >> U(24), U(0))
+        r.work = r.work + U(1)
+        if b.idle_skip != U(0):
+            vram_read = (ctl & U(READ)) != U(0) and (a & U(0xE000)) == U(0x8000)
+            skip_idle_loop(r, ctl, next_pc, vram_read)
 
-    # Write back
-    v = r.result
-    zero = wp.where((v & U(255)) == U(0), U(Z_BIT), U(0))
-    half = (r.carries << U(17)) & U(H_BIT)
-    computed = zero | half | ((r.carries << U(12)) & U(C_BIT))
-    r.lo = prmt(lo, v, w1)
-    new_hi = prmt(hi, v, w2)
-    flags = ((new_hi & w3) ^ (computed & w1)) ^ w2
-    new_hi = (new_hi & F_BYTE) | (flags & F_NIBBLE)
-    r.hi = wp.where((ctl & U(HL_FROM_ADDRESS)) != U(0), prmt(new_hi, adjusted, U(0x3254)), new_hi)
-    sp_or_result = wp.where((ctl & U(SP_FROM_RESULT)) != U(0), v & WORD, sp)
-    r.sp = wp.where((ctl & U(SP_FROM_ADDRESS)) != U(0), adjusted, sp_or_result)
-    target = wp.where((ctl & U(BRANCH_IMMEDIATE)) != U(0), word >> U(16), v)
-    branches = (ctl & U(BRANCH)) != U(0)
-    r.pc = wp.where(branches, target, next_pc) & WORD
-    r.now = now + wp.where(branches, w7 >> U(24), U(0))
-    r.work = r.work + U(1)
-    if b.idle_skip != U(0):
-        skip_idle_loop(r, ctl, next_pc)
+        # Store
+        writes = wp.where((bits & U(0x10000)) != U(0), ctl, U(0))
+        st8_if(p, v, writes & U(WRITE), writes & U(WRITE16))
 
-    # Store
-    writes = wp.where((bits & U(0x10000)) != U(0), ctl, U(0))
-    st8_if(p, v, writes & U(WRITE), writes & U(WRITE16))
-    if (ctl & U(WRITE)) > (writes & U(WRITE)):
-        slow_write(c, r.mem, b.rom, a, v, ctl, start)
-        load_map(r, c)
-    if (ctl & U(INC_DEC_PAIR)) != U(0) and (v & U(0xFC00)) == U(0xFC00):
-        before = wp.where((w7 & U(0x10000)) != U(0), v - U(1), v + U(1))
-        inc_dec_oam_bug(c, r.mem, b.rom, before, now)
-        r.deadline = c.deadline
-    if (ctl & U(SLOW)) != U(0) and kind > U(8):
-        r.pc = control_op(c, r.mem, b.rom, kind, r.now, r.pc, (w7 >> U(8)) & U(255))
-        r.deadline = c.deadline
-        r.fast = c.fast
-        r.stable = r.now
+        # What is left for `attend`
+        pair = wp.where((v & U(0xFC00)) == U(0xFC00), ctl & U(INC_DEC_PAIR), U(0))
+        control = wp.where(kind > U(8), ctl & U(SLOW), U(0))
+        stores = (ctl ^ writes) & U(WRITE)
+        if (pair | control | stores) != U(0):
+            before = wp.where((w7 & U(0x10000)) != U(0), v - U(1), v + U(1))
+            operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
+            st128(r.mem + Q(b.scratch), wp.where(pair != U(0), before, a), operand, ctl, start)
+            r.asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
+            r.asked = r.asked | wp.where(pair != U(0), U(ASK_OAM_BUG), U(0))
+            r.asked = r.asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))
+            if control != U(0):
+                r.stable = r.now
+
+
+@wp.func(inline=True)
+def step(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Execute one instruction (or a skipped run of idle ones) of one console."""
+    fetch(r, b)
+    if r.asked == U(0):
+        execute(r, b)
+    r.given = U(0)

@@ -10,7 +10,8 @@ import warp as wp
 from emulator.constants import M_CYCLES_PER_FRAME
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
-from emulator.kernels.cpu import DONE, Bases, Registers, load_registers, look_up, step
+from emulator.kernels.cpu import Bases, Registers, begin, look_up, step
+from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import TRAP_STEP, TRAP_STEPPED
 from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, ld32, st32
@@ -104,18 +105,18 @@ def run_frames(
         b.rom = machine.rom_base
         b.words = machine.words_base
         b.control = machine.control_base
+        b.scratch = machine.scratch
         b.idle_skip = idle_skip
         r = Registers()
         r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
-        r.work = U(0)
         if console[env].stopped == U(0):
             launch_begin(console[env], r.mem, U(buttons[env]), frames, release_after)
-            load_registers(r, console[env])
+            begin(r, console[env])
             while r.pc < DONE:
-                if I(r.now - r.deadline) >= I(0):
-                    look_up(r, console[env], b.rom)
+                if I(r.now - r.deadline) >= I(0) or (r.asked | (r.fast >> U(31))) != U(0):
+                    look_up(r, console[env], b)
                 if r.pc < DONE:
-                    step(r, console[env], b)
+                    step(r, b)
             launch_end(console[env], r.mem, b.rom, frames)
             console[env].work = r.work
 

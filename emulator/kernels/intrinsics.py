@@ -53,6 +53,16 @@ def ld128(p: Q, a: wp.ref[U], b: wp.ref[U], c: wp.ref[U], d: wp.ref[U]): ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+*(uint4*)p = make_uint4(a, b, c, d);
+#else
+unsigned int* q = (unsigned int*)p; q[0] = a; q[1] = b; q[2] = c; q[3] = d;
+#endif
+""")
+def st128(p: Q, a: U, b: U, c: U, d: U): ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
 unsigned int v; asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(p)); return v;
 #else
 return *(const unsigned int*)p;

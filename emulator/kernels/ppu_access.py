@@ -5,11 +5,12 @@ https://gbdev.io/pandocs/Accessing_VRAM_and_OAM.html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import I, Q, U
+from emulator.kernels.intrinsics import FAR, I, Q, U
 from emulator.kernels.picture_draft import keep_byte
 from emulator.kernels.picture_log import get8
 from emulator.kernels.ppu_stat import roll_frame
 from emulator.kernels.ppu_timing import (
+    FRAME_DOTS,
     LCDC,
     LINE_DOTS,
     OAM,
@@ -65,6 +66,30 @@ def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U
             offset = I(address) & 0x1FFF
             keep_byte(c, mem, offset, first_line_to_see(line, x, 89), get8(mem, offset))
     return wp.where(free, U(1), U(0))
+
+
+@wp.func
+def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U) -> U:
+    """Last M-cycle up to which the CPU certainly reads and writes VRAM with nothing to note.
+
+    At or after `t`; before `t` if it may not, if a picture needs to know, or during an OAM DMA.
+    """
+    until = t - U(1)
+    if (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0):
+        if not lcd_is_on(mem):
+            until = t + FAR
+        else:
+            dot = dot_of(c, access_time(t))
+            line = dot / LINE_DOTS
+            x = dot - line * LINE_DOTS
+            last = line * LINE_DOTS + 80
+            if line >= VBLANK_LINE:
+                last = FRAME_DOTS + 80
+            elif x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end):
+                last = last + LINE_DOTS
+            if dot >= 0 and dot < last:
+                until = c.ppu_origin + U(last >> 2) + U(1)
+    return until
 
 
 @wp.func

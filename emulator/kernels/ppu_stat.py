@@ -33,8 +33,6 @@ VBLANK_DOT = wp.constant(144 * 456 + 5)
 FIRST_HBLANK = wp.constant(257)  # earliest dot of a line with a mode 0 interrupt
 POWER_DOT = wp.constant(8)  # first evaluation after LCD-on
 NEVER = wp.constant(0x3FFFFFFF)
-VRAM_CLOSES = wp.constant(56)  # dot of line 0 well before mode 3: no instruction reaches that far
-FAST_VRAM_READ = wp.constant(wp.uint32(0x00000010))
 FAST_VRAM = wp.constant(wp.uint32(0x00100010))
 
 
@@ -166,7 +164,10 @@ def lyc_dot(lyc: int) -> int:
 
 @wp.func(inline=False)
 def open_vram(c: wp.ref[Console], bits: U):
-    """Let VRAM accesses pass without a call (FAST_VRAM, FAST_VRAM_READ), or not (0)."""
+    """Let VRAM accesses pass without a call (FAST_VRAM: the LCD is off), or not (0).
+
+    With the LCD on `ppu_vram_window` says for how long they may.
+    """
     if c.ppu_vram_fast != bits:
         c.ppu_vram_fast = bits
         update_map(c)
@@ -185,8 +186,6 @@ def next_event_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
         lyc = get8(mem, LYC)
         e = lyc_dot(lyc)
         best = wp.min(best, wp.where(lyc > LAST_LINE, NEVER, wp.where(e > dot, e, e + FRAME_DOTS)))
-    if c.ppu_vram_fast != U(0):
-        best = wp.min(best, wp.where(dot < VRAM_CLOSES, VRAM_CLOSES, FRAME_DOTS + VRAM_CLOSES))
     if c.ppu_first != U(0) and dot < POWER_DOT:
         best = POWER_DOT
     return best
@@ -203,9 +202,6 @@ def do_event(c: wp.ref[Console], mem: Q, dot: int):
     if dot == VBLANK_DOT:
         request = U(1)
         finish_picture(c, mem)
-        open_vram(c, wp.where(c.ppu_finished != U(0), FAST_VRAM_READ, FAST_VRAM))
-    elif dot == VRAM_CLOSES:
-        open_vram(c, U(0))
     if (stat & 0x20) != 0 and before == U(0):
         if dot == VBLANK_DOT or dot == VBLANK_DOT - 3 or (dot == 4 and c.ppu_first == U(0)):
             request = request | U(2)

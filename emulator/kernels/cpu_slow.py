@@ -1,0 +1,402 @@
+"""What an instruction does off the uniform path: one call per trip, at the boundary.
+
+The hot loop (kernels/cpu.py) never calls anything while it holds an instruction's values in machine
+registers: it writes a request to the memory row, and `attend` does whatever is due before the next
+trip. Otherwise every value that lives across a call would live in memory, on the hot path too.
+"""
+
+import warp as wp
+
+from emulator import isa
+from emulator.constants import FLAG_H, FLAG_N
+from emulator.kernels.bus import (
+    OAM_BUG_READ,
+    OAM_BUG_READ_INCREASE,
+    OAM_BUG_WRITE,
+    bus_read,
+    bus_write,
+)
+from emulator.kernels.events import catch_up
+from emulator.kernels.interrupts import control_op, service
+from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, io_get, ld8, ld32, st32, st128
+from emulator.kernels.joypad import joypad_read
+from emulator.kernels.mapper import mapper_write, update_map
+from emulator.kernels.memory import address_in, is_flat
+from emulator.kernels.ppu_access import ppu_vram_window
+from emulator.kernels.ppu_oam import ppu_oam_bug
+from emulator.machine import Console
+
+HL_FROM_ADDRESS = isa.HL_FROM_ADDRESS
+READ16 = isa.READ16
+WRITE16 = isa.WRITE16
+ASCENDING = isa.ASCENDING
+COUNTDOWN = 0x400  # bit of a fetched word: 'dec a; jr nz' at work in RAM
+WORD = wp.constant(wp.uint32(0xFFFF))
+DEC_A_JR = wp.constant(wp.uint32(0xFD20003D))
+N_BIT = FLAG_N << 16
+H_BIT = FLAG_H << 16
+
+# Requests of the hot loop.
+ASK_FETCH = 1  # the word at PC
+ASK_READ = 2  # the memory operand; the instruction then starts over with it
+ASK_WRITE = 4  # the store of the instruction just executed
+ASK_OAM_BUG = 8  # INC/DEC of a pair that may have pointed into OAM
+ASK_CONTROL = 16  # EI, DI, HALT and the like, just executed
+
+# Answers of `attend`.
+HAS_WORD = 1
+HAS_MEMORY = 2
+DONE = wp.constant(wp.uint32(0x80000000))  # the launch is over; in Registers.pc as well
+
+# Where a request and the hot loop's own values lie in the row's padding (Machine.scratch).
+ASKED = 0  # address, value, control bits, time
+SEEN = 16  # Registers.seen_*
+ANSWER = 32  # word, memory operand, Registers.vram_until
+WORD_AT = 32
+MEMORY_AT = 36
+WINDOW_AT = 40
+
+
+@wp.struct
+class CpuLocals:
+    word: wp.uint32
+    row: wp.uint32
+    length: wp.uint32
+    immediate: wp.uint32
+    value: wp.uint32
+    turns: wp.uint32
+    answer: wp.uint32
+    window: wp.uint32
+
+
+@wp.func
+def fast_bits(fast: U, a: U) -> U:
+    """Bit 0: a read of `a` needs no call; bit 16: neither does a write."""
+    return fast >> wp.where(a - U(0xFF80) < U(0x7F), U(8), a >> U(13))
+
+
+@wp.func
+def fetched(first: U, second: U, third: U) -> U:
+    """Predecoded word of three code bytes, as isa.predecode makes it."""
+    immediate = wp.where((first & U(0xC7)) == U(0xC7), first & U(0x38), second | (third << U(8)))
+    plain = first | (immediate << U(16))
+    return wp.where(first == U(0xCB), U(256) + second, plain)
+
+
+@wp.func(inline=False)
+def fetch_from_bus(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) -> U:
+    """Fetch byte by byte, each in its own M-cycle; leaves `c.stable` for idle skipping."""
+    o = CpuLocals()
+    second_pc = (pc + U(1)) & WORD
+    first = bus_read(c, mem, rom, pc, now + U(1), U(OAM_BUG_READ_INCREASE))
+    stable = c.stable
+    o.row = first
+    o.immediate = U(0)
+    o.length = (ld32(control + Q(first * U(32) + U(28))) >> U(8)) & U(255)
+    if c.halt_bug != U(0):
+        # The PC did not advance over the opcode: operands begin with the same byte.
+        c.halt_bug = U(0)
+        update_map(c)
+        second_pc = pc
+    if first == U(0xCB):
+        o.row = U(256) + bus_read(c, mem, rom, second_pc, now + U(2), U(OAM_BUG_READ_INCREASE))
+        stable = earlier(stable, c.stable)
+    elif (first & U(0xC7)) == U(0xC7):
+        o.immediate = first & U(0x38)
+    elif o.length >= U(2):
+        o.immediate = bus_read(c, mem, rom, second_pc, now + U(2), U(OAM_BUG_READ_INCREASE))
+        stable = earlier(stable, c.stable)
+        if o.length >= U(3):
+            third_pc = (second_pc + U(1)) & WORD
+            third = bus_read(c, mem, rom, third_pc, now + U(3), U(OAM_BUG_READ_INCREASE))
+            o.immediate = o.immediate | (third << U(8))
+            stable = earlier(stable, c.stable)
+    c.stable = stable
+    return o.row | (o.immediate << U(16))
+
+
+@wp.func(inline=False)
+def fetch_slow(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) -> U:
+    """Fetch from RAM, or under any condition that the predecoded ROM words do not cover."""
+    o = CpuLocals()
+    last = pc + U(2)
+    same_page = (pc >> U(13)) == (last >> U(13)) and (pc >= U(0xFF80)) == (last >= U(0xFF80))
+    quick = same_page and (fast_bits(c.fast, pc) & fast_bits(c.fast, last) & U(1)) != U(0)
+    if quick and c.halt_bug == U(0):
+        p = address_in(c, mem, rom, pc)
+        o.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
+        c.stable = now + FAR
+        if o.word == DEC_A_JR:
+            o.word = o.word | U(COUNTDOWN)
+    else:
+        o.word = fetch_from_bus(c, mem, rom, control, pc, now)
+    return o.word
+
+
+@wp.func(inline=False)
+def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
+    """The instruction's memory operand through the bus, low byte first, one M-cycle each."""
+    o = CpuLocals()
+    t = now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
+    adjusts = (ctl & U(HL_FROM_ADDRESS)) != U(0)
+    bug = wp.where(adjusts, U(OAM_BUG_READ_INCREASE), U(OAM_BUG_READ))
+    o.value = bus_read(c, mem, rom, a, t, bug)
+    if (ctl & U(READ16)) != U(0):
+        stable = c.stable
+        high = bus_read(c, mem, rom, (a + U(1)) & WORD, t + U(1), bug)
+        o.value = o.value | (high << U(8))
+        c.stable = earlier(stable, c.stable)
+    return o.value
+
+
+@wp.func(inline=False)
+def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U):
+    """Store through the bus. Pushes write the high byte first, LD (n16), SP the low one."""
+    t = now + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
+    low = value & U(255)
+    high = (value >> U(8)) & U(255)
+    next_a = (a + U(1)) & WORD
+    plain = a < U(0x8000) and (c.dma_state == U(0)) and not is_flat(c)
+    if (ctl & U(WRITE16)) == U(0) and plain and I(t - U(1) - c.deadline) < I(0):
+        mapper_write(c, a, low, t - U(1))  # nothing is due, and it makes nothing due
+    elif (ctl & U(WRITE16)) == U(0):
+        bus_write(c, mem, rom, a, low, t)
+    elif (ctl & U(ASCENDING)) != U(0):
+        bus_write(c, mem, rom, a, low, t)
+        bus_write(c, mem, rom, next_a, high, t + U(1))
+    else:
+        # SP itself is decremented first, and may point into OAM before.
+        if ((a + U(2)) & U(0xFF00)) == U(0xFE00):
+            ppu_oam_bug(c, mem, t - U(1), U(OAM_BUG_WRITE))
+        bus_write(c, mem, rom, next_a, high, t)
+        bus_write(c, mem, rom, a, low, t + U(1))
+
+
+@wp.func(inline=False)
+def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
+    """INC/DEC of a pair that points into OAM corrupts it during mode 2."""
+    if (before & U(0xFF00)) == U(0xFE00) and not is_flat(c):
+        if I(t - U(1) - c.deadline) >= I(0):
+            catch_up(c, mem, rom, t - U(1))
+        ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))
+
+
+@wp.func
+def skip_countdown(c: wp.ref[Console]):
+    """All but the last turn of 'dec a; jr nz' at once, as far as the deadline allows."""
+    o = CpuLocals()
+    a = c.hi >> U(24)
+    o.turns = wp.min((a - U(1)) & U(255), (c.deadline - c.now - U(1)) >> U(2))
+    if o.turns > U(0):
+        left = (a - o.turns) & U(255)
+        half = wp.where((left & U(15)) == U(15), U(H_BIT), U(0))
+        c.hi = (left << U(24)) | U(N_BIT) | half | (c.hi & U(0x10FFFF))
+        c.now = c.now + (o.turns << U(2))
+
+
+@wp.func
+def answer_fetch(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, idle_skip: U):
+    """Leave the word at PC in the row; step over the byte that the HALT bug repeats."""
+    skipped = c.halt_bug
+    word = fetch_slow(c, mem, rom, control, c.pc, c.now)
+    c.pc = (c.pc - skipped) & WORD
+    if (word & U(COUNTDOWN)) != U(0) and idle_skip != U(0):
+        skip_countdown(c)
+    st32(scratch + Q(U(WORD_AT)), word)
+
+
+@wp.struct
+class WaitLocals:
+    taken: wp.bool
+    zero: wp.bool
+    carry: wp.bool
+    flags: wp.uint32
+    a: wp.uint32
+    value: wp.uint32
+    stable: wp.uint32
+    period: wp.uint32
+    code: wp.uint32
+    turns: wp.uint32
+
+
+@wp.func
+def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
+    """The four bytes after the read of a loop that waits for an I/O register, or 0 if it is none:
+
+    'ldh a, (n8); and or cp n8; jr cc, -6' or 'bit b, (hl); jr cc, -4', in ROM.
+    """
+    o = WaitLocals()
+    o.code = U(0)
+    if c.pc < U(0x8000) and (c.pc & U(0x3FFF)) < U(0x3FF8) and (c.fast >> U(31)) == U(0):
+        p = address_in(c, mem, rom, c.pc + U(2))
+        code = (
+            ld8(p) | (ld8(p + Q(1)) << U(8)) | (ld8(p + Q(2)) << U(16)) | (ld8(p + Q(3)) << U(24))
+        )
+        jump = code
+        if (word & U(511)) == U(0xF0) and ((code & U(0xFF)) | U(0x18)) == U(0xFE):
+            jump = code >> U(16)
+        short = (word & U(0x1C7)) == U(0x146) and (jump & U(0xFF00)) == U(0xFC00)
+        if short or (jump != code and (jump & U(0xFF00)) == U(0xFA00)):
+            if (jump & U(0xE7)) == U(0x20):
+                o.code = code
+    return o.code
+
+
+@wp.func
+def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
+    """A, F and the jump of one turn of a waiting loop that has read `o.value`."""
+    n = (o.code >> U(8)) & U(255)
+    jump = o.code
+    o.a = c.hi >> U(24)
+    o.carry = (c.hi & U(0x100000)) != U(0)
+    if (word & U(0x100)) != U(0):
+        o.zero = ((o.value >> ((word >> U(3)) & U(7))) & U(1)) == U(0)
+        o.flags = U(0x20) | wp.where(o.carry, U(0x10), U(0))
+    elif (o.code & U(0xFF)) == U(0xE6):
+        jump = o.code >> U(16)
+        o.a = o.value & n
+        o.zero = o.a == U(0)
+        o.carry = wp.bool(False)
+        o.flags = U(0x20)
+    else:
+        jump = o.code >> U(16)
+        o.a = o.value
+        o.zero = o.value == n
+        o.carry = o.value < n
+        half = wp.where((o.value & U(15)) < (n & U(15)), U(0x20), U(0))
+        o.flags = U(0x40) | half | wp.where(o.carry, U(0x10), U(0))
+    condition = wp.where((jump & U(0x10)) != U(0), o.carry, o.zero)
+    o.taken = condition == ((jump & U(8)) != U(0))
+    o.flags = o.flags | wp.where(o.zero, U(0x80), U(0))
+
+
+@wp.func(inline=False)
+def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
+    """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
+
+    `first` is what the turn at `c.now` reads; returns what the turn at the new `c.now` reads. A
+    turn may be passed over if its read falls before `c.stable`, and if no boundary in it comes at
+    or after the deadline.
+    """
+    o = WaitLocals()
+    o.code = wait_code(c, mem, rom, word)
+    o.value = first
+    o.stable = c.stable
+    o.taken = o.code != U(0)
+    o.period = wp.where((word & U(0x100)) != U(0), U(6), U(8))
+    while o.taken:
+        test_value(o, c, word)
+        t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
+        o.turns = U(0)
+        if o.taken and I(c.deadline - c.now) > I(0):
+            o.turns = wp.min((c.deadline - c.now - U(1)) / o.period, U(0xFFFF))
+            same = U(0)
+            if I(c.stable - t) > I(1):
+                same = (c.stable - t - U(1)) / o.period
+            o.turns = wp.min(o.turns, same + U(1))
+        o.taken = o.turns != U(0)
+        if o.taken:
+            c.now = c.now + o.turns * o.period
+            c.hi = (c.hi & U(0xFFFF)) | (o.flags << U(16)) | (o.a << U(24))
+            o.value = slow_read(c, mem, rom, a, ctl, c.now)
+            o.stable = earlier(o.stable, c.stable)
+    c.stable = o.stable
+    return o.value
+
+
+@wp.func
+def quick_read(c: wp.ref[Console], mem: Q, a: U, ctl: U) -> wp.bool:
+    """True if the operand is a picture register's plain byte or the joypad, and nothing is due."""
+    t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
+    register = a - U(0xFF00)
+    plain = register >= U(0x40) and register < U(0x4C) and register != U(0x41)
+    plain = (plain and register != U(0x44)) or register == U(0)
+    single = (ctl & U(READ16)) == U(0)
+    return plain and single and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
+
+
+@wp.func
+def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_skip: U):
+    """Leave the memory operand in the scratch bytes."""
+    o = CpuLocals()
+    a = ld32(scratch + Q(U(ASKED)))
+    ctl = ld32(scratch + Q(U(ASKED + 8)))
+    if quick_read(c, mem, a, ctl):
+        if a == U(0xFF00):
+            o.value = joypad_read(c, mem)
+        else:
+            o.value = io_get(mem, a - U(0xFF00))
+        c.stable = stable
+    else:
+        o.value = slow_read(c, mem, rom, a, ctl, c.now)
+        status = a == U(0xFF41) or a == U(0xFF44)
+        if status and idle_skip != U(0):
+            word = ld32(scratch + Q(U(WORD_AT)))
+            o.value = wait_for_register(c, mem, rom, a, ctl, word, o.value)
+        c.stable = earlier(stable, c.stable)
+        o.window = c.now
+        if status or (a & U(0xE000)) == U(0x8000):
+            o.window = ppu_vram_window(c, mem, c.now + U(4))
+        st32(scratch + Q(U(WINDOW_AT)), o.window)
+    st32(scratch + Q(U(MEMORY_AT)), o.value)
+
+
+@wp.func
+def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U):
+    """What the instruction just executed still has to do."""
+    o = CpuLocals()
+    a = ld32(scratch + Q(U(ASKED)))
+    value = ld32(scratch + Q(U(ASKED + 4)))
+    ctl = ld32(scratch + Q(U(ASKED + 8)))
+    t = ld32(scratch + Q(U(ASKED + 12)))
+    o.window = c.now
+    if (asked & U(ASK_WRITE)) != U(0):
+        slow_write(c, mem, rom, a, value, ctl, t)
+        if (a & U(0xE000)) == U(0x8000):
+            o.window = ppu_vram_window(c, mem, c.now)
+    if (asked & U(ASK_OAM_BUG)) != U(0):
+        inc_dec_oam_bug(c, mem, rom, a, c.now)
+    if (asked & U(ASK_CONTROL)) != U(0):
+        c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
+    st32(scratch + Q(U(WINDOW_AT)), o.window)
+
+
+@wp.func(inline=False)
+def attend(
+    c: wp.ref[Console],
+    mem: Q,
+    rom: Q,
+    control: Q,
+    scratch: Q,
+    asked: U,
+    stable: U,
+    idle_skip: U,
+) -> U:
+    """Do what is due at a boundary, or what the instruction at PC asked for.
+
+    The registers are in `c`. Events and interrupts come first, then the opcode of an instruction
+    that cannot be fetched from predecoded ROM. Returns HAS_WORD, HAS_MEMORY, DONE.
+    """
+    o = CpuLocals()
+    o.answer = U(0)
+    if (asked & U(ASK_READ)) != U(0):
+        answer_read(c, mem, rom, scratch, stable, idle_skip)
+        o.answer = U(HAS_WORD | HAS_MEMORY)
+    else:
+        if asked > U(ASK_READ):
+            finish(c, mem, rom, scratch, asked)
+        c.stable = stable
+        if asked != U(ASK_FETCH) and I(c.now - c.deadline) >= I(0):
+            if service(c, mem, rom) != U(0):
+                o.answer = DONE
+            # Nothing seen any more: a skip needs two equal visits with stable reads between.
+            st128(scratch + Q(U(SEEN)), U(0), U(0), U(0), c.now)
+            c.stable = c.now
+            st32(scratch + Q(U(WINDOW_AT)), c.now)
+        if o.answer == U(0) and (asked == U(ASK_FETCH) or (c.fast >> U(31)) != U(0)):
+            kept = c.stable
+            answer_fetch(c, mem, rom, control, scratch, idle_skip)
+            c.stable = earlier(kept, c.stable)
+            st32(scratch + Q(U(WINDOW_AT)), c.now)
+            o.answer = U(HAS_WORD)
+    return o.answer
