@@ -20,18 +20,26 @@ def grass() -> Canvas:
 def flower(frame: int = 0) -> Canvas:
     """An 8x8 tulip that sways: frames 0 and 2 stand, 1 and 3 lean."""
     tile = Canvas(8, 8, 0)
-    tile.art((1, 2, 1, 0)[frame], 0, """
+    tile.art(
+        (1, 2, 1, 0)[frame],
+        0,
+        """
 #.#.#
 #:.:#
 #::+#
  ###
-""")
-    tile.art(1, 4, """
+""",
+    )
+    tile.art(
+        1,
+        4,
+        """
   +
 + + +
 #+++#
  ###
-""")
+""",
+    )
     return tile
 
 
