@@ -200,11 +200,12 @@ def keep_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
 
 @wp.func(inline=False)
 def keep_register(c: wp.ref[Console], mem: Q, number: int, value: int, dot: int):
-    """Log a write to a picture register; call before the register changes."""
+    """Log a write to a picture register; call before it changes, with `ppu_window` up to date."""
     line = dot / LINE_DOTS
     if line < VBLANK_LINE:
         if I(c.ppu_log_line) != line + 1:
             store_base(mem, LINE_BASE)
+            set8(mem, LINE_BASE + BASE_WINDOW, I(c.ppu_window))
             if c.ppu_drafting == U(0):
                 c.ppu_log_count = c.ppu_draft_log
             c.ppu_log_start = c.ppu_log_count

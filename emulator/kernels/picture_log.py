@@ -5,7 +5,7 @@ and while a picture that may be looked at is in the making (or finished but not 
 VRAM/OAM write appends the byte it replaces to an undo log. Drawing walks the undo log back.
 
 Layout of the scratch part of the memory row (offsets from SCRATCH):
-    0x000  8 bytes   registers before the first entry of the current line
+    0x000  9 bytes   registers and window seen before the first entry of the current line
     0x010  16 bytes  base of the finished picture: 8 registers, window seen, carry, window line
                      counter + 1, first line not drawn yet, start of an OAM DMA (dot, int32)
     0x020  16 bytes  base of the picture in the making

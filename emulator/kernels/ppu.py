@@ -159,6 +159,13 @@ def switch_off(c: wp.ref[Console], mem: Q, t: U):
     c.ppu_blank = U(1)
 
 
+@wp.func
+def latch_window(c: wp.ref[Console], mem: Q, dot: int):
+    """Bring `ppu_window` to this dot of the frame."""
+    c.ppu_window = U(window_seen(c, mem, dot))
+    c.ppu_window_sync = U(dot)
+
+
 @wp.func(inline=False)
 def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
     """A picture register changes while the LCD is on: window latch, log, end of mode 3."""
@@ -166,8 +173,7 @@ def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
     dot = dot_of(c, access_time(t) + U(1))
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
-    c.ppu_window = U(window_seen(c, mem, dot - 1))
-    c.ppu_window_sync = U(dot - 1)
+    latch_window(c, mem, dot - 1)
     if I(c.ppu_end_line) == line + 1 and x - 2 <= I(c.ppu_end):
         c.ppu_end_line = U(0)
     keep_register(c, mem, register_number(register), value, dot)
@@ -221,6 +227,7 @@ def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
         line = dot / LINE_DOTS
         if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
             c.ppu_end_line = U(0)
+        latch_window(c, mem, dot - 1)
         keep_register(c, mem, R_DMA, 1, dot)
         advance(c, mem, c.ppu_sync)
 
@@ -263,8 +270,7 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
     if lcd_is_on(mem):
         dot = wp.max(dot_of(c, t_cycles), 0)
         line = dot / LINE_DOTS
-        c.ppu_window = U(window_seen(c, mem, dot))
-        c.ppu_window_sync = U(dot)
+        latch_window(c, mem, dot)
         if line < VBLANK_LINE and dot - line * LINE_DOTS >= 84:
             line_end(c, mem, line)
         else:

@@ -11,7 +11,7 @@ import warp as wp
 
 from emulator.kernels.intrinsics import I, Q, U, ld16
 from emulator.kernels.picture_fifo import Fifo, run_line
-from emulator.kernels.picture_log import DMA_DOTS, LINE_BASE, LOG, NO_DMA, get8
+from emulator.kernels.picture_log import BASE_WINDOW, DMA_DOTS, LINE_BASE, LOG, NO_DMA, get8
 from emulator.machine import Console
 
 FRAME_DOTS = wp.constant(70224)
@@ -237,9 +237,9 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
         window = window_seen(c, mem, line * LINE_DOTS + 4)
         end = I(0)
         if logged:
-            end = replay_end(c, mem, line, short, I(c.ppu_window))
+            end = replay_end(c, mem, line, short, get8(mem, LINE_BASE + BASE_WINDOW))
         elif dma_runs_at(c, line * LINE_DOTS + 4):
-            end = replay_end(c, mem, line, short, I(c.ppu_window))
+            end = replay_end(c, mem, line, short, window)
         elif is_plain(lcdc, scx, wx, window):
             end = plain_end(mem + Q(U(OAM)), line, short, lcdc, scx, wx, window)
         else:
