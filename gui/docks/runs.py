@@ -97,7 +97,7 @@ class RunsDock(Dock):
         column = QVBoxLayout(page)
         column.setSpacing(8)
         column.addStretch(1)
-        text = label("No training yet. A demo takes half a minute.", "muted")
+        text = label("No training yet. A demo takes a minute.", "muted")
         column.addWidget(text, 0, Qt.AlignmentFlag.AlignHCenter)
         start = button("Start demo", "startDemoFromRuns", clicked=self.demo_wanted.emit)
         column.addWidget(start, 0, Qt.AlignmentFlag.AlignHCenter)

@@ -34,6 +34,8 @@ class MetricTable:
         self._length = 0
         self.version = 0
         """Grows with every change, so that a view knows whether it is stale."""
+        self.rewinds = 0
+        """Grows when points were taken back, so that what was computed from them is void."""
 
     def __len__(self) -> int:
         return self._length
@@ -59,6 +61,7 @@ class MetricTable:
         if keep != self._length:
             self._length = keep
             self.version += 1
+            self.rewinds += 1
 
 
 def smooth(values: Array, weight: float) -> Array:
@@ -67,19 +70,27 @@ def smooth(values: Array, weight: float) -> Array:
     y[n] = weight * y[n-1] + (1 - weight) * x[n], divided by 1 - weight ** (n + 1) so that a
     constant stays that constant from the first point on.
     """
-    if weight <= 0.0 or len(values) == 0:
+    if weight <= 0.0:
         return values.copy()
+    return _average(values, weight, 0.0) / _bias(weight, 0, len(values))
+
+
+def _average(values: Array, weight: float, carry: float) -> Array:
+    """The biased average, going on from `carry`, its value before the first of `values`."""
     out = np.empty_like(values)
     powers = weight ** np.arange(1, _BLOCK + 1)
-    carry = 0.0
     for start in range(0, len(values), _BLOCK):
         block = values[start : start + _BLOCK]
         decay = powers[: len(block)]
         out[start : start + len(block)] = decay * (
             carry + (1.0 - weight) * np.cumsum(block / decay)
         )
-        carry = out[start + len(block) - 1]
-    return out / (1.0 - weight ** np.arange(1, len(values) + 1))
+        carry = float(out[start + len(block) - 1])
+    return out
+
+
+def _bias(weight: float, first: int, last: int) -> Array:
+    return 1.0 - weight ** np.arange(first + 1, last + 1)
 
 
 def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:
@@ -112,19 +123,33 @@ def _ends(y: Array, first: int, last: int) -> NDArray[np.intp]:
 
 
 class SmoothedColumn:
-    """Remembers one smoothed column and extends it as the table grows."""
+    """One smoothed column, extended as the table grows: a new point costs one point, not all."""
 
     def __init__(self, table: MetricTable, name: str) -> None:
         self._table, self._name = table, name
-        self._key: tuple[int, float] = (-1, -1.0)
-        self._values: Array = np.empty(0, np.float64)
+        self._weight, self._rewinds = -1.0, -1
+        self._buffer: Array = np.empty(0, np.float64)
+        self._length = 0
+        self._carry = 0.0
 
     def values(self, weight: float) -> Array:
-        key = (self._table.version, weight)
-        if key != self._key:
-            self._values = smooth(self._table.column(self._name), weight)
-            self._key = key
-        return self._values
+        """f64[points], equal to `smooth` of the whole column."""
+        raw = self._table.column(self._name)
+        if weight <= 0.0:
+            return raw
+        if weight != self._weight or self._table.rewinds != self._rewinds:
+            self._weight, self._rewinds = weight, self._table.rewinds
+            self._length, self._carry = 0, 0.0
+        if len(raw) > len(self._buffer):
+            grown = np.empty(max(256, 2 * len(raw)), np.float64)
+            grown[: self._length] = self._buffer[: self._length]
+            self._buffer = grown
+        if len(raw) > self._length:
+            fresh = _average(raw[self._length :], weight, self._carry)
+            self._carry = float(fresh[-1])
+            self._buffer[self._length : len(raw)] = fresh / _bias(weight, self._length, len(raw))
+            self._length = len(raw)
+        return self._buffer[: self._length]
 
 
 def nearest(x: Array, position: float) -> int:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gui.models.metric_series import MetricTable, decimate, nearest, smooth
+from gui.models.metric_series import MetricTable, SmoothedColumn, decimate, nearest, smooth
 from gui.models.run_telemetry import RunTelemetry
 from tests.gui.conftest import replaced
 from tests.trainer_core.echo_worker import update_record
@@ -53,6 +53,22 @@ def test_a_spike_of_one_sample_survives_at_every_zoom(
     assert shown_x[shown_y.argmax()] == place
     assert len(shown_x) <= 4 * columns + 64
     assert (np.diff(shown_x) >= 0).all()
+
+
+def test_a_column_that_grows_is_smoothed_as_if_it_had_always_been_whole() -> None:
+    table = MetricTable()
+    smoothed = SmoothedColumn(table, "sps")
+    rng = np.random.default_rng(3)
+    for update in range(1, 700):
+        table.append(update_record("r", update, update, float(rng.normal())))
+        if update % 37 == 0 or update in (1, 2, 256, 257):
+            np.testing.assert_allclose(
+                smoothed.values(0.9), smooth(table.column("sps"), 0.9), atol=1e-12
+            )
+    table.rewind(300 * 2048)
+    table.append(update_record("r", 300, 301, 5.0))
+    np.testing.assert_allclose(smoothed.values(0.9), smooth(table.column("sps"), 0.9), atol=1e-12)
+    np.testing.assert_allclose(smoothed.values(0.5), smooth(table.column("sps"), 0.5), atol=1e-12)
 
 
 def test_few_points_are_drawn_as_they_are() -> None:
