@@ -1,4 +1,4 @@
-"""`python -m emulator`: run, run-many, disassemble, trace, warmup, suite, verify, import-state."""
+"""`python -m emulator`: run ROMs, test ROMs and comparisons; disassemble, trace, import states."""
 
 from __future__ import annotations
 
@@ -139,6 +139,17 @@ def command_verify(arguments: argparse.Namespace) -> int:
     )
 
 
+def command_fuzz(arguments: argparse.Namespace) -> None:
+    """Run random bytes as ROMs and print what was run as JSON."""
+    from emulator.verify.fuzz import fuzz_in_child
+
+    result = fuzz_in_child(
+        arguments.machines, arguments.frames, arguments.seed, arguments.device,
+        arguments.bounds_checks,
+    )  # fmt: skip
+    print(json.dumps(dataclasses.asdict(result)))
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command-line parser."""
     top = argparse.ArgumentParser(prog="python -m emulator", description=__doc__)
@@ -200,7 +211,14 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--soak", type=float, metavar="SECONDS", help=soaking)
     check.set_defaults(action=command_verify)
 
-    for command in (run, many, tracing, warm, tests, check):
+    chaos = commands.add_parser("fuzz", help="run random bytes as ROMs, memory fenced in")
+    chaos.add_argument("--machines", type=int, default=64)
+    chaos.add_argument("--frames", type=int, default=10_000)
+    chaos.add_argument("--seed", type=int, default=0, help="odd: rows end at a fence")
+    chaos.add_argument("--bounds-checks", action="store_true", help="Warp's checks as well (slow)")
+    chaos.set_defaults(action=command_fuzz)
+
+    for command in (run, many, tracing, warm, tests, check, chaos):
         command.add_argument("--device", default="cpu", help="cpu or cuda:0")
     return top
 

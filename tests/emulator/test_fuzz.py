@@ -1,0 +1,102 @@
+"""Random bytes as ROMs, with memory fenced in; and proof that the fence holds.
+
+The full size is `python -m emulator fuzz` (docs/accuracy.md has its figures).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from emulator import Cartridge, Emulator, EmulatorError
+from emulator.__main__ import main
+from emulator.verify import fuzz
+
+pytestmark = pytest.mark.warp
+
+TRESPASS = """
+import ctypes, sys
+from emulator.verify.fuzz import Fence
+fence = Fence(5000, at_end=sys.argv[1] == "end")
+place = {"end": 5000, "start": -1, "inside": 4999}[sys.argv[2]]
+ctypes.c_uint8.from_address(fence.address + place).value
+print("touched")
+"""
+STRAY_FETCH = """
+import numpy as np
+from emulator import Cartridge, Emulator
+from emulator.verify import fuzz
+cartridge = Cartridge.from_bytes(fuzz.random_rom(np.random.default_rng(0), 3, True))
+emulator = Emulator(cartridge, 2)
+fence = fuzz.FencedMachine(emulator, True)
+emulator.run(None, 1)
+print("ran", flush=True)
+consoles = emulator.machine.console.numpy()
+consoles["pc"], consoles["run_state"], consoles["rom_low"] = 0x150, 0, len(cartridge.rom)
+emulator.machine.console.assign(consoles)
+emulator.run(None, 1)
+"""
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_random_bytes_neither_hang_nor_leave_their_memory(seed: int) -> None:
+    result = fuzz.fuzz_in_child(10, 300, seed, "cpu", bounds_checks=False)
+    assert result.fenced
+    assert result.instructions > 1_000_000
+    assert result.restarts > 0
+
+
+@pytest.mark.cuda
+def test_padding_survives_on_cuda(device: str) -> None:
+    if device == "cpu":
+        pytest.skip("fenced on the cpu")
+    assert fuzz.fuzz_in_child(256, 300, 0, device, bounds_checks=False).instructions > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("side", "place", "signal"),
+    [("end", "end", -11), ("start", "start", -11), ("end", "inside", 0)],
+)
+def test_a_fence_ends_the_process_that_touches_it(side: str, place: str, signal: int) -> None:
+    code = [sys.executable, "-c", TRESPASS, side, place]
+    assert subprocess.run(code, capture_output=True, check=False).returncode == signal
+
+
+def test_a_kernel_that_reads_outside_its_row_is_caught() -> None:
+    code = [sys.executable, "-c", STRAY_FETCH]
+    done = subprocess.run(code, capture_output=True, text=True, check=False)
+    assert "ran" in done.stdout
+    assert done.returncode == -11
+
+
+def test_writes_into_padding_are_reported() -> None:
+    random = np.random.default_rng(5)
+    cartridge = Cartridge.from_bytes(fuzz.random_rom(random, 0x1B, True))
+    fence = fuzz.FencedMachine(Emulator(cartridge, 3), at_end=False)
+    assert fence.problems() == []
+    fence._rows.bytes[fence._slacks[1][0]] ^= 1
+    assert fence.problems() == ["row 1"]
+
+
+def test_fenced_machines_compute_the_same() -> None:
+    cartridges = [
+        Cartridge.from_bytes(fuzz.random_rom(np.random.default_rng(seed), 0x10, True))
+        for seed in range(4)
+    ]
+    plain, fenced = (Emulator(cartridges, 4, rom_of_env=range(4)) for _ in range(2))
+    fence = fuzz.FencedMachine(fenced, at_end=True)
+    for emulator in (plain, fenced):
+        emulator.run(None, 30)
+    ours, theirs = plain.machine.console.numpy(), fenced.machine.console.numpy()
+    assert ours.tobytes() == theirs.tobytes()
+    assert fence.problems() == []
+
+
+def test_bad_numbers_are_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", "--machines", "0"]) == 1
+    assert "give at least 1" in capsys.readouterr().err
+    with pytest.raises(EmulatorError, match="at least 1"):
+        fuzz.fuzz_in_child(1, 0, 0, "cpu", False)
