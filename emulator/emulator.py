@@ -27,6 +27,7 @@ from emulator.machine import (
 )
 from emulator.power_on import power_on_console, power_on_row
 from emulator.snapshot import Snapshot, SnapshotError
+from emulator.warp_start import start_warp
 
 MAX_FRAMES = 10_000
 """Longest launch; times are 32-bit M-cycles relative to its start."""
@@ -51,6 +52,7 @@ class Emulator:
         trap_ld_b_b: bool | np.ndarray = False,
         serial_capacity: int = 0,
     ) -> None:
+        start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
         if num_envs < 1 or not self.cartridges:
             raise EmulatorError(f"num_envs={num_envs}: at least one env and one cartridge")

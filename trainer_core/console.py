@@ -108,9 +108,6 @@ class GameConsole:
     def __init__(
         self, cartridge: Cartridge, task: str, starts: list[Snapshot], judge: Judge | None
     ) -> None:
-        import warp as wp
-
-        wp.config.quiet = True
         self.task, self.judge = task, judge
         self.rom_sha256 = cartridge.sha256
         self.frames_per_step, self.release_after_frames = 24, 8

@@ -21,13 +21,11 @@ import psutil
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import LabError, TaskError
 from trainer_core.protocol.paths import CHECKOUT, HomePaths
-from trainer_core.protocol.tasks import find_task, verify_file
+from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task, verify_file
 from trainer_core.runners.catalog import NATIVE, Runner
 
 Status = Literal["ok", "warn", "fail"]
 PROBE_TIMEOUT_S = 3.0
-BUILT_IN_TASKS = ("tiny_goal",)
-"""Tasks that are code, not a folder."""
 DISK_FAIL_BYTES, DISK_WARN_BYTES = 500 << 20, 2 << 30
 MACHINE_BYTES = 48 << 10
 WORKER_BYTES = 700 << 20

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
 from trainer_core.protocol.paths import RunPaths
 
 
@@ -99,8 +100,10 @@ class RunWriter:
 
 def disk_error(path: Path, error: OSError) -> DiskError:
     reason = error.strerror or str(error)
-    way_out = "free some space and resume the run" if error.errno == errno.ENOSPC else ""
-    return DiskError(f"{path}: {reason}" + (f"; {way_out}" if way_out else ""))
+    way_out = "choose a folder that can be written (--home)"
+    if error.errno == errno.ENOSPC:
+        way_out = "free some space and resume the run"
+    return DiskError(f"{path}: {reason}; {way_out}")
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -124,3 +127,11 @@ def read_config(paths: RunPaths) -> dict[str, Any]:
     if not isinstance(raw, dict) or not isinstance(raw.get("run"), dict):
         raise LabError(f"{paths.config}: has no object `run`")
     return raw
+
+
+def read_run_config(paths: RunPaths) -> RunConfig:
+    """The configuration of a run. Raises LabError naming the file and the field."""
+    try:
+        return RunConfig.from_dict(read_config(paths)["run"])
+    except ConfigError as error:
+        raise ConfigError(f"{paths.config}: {error}; restore the file or train anew") from None

@@ -25,13 +25,14 @@ from trainer_core.metrics import MetricsAccumulator
 from trainer_core.protocol import records
 from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
+from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.provenance import device_name, git_sha, versions
 from trainer_core.ranks import Ranks
 from trainer_core.receipts import write_receipt
 from trainer_core.run_dir import RunWriter, disk_error
+from trainer_core.startable import find_device
 from trainer_core.validation import Validator
 from trainer_core.watching import Watcher
 
@@ -113,9 +114,7 @@ class TrainingRun:
     def prepare(self, argv: list[str]) -> None:
         """Build everything, then continue the newest checkpoint or write the meta record."""
         config = self.config
-        device = torch.device(config.device)
-        if device.type == "cuda" and not torch.cuda.is_available():
-            raise ConfigError(f"{config.device}: torch finds no CUDA device; use device=cpu")
+        device = find_device(config.device)
         torch.set_num_threads(config.threads or default_threads(config))
         check_memory(config)
         self.facts: TaskFacts = task_facts(config.task, self.home)
@@ -124,7 +123,7 @@ class TrainingRun:
         torch.manual_seed(config.seed)
         policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions).to(device)
         if device.type == "cuda":
-            policy.to(memory_format=torch.channels_last)
+            policy = policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._warm_start(policy)
         learner = Learner(policy, config, device)
         learner.broadcast_weights()

@@ -13,13 +13,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import NoReturn
 
 from trainer_core.control import Control
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
-from trainer_core.run_dir import RunWriter, read_config
+from trainer_core.run_dir import RunWriter, read_run_config
 
 HEARTBEAT_S = 1.0
 PARENT_GONE = "the parent process is gone"
@@ -98,7 +98,7 @@ def die_with_parent() -> None:
         end_group(1)
 
 
-def end_group(code: int) -> None:
+def end_group(code: int) -> NoReturn:
     """Leave now, and take the own process group along when this process leads one."""
     if os.getpgrp() == os.getpid() and code:
         os.killpg(0, signal.SIGKILL)
@@ -116,7 +116,7 @@ def run(run_dir: Path) -> int:
     paths = RunPaths(run_dir.resolve())
     pipe = Pipe()
     try:
-        config = RunConfig.from_dict(read_config(paths)["run"])
+        config = read_run_config(paths)
         writer = RunWriter(paths, pipe.write)
     except LabError as error:
         print(f"worker: {error}", file=sys.stderr)

@@ -40,15 +40,15 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.algo.policy import PixelActorCritic, policy_kind
     from trainer_core.envs.build import make_env
     from trainer_core.loop import Trainer
-    from trainer_core.memory import check_memory
     from trainer_core.provenance import device_name
+    from trainer_core.startable import check_startable
     from trainer_core.training import default_threads
 
-    config = options.run
+    config, home = options.run, home_paths(options.home)
+    check_startable(config, home)
     torch.set_num_threads(config.threads or default_threads(config))
-    check_memory(config)
     device = torch.device(config.device)
-    env = make_env(config, home_paths(options.home))
+    env = make_env(config, home)
     policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions).to(device)
     trainer = Trainer(env, Learner(policy, config, device), config)
     actions = torch.randint(7, (config.num_steps, config.num_envs), device=device)

@@ -72,8 +72,10 @@ def _evaluate(
     from trainer_core.checkpoint import load_policy
     from trainer_core.envs.build import make_env, task_facts
     from trainer_core.evaluate import greedy, run_episodes, sampled, spread_starts, uniform
+    from trainer_core.startable import find_device
     from trainer_core.training import default_threads
 
+    find_device(config.device)
     torch.set_num_threads(config.threads or default_threads(config))
     facts = task_facts(config.task, home)
     env = make_env(

@@ -26,6 +26,7 @@ COMMANDS = {
     "gif": "a recording as an animated GIF",
     "replay": "press a recording's buttons again and compare the pictures",
     "bench": "measure training throughput",
+    "doctor": "device, driver, versions, compiled kernels and caches of this machine",
     "demo": "train Pocket Quest's first stage and leave plot, checkpoint and GIF",
 }
 OWN_STDOUT = {"gif", "runs"}
@@ -49,10 +50,14 @@ def main(argv: list[str] | None = None) -> int:
             result = module.run(argv[1:])
     except LabError as error:
         result = {"ok": False, "error": str(error)}
+    except OSError as error:  # a folder or file that cannot be read or written
+        if isinstance(error, BrokenPipeError):
+            return 1
+        if error.filename is None:
+            raise
+        result = {"ok": False, "error": f"{error.filename}: {error.strerror}"}
     except KeyboardInterrupt:
         result = {"ok": False, "error": "interrupted"}
-    except BrokenPipeError:
-        return 1
     if not result.get("ok", True) and "error" in result:
         print(f"dmglab {argv[0]}: {result['error']}", file=sys.stderr)
     if result:

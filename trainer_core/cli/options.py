@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
 
 from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
-from trainer_core.protocol.errors import CheckpointError, LabError
+from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
 
 T = TypeVar("T")
 
 
 def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> T:
-    """An instance of the dataclass `kind` from `argv`. Unknown options end with status 2."""
+    """An instance of the dataclass `kind` from `argv`.
+
+    Raises ConfigError with tyro's complaint on one line; --help prints and ends.
+    """
     options: dict[str, Any] = {"prog": f"dmglab {command}", "args": argv}
     if default is not None:
         options["default"] = default
-    return tyro.cli(kind, config=(tyro.conf.OmitArgPrefixes,), **options)
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(kind, config=(tyro.conf.OmitArgPrefixes,), **options)
+    except SystemExit as end:
+        if not end.code:
+            raise
+        raise ConfigError(_one_line(complaint.getvalue())) from None
+
+
+def _one_line(box: str) -> str:
+    """tyro's framed message without its frame, title and colours."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
+    body = [line for line in plain.splitlines() if not line.startswith("\u256d")]
+    return " ".join(re.sub(r"[\u2500-\u257f]", " ", " ".join(body)).split())
 
 
 def home_paths(home: Path | None) -> HomePaths:

@@ -14,7 +14,8 @@ from typing import Any, Literal
 from trainer_core.cli.options import find_checkpoint, home_paths, parse
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.checkpoints import read_meta
-from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
+from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,18 @@ class Options:
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "play", argv)
+    if options.speed < 0 or options.seconds <= 0:
+        raise ConfigError("speed must not be negative and seconds must be above 0")
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
+    task = options.task or read_meta(folder).task
+    if task not in BUILT_IN_TASKS:
+        find_task(task, home)
     home.players.mkdir(parents=True, exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S-")
     directory = Path(tempfile.mkdtemp(prefix=stamp, dir=home.players))
     config = {
-        "task": options.task or read_meta(folder).task, "checkpoint": str(folder),
+        "task": task, "checkpoint": str(folder),
         "mode": options.mode, "device": options.device, "speed": options.speed,
         "seed": options.seed,
     }  # fmt: skip

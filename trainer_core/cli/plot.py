@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import parse
+from trainer_core.protocol.errors import LabError
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Options:
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "plot", argv)
+    if not options.logs:
+        raise LabError("name at least one train_log.jsonl or run directory")
     from trainer_core.plotting import plot_logs
 
     return plot_logs(list(options.logs), options.out, options.smoothing)

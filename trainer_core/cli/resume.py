@@ -10,10 +10,9 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import find_run, home_paths, parse
-from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import LabError
 from trainer_core.registry import RunRegistry, is_alive
-from trainer_core.run_dir import read_config
+from trainer_core.run_dir import read_config, read_run_config
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         if (value := getattr(options, name)) is not None
     }
     raw = read_config(paths)
-    config = dataclasses.replace(RunConfig.from_dict(raw["run"]), **limits)
+    config = dataclasses.replace(read_run_config(paths), **limits)
     from trainer_core.cli.running import run_in_this_process
 
     return run_in_this_process(config, paths, home, name=str(raw.get("name", "")))

@@ -21,6 +21,7 @@ from trainer_core.protocol.runs import RunRecord, RunState, fold
 from trainer_core.ranks import Ranks
 from trainer_core.registry import RunRegistry, create_time
 from trainer_core.run_dir import RunWriter, disk_error, write_json
+from trainer_core.startable import check_startable
 from trainer_core.training import Outcome, run_training
 
 PROGRESS_S = 2.0
@@ -100,6 +101,7 @@ def run_in_this_process(
     if ranks.world > 1 and config.device.startswith("cuda"):
         config = dataclasses.replace(config, device=f"cuda:{ranks.local_rank}")
         torch.cuda.set_device(ranks.local_rank)
+    check_startable(config, home)
     if not ranks.is_first:
         with_writer = SilentWriter(paths)
         run_training(config, paths, home, with_writer, control, argv=sys.orig_argv, ranks=ranks)

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.tasks import list_tasks
+from trainer_core.protocol.tasks import BUILT_IN_TASKS, list_tasks
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,14 @@ def run(argv: list[str]) -> dict[str, Any]:
         tasks = list_tasks(home_paths(options.home))
         return {
             "ok": True,
-            "tasks": [{"id": task.id, "title": task.manifest.title} for task in tasks],
+            "tasks": [
+                *({"id": name, "title": title} for name, title in BUILT_IN_TASKS.items()),
+                *({"id": task.id, "title": task.manifest.title} for task in tasks),
+            ],
         }
     if verb == "make":
         return _make(parse(MakeOptions, "task make", rest))
-    raise LabError("dmglab task: say list or make; each has --help")
+    raise LabError("say list or make; each has --help")
 
 
 def _make(options: MakeOptions) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import warp as wp
 from torch import Tensor
 
 from emulator import Emulator, StateCache
+from emulator.warp_start import start_warp
 from trainer_core.envs.episodes import Episodes, GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.roms import load_rom
@@ -42,8 +43,7 @@ class Machines:
     """
 
     def __init__(self, cartridge: Any, num_envs: int, device: torch.device, shards: int) -> None:
-        wp.config.quiet = True
-        wp.init()
+        start_warp()
         self.on_gpu = device.type == "cuda"
         name = str(device) if device.type == "cpu" else f"cuda:{device.index or 0}"
         if device.type == "cuda":

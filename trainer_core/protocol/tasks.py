@@ -16,6 +16,8 @@ from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import ASSETS, CHECKOUT, HomePaths
 
 OBSERVATION_RULE = "mean2x2.v1"
+BUILT_IN_TASKS = {"tiny_goal": "Walk a 10x9 grid to one tile: no ROM, seconds to learn"}
+"""Tasks that are code, not a folder, with their titles."""
 
 
 class Rom(msgspec.Struct, kw_only=True, frozen=True):
@@ -127,7 +129,7 @@ def find_task(task_id: str, home: HomePaths) -> Task:
             return load_task(root / task_id)
     if (Path(task_id) / "task.toml").is_file():
         return load_task(Path(task_id))
-    known = ", ".join(sorted(task.id for task in list_tasks(home))) or "none"
+    known = ", ".join([*BUILT_IN_TASKS, *sorted(task.id for task in list_tasks(home))])
     raise TaskError(f"no task {task_id!r}; known tasks: {known}")
 
 

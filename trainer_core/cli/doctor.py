@@ -1,0 +1,132 @@
+"""`dmglab doctor`: what this machine offers, as one object to paste into a question."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.preflight import check_home
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import BUILT_IN_TASKS, list_tasks
+from trainer_core.runners.catalog import NATIVE
+
+PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "safetensors", "gymnasium", "matplotlib",
+            "pillow", "msgspec", "pyside6-essentials", "pyqtgraph")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    compile: bool = False
+    """Also compile what is missing and time the start of a fresh process."""
+    home: Path | None = None
+    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "doctor", argv)
+    home = home_paths(options.home)
+    problems: list[str] = []
+    found = {
+        "python": {"version": platform.python_version(), "executable": sys.executable},
+        "system": _system(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "devices": _devices(problems),
+        "kernels": _kernels(problems),
+        "home": _home(home, problems),
+        "tasks": [*BUILT_IN_TASKS, *(task.id for task in list_tasks(home))],
+    }
+    missing = [name for name in NATIVE.modules if not _importable(name)]
+    if missing:
+        problems.append(f"{', '.join(missing)} not installed: pip install 'dmglab[train]'")
+    if options.compile and not problems:
+        from emulator.warmup import warm_up
+
+        found["start_s"] = warm_up(str(found["devices"][-1]["name"]))
+    if not problems:
+        return {"ok": True, **found, "problems": problems}
+    return {"ok": False, "error": "; ".join(problems), **found, "problems": problems}
+
+
+def _system() -> dict[str, Any]:
+    return {
+        "platform": platform.platform(),
+        "cores": psutil.cpu_count(logical=False),
+        "threads": psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "memory_free_bytes": psutil.virtual_memory().available,
+        "display": os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "",
+    }
+
+
+def _devices(problems: list[str]) -> list[dict[str, Any]]:
+    """cpu first, then every CUDA device that torch sees."""
+    try:
+        import torch
+
+        from trainer_core.provenance import device_name, versions
+    except ImportError:
+        return [{"name": "cpu"}]
+    found: list[dict[str, Any]] = [{"name": "cpu", "model": device_name(torch.device("cpu"))}]
+    driver = versions()["driver"]
+    if driver and not torch.cuda.is_available():
+        problems.append(f"driver {driver} is there, but torch {torch.__version__} finds no GPU")
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        found.append(
+            {
+                "name": f"cuda:{index}", "model": properties.name, "driver": driver,
+                "cuda": torch.version.cuda, "memory_bytes": properties.total_memory,
+                "capability": f"{properties.major}.{properties.minor}",
+            }
+        )  # fmt: skip
+    return found
+
+
+def _kernels(problems: list[str]) -> dict[str, Any]:
+    """Warp's cache of compiled kernels, and how many of ours lie in it."""
+    try:
+        import warp as wp
+
+        from emulator.warp_start import start_warp
+    except ImportError:
+        return {}
+    start_warp()
+    cache = Path(wp.config.kernel_cache_dir or "")
+    if not os.access(cache, os.W_OK):
+        problems.append(f"{cache}: kernels cannot be cached there; set WARP_CACHE_PATH")
+    ours = sorted(folder.name for folder in cache.glob("wp_emulator*") if folder.is_dir())
+    return {
+        "cache": str(cache), "modules": ours,
+        "cache_bytes": sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()),
+        "warp_devices": [str(device) for device in wp.get_devices()],
+    }  # fmt: skip
+
+
+def _home(home: HomePaths, problems: list[str]) -> dict[str, Any]:
+    check = check_home(home)
+    if check.status != "ok":
+        problems.append(f"{check.detail}; choose another folder with --home")
+        return {"path": str(home.root), "free_bytes": 0}
+    return {"path": str(home.root), "free_bytes": shutil.disk_usage(home.root).free}
+
+
+def _importable(module: str) -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec(module) is not None
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
