@@ -172,7 +172,7 @@ def make_room(c: wp.ref[Console], mem: Q, line: int):
     if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
         if c.ppu_finished != U(0):
             draw_finished(c, mem)
-        elif c.ppu_drafting != U(0) and line < VBLANK_LINE:
+        elif c.ppu_drafting != U(0) and line <= VBLANK_LINE:
             draw_draft(c, mem, line)
     if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
         # More writes in one line than the log holds: forget the oldest of this line.
@@ -186,9 +186,10 @@ def make_room(c: wp.ref[Console], mem: Q, line: int):
 def keep_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
     """Log a byte of VRAM (offset) or OAM (0x2000 + offset) before it changes.
 
-    `line` is the first line that sees the new byte; 144 and up: none of this picture's.
+    `line` is the first line that sees the new byte: 144 if none of this picture's does, more if it
+    is written after that picture was finished.
     """
-    in_picture = c.ppu_drafting != U(0) and line < VBLANK_LINE
+    in_picture = c.ppu_drafting != U(0) and line <= VBLANK_LINE
     if in_picture or (c.ppu_finished != U(0) and offset < 0x2000):
         make_room(c, mem, line)
         entry = undo_entry(offset, line, old)

@@ -48,8 +48,9 @@ def free_dots(c: wp.ref[Console], mem: Q, line: int, x: int, first: int, last: i
 
 @wp.func
 def first_line_to_see(line: int, x: int, dots: int) -> int:
-    """The line from which on a byte written now is visible."""
-    return wp.where(x < dots, line, line + 1)
+    """The line from which on a byte written now is visible; 255 once VBlank was announced."""
+    seen_by = wp.where(x < dots, line, line + 1)
+    return wp.where(line > VBLANK_LINE or (line == VBLANK_LINE and x >= 5), 255, seen_by)
 
 
 @wp.func(inline=False)

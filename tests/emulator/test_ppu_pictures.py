@@ -252,6 +252,15 @@ def test_later_vram_writes_do_not_reach_a_finished_picture() -> None:
     assert (memory[0, :2500] == 0x55).all()  # and the console keeps what it wrote
 
 
+def test_vram_writes_between_the_last_line_and_vblank_stay_unseen() -> None:
+    quiet, late = Bench(1), Bench(1)
+    for bench in (quiet, late):
+        random_memory(bench, 12)
+    expected = second_frame(quiet, [])
+    script = [(POKE_VRAM, 0x9800 + i, 0x55, 143 * 114 + 95 + i) for i in range(24)]
+    np.testing.assert_array_equal(second_frame(late, script), expected)
+
+
 def test_oam_writes_in_the_picture_act_from_the_next_line_on() -> None:
     before, mixed = Bench(1), Bench(1)
     for bench in (before, mixed):
