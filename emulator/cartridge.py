@@ -51,6 +51,7 @@ MAPPERS = {
     0x19: MapperKind.MBC5, 0x1A: MapperKind.MBC5, 0x1B: MapperKind.MBC5,
     0x1C: MapperKind.MBC5, 0x1D: MapperKind.MBC5, 0x1E: MapperKind.MBC5,
 }  # fmt: skip
+RTC_TYPES = {0x0F, 0x10}
 BATTERY_TYPES = {0x03, 0x06, 0x09, 0x0F, 0x10, 0x13, 0x1B, 0x1E}
 UNSUPPORTED = {
     0x0B: "MMM01", 0x0C: "MMM01", 0x0D: "MMM01", 0x20: "MBC6", 0x22: "MBC7",
@@ -66,6 +67,7 @@ class CartridgeHeader:
     mapper: MapperKind
     ram_size: int
     """Bytes of cartridge RAM (512 for the half bytes inside an MBC2)."""
+    has_rtc: bool
     has_battery: bool
     checksum_ok: bool
     cgb_only: bool
@@ -158,14 +160,20 @@ def parse_header(data: bytes, name: str = "ROM") -> CartridgeHeader:
             " supported are ROM only, MBC1, MBC2, MBC3 and MBC5"
         )
     mapper = MAPPERS[kind]
+    if kind == 0 and len(data) > MIN_ROM_SIZE:
+        # More ROM than the address space without a mapper: the cartridge must have had one.
+        mapper = MapperKind.MBC3
     if mapper is MapperKind.MBC1 and _is_multicart(data):
         mapper = MapperKind.MBC1_MULTICART
     ram_size = 0x200 if mapper is MapperKind.MBC2 else RAM_SIZES.get(data[0x149], 0)
+    if kind == 0:
+        ram_size = 0
     title = data[0x134:0x144].split(b"\0")[0].decode("ascii", "replace").strip()
     return CartridgeHeader(
         title=title,
         mapper=mapper,
         ram_size=ram_size,
+        has_rtc=kind in RTC_TYPES,
         has_battery=kind in BATTERY_TYPES,
         checksum_ok=checksum_ok,
         cgb_only=data[0x143] == 0xC0,

@@ -31,6 +31,7 @@ class Console:
     ime: wp.uint32  # 0 off, 1 on, 2 = EI executed, on after the next instruction
     ei_time: wp.uint32  # boundary after that EI
     run_state: wp.uint32  # 0 runs, 1 HALT, 2 STOP, 3 locked by an undefined opcode
+    stop_time: wp.uint32  # STOP: time up to which the other parts' marks were moved along
     halt_bug: wp.uint32  # 1: the next opcode byte is read twice
     # ---- address map as seen by the CPU now
     fast: wp.uint32  # bit per 8 KiB page that needs no call: reads 0-8, writes 16-24 (8 = HRAM)
@@ -42,11 +43,13 @@ class Console:
     rom_base: wp.uint32  # ROM blob offset of bank 0
     rom_banks: wp.uint32  # 16 KiB banks, a power of two
     ram_size: wp.uint32  # bytes of cartridge RAM
+    has_rtc: wp.uint32  # 1: MBC3 with clock
     # ---- mapper registers
     rom_bank: wp.uint32
     ram_bank: wp.uint32
     bank_mode: wp.uint32
     ram_enabled: wp.uint32
+    open_bus: wp.uint32  # what a read of closed cartridge RAM finds on the data bus
     rtc_zero: wp.uint32  # time at which the running RTC second began
     rtc_seconds: wp.uint32
     rtc_minutes: wp.uint32
@@ -76,6 +79,8 @@ class Console:
     dma_blocked: wp.uint32  # 1: an older transfer runs until dma_start (restart)
     # ---- joypad
     buttons: wp.uint32
+    joypad_target: wp.uint32  # 0, or 80 | row selection that takes effect at joypad_settles
+    joypad_settles: wp.uint32
     release_at: wp.uint32  # time at which the buttons of this launch are let go
     # ---- sound registers' hidden state (kernels/apu.py)
     apu_mark: wp.uint32

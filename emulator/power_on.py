@@ -42,6 +42,8 @@ def power_on_console(cartridge: Cartridge, rom_base: int) -> np.ndarray:
         "rom_base": rom_base,
         "rom_banks": cartridge.rom_banks,
         "ram_size": cartridge.header.ram_size,
+        "has_rtc": int(cartridge.header.has_rtc),
+        "open_bus": 0xFF,
         "rom_bank": 1,
         "ram_enabled": int(cartridge.header.mapper is MapperKind.NONE),
         "div_zero": -(k.BOOT_DIVIDER_T_CYCLES // 4) & 0xFFFFFFFF,

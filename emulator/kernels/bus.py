@@ -12,7 +12,7 @@ from emulator.kernels.apu import apu_read, apu_write
 from emulator.kernels.dma import dma_byte, dma_conflict, dma_holds_oam, dma_sync, dma_write
 from emulator.kernels.events import catch_up, set_deadline
 from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, io_set, ld8, st8
-from emulator.kernels.joypad import joypad_change, joypad_read
+from emulator.kernels.joypad import joypad_read, joypad_select
 from emulator.kernels.mapper import cart_ram_read, cart_ram_write, mapper_write
 from emulator.kernels.memory import address_in, is_flat, peek_memory
 from emulator.kernels.ppu import (
@@ -72,7 +72,7 @@ def io_read(c: wp.ref[Console], mem: Q, rom: Q, register: U, t: U) -> U:
     elif register == U(0x0F):
         o.value = io_get(mem, register) | U(0xE0)
     elif register == U(0x00):
-        o.value = joypad_read(c, mem)
+        o.value = joypad_read(c, mem, began)
     elif register == U(0x04):
         o.value = div_read(c, began)
         c.stable = timer_stable(c, mem, register, began) + U(1)
@@ -122,7 +122,7 @@ def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U):
         ppu_before_if_write(c, mem, t)
         io_set(mem, register, value & U(0x1F))
     elif register == U(0x00):
-        joypad_change(c, mem, value & U(0x30), c.buttons)
+        joypad_select(c, mem, value, began)
     elif register == U(0x01):
         io_set(mem, register, value)
     elif register == U(0x02):

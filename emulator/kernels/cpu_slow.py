@@ -133,6 +133,19 @@ def fetch_slow(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U) ->
     return o.word
 
 
+@wp.func
+def left_on_bus(pc: U, word: U, cycle: U) -> U:
+    """Data that a read in M-cycle `cycle` of an instruction finds where nobody drives the bus.
+
+    It is the code byte fetched one M-cycle before: a byte lasts no longer, and only code outside
+    VRAM and HRAM comes over this bus (https://gbdev.io/pandocs/MBCs.html: open bus).
+    """
+    fetched_now = wp.where((word & U(256)) != U(0), U(3), U(2))
+    byte = wp.where(cycle == fetched_now, word & U(255), U(0xFF))
+    byte = wp.where(cycle == U(4), word >> U(24), byte)
+    return wp.where((pc & U(0xE000)) == U(0x8000) or pc >= U(0xFF00), U(0xFF), byte)
+
+
 @wp.func(inline=False)
 def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
     """The instruction's memory operand through the bus, low byte first, one M-cycle each."""
@@ -141,6 +154,7 @@ def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
     adjusts = (ctl & U(HL_FROM_ADDRESS)) != U(0)
     bug = wp.where(adjusts, U(OAM_BUG_READ_INCREASE), U(OAM_BUG_READ))
     o.value = bus_read(c, mem, rom, a, t, bug)
+    c.open_bus = U(0xFF)
     if (ctl & U(READ16)) != U(0):
         stable = c.stable
         high = bus_read(c, mem, rom, (a + U(1)) & WORD, t + U(1), bug)
@@ -322,16 +336,18 @@ def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_
     a = ld32(scratch + Q(U(ASKED)))
     ctl = ld32(scratch + Q(U(ASKED + 8)))
     if quick_read(c, mem, a, ctl):
+        c.stable = stable
         if a == U(0xFF00):
-            o.value = joypad_read(c, mem)
+            t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
+            o.value = joypad_read(c, mem, t - U(1))
         else:
             o.value = io_get(mem, a - U(0xFF00))
-        c.stable = stable
     else:
+        word = ld32(scratch + Q(U(WORD_AT)))
+        c.open_bus = left_on_bus(c.pc, word, (ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
         o.value = slow_read(c, mem, rom, a, ctl, c.now)
         status = a == U(0xFF41) or a == U(0xFF44)
         if status and idle_skip != U(0):
-            word = ld32(scratch + Q(U(WORD_AT)))
             o.value = wait_for_register(c, mem, rom, a, ctl, word, o.value)
         c.stable = earlier(stable, c.stable)
         o.window = c.now

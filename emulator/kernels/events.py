@@ -4,7 +4,7 @@ import warp as wp
 
 from emulator.kernels.dma import dma_end, dma_sync
 from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, io_get
-from emulator.kernels.joypad import joypad_change
+from emulator.kernels.joypad import joypad_hold
 from emulator.kernels.ppu import ppu_event
 from emulator.kernels.serial import serial_finish
 from emulator.kernels.timer import timer_sync
@@ -41,6 +41,8 @@ def set_deadline(c: wp.ref[Console], mem: Q, t: U):
     o.deadline = earlier(o.deadline, c.release_at)
     if c.dma_state != U(0):
         o.deadline = earlier(o.deadline, dma_end(c))
+    if c.run_state == U(STOPPED):
+        o.deadline = earlier(c.launch_end, c.release_at)
     if c.ime == U(2):
         o.deadline = earlier(o.deadline, c.ei_time + U(1))
     # An interrupt can be taken with IME on, and ends HALT either way; a locked CPU ignores it.
@@ -64,6 +66,6 @@ def catch_up(c: wp.ref[Console], mem: Q, rom: Q, t: U):
     if I(t - c.serial_end) >= I(0):
         serial_finish(c, mem, t)
     if I(t - c.release_at) >= I(0):
-        joypad_change(c, mem, io_get(mem, U(0)), U(0))
+        joypad_hold(c, mem, U(0), t)
         c.release_at = t + FAR
     set_deadline(c, mem, t)

@@ -13,9 +13,9 @@ from emulator.kernels.bus import peek_bus
 from emulator.kernels.cpu import Bases, Registers, begin, look_up, step
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
-from emulator.kernels.events import TRAP_STEP, TRAP_STEPPED
-from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, ld32, st32
-from emulator.kernels.joypad import joypad_change
+from emulator.kernels.events import STOPPED, TRAP_STEP, TRAP_STEPPED
+from emulator.kernels.intrinsics import FAR, I, Q, U, ld32, st32
+from emulator.kernels.joypad import joypad_hold, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
 from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
 from emulator.kernels.rtc import RTC_HALT, rtc_sync
@@ -42,7 +42,7 @@ def launch_begin(c: wp.ref[Console], mem: Q, buttons: U, frames: U, release_afte
     if release_after > U(0) and release_after < frames:
         o.release = release_after * U(M_CYCLES_PER_FRAME)
     if c.mapper != U(FLAT):
-        joypad_change(c, mem, io_get(mem, U(0)), buttons)
+        joypad_hold(c, mem, buttons, c.now)
     if c.trap == U(TRAP_STEP):
         o.end = c.now + FAR
     c.launch_end = o.end
@@ -64,6 +64,7 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
         dma_sync(c, mem, rom, now)
     length = wp.where(c.trap == U(TRAP_STEPPED), U(0), frames * U(M_CYCLES_PER_FRAME))
     c.now = now - length
+    c.stop_time = wp.where(c.run_state == U(STOPPED), c.now, U(0))
     c.ei_time = wp.where(c.ime == U(2), c.ei_time - length, U(0))
     c.div_zero = c.now - ((now - c.div_zero) & U(DIVIDER_MASK))
     c.tima_mark = c.tima_mark - length
@@ -76,6 +77,9 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
         c.dma_start = c.dma_start - length
     if c.mapper == U(MBC3) and (c.rtc_days & U(RTC_HALT)) == U(0):
         c.rtc_zero = c.rtc_zero - length
+    joypad_settle(c, mem, now)
+    if c.joypad_target != U(0):
+        c.joypad_settles = c.joypad_settles - length
     c.apu_mark = c.apu_mark - length
     if (c.apu_status & U(4)) != U(0):
         c.apu_wave_next = c.apu_wave_next - length * U(2)

@@ -5,7 +5,7 @@ https://gbdev.io/pandocs/Interrupts.html, https://gbdev.io/pandocs/halt.html
 
 import warp as wp
 
-from emulator.kernels.bus import bus_write
+from emulator.kernels.bus import bus_write, div_write
 from emulator.kernels.events import (
     HALTED,
     LOCKED,
@@ -19,9 +19,9 @@ from emulator.kernels.events import (
     set_deadline,
 )
 from emulator.kernels.intrinsics import I, Q, U, io_get, io_set
-from emulator.kernels.joypad import joypad_lines
+from emulator.kernels.joypad import joypad_lines, joypad_settle
 from emulator.kernels.mapper import FLAT, update_map
-from emulator.kernels.timer import timer_div_write
+from emulator.kernels.ppu import ppu_stand_still
 from emulator.machine import Console
 
 
@@ -64,6 +64,35 @@ def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
 
 
 @wp.func
+def delay_divider(c: wp.ref[Console], span: U):
+    """The divider, and all that is clocked by it, loses `span` M-cycles."""
+    c.div_zero = c.div_zero + span
+    c.tima_mark = c.tima_mark + span
+    c.timer_next = c.timer_next + span
+    c.apu_mark = c.apu_mark + span
+    if (c.apu_status & U(4)) != U(0):
+        c.apu_wave_next = c.apu_wave_next + span * U(2)
+    if c.serial_active != U(0):
+        c.serial_start = c.serial_start + span
+        c.serial_end = c.serial_end + span
+
+
+@wp.func(inline=False)
+def stand_still(c: wp.ref[Console], mem: Q, t: U):
+    """STOP: nothing but the joypad and the cartridge's clock has moved until time `t`.
+
+    The LCD shows nothing meanwhile. https://gbdev.io/pandocs/Reducing_Power_Consumption.html
+    """
+    span = t - c.stop_time
+    if span != U(0):
+        delay_divider(c, span)
+        if c.dma_state != U(0):
+            c.dma_start = c.dma_start + span
+        ppu_stand_still(c, mem, span)
+        c.stop_time = t
+
+
+@wp.func
 def wake(c: wp.ref[Console], mem: Q) -> U:
     """End HALT when an enabled interrupt is requested, STOP when a selected line is low.
 
@@ -84,6 +113,13 @@ def wake(c: wp.ref[Console], mem: Q) -> U:
     elif c.run_state == U(STOPPED):
         if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
             c.run_state = U(RUNNING)
+            # Seen one M-cycle later; the first opcode is fetched two after that.
+            stand_still(c, mem, c.now + U(1))
+            if c.ime == U(0):
+                delay_divider(c, U(1))  # held in reset for one more
+            c.now = c.now + U(3)
+            c.stop_time = U(0)
+            o.more = U(1)
     return o.more
 
 
@@ -92,6 +128,8 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     """One pass at the boundary `c.now`: 0 run on, 1 pass again, 2 the launch is over."""
     o = ServiceLocals()
     o.more = U(0)
+    if c.run_state == U(STOPPED):
+        stand_still(c, mem, c.now)
     catch_up(c, mem, rom, c.now)
     if I(c.now - c.launch_end) >= I(0):
         o.more = U(2)
@@ -146,11 +184,35 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     catch_up(c, mem, rom, now)
     if pending_interrupts(mem) == U(0):
         c.run_state = U(HALTED)
+        # The first M-cycle samples requests at its start only: one made in its first half wakes
+        # the CPU as late as one made in its second half.
+        c.ppu_late = now + U(1)
     elif c.ime == U(0):
         c.halt_bug = U(1)
         update_map(c)
     else:
         o.pc = (pc - U(1)) & U(0xFFFF)
+    return o.pc
+
+
+@wp.func
+def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
+    """STOP; returns the new PC. With a line of P1 low it only halts, and only if nothing is
+    requested; with a request pending the byte behind it is executed.
+
+    https://gbdev.io/pandocs/Reducing_Power_Consumption.html#using-the-stop-instruction
+    """
+    o = ServiceLocals()
+    pending = pending_interrupts(mem)
+    joypad_settle(c, mem, now)
+    o.pc = wp.where(pending != U(0), (pc - U(1)) & U(0xFFFF), pc)
+    if joypad_lines(io_get(mem, U(0)), c.buttons) == U(15):
+        div_write(c, mem, now)
+        c.run_state = U(STOPPED)
+        c.stop_time = now
+    elif pending == U(0):
+        c.run_state = U(HALTED)
+        c.ppu_late = now + U(1)
     return o.pc
 
 
@@ -175,8 +237,8 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
     elif kind == U(12):
         c.ime = U(1)
     elif kind == U(13):
-        timer_div_write(c, mem, now)
-        c.run_state = U(STOPPED)
+        catch_up(c, mem, rom, now)
+        o.pc = stop(c, mem, now, pc)
         o.more = U(1)
     elif kind == U(14):
         c.run_state = U(LOCKED)

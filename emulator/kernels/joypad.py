@@ -1,9 +1,19 @@
-"""P1: two rows of four buttons. https://gbdev.io/pandocs/Joypad_Input.html"""
+"""P1: two rows of four buttons. https://gbdev.io/pandocs/Joypad_Input.html
+
+A row that is selected pulls its lines low at once. On a DMG the lines of a row that is let go rise
+slowly: for some M-cycles a program still sees its pressed buttons (the reason why games read P1
+several times). The byte in the memory row holds the selection that the lines follow;
+`joypad_target` the one that was written, until `joypad_settles`.
+"""
 
 import warp as wp
 
-from emulator.kernels.intrinsics import Q, U, io_get, io_set, raise_if
+from emulator.kernels.intrinsics import I, Q, U, earlier, io_get, io_set, raise_if
 from emulator.machine import Console
+
+PENDING = 0x80  # bit of Console.joypad_target
+DIRECTIONS_RISE = 6  # M-cycles until the lines of a row that was let go are high again
+ACTIONS_RISE = 3
 
 
 @wp.func
@@ -15,17 +25,62 @@ def joypad_lines(select: U, buttons: U) -> U:
 
 
 @wp.func
-def joypad_read(c: wp.ref[Console], mem: Q) -> U:
-    select = io_get(mem, U(0)) & U(0x30)
-    return U(0xC0) | select | joypad_lines(select, c.buttons)
+def joypad_settle(c: wp.ref[Console], mem: Q, t: U):
+    """Let go the rows whose lines have risen by time `t`."""
+    if c.joypad_target != U(0) and I(t - c.joypad_settles) >= I(0):
+        io_set(mem, U(0), c.joypad_target & U(0x30))
+        c.joypad_target = U(0)
+        c.joypad_settles = U(0)
+
+
+@wp.func
+def joypad_read(c: wp.ref[Console], mem: Q, t: U) -> U:
+    """P1 in the M-cycle that begins at `t`; `c.stable` becomes the time until which it stays."""
+    joypad_settle(c, mem, t)
+    follows = io_get(mem, U(0))
+    select = follows
+    if c.joypad_target != U(0):
+        select = c.joypad_target & U(0x30)
+        c.stable = earlier(c.stable, t)
+    return U(0xC0) | select | joypad_lines(follows, c.buttons)
 
 
 @wp.func
 def joypad_change(c: wp.ref[Console], mem: Q, select: U, buttons: U):
-    """Set row selection and held buttons; a line that falls requests the interrupt."""
+    """Let the lines follow `select` and the held buttons; one that falls requests the interrupt."""
     before = joypad_lines(io_get(mem, U(0)), c.buttons)
     after = joypad_lines(select, buttons)
     io_set(mem, U(0), select & U(0x30))
     c.buttons = buttons
     if (before & (U(15) ^ after)) != U(0):
         raise_if(mem, U(0x10))
+
+
+@wp.func
+def joypad_hold(c: wp.ref[Console], mem: Q, buttons: U, t: U):
+    """Hold exactly `buttons` from time `t` on."""
+    joypad_settle(c, mem, t)
+    joypad_change(c, mem, io_get(mem, U(0)), buttons)
+
+
+@wp.func(inline=False)
+def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U):
+    """Write P1 in the M-cycle that begins at `t`."""
+    joypad_settle(c, mem, t)
+    wanted = value & U(0x30)
+    follows = io_get(mem, U(0))
+    if c.joypad_target != U(0):
+        follows = c.joypad_target & U(0x30)
+    rises = wanted & (U(0x30) ^ follows)
+    wait = wp.where((rises & U(0x20)) != U(0), U(ACTIONS_RISE), U(0))
+    wait = wp.where((rises & U(0x10)) != U(0), U(DIRECTIONS_RISE), wait)
+    if c.joypad_target != U(0) and wanted != follows:
+        wait = wp.max(wait, c.joypad_settles - t)
+    if wait != U(0):
+        c.joypad_target = U(PENDING) | wanted
+        c.joypad_settles = t + wait
+        joypad_change(c, mem, wanted & follows, c.buttons)
+    else:
+        c.joypad_target = U(0)
+        c.joypad_settles = U(0)
+        joypad_change(c, mem, wanted, c.buttons)

@@ -59,7 +59,7 @@ def update_map(c: wp.ref[Console]):
     further = U(BANK_1_OFFSET) + (o.ram - U(1)) * U(RAM_BANK_SIZE)
     c.ram_offset = wp.where(o.ram == U(0), U(0), further)
     plain = c.ram_enabled != U(0) and c.ram_size >= U(0x2000)
-    clock = kind == U(MBC3) and c.ram_bank >= U(8)
+    clock = c.has_rtc != U(0) and c.ram_bank > U(3)
     o.fast = U(FAST_ROM | FAST_WRAM | FAST_HRAM) | c.ppu_vram_fast
     if plain and not clock and kind != U(MBC2):
         o.fast = o.fast | U(FAST_CART_RAM)
@@ -147,12 +147,15 @@ class CartLocals:
 
 @wp.func(inline=False)
 def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
-    """Read A000-BFFF: open bus (FF) while disabled or absent."""
+    """Read A000-BFFF: while disabled or absent, what is left on the data bus."""
     o = CartLocals()
-    o.value = U(0xFF)
+    o.value = c.open_bus
     if c.ram_enabled != U(0):
-        if c.mapper == U(MBC3) and c.ram_bank >= U(8):
-            o.value = rtc_read(c)
+        if c.has_rtc != U(0) and c.ram_bank >= U(8):
+            if c.ram_bank <= U(12):
+                o.value = rtc_read(c)
+        elif c.has_rtc != U(0) and c.ram_bank > U(3) and c.ram_size <= U(0x8000):
+            o.value = U(0xFF)
         elif c.ram_size != U(0):
             o.value = ld8(mem + Q(cart_ram_place(c, address)))
             if c.mapper == U(MBC2):
@@ -164,8 +167,9 @@ def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
 def cart_ram_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
     """Write A000-BFFF."""
     if c.ram_enabled != U(0):
-        if c.mapper == U(MBC3) and c.ram_bank >= U(8):
+        no_bank = c.has_rtc != U(0) and c.ram_bank > U(3) and c.ram_size <= U(0x8000)
+        if c.has_rtc != U(0) and c.ram_bank >= U(8):
             rtc_write(c, value, t)
-        elif c.ram_size != U(0):
+        elif c.ram_size != U(0) and not no_bank:
             stored = wp.where(c.mapper == U(MBC2), value & U(15), value)
             st8(mem + Q(cart_ram_place(c, address)), stored)

@@ -217,6 +217,18 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
 
 
 @wp.func(inline=False)
+def ppu_stand_still(c: wp.ref[Console], mem: Q, span: U):
+    """In STOP the PPU has lost `span` M-cycles; a lit LCD goes blank."""
+    if lcd_is_on(mem):
+        c.ppu_origin = c.ppu_origin + span
+        c.ppu_sync = c.ppu_sync + span * U(4)
+        c.ppu_next = c.ppu_next + span
+        c.ppu_blank = U(1)
+    if c.ppu_dma != U(0):
+        c.ppu_dma_start = c.ppu_dma_start + span * U(4)
+
+
+@wp.func(inline=False)
 def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
     """FF46 was written at `t`: for 162 M-cycles the PPU cannot read OAM."""
     c.ppu_dma = U(1)
@@ -289,4 +301,6 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
         if I(c.now * U(4) - c.ppu_dma_start) > DMA_DOTS + 2 * LINE_DOTS:
             c.ppu_dma = U(0)
             c.ppu_dma_start = U(0)
-    c.ppu_late = wp.where(c.ppu_late == c.now + length, c.now, U(0xFFFFFFFF))
+    # The boundary just reached, or after HALT the next one.
+    late = I(c.ppu_late - c.now - length)
+    c.ppu_late = wp.where(late == 0 or late == 1, c.ppu_late - length, U(0xFFFFFFFF))

@@ -212,7 +212,8 @@ def do_event(c: wp.ref[Console], mem: Q, dot: int):
     if request != U(0):
         raise_if(mem, request)
         visible = c.ppu_origin + U((dot + 4) >> 2)
-        c.ppu_late = wp.where((dot & 3) >= 2, visible, U(0xFFFFFFFF))
+        if (dot & 3) >= 2:
+            c.ppu_late = visible
 
 
 @wp.func(inline=False)

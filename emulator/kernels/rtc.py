@@ -61,12 +61,11 @@ def rtc_read(c: wp.ref[Console]) -> U:
     """Latched register 08-0C."""
     o = RtcLocals()
     register = c.ram_bank
-    o.value = U(0xFF)
     if register <= U(10):
         o.value = (c.rtc_latched_low >> (U(8) * (register - U(8)))) & U(255)
     elif register == U(11):
         o.value = c.rtc_latched_days & U(255)
-    elif register == U(12):
+    else:
         o.value = c.rtc_latched_days >> U(8)
     return o.value
 
