@@ -70,7 +70,7 @@ class Bridge(QObject):
         work: Coroutine[Any, Any, Any],
         *,
         title: str = "",
-        then: Callable[[Any], None] | None = None,
+        then: Callable[[Any], object] | None = None,
         failed: Callable[[str], None] | None = None,
     ) -> asyncio.Task[Any]:
         """Run a coroutine; `then` gets its result. A LabError becomes a banner or goes to `failed`.
@@ -86,7 +86,7 @@ class Bridge(QObject):
         self,
         work: Coroutine[Any, Any, Any],
         title: str,
-        then: Callable[[Any], None] | None,
+        then: Callable[[Any], object] | None,
         failed: Callable[[str], None] | None,
     ) -> None:
         try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
@@ -128,8 +128,7 @@ class PlotCard(QWidget):
         bounds = self._draw_curves(runs, low, high)
         bottom, top = _padded(*bounds)
         self._draw_marks(runs[0], bottom, top)
-        plot.setXRange(low, high, padding=0)
-        plot.setYRange(bottom, top, padding=0)
+        plot.getViewBox().setRange(xRange=(low, high), yRange=(bottom, top), padding=0)
         self._write_values()
 
     def _x_range(self, runs: list[RunTelemetry]) -> tuple[float, float]:
@@ -294,7 +293,9 @@ class PlotCard(QWidget):
         import pyqtgraph as pg
 
         axes = {place: _axis(place) for place in ("bottom", "left")}
-        plot = pg.PlotWidget(background=None, axisItems=axes)
+        plot = pg.PlotWidget(axisItems=axes)
+        plot.setBackground(None)
+        plot.installEventFilter(self)
         plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         plot.setMenuEnabled(False)
         plot.hideButtons()
@@ -305,12 +306,12 @@ class PlotCard(QWidget):
         box.sigRangeChangedManually.connect(self._on_zoom)
         plot.getAxis("left").setWidth(AXIS_WIDTH)
         plot.showAxis("bottom", self._show_axis)
-        plot.getPlotItem().setContentsMargins(0, 2, 10, 2)
+        item: Any = plot.plotItem
+        item.setContentsMargins(0, 2, 10, 2)
         self._line = pg.InfiniteLine(angle=90)
         self._line.setVisible(False)
-        plot.addItem(self._line, ignoreBounds=True)
-        plot.scene().sigMouseMoved.connect(self._on_mouse)
-        plot.leaveEvent = lambda event: self.hovered.emit(None)
+        item.addItem(self._line, ignoreBounds=True)
+        item.scene().sigMouseMoved.connect(self._on_mouse)
         self._stack.addWidget(plot)
         self._plot = plot
         self.recolor()
@@ -329,8 +330,14 @@ class PlotCard(QWidget):
             axis.setTextPen(pg.mkPen(colors.muted))
             axis.setTickFont(theme.ui_font(7.5))
             axis.setStyle(tickLength=-3, tickTextOffset=4, maxTickLevel=0)
-        self._plot.getPlotItem().showGrid(x=False, y=True, alpha=0.18)
+        item: Any = self._plot.plotItem
+        item.showGrid(x=False, y=True, alpha=0.18)
         self._line.setPen(pg.mkPen(colors.muted, width=1))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self.hovered.emit(None)
+        return super().eventFilter(watched, event)
 
     def _on_zoom(self, *_: object) -> None:
         assert self._plot is not None

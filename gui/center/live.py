@@ -228,7 +228,7 @@ class LiveView(QWidget):
     def _on_key(self, event: QKeyEvent, pressed: bool) -> bool:
         if event.isAutoRepeat():
             return True
-        key, playing = event.key(), self._playing
+        key, playing = Qt.Key(event.key()), self._playing
         if key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
             if self._session.mode is not Mode.HYBRID:
                 return False

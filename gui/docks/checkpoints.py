@@ -73,8 +73,8 @@ _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 def _thumbnail(path: Path) -> QPixmap:
     key = str(path)
-    found = QPixmapCache.find(key)
-    if found is None or found.isNull():
+    found = QPixmap()
+    if not QPixmapCache.find(key, found):
         found = QPixmap(key)
         if not found.isNull():
             QPixmapCache.insert(key, found)

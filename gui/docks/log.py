@@ -43,14 +43,14 @@ class LogDock(Dock):
         self.level.setAccessibleName("Least level shown")
         self.level.addItems(LEVELS)
         self.level.currentIndexChanged.connect(self._rebuild)
-        self.find = QLineEdit()
-        self.find.setObjectName("logFind")
-        self.find.setAccessibleName("Show only lines that contain this")
-        self.find.setPlaceholderText("Filter")
-        self.find.setClearButtonEnabled(True)
-        self.find.setFixedWidth(120)
-        self.find.textChanged.connect(self._rebuild)
-        for widget in (self.level, self.find):
+        self.search = QLineEdit()
+        self.search.setObjectName("logFind")
+        self.search.setAccessibleName("Show only lines that contain this")
+        self.search.setPlaceholderText("Filter")
+        self.search.setClearButtonEnabled(True)
+        self.search.setFixedWidth(120)
+        self.search.textChanged.connect(self._rebuild)
+        for widget in (self.level, self.search):
             self.head.addWidget(widget)
         self.head.addWidget(icon_button("copy", "Copy the log", clicked=self._copy))
         body = QWidget()
@@ -84,7 +84,7 @@ class LogDock(Dock):
             bar.setValue(max(0, place - dropped))
 
     def _shows(self, line: LogLine) -> bool:
-        wanted = self.find.text().lower()
+        wanted = self.search.text().lower()
         return line.level >= self.level.currentIndex() and wanted in line.text.lower()
 
     def _rebuild(self) -> None:

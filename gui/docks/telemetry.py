@@ -79,9 +79,9 @@ class TelemetryDock(Dock):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName("Telemetry tabs")
         self.tabs.tabBar().setExpanding(False)
-        self.actions = ActionBars()
+        self.buttons_chosen = ActionBars()
         self.split = TimeSplit()
-        extras = {"Env": self.actions, "Perf": self.split}
+        extras = {"Env": self.buttons_chosen, "Perf": self.split}
         for title, specs in TABS.items():
             self.tabs.addTab(self._page(specs, extras.get(title)), title)
         self.info = RunInfo(model)
@@ -179,7 +179,7 @@ class TelemetryDock(Dock):
                 card.redraw()
                 break
         if (run := self.model.runs.get(self.model.focus)) is not None:
-            self.actions.show_record(run.last_update)
+            self.buttons_chosen.show_record(run.last_update)
             self.split.show_record(run.last_update)
         self.info.refresh()
 

@@ -136,7 +136,7 @@ class TrainingDock(Dock):
         self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 4 + 12)
         self._command_section.body.addWidget(self.preview)
         copy = icon_button("copy", "Copy the command", clicked=self._on_copy)
-        self._command_section.layout().itemAt(0).layout().addWidget(copy)
+        self._command_section.head.addWidget(copy)
         panel.addWidget(self._command_section)
         self.consent = QCheckBox("Run this command on my computer")
         self.consent.setObjectName(names.CONSENT_CHECK)

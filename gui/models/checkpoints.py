@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt
 
+from gui.models.indices import NO_PARENT, Index
 from trainer_core.protocol import checkpoints, records
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import HomePaths
@@ -92,10 +93,10 @@ class CheckpointList(QAbstractListModel):
         super().__init__(parent)
         self.cards: list[CheckpointCard] = []
 
-    def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self.cards)
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         card = self.cards[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return f"{card.task} {card.env_steps:,} steps, success {card.success_rate:.2f}"

@@ -90,7 +90,7 @@ def _average(values: Array, weight: float, carry: float) -> Array:
 
 
 def _bias(weight: float, first: int, last: int) -> Array:
-    return 1.0 - weight ** np.arange(first + 1, last + 1)
+    return 1.0 - np.power(weight, np.arange(first + 1, last + 1), dtype=np.float64)
 
 
 def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:
@@ -119,7 +119,7 @@ def _ends(y: Array, first: int, last: int) -> NDArray[np.intp]:
     if first >= last:
         return np.empty(0, np.intp)
     part = y[first:last]
-    return first + np.unique([0, part.argmin(), part.argmax(), len(part) - 1])
+    return first + np.unique(np.array([0, part.argmin(), part.argmax(), len(part) - 1]))
 
 
 class SmoothedColumn:

@@ -6,6 +6,7 @@ import time
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QSortFilterProxyModel, Qt
 
+from gui.models.indices import NO_PARENT, Index
 from gui.models.run_words import WORDS
 from trainer_core.protocol.runs import RunRecord
 
@@ -37,10 +38,10 @@ class RunList(QAbstractTableModel):
         self._rows: dict[str, int] = {}
         self.pinned: list[str] = []
 
-    def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)
 
-    def columnCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008
+    def columnCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(COLUMNS)
 
     def headerData(
@@ -54,7 +55,7 @@ class RunList(QAbstractTableModel):
             return _alignment(COLUMNS[section])
         return None
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         run, column = self._runs[index.row()], COLUMNS[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(run, column)
@@ -142,7 +143,7 @@ class RunFilter(QSortFilterProxyModel):
         else:
             self.invalidateRowsFilter()
 
-    def filterAcceptsRow(self, row: int, parent: QModelIndex) -> bool:
+    def filterAcceptsRow(self, row: int, parent: Index) -> bool:
         if not self._words:
             return True
         run = self.sourceModel().run(row)  # type: ignore[attr-defined]

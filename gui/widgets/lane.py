@@ -66,9 +66,8 @@ class ActionLane(QWidget):
 
     def _cell(self, painter: QPainter, box: QRectF, action: object) -> None:
         colors = theme.current()
-        known = isinstance(action, int) and 0 <= action < len(ACTIONS)
         painter.fillRect(box, QColor(colors.raised))
-        if not known:
+        if not isinstance(action, int) or not 0 <= action < len(ACTIONS):
             return
         color = QColor(colors.curves[action % len(colors.curves)])
         painter.fillRect(QRectF(box.x(), box.bottom() - 3, box.width(), 3), color)

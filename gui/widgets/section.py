@@ -10,14 +10,14 @@ from gui.widgets.labels import label
 
 
 class Section(QWidget):
-    """`body` is the layout to fill; `note` is a muted text at the heading's right."""
+    """`body` is the layout to fill, `head` the heading's with a muted `note` at its right."""
 
     def __init__(self, title: str, *, is_open: bool) -> None:
         super().__init__()
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(4)
-        head = QHBoxLayout()
+        self.head = head = QHBoxLayout()
         head.setSpacing(8)
         self._toggle = QToolButton()
         self._toggle.setText(title)

@@ -210,7 +210,7 @@ def test_the_log_filters_by_level_and_text(window: MainWindow) -> None:
     window.log_dock.level.setCurrentIndex(2)
     assert window.log_dock.view.toPlainText() == "Traceback (most recent call last):"
     window.log_dock.level.setCurrentIndex(0)
-    window.log_dock.find.setText("gap")
+    window.log_dock.search.setText("gap")
     assert window.log_dock.view.toPlainText() == "UserWarning: mind the gap"
     assert [level_of(line) for line in ("fine", "a warning", "fatal")] == [0, 1, 2]
     assert not LogBuffer().take_new()

@@ -14,9 +14,10 @@ import shlex
 import signal
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -249,7 +250,7 @@ class TrainerService:
         return run_id in self._live
 
     async def request(
-        self, run_id: str, command_type: type[commands.Command], **fields: object
+        self, run_id: str, command_type: type[commands.Command], **fields: Any
     ) -> records.AckEvent:
         """Send a command to a run's worker and wait for its ack. Raises ProtocolError."""
         if run_id not in self._live:
@@ -403,7 +404,7 @@ class TrainerService:
         for listener in list(self._listeners):
             listener(notice)
 
-    def _background(self, coroutine) -> None:  # type: ignore[no-untyped-def]
+    def _background(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
