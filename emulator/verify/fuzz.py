@@ -23,11 +23,12 @@ import warp as wp
 
 from emulator.cartridge import LOGO, Cartridge, EmulatorError
 from emulator.emulator import Emulator
-from emulator.machine import row_bytes
+from emulator.machine import PADDING, row_bytes
 
 PAGE = mmap.PAGESIZE
 NO_ACCESS = 0  # PROT_NONE
 CANARY = 0xA5
+CANARY_BYTES = 1024
 KINDS = (0x00, 0x03, 0x06, 0x10, 0x1B)
 """Cartridge types: ROM only, MBC1, MBC2, MBC3 with clock, MBC5."""
 LOCKING = (0x10, 0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD)
@@ -130,7 +131,9 @@ class FencedMachine:
 
     def __init__(self, emulator: Emulator, at_end: bool) -> None:
         machine = emulator.machine
-        size = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
+        state = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
+        size = state + PADDING  # the CPU kernel keeps its own values there
+        machine.scratch = state
         # Rows at equal distances with a forbidden page between each two.
         stride = -(-size // PAGE) * PAGE + PAGE
         self._rows = Fence(stride * emulator.num_envs - PAGE, at_end=False)
@@ -173,7 +176,12 @@ def fuzz(machines: int, frames: int, seed: int, device: str, fenced: bool) -> Fu
         )
         for i in range(machines)
     ]
-    emulator = Emulator(cartridges, machines, device, rom_of_env=np.arange(machines))
+    emulator = Emulator(
+        cartridges, machines, device, rom_of_env=np.arange(machines), serial_capacity=CANARY_BYTES
+    )
+    consoles = emulator.machine.console.numpy()
+    consoles["serial_capacity"] = 0  # nothing may be written where the serial log would be
+    emulator.machine.console.assign(consoles)
     fence = FencedMachine(emulator, at_end=bool(seed % 2)) if fenced else None
     padding = _paint_padding(emulator) if fence is None else None
     before = _constants(emulator, fence)
@@ -205,15 +213,15 @@ def fuzz(machines: int, frames: int, seed: int, device: str, fenced: bool) -> Fu
 
 def _padding(emulator: Emulator) -> np.ndarray:
     size = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
-    return emulator.machine.ram.numpy()[:, size:]
+    return emulator.machine.ram.numpy()[:, size : size + CANARY_BYTES]
 
 
 def _paint_padding(emulator: Emulator) -> np.ndarray:
     rows = emulator.machine.ram.numpy()
     size = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
-    rows[:, size:] = CANARY
+    rows[:, size : size + CANARY_BYTES] = CANARY
     emulator.machine.ram.assign(rows)
-    return rows[:, size:].copy()
+    return rows[:, size : size + CANARY_BYTES].copy()
 
 
 def _constants(emulator: Emulator, fence: FencedMachine | None) -> list[int]:
