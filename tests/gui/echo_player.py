@@ -129,6 +129,7 @@ class EchoPlayer:
             case commands.Record():
                 detail = self.record(command.on)
             case commands.SaveState() | commands.CaptureGoal():
+                Path(command.path).parent.mkdir(parents=True, exist_ok=True)
                 Path(command.path).write_bytes(b"state")
         self.tell(records.AckEvent, id=command.id, ok=ok, detail=detail)
 

@@ -21,6 +21,7 @@ from gui.models.session import Mode
 from gui.screen import FrameSource, Palette, Screen
 from tests.gui.conftest import find, until
 from tests.gui.echo_player import picture
+from tests.trainer_core.test_service_importing import make_checkpoint
 from trainer_core.protocol.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
 
 
@@ -303,3 +304,72 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: recorded.replay._job is None)
     assert not done[0].exists()
+
+
+# -- bringing checkpoints in -----------------------------------------------------------------
+
+
+def test_an_imported_checkpoint_appears_selected_and_verified(
+    window: MainWindow, tmp_path: Path
+) -> None:
+    window.import_checkpoint(make_checkpoint(tmp_path / "mail"))
+    until(lambda: window.checkpoints.rowCount() == 1)
+    card = window.checkpoints_dock.current()
+    assert card.integrity == "verified"
+    assert card.folder.is_relative_to(window.bridge.home.runs)
+    assert window.runs.rowCount() == 1
+    assert window.checkpoints_dock.deploy.isEnabled()
+
+
+def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(
+    window: MainWindow, tmp_path: Path
+) -> None:
+    window.import_checkpoint(make_checkpoint(tmp_path / "mail"))
+    until(lambda: window.checkpoints.rowCount() == 1)
+    click(window, names.DEPLOY_BUTTON)
+    until(lambda: window.playing.is_active and not window.playing.busy)
+    directory = window.playing.player.directory
+    weights = window.checkpoints_dock.current().folder / "policy.safetensors"
+    weights.write_bytes(b"weightz")
+    click(window, names.DEPLOY_BUTTON)
+    until(lambda: window.checkpoints_dock.current().integrity == "mismatch")
+    assert not window.checkpoints_dock.deploy.isEnabled()
+    assert window.playing.is_active
+    assert window.playing.player.directory == directory
+
+
+def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(
+    window: MainWindow, tmp_path: Path
+) -> None:
+    window.import_checkpoint(make_checkpoint(tmp_path / "mail"))
+    until(lambda: window.checkpoints.rowCount() == 1)
+    click(window, names.WARM_START_BUTTON)
+    config = window.training.draft.config
+    assert config.warm_start == str(window.checkpoints_dock.current().folder)
+    assert config.task == "tiny_goal"
+
+
+def test_a_start_and_a_goal_become_a_task(
+    window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+
+    async def run_job(argv: list[str], **_: object) -> dict[str, object]:
+        seen.append(argv)
+        return {"ok": True}
+
+    monkeypatch.setattr("gui.task_draft.run_job", run_job)
+    monkeypatch.setattr("gui.task_draft.BUILT_IN_TASKS", ())
+    play(window)
+    made: list[str] = []
+    window.draft.made.connect(made.append)
+    click(window, names.SAVE_STATE_BUTTON)
+    until(lambda: window.draft.starts)
+    assert not seen
+    click(window, names.CAPTURE_GOAL_BUTTON)
+    until(lambda: made)
+    argv = seen[0]
+    assert argv[argv.index("--base") + 1] == "tiny_goal"
+    assert Path(argv[argv.index("--start") + 1]).is_file()
+    assert Path(argv[argv.index("--goal") + 1]).is_file()
+    assert made == [argv[argv.index("--id") + 1]]
