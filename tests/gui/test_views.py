@@ -309,3 +309,36 @@ def test_the_theme_changes_without_a_restart(window: MainWindow) -> None:
     card.redraw()
     pen = next(curve.opts["pen"] for key, curve in card._curves.items() if key[2] == "smooth")
     assert pen.color().name() == theme.LIGHT.curves[0]
+
+
+def test_pictures_keep_coming_while_curves_grow(window: MainWindow, tmp_path: Path) -> None:
+    """60 pictures and 20 records a second beside five curves of 100,000 points."""
+    from PySide6.QtCore import QTimer
+
+    from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
+
+    writer = FrameWriter(tmp_path / "frames.bin", FrameShape(160, 144))
+    fill(window.telemetry, "a", 100_000)
+    window.telemetry.set_focus("a")
+    window.live.welcome_wanted = False
+    window.live.source.open(tmp_path / "frames.bin")
+    window.live.refresh()
+    until(lambda: all(card.redraws for card in window.telemetry_dock.visible_cards()))
+    published = [0]
+
+    def publish() -> None:
+        published[0] += 1
+        writer.publish(bytes(160 * 144), FrameInfo(frame=published[0]))
+        if published[0] % 3 == 0:
+            seq = 100_000 + published[0]
+            window.telemetry.take("a", update_record("a", seq, seq, 1.0))
+
+    timer = QTimer(interval=16)
+    timer.timeout.connect(publish)
+    window.live.screen_view.paints = 0
+    timer.start()
+    cpu = time.process_time()
+    until(lambda: published[0] >= 120)
+    timer.stop()
+    assert window.live.screen_view.paints >= 0.7 * published[0]
+    assert time.process_time() - cpu < 1.5, "120 pictures and 40 records cost 1.5 s of CPU"
