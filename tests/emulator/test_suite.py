@@ -13,6 +13,7 @@ from micro.assembler import assemble
 from emulator import suite
 from emulator.__main__ import main
 from emulator.png import read_grey, write_screen
+from emulator.verify import table
 
 pytestmark = pytest.mark.warp
 
@@ -241,3 +242,20 @@ def test_the_users_own_test_roms_pass(device: str) -> None:
         pytest.skip("DMGLAB_TEST_ROMS names no folder of test ROMs")
     failed = [v for v in suite.run_suite(Path(given), device) if v.outcome == suite.FAIL]
     assert not failed, suite.table(failed)
+
+
+def test_the_documents_table_is_replaced_between_its_markers(folder: Path, tmp_path: Path) -> None:
+    document = tmp_path / "accuracy.md"
+    document.write_text(f"above\n{table.BEGIN}\nold\n{table.END}\nbelow\n")
+    small = tmp_path / "roms"
+    small.mkdir()
+    (small / "good.gb").write_bytes((folder / "registers" / "good.gb").read_bytes())
+    assert table.main([str(small), str(document)]) == 0
+    text = document.read_text()
+    assert text.startswith("above\n")
+    assert text.endswith("below\n")
+    assert "old" not in text
+    assert "| . | 1 | 1 | 0 | 0 | 0 |" in text
+    document.write_text("no markers")
+    assert table.main([str(small), str(document)]) == 1
+    assert document.read_text() == "no markers"
