@@ -8,6 +8,7 @@ game did, within one delay.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -75,15 +76,26 @@ def export_gif(
     return check_gif(out, pictures, chosen, scale, delay_cs)
 
 
-def save_gif(out: Path, images: Iterator[Image.Image], delay_cs: int) -> None:
-    """Stream `images` into `out`, `delay_cs` each. Raises LabError when it cannot be written."""
+def true_delays(pictures: int, frames_per_picture: int) -> list[int]:
+    """Delays in centiseconds, each within one of the truth and their sum within half of one."""
+    exact = 100 * frames_per_picture / FRAMES_PER_SECOND
+    ends = [round(index * exact) for index in range(pictures + 1)]
+    return [after - before for before, after in itertools.pairwise(ends)]
+
+
+def save_gif(out: Path, images: Iterator[Image.Image], delay_cs: int | list[int]) -> None:
+    """Stream `images` into `out`, `delay_cs` each, or one delay per image.
+
+    Raises LabError when it cannot be written.
+    """
+    delays_ms = delay_cs * 10 if isinstance(delay_cs, int) else [10 * delay for delay in delay_cs]
     partial = out.with_name(f".{out.name}.tmp")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         first = next(images)
         first.save(
             partial, format="GIF", save_all=True, append_images=images,
-            duration=delay_cs * 10, loop=0, optimize=False, disposal=1,
+            duration=delays_ms, loop=0, optimize=False, disposal=1,
         )  # fmt: skip
         partial.replace(out)
     except OSError as error:

@@ -12,11 +12,10 @@ from PIL import Image
 
 from trainer_core.agent import Agent
 from trainer_core.console import Console, open_console
-from trainer_core.export_gif import GREENS, save_gif
+from trainer_core.export_gif import GREENS, save_gif, true_delays
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, CODEC_ID
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import FRAMES_PER_SECOND
 from trainer_core.protocol.tasks import find_task
 from trainer_core.run_dir import disk_error, write_json
 
@@ -88,19 +87,18 @@ def write_rollout(
         raise ConfigError(f"start {start}: the task has start states 0 to {console.num_starts - 1}")
     rollout = Rollout(console, agent, gif_every)
     rollout.play(start, steps or DEFAULT_MAX_STEPS)
-    delay_cs = round(100 * rollout.every / FRAMES_PER_SECOND)
+    delays_cs = true_delays(len(rollout.pictures), rollout.every)
     meta = {
         "checkpoint": str(checkpoint), "checkpoint_sha256": agent.sha256,
         "task": agent.meta.task, "hashes": agent.meta.hashes, "rom_sha256": console.rom_sha256,
         "config": agent.meta.config, "mode": mode, "seed": seed, "start_index": start,
         "codec": CODEC_ID, "frames_per_step": console.frames_per_step,
         "release_after_frames": console.release_after_frames, "gif_every_frames": rollout.every,
-        "gif_delay_cs": delay_cs,
-        "gif_speed": rollout.every / FRAMES_PER_SECOND / (delay_cs / 100),
+        "gif_duration_ms": 10 * sum(delays_cs),
     }  # fmt: skip
     try:
         out.mkdir(parents=True, exist_ok=True)
-        save_gif(out / "rollout.gif", _images(rollout.pictures), delay_cs)
+        save_gif(out / "rollout.gif", _images(rollout.pictures), delays_cs)
         lines = "".join(json.dumps(row) + "\n" for row in rollout.rows)
         (out / "rollout.jsonl").write_text(lines, encoding="utf-8")
         write_json(out / "meta.json", meta)

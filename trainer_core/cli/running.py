@@ -43,7 +43,8 @@ class Narrator:
                 self._next = time.monotonic() + PROGRESS_S
                 self._say(
                     f"{event.env_steps:>12,} steps  {event.sps:>9,.0f}/s  "
-                    f"reward {event.reward_mean:+.4f}  success {event.success_rate:.3f}  "
+                    f"reward {event.reward_mean:+.4f}  "
+                    f"success {event.success_rate:.3f} of {event.episodes:<4}  "
                     f"entropy {event.entropy_mean:.2f}  dist {event.dist_p50:.3f}"
                 )
             case records.EvalRecord():

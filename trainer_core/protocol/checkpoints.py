@@ -53,7 +53,7 @@ def read_meta(folder: Path) -> CheckpointMeta:
     except OSError as error:
         raise CheckpointError(f"{folder}: not a checkpoint ({META}: {error.strerror})") from None
     except msgspec.DecodeError as error:
-        raise CheckpointError(f"{path}: {error}") from None
+        raise CheckpointError(f"{path}: {error}; use another checkpoint") from None
     if meta.v != 1:
         raise CheckpointError(f"{path}: version {meta.v} is not 1: update DMG Lab to read it")
     return meta

@@ -102,7 +102,7 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
             if state in (RunState.STARTING, RunState.PREFLIGHT):
                 state = RunState.RUNNING
             return msgspec.structs.replace(record, env_steps=event.env_steps, state=state)
-        case EvalRecord():
+        case EvalRecord(mode="greedy"):
             best = max(record.best_success_rate, event.success_rate)
             return msgspec.structs.replace(record, best_success_rate=best)
         case CheckpointRecord():

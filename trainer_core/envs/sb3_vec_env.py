@@ -1,0 +1,110 @@
+"""N Game Boys as a Stable-Baselines3 VecEnv; SB3 itself is not a dependency of DMG Lab.
+
+docs/faces.md has the twenty lines that learn with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv as Sb3VecEnvBase
+from torch import Tensor
+
+from trainer_core.envs import faces
+
+
+class DmgLabSb3VecEnv(Sb3VecEnvBase):
+    """`infos[n]` of an ended episode holds `terminal_observation`, `TimeLimit.truncated` and
+    `episode` (return r and length l), so that no VecMonitor is needed."""
+
+    def __init__(
+        self,
+        task: str = "tiny_goal",
+        num_envs: int = 64,
+        *,
+        device: str = "cpu",
+        stack_k: int = 1,
+        held_out: bool = False,
+        home: Path | None = None,
+    ) -> None:
+        """Raises LabError for an unknown task or an impossible number of machines."""
+        self._machines = faces.open_machines(
+            task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home
+        )
+        self.render_mode = "rgb_array"
+        super().__init__(num_envs, faces.observation_space(self._machines), faces.action_space())
+        self._actions = np.zeros(num_envs, np.int64)
+        self._returns = np.zeros(num_envs)
+
+    def reset(self) -> np.ndarray:
+        seed, options = self._seeds[0], self._options[0]
+        obs: Tensor = self._machines.reset(seed)
+        if "start" in options:
+            starts = [given.get("start", options["start"]) for given in self._options]
+            obs = self._machines.reset_to(faces.chosen_starts(starts, self._machines))
+        self._returns[:] = 0
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self._reset_seeds()
+        self._reset_options()
+        return faces.greys(obs)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        result = self._machines.step(faces.as_actions(self._actions, self._machines))
+        reward = result.reward.cpu().numpy().copy()
+        self._returns += reward
+        ended = result.info.reset_mask.cpu().numpy().copy()
+        dist, success = result.info.dist.tolist(), result.info.success.tolist()
+        infos: list[dict[str, Any]] = [
+            {"dist": apart, "is_success": won} for apart, won in zip(dist, success, strict=True)
+        ]
+        if ended.any():
+            reached = faces.greys(result.final_obs)
+            truncated = result.trunc.tolist()
+            lengths = result.info.episode_steps.tolist()
+            for machine in np.flatnonzero(ended).tolist():
+                played = {"r": float(self._returns[machine]), "l": lengths[machine], "t": 0.0}
+                infos[machine] |= {
+                    "terminal_observation": reached[machine],
+                    "TimeLimit.truncated": truncated[machine],
+                    "episode": played,
+                }
+            self._returns[ended] = 0
+        return faces.greys(result.obs), reward, ended, infos
+
+    def get_images(self) -> Sequence[np.ndarray]:
+        return [faces.rgb(screen) for screen in self._machines.screens(self.num_envs)]
+
+    def close(self) -> None:
+        self._machines.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [getattr(self, attr_name)] * len(self._chosen(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """The machines are one object: an attribute is everyone's."""
+        setattr(self, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        found = getattr(self, method_name)(*method_args, **method_kwargs)
+        return [found] * len(self._chosen(indices))
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """Nothing wraps a single machine; SB3 asks whether a Monitor does."""
+        return [False] * len(self._chosen(indices))
+
+    def _chosen(self, indices: Any) -> list[int]:
+        if indices is None:
+            return list(range(self.num_envs))
+        return [indices] if isinstance(indices, int) else list(_integers(indices))
+
+
+def _integers(indices: Iterable[Any]) -> Iterable[int]:
+    return (int(index) for index in indices)
