@@ -31,7 +31,7 @@ class Console:
     ime: wp.uint32  # 0 off, 1 on, 2 = EI executed, on after the next instruction
     ei_time: wp.uint32  # boundary after that EI
     run_state: wp.uint32  # 0 runs, 1 HALT, 2 STOP, 3 locked by an undefined opcode
-    stop_time: wp.uint32  # STOP: time up to which the other parts' marks were moved along
+    stop_time: wp.uint32  # STOP, or no CPU during OAM DMA: time up to which marks were moved along
     halt_bug: wp.uint32  # 1: the next opcode byte is read twice
     # ---- address map as seen by the CPU now
     fast: wp.uint32  # bit per 8 KiB page that needs no call: reads 0-8, writes 16-24 (8 = HRAM)

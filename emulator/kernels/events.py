@@ -39,7 +39,7 @@ def set_deadline(c: wp.ref[Console], mem: Q, t: U):
     o.deadline = earlier(o.deadline, c.timer_next)
     o.deadline = earlier(o.deadline, c.serial_end)
     o.deadline = earlier(o.deadline, c.release_at)
-    if c.dma_state != U(0):
+    if c.dma_state != U(0) and c.run_state == U(RUNNING):
         o.deadline = earlier(o.deadline, dma_end(c))
     if c.run_state == U(STOPPED):
         o.deadline = earlier(c.launch_end, c.release_at)

@@ -13,7 +13,7 @@ from emulator.kernels.bus import peek_bus
 from emulator.kernels.cpu import Bases, Registers, begin, look_up, step
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
-from emulator.kernels.events import STOPPED, TRAP_STEP, TRAP_STEPPED
+from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
 from emulator.kernels.intrinsics import FAR, I, Q, U, ld32, st32
 from emulator.kernels.joypad import joypad_hold, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
@@ -64,7 +64,8 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
         dma_sync(c, mem, rom, now)
     length = wp.where(c.trap == U(TRAP_STEPPED), U(0), frames * U(M_CYCLES_PER_FRAME))
     c.now = now - length
-    c.stop_time = wp.where(c.run_state == U(STOPPED), c.now, U(0))
+    still = c.run_state != U(RUNNING) and (c.dma_state != U(0) or c.run_state == U(STOPPED))
+    c.stop_time = wp.where(still, c.now, U(0))
     c.ei_time = wp.where(c.ime == U(2), c.ei_time - length, U(0))
     c.div_zero = c.now - ((now - c.div_zero) & U(DIVIDER_MASK))
     c.tima_mark = c.tima_mark - length

@@ -77,6 +77,14 @@ def delay_divider(c: wp.ref[Console], span: U):
         c.serial_end = c.serial_end + span
 
 
+@wp.func
+def dma_stand_still(c: wp.ref[Console], t: U):
+    """OAM DMA is clocked by the CPU: it has not moved since the CPU stopped."""
+    if c.dma_state != U(0):
+        c.dma_start = c.dma_start + t - c.stop_time
+        c.stop_time = t
+
+
 @wp.func(inline=False)
 def stand_still(c: wp.ref[Console], mem: Q, t: U):
     """STOP: nothing but the joypad and the cartridge's clock has moved until time `t`.
@@ -86,8 +94,7 @@ def stand_still(c: wp.ref[Console], mem: Q, t: U):
     span = t - c.stop_time
     if span != U(0):
         delay_divider(c, span)
-        if c.dma_state != U(0):
-            c.dma_start = c.dma_start + span
+        dma_stand_still(c, t)
         ppu_stand_still(c, mem, span)
         c.stop_time = t
 
@@ -110,6 +117,9 @@ def wake(c: wp.ref[Console], mem: Q) -> U:
             if c.ppu_late == c.now or pending >= U(4):
                 c.now = c.now + U(1)
                 o.more = U(1)
+            elif c.dma_state != U(0):
+                c.dma_start = c.dma_start - U(1)  # the last M-cycle of HALT moves a byte
+            c.stop_time = U(0)
     elif c.run_state == U(STOPPED):
         if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
             c.run_state = U(RUNNING)
@@ -130,6 +140,8 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     o.more = U(0)
     if c.run_state == U(STOPPED):
         stand_still(c, mem, c.now)
+    elif c.run_state != U(RUNNING):
+        dma_stand_still(c, c.now)
     catch_up(c, mem, rom, c.now)
     if I(c.now - c.launch_end) >= I(0):
         o.more = U(2)
@@ -184,6 +196,7 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     catch_up(c, mem, rom, now)
     if pending_interrupts(mem) == U(0):
         c.run_state = U(HALTED)
+        c.stop_time = now
         # The first M-cycle samples requests at its start only: one made in its first half wakes
         # the CPU as late as one made in its second half.
         c.ppu_late = now + U(1)
@@ -212,6 +225,7 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
         c.stop_time = now
     elif pending == U(0):
         c.run_state = U(HALTED)
+        c.stop_time = now
         c.ppu_late = now + U(1)
     return o.pc
 
@@ -241,7 +255,9 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
         o.pc = stop(c, mem, now, pc)
         o.more = U(1)
     elif kind == U(14):
+        catch_up(c, mem, rom, now)
         c.run_state = U(LOCKED)
+        c.stop_time = now
         o.more = U(1)
     elif c.trap == U(TRAP_LD_B_B):
         c.stopped = U(1)
