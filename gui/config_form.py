@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
 
 from gui.models.config_draft import GROUPS, ConfigDraft, FieldSpec, field_specs
 from gui.object_names import CONFIG_FORM
-from gui.widgets.labels import icon_button, label, set_role
+from gui.widgets.labels import ElidedLabel, icon_button, label, set_role
 from gui.widgets.section import Section
 
-LABEL_WIDTH = 112
+LABEL_WIDTH = 116
 
 
 class ConfigForm(QWidget):
@@ -88,8 +88,9 @@ class _Row(QObject):
     def __init__(self, spec: FieldSpec, options: Sequence[str]) -> None:
         super().__init__()
         self._spec = spec
-        self.label = label(spec.label, "muted")
-        self.label.setToolTip(spec.help)
+        self.label = ElidedLabel(spec.label, "muted")
+        self.label.setFixedWidth(LABEL_WIDTH)
+        self.label.setToolTip(f"{spec.label}: {spec.help}")
         self.editor: QWidget
         if spec.kind is bool:
             self.editor = QCheckBox()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -35,6 +35,9 @@ from trainer_core.protocol.runs import RunState
 
 ROOMY = 680
 """Height of the dock from which the preflight list stays open beside a whole form."""
+SNUG = 540
+"""Height from which the whole command is on show at once."""
+MIN_WIDTH = 288
 _PAUSABLE = {RunState.RUNNING, RunState.PAUSED}
 _STOPPABLE = {
     RunState.QUEUED, RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.PAUSED,
@@ -58,6 +61,7 @@ class TrainingDock(Dock):
         self._pages.addWidget(self._train_page())
         self._pages.addWidget(trained)
         body = QWidget()
+        body.setMinimumWidth(MIN_WIDTH)
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -133,7 +137,7 @@ class TrainingDock(Dock):
         self.preview.setReadOnly(True)
         self.preview.setFont(theme.mono_font())
         self.preview.setTabChangesFocus(True)
-        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 4 + 12)
+        self.preview.setPlaceholderText("Correct the form to see the command")
         self._command_section.body.addWidget(self.preview)
         copy = icon_button("copy", "Copy the command", clicked=self._on_copy)
         self._command_section.head.addWidget(copy)
@@ -192,6 +196,13 @@ class TrainingDock(Dock):
             row.addWidget(made, 1)
         column.addLayout(row)
         return panel
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        roomy = self.height() >= ROOMY
+        self.checks.set_compact(not roomy)
+        lines = 4 if self.height() >= SNUG else 2
+        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * lines + 12)
 
     # -- following the model ----------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from trainer_core.protocol.records import UpdateRecord
 
 Array = NDArray[np.float64]
 
-X_AXES = {"env_steps": "environment steps", "update": "updates", "wall_time_s": "seconds"}
+X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds"}
 _ENVELOPE = {"v", "run_id", "seq", "trace_id"}
 SCALARS = tuple(
     field.name

@@ -77,8 +77,23 @@ class ChecksView(QWidget):
         self.fix.clicked.connect(self._on_fix)
         column.addWidget(self.fix)
         self._checks: list[Check] = []
-        self._checking = False
+        self._checking = self._compact = False
         self.show_checks([], False)
+
+    def set_compact(self, compact: bool) -> None:
+        """With little room only what needs a look keeps its line."""
+        if compact != self._compact:
+            self._compact = compact
+            self._fold()
+
+    def _fold(self) -> None:
+        shown = 0
+        for row in range(self.list.count()):
+            check = self.list.item(row).data(Qt.ItemDataRole.UserRole)
+            hidden = self._compact and check is not None and check.status == "ok"
+            self.list.setRowHidden(row, hidden)
+            shown += not hidden
+        self.list.setFixedHeight(ROW * shown + 2)
 
     def show_checks(self, checks: list[Check], checking: bool) -> None:
         self._checks, self._checking = checks, checking
@@ -92,7 +107,7 @@ class ChecksView(QWidget):
             self.list.addItem("Checking...")
         elif not checks:
             self.list.addItem("Runs when you press Train new, and before a start")
-        self.list.setFixedHeight(ROW * self.list.count() + 2)
+        self._fold()
         remedy = self._remedy()
         self.fix.setVisible(remedy is not None)
         if remedy is not None:
