@@ -270,6 +270,8 @@ def _moved(values: dict[str, int], now: int) -> dict[str, int]:
     if values.get("apu_wave_next"):
         moved["apu_wave_next"] = values["apu_wave_next"] + 2 * now
     moved["ppu_sync"] = 4 * now
+    if values["run_state"] == 2:
+        moved["stop_time"] = now
     if "ppu_origin" not in values:
         moved["ppu_origin"] = 0
     return moved
