@@ -34,6 +34,9 @@ class Validation:
     mode: str
     episodes: tuple[Episode, ...]
     wall_time_s: float
+    screens: tuple[Tensor, ...] = ()
+    """u8[W, 144, 160] of the first W machines at every step, the start first; empty unless asked
+    for."""
 
     @property
     def distinct_starts(self) -> int:
@@ -81,16 +84,25 @@ class Validation:
 
 
 @torch.no_grad()
-def run_episodes(env: VecEnv, act: Act, starts: Tensor, mode: str) -> Validation:
-    """One episode from each of `starts` (i64[E]), as many at a time as `env` has machines."""
+def run_episodes(
+    env: VecEnv, act: Act, starts: Tensor, mode: str, *, watched: int = 0
+) -> Validation:
+    """One episode from each of `starts` (i64[E]), as many at a time as `env` has machines.
+
+    The screens of the first `watched` episodes are kept.
+    """
     began = time.monotonic()
     episodes: list[Episode] = []
+    screens: list[Tensor] = []
     for batch in starts.split(env.num_envs):
-        episodes += _run_batch(env, act, batch)
-    return Validation(mode, tuple(episodes), time.monotonic() - began)
+        episodes += _run_batch(env, act, batch, watched, screens)
+        watched = 0
+    return Validation(mode, tuple(episodes), time.monotonic() - began, tuple(screens))
 
 
-def _run_batch(env: VecEnv, act: Act, starts: Tensor) -> list[Episode]:
+def _run_batch(
+    env: VecEnv, act: Act, starts: Tensor, watched: int, screens: list[Tensor]
+) -> list[Episode]:
     count = len(starts)
     filled = torch.cat([starts, starts.new_zeros(env.num_envs - count)])
     filled[count:] = starts[0]
@@ -102,6 +114,8 @@ def _run_batch(env: VecEnv, act: Act, starts: Tensor) -> list[Episode]:
     total = torch.zeros(env.num_envs, dtype=torch.float64, device=env.device)
     history = []
     for t in range(env.horizon):
+        if watched:
+            screens.append(env.screens(watched).clone())
         actions = act(obs)
         history.append(actions)
         result = env.step(actions)

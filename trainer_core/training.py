@@ -36,6 +36,8 @@ from trainer_core.startable import find_device
 from trainer_core.validation import Validator
 from trainer_core.watching import Watcher
 
+SETTLE_UPDATES = 4
+"""Updates between two validations that training success, not the calendar, calls for."""
 EXPLODED = 1e8
 """A loss or gradient norm beyond this never comes back."""
 
@@ -104,7 +106,8 @@ class TrainingRun:
         self._last_update = 0
         self._saved_update = -1
         self._best_success, self._best_folder = -1.0, ""
-        self._success = 0.0
+        self._success = self._training_success = 0.0
+        self._validated_update = 0
         self._checkpoint = ""
         self.trainer: Trainer | None = None
         self.watcher: Watcher | None = None
@@ -215,7 +218,7 @@ class TrainingRun:
                 self.metrics.add(trainer.rollout, losses)
                 if trainer.update % config.log_every == 0:
                     self._record()
-                best = self._validate() if self._due(config.eval_every) else False
+                best = self._validate() if self._validation_due() else False
                 if best:
                     self._save("best")
                 elif self.control.take_checkpoint_request():
@@ -231,6 +234,17 @@ class TrainingRun:
     def _due(self, every: int) -> bool:
         assert self.trainer is not None
         return every > 0 and self.trainer.update % every == 0
+
+    def _validation_due(self) -> bool:
+        """By the calendar, or because the episodes of training reach the target already."""
+        config, trainer = self.config, self.trainer
+        assert trainer is not None
+        if not config.eval_every:
+            return False
+        if self._due(config.eval_every):
+            return True
+        settled = trainer.update - self._validated_update >= SETTLE_UPDATES
+        return settled and 0 < config.target_success <= self._training_success
 
     def _limit(self) -> tuple[str, RunState]:
         """(why to end now or "", the state that is then reached); all ranks agree."""
@@ -260,6 +274,7 @@ class TrainingRun:
         assert trainer is not None
         scalars = self.metrics.emit()
         guard(scalars, trainer.update)
+        self._training_success = scalars["success_rate"]
         now = time.monotonic()
         elapsed = max(now - self._last_record, 1e-9)
         updates = trainer.update - self._last_update
@@ -286,6 +301,7 @@ class TrainingRun:
             for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
                 self.writer.append(kind, **fields)
             self._success = self.validator.success_rate
+        self._validated_update = trainer.update
         self._success = self.ranks.agree(self._success)
         if self._success <= self._best_success:
             return False
@@ -315,6 +331,8 @@ class TrainingRun:
             "_best_success": self._best_success,
             "_best_folder": self._best_folder,
             "_success": self._success,
+            "_training_success": self._training_success,
+            "_validated_update": self._validated_update,
         }
         state = {
             "trainer": trainer.state_dict(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from trainer_core.run_dir import write_json
 MAX_MACHINES = 256
 EPISODE_GIF_MS = 100
 MAX_LOGGED_ACTIONS = 2000
+WATCHED = 8
+"""Greedy episodes whose screens are kept, one of them for the GIF."""
 
 
 class Validator:
@@ -38,19 +40,41 @@ class Validator:
         self, update: int, env_steps: int
     ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
         """Records to write: one eval per mode, and one sample episode."""
+        seed = self.config.seed * 7907 + update
         env = self._environment()
-        rng = torch.Generator(env.device).manual_seed(self.config.seed * 7907 + update)
-        env.reset(seed=self.config.seed * 7907 + update)
-        forward = self.learner.forward
-        for mode, act in (("greedy", greedy(forward)), ("sample", sampled(forward, rng))):
-            starts = spread_starts(env.start_set, self.config.eval_episodes, mode)
-            found = run_episodes(env, act, starts, mode)
-            if mode == "greedy":
+        env.reset(seed=seed)
+        for found in self._play(env, torch.Generator(env.device).manual_seed(seed)):
+            if found.mode == "greedy":
                 self.success_rate = found.success_rate
-                picked = pick_sample(found)
-                yield records.EpisodeRecord, self._keep(picked, mode, env_steps)
-            fields = {"env_steps": env_steps, "task": self.config.task, **found.summary()}
-            yield records.EvalRecord, fields
+                yield records.EpisodeRecord, self._keep(found, env_steps)
+            yield records.EvalRecord, {
+                "env_steps": env_steps, "task": self.config.task, **found.summary(),
+            }  # fmt: skip
+
+    def _play(self, env: VecEnv, rng: torch.Generator) -> tuple[Validation, Validation]:
+        """Greedy and sampled episodes side by side: few machines cost a GPU as much as many."""
+        forward = self.learner.forward
+        most_likely, drawn = greedy(forward), sampled(forward, rng)
+        first, second = (
+            spread_starts(env.start_set, self.config.eval_episodes, mode)
+            for mode in ("greedy", "sample")
+        )
+        watched = min(WATCHED, len(first))
+        split = len(first)
+        if split + len(second) > env.num_envs:
+            return (
+                run_episodes(env, most_likely, first, "greedy", watched=watched),
+                run_episodes(env, drawn, second, "sample"),
+            )
+
+        def act(obs: torch.Tensor) -> torch.Tensor:
+            return torch.cat([most_likely(obs[:split]), drawn(obs[split:])])
+
+        both = run_episodes(env, act, torch.cat([first, second]), "both", watched=watched)
+        return (
+            Validation("greedy", both.episodes[:split], both.wall_time_s, both.screens),
+            Validation("sample", both.episodes[split:], both.wall_time_s),
+        )
 
     def close(self) -> None:
         if self._env is not None:
@@ -58,44 +82,38 @@ class Validator:
 
     def _environment(self) -> VecEnv:
         if self._env is None:
-            count = min(self.config.eval_episodes, MAX_MACHINES)
+            count = min(2 * self.config.eval_episodes, MAX_MACHINES)
             self._env = make_env(self.config, self.home, num_envs=count, held_out=True)
         return self._env
 
-    def _keep(self, episode: Episode, mode: str, env_steps: int) -> dict[str, Any]:
-        """Write the sample episode's JSON and GIF; returns its record's fields."""
+    def _keep(self, found: Validation, env_steps: int) -> dict[str, Any]:
+        """Write a sample episode's JSON and GIF; returns its record's fields."""
+        number = pick_sample(found.episodes[: len(found.screens[0])])
+        episode = found.episodes[number]
+        pictures = [screens[number].cpu().numpy() for screens in found.screens[: episode.steps]]
         self.paths.episodes.mkdir(parents=True, exist_ok=True)
-        gif = self.paths.episodes / f"{env_steps:012d}-{mode}.gif"
-        write_gif(gif, self._replay(episode))
+        gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}.gif"
+        write_gif(gif, pictures)
         fields = {
             "env_steps": env_steps,
             "start_index": episode.start,
-            "mode": mode,
+            "mode": found.mode,
             "success": episode.success,
             "steps": episode.steps,
             "episode_return": episode.episode_return,
-            "actions": list(episode.actions[:MAX_LOGGED_ACTIONS]),
+            "actions": list(episode.actions[: min(episode.steps, MAX_LOGGED_ACTIONS)]),
             "gif": str(gif.relative_to(self.paths.root)),
         }
         write_json(gif.with_suffix(".json"), fields)
         return fields
 
-    def _replay(self, episode: Episode) -> list[np.ndarray]:
-        """The episode's screens, one a step, by pressing its buttons again."""
-        env = self._environment()
-        starts = torch.full((env.num_envs,), episode.start, device=env.device)
-        env.reset_to(starts)
-        pictures = [env.screens(1)[0].cpu().numpy()]
-        for action in episode.actions[:-1]:
-            env.step(torch.full((env.num_envs,), action, device=env.device))
-            pictures.append(env.screens(1)[0].cpu().numpy())
-        return pictures
 
-
-def pick_sample(found: Validation) -> Episode:
-    """The most telling episode: the first failure, else the longest success."""
-    failures = [episode for episode in found.episodes if not episode.success]
-    return failures[0] if failures else max(found.episodes, key=lambda episode: episode.steps)
+def pick_sample(episodes: Sequence[Episode]) -> int:
+    """Which of `episodes` tells most: the first failure, else the longest success."""
+    for number, episode in enumerate(episodes):
+        if not episode.success:
+            return number
+    return max(range(len(episodes)), key=lambda number: episodes[number].steps)
 
 
 def write_gif(path: Any, pictures: list[np.ndarray], duration_ms: int = EPISODE_GIF_MS) -> None:

@@ -9,7 +9,7 @@ from tests.trainer_core.vec_env_contract import check_vec_env
 from trainer_core.envs.episodes import GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.noise import NoiseEnv
-from trainer_core.envs.novelty import ScreenCounts
+from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
 from trainer_core.envs.success import find_success_function
 from trainer_core.envs.toy import HELD_OUT, TinyGoalEnv
 from trainer_core.evaluate import run_episodes, spread_starts, uniform
@@ -123,11 +123,26 @@ def test_the_success_function_drives_bonus_done_and_success_together() -> None:
 
 
 def test_novelty_falls_with_the_root_of_the_count() -> None:
-    counts = ScreenCounts(4, 4, CPU)
+    counts = ScreenCounts(CPU)
+    weights = hash_weights(4)
     a, b = torch.zeros(1, 4, 4, dtype=torch.uint8), torch.ones(1, 4, 4, dtype=torch.uint8)
-    assert [float(counts.visit(a)) for _ in range(4)] == pytest.approx([1, 2**-0.5, 3**-0.5, 0.5])
-    assert float(counts.visit(b)) == 1.0
-    assert torch.allclose(counts.visit(torch.cat([a, a])), torch.tensor(6**-0.5))
+    seen = hash_pictures(torch.cat([a, b]), weights)
+    assert [float(counts.visit(seen[:1])) for _ in range(4)] == pytest.approx(
+        [1, 2**-0.5, 3**-0.5, 0.5]
+    )
+    assert float(counts.visit(seen[1:])) == 1.0
+    assert torch.allclose(counts.visit(seen[[0, 0]]), torch.tensor(6**-0.5))
+
+
+def test_a_changed_pixel_changes_the_hash() -> None:
+    picture = torch.randint(4, (1, 72, 80), dtype=torch.uint8)
+    changed = picture.repeat(500, 1, 1)
+    where = torch.randperm(72 * 80)[:500]
+    flat = changed.flatten(1)
+    flat[torch.arange(500), where] ^= 1
+    hashes = hash_pictures(torch.cat([picture, changed]), hash_weights(1440)).tolist()
+    assert len(set(hashes)) == 501
+    assert all(0 <= value < 1 << 32 for value in hashes)
 
 
 def test_validation_pays_no_novelty() -> None:

@@ -5,12 +5,12 @@ Pure bookkeeping on device tensors, no machine in it, no read by the host.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from trainer_core.envs.novelty import ScreenCounts
+from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
 from trainer_core.envs.success import Progress, find_success_function
 from trainer_core.protocol.tasks import Reward
 
@@ -36,14 +36,18 @@ class GoalTemplates:
         """`pictures` u8[G, H, W], `mask` bool[G, H, W] pixels that count, `distance` l1 or mse."""
         self.distance, self.tau, self.hold_steps, self.success = distance, tau, hold_steps, success
         masks = mask.flatten(1).float()
+        self.pictures, self.mask = pictures, mask
         self._masks = None if bool(mask.all()) else masks
         self._goals = pictures.flatten(1).float() * masks
         self._scale = masks.sum(1) * (MAX_SHADE if distance == "l1" else MAX_SHADE**2)
 
     def distances(self, pictures: Tensor) -> Tensor:
         """f32[N] distance of `pictures` u8[N, H, W] to the nearest template, 0 to 1."""
-        shades = pictures.flatten(1).float()
-        return (self._sums(shades) / self._scale).amin(1)
+        return self.nearest(self._sums(pictures.flatten(1).float()))
+
+    def nearest(self, sums: Tensor) -> Tensor:
+        """f32[N] distance from sums f32[N, G] of |difference| or its square over each mask."""
+        return (sums / self._scale).amin(1)
 
     def _sums(self, shades: Tensor) -> Tensor:
         """f32[N, G] masked sums of |difference| or its square; `shades` f32[N, H * W]."""
@@ -57,6 +61,25 @@ class GoalTemplates:
             else:
                 sums.append((seen - goal).square_().sum(1))
         return torch.stack(sums, 1)
+
+
+class Reader(Protocol):
+    """What a step needs to know of its pictures, in one pass over them."""
+
+    def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Goal distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W]."""
+        ...
+
+
+class TorchReader:
+    """The definition, for any device; `picture_reader.WarpReader` does the same in one kernel."""
+
+    def __init__(self, goal: GoalTemplates) -> None:
+        self._goal = goal
+        self._weights = hash_weights(goal.pictures[0].numel() // 4).to(goal.pictures.device)
+
+    def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        return self._goal.distances(pictures), hash_pictures(pictures, self._weights)
 
 
 class Outcome(NamedTuple):
@@ -88,9 +111,11 @@ class Episodes:
         seed: int,
         *,
         novelty: bool = True,
+        reader: Reader | None = None,
     ) -> None:
         """`start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts."""
         device = start_pictures.device
+        self._reader = reader or TorchReader(goal)
         self.goal, self.reward, self.horizon = goal, reward, horizon
         self.start_set, self.start_pictures = start_set, start_pictures
         self.start_dist = goal.distances(start_pictures)
@@ -100,10 +125,7 @@ class Episodes:
         self.steps = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self.held = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self.dist = torch.zeros(num_envs, device=device)
-        height, width = start_pictures.shape[1:]
-        self.counts = (
-            ScreenCounts(height, width, device) if novelty and reward.novelty_bonus > 0 else None
-        )
+        self.counts = ScreenCounts(device) if novelty and reward.novelty_bonus > 0 else None
 
     def seed(self, seed: int) -> None:
         self._rng.manual_seed(seed)
@@ -128,7 +150,7 @@ class Episodes:
 
     def judge(self, pictures: Tensor) -> Outcome:
         """Account for one step that led to `pictures` u8[N, H, W]; ended episodes begin anew."""
-        dist = self.goal.distances(pictures)
+        dist, hashes = self._reader.read(pictures)
         self.steps += 1
         held = torch.where(dist < self.goal.tau, self.held + 1, 0)
         success = self._success(Progress(dist, held, self.goal.tau, self.goal.hold_steps))
@@ -138,7 +160,7 @@ class Episodes:
         pay = self.reward
         reward = pay.alpha * (self.dist - dist) - pay.step_cost + pay.goal_bonus * done
         if self.counts is not None:
-            reward = reward + pay.novelty_bonus * self.counts.visit(pictures)
+            reward = reward + pay.novelty_bonus * self.counts.visit(hashes)
 
         next_start = self.draw_starts()
         outcome = Outcome(

@@ -10,23 +10,36 @@ import torch
 from torch import Tensor
 
 TABLE_BITS = 18
+SPREAD = -1640531535
+"""0x9E3779B1 as a signed word: 2^32 over the golden ratio (Knuth, volume 3, section 6.4)."""
 _HASH_SEED = 0x5EED
+
+
+def hash_weights(words: int) -> Tensor:
+    """i32[words] fixed odd multipliers, one for each four pixels of a picture."""
+    rng = torch.Generator().manual_seed(_HASH_SEED)
+    drawn = torch.randint(-(1 << 31), 1 << 31, (words,), generator=rng)
+    return (drawn | 1).to(torch.int32)
+
+
+def hash_pictures(pictures: Tensor, weights: Tensor) -> Tensor:
+    """i64[N], 32 bits: the weighted sum of the mixed words of `pictures` u8[N, H, W].
+
+    Whole numbers modulo 2^32: every device and every order of summation finds the same.
+    """
+    words = pictures.flatten(1).view(torch.int32) * SPREAD
+    words ^= (words >> 16) & 0xFFFF  # without this the last pixel of a word moves few bits
+    return (words * weights).sum(1) & 0xFFFFFFFF
 
 
 class ScreenCounts:
     """Counts of hashed pictures, shared by all machines of one environment."""
 
-    def __init__(self, height: int, width: int, device: torch.device) -> None:
+    def __init__(self, device: torch.device) -> None:
         self.counts = torch.zeros(1 << TABLE_BITS, device=device)
-        rng = torch.Generator().manual_seed(_HASH_SEED)
-        # 9-bit weights keep every sum below 2^24, exact in float32 on any device, in any order.
-        weights = torch.randint(1, 1 << 9, (height * width, 3), generator=rng)
-        self._weights = weights.to(device, torch.float32)
 
-    def visit(self, pictures: Tensor) -> Tensor:
-        """Count `pictures` u8[N, H, W]; returns 1 / sqrt(count) f32[N], 1 for a new screen."""
-        sums = (pictures.flatten(1).float() @ self._weights).to(torch.int64)
-        slots = (sums[:, 0] * 2654435761 + sums[:, 1] * 40503 + sums[:, 2]) % (1 << TABLE_BITS)
-        ones = torch.ones_like(slots, dtype=torch.float32)
-        self.counts.index_add_(0, slots, ones)
+    def visit(self, hashes: Tensor) -> Tensor:
+        """Count pictures by their `hashes` i64[N]; returns 1 / sqrt(count) f32[N], 1 when new."""
+        slots = hashes >> (32 - TABLE_BITS)  # the upper bits of such a sum are the mixed ones
+        self.counts.index_add_(0, slots, torch.ones_like(slots, dtype=torch.float32))
         return self.counts[slots].rsqrt()

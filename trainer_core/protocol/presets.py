@@ -30,14 +30,19 @@ _PPO_SOURCES = {
 PRESETS: dict[str, Preset] = {
     "laptop": Preset(
         "Laptop (CPU)",
-        "64 machines and a small network: a first stage in minutes on two cores.",
+        "32 machines and a small network: a first stage within a minute on two cores.",
         {
-            "device": "cpu", "num_envs": 64, "num_steps": 32, "policy": "small",
-            "learning_rate": 1e-3, "eval_every": 10, "eval_episodes": 32,
+            "device": "cpu", "num_envs": 32, "num_steps": 32, "num_minibatches": 8,
+            "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
+            "eval_episodes": 32,
         },
         {
             **_PPO_SOURCES,
-            "learning_rate": "1e-3, measured on Pocket Quest's first stage: half the steps of 5e-4",
+            "num_envs": "32, docs/learning.md: half the steps of 64, as many updates",
+            "num_minibatches": "8 of 128 samples, docs/learning.md: half the steps of 4",
+            "update_epochs": "4, CleanRL ppo_atari.py",
+            "learning_rate": "1e-3, docs/learning.md: half the steps of 5e-4",
+            "policy": "docs/learning.md: a third of the Nature network's time on a CPU",
         },
     ),
     "gpu": Preset(

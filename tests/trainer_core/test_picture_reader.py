@@ -1,0 +1,35 @@
+"""The fused reader of pictures against its definition in torch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import warp as wp
+
+from trainer_core.envs.episodes import GoalTemplates, TorchReader
+from trainer_core.envs.picture_reader import WarpReader
+
+
+@pytest.mark.parametrize("distance", ["l1", "mse"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_kernel_reads_what_torch_reads(distance: str, masked: bool) -> None:
+    wp.config.quiet = True
+    wp.init()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    rng = torch.Generator().manual_seed(3)
+
+    def random_pictures(count: int) -> torch.Tensor:
+        return torch.randint(4, (count, 72, 80), dtype=torch.uint8, generator=rng).to(device)
+
+    mask = torch.ones(3, 72, 80, dtype=torch.bool, device=device)
+    if masked:
+        mask = random_pictures(3) > 0
+    goal = GoalTemplates(random_pictures(3), mask, distance, 0.02, 1)
+    kernel, definition = WarpReader(goal, 5, device), TorchReader(goal)
+    for _ in range(2):  # the second call must not add to the first
+        pictures = random_pictures(5)
+        pictures[0] = goal.pictures[1]
+        found, expected = kernel.read(pictures), definition.read(pictures)
+        assert torch.equal(found[0], expected[0])
+        assert torch.equal(found[1], expected[1])
+        assert float(found[0][0]) == 0.0

@@ -1,0 +1,107 @@
+"""One pass over a batch of pictures: distances to the goal templates and hashes, as Warp kernels.
+
+A shade is written in unary (0, 1, 3, 7), so that the difference of two shades is the number of bits
+in which they differ: four pixels of a word are compared at once, and sums are whole numbers.
+"""
+
+import torch
+import warp as wp
+from torch import Tensor
+
+from trainer_core.envs.episodes import GoalTemplates
+from trainer_core.envs.novelty import SPREAD, hash_weights
+
+SPREAD_WORD = wp.constant(wp.uint32(SPREAD & 0xFFFFFFFF))
+CHUNKS = wp.constant(32)  # a warp's lanes share one picture and read neighbouring words
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+return __popc(x);
+#else
+return __builtin_popcount(x);
+#endif
+""")
+def count_bits(x: wp.uint32) -> wp.int32: ...
+
+
+@wp.func
+def unary(shades: wp.uint32) -> wp.uint32:
+    """Four shades 0 to 3, one a byte, as 0, 1, 3 or 7."""
+    low = shades & wp.uint32(0x01010101)
+    high = (shades >> wp.uint32(1)) & wp.uint32(0x01010101)
+    return low | high | (high << wp.uint32(1)) | ((low & high) << wp.uint32(2))
+
+
+@wp.func
+def count_square(x: wp.uint32) -> wp.int32:
+    """Sum of squares of the bit counts of four bytes: each bit once, each pair of bits twice."""
+    neighbours = count_bits(x & (x >> wp.uint32(1)))
+    outer = count_bits(x & (x >> wp.uint32(2)))
+    return count_bits(x) + 2 * (neighbours + outer)
+
+
+@wp.kernel(enable_backward=False)
+def read_pictures(
+    pictures: wp.array2d[wp.uint32],
+    goals: wp.array2d[wp.uint32],
+    masks: wp.array2d[wp.uint32],
+    weights: wp.array[wp.uint32],
+    squared: wp.int32,
+    sums: wp.array2d[wp.int32],
+    hashes: wp.array[wp.uint32],
+):
+    """Thread (env, chunk): add every 32nd word's share to `sums` [N, G] and `hashes` [N]."""
+    env, chunk = wp.tid()
+    words = pictures.shape[1]
+    mixed = wp.uint32(0)
+    for word in range(chunk, words, CHUNKS):
+        spread = pictures[env, word] * SPREAD_WORD
+        mixed += (spread ^ (spread >> wp.uint32(16))) * weights[word]
+    wp.atomic_add(hashes, env, mixed)
+    for goal in range(goals.shape[0]):
+        total = wp.int32(0)
+        for word in range(chunk, words, CHUNKS):
+            differing = (unary(pictures[env, word]) ^ goals[goal, word]) & masks[goal, word]
+            if squared != 0:
+                total += count_square(differing)
+            else:
+                total += count_bits(differing)
+        wp.atomic_add(sums, env, goal, total)
+
+
+class WarpReader:
+    """Distances and hashes as `episodes.TorchReader` defines them, bit for bit."""
+
+    def __init__(self, goal: GoalTemplates, num_envs: int, device: torch.device) -> None:
+        self._goal = goal
+        self._squared = int(goal.distance == "mse")
+        self._device = "cpu" if device.type == "cpu" else f"cuda:{device.index or 0}"
+        as_unary = torch.tensor([0, 1, 3, 7], dtype=torch.uint8, device=device)
+        goals = as_unary[goal.pictures.flatten(1).long()]
+        masks = goal.mask.flatten(1).to(torch.uint8) * 7
+        weights = hash_weights(goals.shape[1] // 4).to(device)
+        self._sums = torch.zeros(num_envs, len(goals), dtype=torch.int32, device=device)
+        self._hashes = torch.zeros(num_envs, dtype=torch.int32, device=device)
+        self._inputs = [
+            _as_words(goals), _as_words(masks), wp.from_torch(weights, dtype=wp.uint32),
+            self._squared, wp.from_torch(self._sums),
+            wp.from_torch(self._hashes, dtype=wp.uint32),
+        ]  # fmt: skip
+        self._kept = (goals, masks, weights)  # Warp's arrays are views of these
+
+    def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W]."""
+        self._sums.zero_()
+        self._hashes.zero_()
+        wp.launch(
+            read_pictures,
+            dim=(len(pictures), CHUNKS),
+            inputs=[_as_words(pictures.flatten(1)), *self._inputs],
+            device=self._device,
+        )
+        return self._goal.nearest(self._sums.float()), self._hashes.long() & 0xFFFFFFFF
+
+
+def _as_words(pictures: Tensor) -> wp.array:
+    return wp.from_torch(pictures.view(torch.int32), dtype=wp.uint32)
