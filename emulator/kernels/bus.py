@@ -49,6 +49,7 @@ class BusLocals:
     value: wp.uint32
     stable: wp.uint32
     edges: wp.uint32
+    access: wp.uint32
 
 
 @wp.func
@@ -181,8 +182,9 @@ def bus_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U, bug: U) -> U:
         elif a >= U(0xA000):
             o.value = cart_ram_read(c, mem, a, began)
         else:
-            if ppu_vram_access(c, mem, a, t, U(0)) != U(0):
-                o.value = ld8(mem + Q(a - U(0x8000)))
+            o.access = ppu_vram_access(c, mem, a, t, U(0))
+            if o.access != U(0):
+                o.value = ld8(mem + Q(a - wp.where(o.access == U(2), U(0x9000), U(0x8000))))
             c.stable = t
     return o.value
 

@@ -38,6 +38,7 @@ from emulator.machine import Console, Machine
 
 PLAN_BYTES = wp.constant(16)  # a line's plan: lower, upper, kind and window, log entries
 LINES = wp.constant(144)
+STOP = wp.constant(wp.uint32(2))  # Console.run_state
 DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
 
 
@@ -111,9 +112,12 @@ def release_pictures(machine: Machine, console: wp.array[Console]):
 
 @wp.func
 def screen_byte(machine: Machine, console: wp.array[Console], env: int, offset: int) -> int:
-    """Byte of the shown packed picture; 0 (the lightest shade) everywhere if it is blank."""
+    """Byte of the shown packed picture; 0 (the lightest shade) everywhere if it is blank.
+
+    A DMG in STOP stops its PPU as well, which leaves the LCD blank.
+    """
     value = I(0)
-    if console[env].ppu_blank == U(0):
+    if console[env].ppu_blank == U(0) and console[env].run_state != STOP:
         front = console[env].ppu_front * U(SCREEN_BYTES)
         value = I(ld8(row_of(machine, env) + Q(U(ROW_SCREENS + offset) + front)))
     return value

@@ -60,6 +60,7 @@ class Fifo:
     low: int
     high: int
     address: int
+    data_address: int  # of the last tile row read
     window_tile: int
     bg_low: int
     bg_high: int
@@ -263,13 +264,15 @@ def advance_fetcher(f: wp.ref[Fifo]):
         f.tile = I(ld8(f.vram + Q(U(f.address))))
         f.step = 2
     elif step == 2:
-        f.address = tile_row_address(f)
+        f.data_address = tile_row_address(f)
+        f.address = f.data_address
         f.step = 3
     elif step == 3:
         f.low = I(ld8(f.vram + Q(U(f.address))))
         f.step = 4
     elif step == 4:
-        f.address = tile_row_address(f) + 1
+        f.data_address = tile_row_address(f) + 1
+        f.address = f.data_address
         f.step = 5
     elif step == 5:
         f.high = I(ld8(f.vram + Q(U(f.address))))

@@ -17,6 +17,7 @@ from emulator.kernels.ppu_timing import (
     VBLANK_LINE,
     dot_of,
     in_hblank,
+    last_tile_address,
     line_end,
 )
 from emulator.machine import Console
@@ -55,7 +56,11 @@ def first_line_to_see(line: int, x: int, dots: int) -> int:
 
 @wp.func(inline=False)
 def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
-    """1 if the CPU may access VRAM at `t`; a write's old byte is kept for pending pictures."""
+    """1 if the CPU may access VRAM at `t`; a write's old byte is kept for pending pictures.
+
+    2 for a read in the very dot at which mode 3 ends: the address bus still holds bit 12 low.
+    """
+    result = U(1)
     free = wp.bool(True)
     if lcd_is_on(mem):
         roll_frame(c, access_time(t))
@@ -66,7 +71,11 @@ def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U
         if free and write != U(0) and (c.ppu_drafting | c.ppu_finished) != U(0):
             offset = I(address) & 0x1FFF
             keep_byte(c, mem, offset, first_line_to_see(line, x, 89), get8(mem, offset))
-    return wp.where(free, U(1), U(0))
+        seam = I(c.ppu_end_line) == line + 1 and x == I(c.ppu_end) and write == U(0)
+        if seam and (address & U(0x1000)) != U(0) and line < VBLANK_LINE:
+            if (last_tile_address(c, mem, line) & 0x1000) == 0:
+                result = U(2)
+    return wp.where(free, result, U(0))
 
 
 @wp.func

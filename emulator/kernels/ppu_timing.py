@@ -179,9 +179,8 @@ def window_seen(c: wp.ref[Console], mem: Q, dot: int) -> int:
 
 
 @wp.func(inline=False)
-def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -> int:
-    """End of mode 3 of an odd or written line, from the register log."""
-    f = Fifo()
+def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, f: wp.ref[Fifo]):
+    """Run the pixel pipeline of the current line, from the register log, without pixels."""
     f.vram = mem
     f.oam = mem + Q(U(OAM))
     f.dest = Q(0)
@@ -213,6 +212,13 @@ def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -
     f.bus_y = bus & 0xFF
     f.bus_x = bus >> 8
     run_line(f)
+
+
+@wp.func(inline=False)
+def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -> int:
+    """End of mode 3 of an odd or written line."""
+    f = Fifo()
+    replay_line(c, mem, line, short, window, f)
     return f.x
 
 
@@ -237,7 +243,8 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
         window = window_seen(c, mem, line * LINE_DOTS + 4)
         end = I(0)
         if logged:
-            end = replay_end(c, mem, line, short, get8(mem, LINE_BASE + BASE_WINDOW))
+            window = get8(mem, LINE_BASE + BASE_WINDOW)
+            end = replay_end(c, mem, line, short, window)
         elif dma_runs_at(c, line * LINE_DOTS + 4):
             end = replay_end(c, mem, line, short, window)
         elif is_plain(lcdc, scx, wx, window):
@@ -247,6 +254,17 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
         c.ppu_end_line = U(line + 1)
         c.ppu_end = U(end)
     return I(c.ppu_end)
+
+
+@wp.func(inline=False)
+def last_tile_address(c: wp.ref[Console], mem: Q, line: int) -> int:
+    """VRAM offset of the last tile row that the fetcher read on this line."""
+    window = window_seen(c, mem, line * LINE_DOTS + 4)
+    if I(c.ppu_log_line) == line + 1:
+        window = get8(mem, LINE_BASE + BASE_WINDOW)
+    f = Fifo()
+    replay_line(c, mem, line, wp.where(c.ppu_first != U(0) and line == 0, 1, 0), window, f)
+    return f.data_address
 
 
 @wp.func
