@@ -53,7 +53,9 @@ class MetricsAccumulator:
         ranged = torch.stack([fields[name].flatten() for name in _RANGES])
         low, high = torch.aminmax(ranged, dim=1)
         self._low, self._high = torch.minimum(self._low, low), torch.maximum(self._high, high)
-        self._actions += torch.bincount(rollout.actions.flatten(), minlength=NUM_ACTIONS)
+        # Not bincount: on a GPU it waits for the largest value. Counts are exact in any order.
+        actions = rollout.actions.flatten()
+        self._actions.index_add_(0, actions, torch.ones_like(actions, dtype=torch.float64))
         self._losses += losses.sums
         self._last = torch.cat(
             [percentiles(rollout.dist), explained_variance(values, rollout.returns)[None]]

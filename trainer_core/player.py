@@ -228,10 +228,9 @@ class Player:
     # -- commands ---------------------------------------------------------------------------
 
     def _take_commands(self) -> None:
-        wait = self.paused and not self._allowance
-        while self.running:
+        while self.running and not (self.paused and self._allowance):  # one step, then the next
             try:
-                command = self.inbox.get(timeout=HEARTBEAT_S) if wait else self.inbox.get_nowait()
+                command = self._next_command()
             except Empty:
                 return
             if command is None:
@@ -242,7 +241,12 @@ class Player:
             except (LabError, OSError) as error:
                 detail, ok = str(error), False
             self.events.tell(records.AckEvent, id=command.id, ok=ok, detail=detail)
-            wait = self.paused and not self._allowance
+
+    def _next_command(self) -> commands.AnyCommand | None:
+        """Raises Empty when there is none; waits a while when there is nothing else to do."""
+        if self.paused:
+            return self.inbox.get(timeout=HEARTBEAT_S)
+        return self.inbox.get_nowait()
 
     def _obey(self, command: commands.AnyCommand) -> str:
         """Carry out one command; returns the ack's detail. Raises LabError or OSError."""

@@ -6,6 +6,7 @@ come in on standard input, whose end means that the parent is gone. See docs/pro
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -14,6 +15,8 @@ import threading
 import time
 from pathlib import Path
 from typing import NoReturn
+
+import psutil
 
 from trainer_core.control import Control
 from trainer_core.protocol import commands, records
@@ -99,9 +102,15 @@ def die_with_parent() -> None:
 
 
 def end_group(code: int) -> NoReturn:
-    """Leave now, and take the own process group along when this process leads one."""
+    """Leave now, and take the own process group along when this process leads one.
+
+    One by one: killpg would hit this process too, and its status would not be `code`.
+    """
     if os.getpgrp() == os.getpid() and code:
-        os.killpg(0, signal.SIGKILL)
+        for pid in psutil.pids():
+            with contextlib.suppress(OSError):
+                if pid != os.getpid() and os.getpgid(pid) == os.getpid():
+                    os.kill(pid, signal.SIGKILL)
     os._exit(code)
 
 

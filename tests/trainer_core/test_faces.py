@@ -1,0 +1,139 @@
+"""Faces for other libraries: their own checkers, their own wrappers, and the docs' example."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from trainer_core.envs.gymnasium_env import DmgLabEnv
+from trainer_core.envs.gymnasium_vector import DmgLabVectorEnv
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import CHECKOUT
+
+MADE = "trainer_core.envs.gymnasium_env:DMGLab-v0"
+HORIZON = 32
+
+
+def test_gymnasium_finds_nothing_wrong_with_the_env() -> None:
+    env = gymnasium.make(MADE, task="tiny_goal", stack_k=2, render_mode="rgb_array")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+    assert env.observation_space.shape == (2, 72, 80)
+    env.close()
+
+
+def test_an_episode_ends_by_its_horizon_with_the_picture_it_reached() -> None:
+    env = DmgLabEnv("tiny_goal")
+    first, _ = env.reset(options={"start": 3})
+    assert set(np.unique(first)) <= {0, 85, 170, 255}
+    for step in range(1, HORIZON + 1):
+        obs, _, terminated, truncated, info = env.step(np.int64(0))
+        assert (terminated, truncated) == (False, step == HORIZON)
+        assert np.array_equal(obs, first), "a button that does nothing changes nothing"
+        assert (info["episode_steps"], info["start_index"]) == (step, 3)
+
+
+def test_a_start_or_a_task_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ValueError, match="start 999"):
+        DmgLabEnv("tiny_goal").reset(options={"start": 999})
+    with pytest.raises(TaskError, match="no task 'nope'"):
+        DmgLabEnv("nope")
+
+
+def test_the_vector_env_resets_as_gymnasium_itself_does() -> None:
+    """The same actions from the same starts through ours and through their SyncVectorEnv."""
+    starts = np.array([3, 5, 8])
+    ours = gymnasium.make_vec(MADE, num_envs=3, task="tiny_goal")
+    assert isinstance(ours, DmgLabVectorEnv)
+    assert ours.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    theirs = SyncVectorEnv(
+        [lambda: DmgLabEnv("tiny_goal") for _ in starts], autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    for machine, env in zip(starts, theirs.envs, strict=True):
+        env.reset(options={"start": int(machine)})
+    ours.reset(seed=1, options={"start": starts})
+    rng = np.random.default_rng(0)
+    fresh = np.ones(3, bool)
+    kinds: set[str] = set()
+    for _ in range(HORIZON + 4):
+        actions = rng.integers(0, 7, 3)
+        mine, other = ours.step(actions), theirs.step(actions)
+        _same_step(mine, other, fresh, kinds)
+        fresh &= ~(mine[2] | mine[3])  # the starts that are drawn then differ
+        if not fresh.any():
+            break
+    assert "final" in kinds, "no episode ended: the contract was not tried"
+    for env in (ours, theirs):
+        env.close()
+
+
+def _same_step(mine: Any, other: Any, fresh: np.ndarray, kinds: set[str]) -> None:
+    ended = mine[2] | mine[3]
+    for index in (1, 2, 3):
+        assert mine[index].dtype == other[index].dtype
+        assert np.allclose(mine[index][fresh], other[index][fresh])
+    going = fresh & ~ended
+    assert np.array_equal(mine[0][going], other[0][going])
+    if not (fresh & ended).any():
+        return
+    kinds.add("final")
+    assert {"final_obs", "_final_obs", "final_info", "_final_info"} <= set(mine[4]) & set(other[4])
+    for machine in np.flatnonzero(fresh & ended):
+        assert mine[4]["_final_obs"][machine] == other[4]["_final_obs"][machine] == True  # noqa: E712
+        assert np.array_equal(mine[4]["final_obs"][machine], other[4]["final_obs"][machine])
+        for name in ("dist", "success", "start_index", "episode_steps"):
+            assert mine[4]["final_info"][f"_{name}"][machine]
+            assert mine[4]["final_info"][name][machine] == pytest.approx(
+                other[4]["final_info"][name][machine]
+            )
+
+
+def test_the_vector_env_repeats_itself_by_its_seed() -> None:
+    envs = [DmgLabVectorEnv("tiny_goal", 4) for _ in range(2)]
+    first, second = (env.reset(seed=7)[0] for env in envs)
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, envs[0].reset(seed=8)[0])
+
+
+def test_sb3_sees_ends_truncations_and_returns() -> None:
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
+
+    env = DmgLabSb3VecEnv("tiny_goal", num_envs=4)
+    env.set_options({"start": 3})
+    first = env.reset()
+    assert (first.shape, first.dtype) == ((4, 1, 72, 80), np.uint8)
+    total = np.zeros(4)
+    for step in range(1, HORIZON + 1):
+        obs, reward, done, infos = env.step(np.zeros(4, np.int64))
+        total += reward
+        assert done.all() == (step == HORIZON)
+    for machine, info in enumerate(infos):
+        assert info["TimeLimit.truncated"] is True
+        assert info["episode"]["r"] == pytest.approx(total[machine])
+        assert info["episode"]["l"] == HORIZON
+        assert np.array_equal(info["terminal_observation"], first[machine])
+    assert env.observation_space.contains(obs[0])
+    assert VecMonitor(env).reset().shape == first.shape
+    assert len(env.get_images()) == 4
+    assert env.get_images()[0].shape == (144, 160, 3)
+
+
+@pytest.mark.slow
+def test_the_docs_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("stable_baselines3")
+    text = (CHECKOUT / "docs" / "faces.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    assert len(code.strip().splitlines()) <= 22
+    exec(compile(code, "docs/faces.md", "exec"), {})
+    assert float(capsys.readouterr().out.rsplit(":", 1)[1]) >= 0.9

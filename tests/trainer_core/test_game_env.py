@@ -1,0 +1,112 @@
+"""GameEnv on the CPU: the VecEnv contract, autoreset, stacks, horizon, success, held-out starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+
+from tests.trainer_core.vec_env_contract import check_vec_env
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import Episode, Task, find_task
+
+pytestmark = pytest.mark.warp
+HORIZON = 5
+ROWS = torch.randint(7, (16, 4), generator=torch.Generator().manual_seed(3))
+"""Actions of 16 steps of 4 machines."""
+
+Make = Callable[..., GameEnv]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """(num_envs, stack_k=1, horizon=HORIZON, tau=None, **options) to leave_bedroom."""
+    home = HomePaths(tmp_path)
+
+    def make_env(
+        count: int, k: int = 1, horizon: int = HORIZON, tau: float | None = None, **options: Any
+    ) -> GameEnv:
+        task = find_task("pocket_quest/leave_bedroom", home)
+        manifest = msgspec.structs.replace(task.manifest, episode=Episode(horizon=horizon))
+        if tau is not None:
+            goal = msgspec.structs.replace(manifest.goal, tau=tau, hold_steps=1)
+            manifest = msgspec.structs.replace(manifest, goal=goal)
+        return GameEnv(Task(task.folder, manifest), count, home=home, stack_k=k, **options)
+
+    return make_env
+
+
+def test_the_game_keeps_the_contract(make: Make) -> None:
+    check_vec_env(make, steps=2 * HORIZON + 1)
+
+
+def test_none_some_and_all_machines_reset(make: Make) -> None:
+    env = make(4)
+    env.reset(seed=2)
+    env.episodes.steps[:2] = HORIZON - 2  # as if two machines had begun earlier
+    masks = [env.step(row).info.reset_mask.tolist() for row in ROWS[:HORIZON]]
+    no = [False] * 4
+    assert masks == [no, [True, True, False, False], no, no, [False, False, True, True]]
+    env.reset(seed=2)
+    last = [env.step(row).info.reset_mask.tolist() for row in ROWS[:HORIZON]][-1]
+    assert last == [True] * 4
+
+
+def test_one_plane_is_the_newest_of_four(make: Make) -> None:
+    one, four = make(4, 1), make(4, 4)
+    assert torch.equal(one.reset(seed=5)[:, 0], four.reset(seed=5)[:, -1])
+    for row in ROWS[: HORIZON + 3]:
+        a, b = one.step(row), four.step(row)
+        assert torch.equal(a.obs[:, 0], b.obs[:, -1])
+        assert torch.equal(a.final_obs[:, 0], b.final_obs[:, -1])
+        assert torch.equal(a.reward, b.reward)
+        assert torch.equal(a.info.start_index, b.info.start_index)
+
+
+def test_the_picture_at_the_horizon_is_what_a_longer_episode_sees(make: Make) -> None:
+    short, long = make(4), make(4, horizon=64)
+    starts = short.start_set[:4]
+    short.reset_to(starts)
+    long.reset_to(starts)
+    for row in ROWS[: HORIZON - 1]:
+        short.step(row)
+        long.step(row)
+    cut, going = short.step(ROWS[HORIZON - 1]), long.step(ROWS[HORIZON - 1])
+    assert bool(cut.trunc.all())
+    assert not bool((cut.done | going.trunc).any())
+    assert torch.equal(cut.final_obs, going.obs)
+    assert torch.equal(cut.info.dist, going.info.dist)
+    pictures = short.episodes.start_pictures[short.episodes.start_index]
+    assert torch.equal(cut.obs[:, 0], pictures), "the next episode begins with its start's picture"
+
+
+def test_success_is_done_and_never_truncated(make: Make) -> None:
+    hard, easy = make(4, horizon=1), make(4, horizon=1, tau=1.1)
+    for env in (hard, easy):
+        env.reset_to(env.start_set[:4])
+    lost, won = hard.step(ROWS[0]), easy.step(ROWS[0])
+    assert (int(lost.done.sum()), int(lost.trunc.sum())) == (0, 4)
+    assert (int(won.done.sum()), int(won.trunc.sum()), int(won.info.success.sum())) == (4, 0, 4)
+    bonus = hard.task.manifest.reward.goal_bonus
+    assert torch.allclose(won.reward - lost.reward, torch.full((4,), float(bonus)))
+
+
+def test_held_out_starts_are_the_last_and_never_trained_on(make: Make) -> None:
+    train, held = make(16, horizon=1), make(16, horizon=1, held_out=True)
+    starts = train.task.manifest.starts
+    split = starts.count - starts.heldout
+    assert starts.heldout >= 32
+    assert train.start_set.tolist() == list(range(split))
+    assert held.start_set.tolist() == list(range(split, starts.count))
+    for env, allowed in ((train, set(range(split))), (held, set(range(split, starts.count)))):
+        env.reset(seed=1)
+        seen = set()
+        for _ in range(8):
+            seen |= set(env.step(torch.zeros(16, dtype=torch.int64)).info.start_index.tolist())
+        assert len(seen) > 8
+        assert seen <= allowed

@@ -1,0 +1,75 @@
+"""Nothing between two records may make the host wait for the device: read from the source.
+
+torch's sync debug mode proves the same on a GPU; this test keeps it true where there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from trainer_core.protocol.paths import CHECKOUT
+
+HOT = {
+    "loop.py": {"run_update", "_collect", "sample"},
+    "algo/gae.py": {"compute_gae"},
+    "algo/ppo.py": {"ppo_losses", "ppo_update"},
+    "algo/a2c.py": {"a2c_losses", "a2c_update"},
+    "algo/policy.py": {"forward"},
+    "algo/learner.py": {"forward", "step", "add", "_all_reduce_gradients"},
+    "algo/rollout.py": {
+        "begin", "add_decision", "add_outcome", "finish", "observations", "final_observations",
+    },
+    "metrics.py": {"add", "percentiles", "explained_variance"},
+    "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts"},
+    "envs/frame_stack.py": {"push"},
+    "envs/novelty.py": {"visit"},
+    "envs/game_env.py": {"step", "run", "observe", "reset", "_run", "_reset"},
+}  # fmt: skip
+READS = {"item", "tolist", "cpu", "numpy", "nonzero", "synchronize", "masked_select", "bincount",
+         "multinomial", "unique", "any", "all"}  # fmt: skip
+"""Methods and functions that read the device, or that a branch on would."""
+CASTS = {"float", "int", "bool", "print"}
+ALLOWED = {
+    ("envs/game_env.py", "bool(out.reset_mask.any())"),  # behind `on_gpu or`: a CPU's only
+    ("envs/game_env.py", "out.reset_mask.any()"),
+}
+
+
+def reads(path: Path, names: set[str]) -> tuple[set[str], list[str]]:
+    """(functions of `names` that were found, calls in them that read the device)."""
+    found: set[str] = set()
+    wrong = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.FunctionDef) or node.name not in names:
+            continue
+        found.add(node.name)
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call) and _reads(call):
+                wrong.append(ast.unparse(call))
+    return found, wrong
+
+
+def _reads(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Attribute(attr=name):
+            return name in READS
+        case ast.Name(id=name):
+            return name in CASTS and not all(isinstance(a, ast.Constant) for a in call.args)
+        case _:
+            return False
+
+
+@pytest.mark.parametrize("file", HOT)
+def test_the_hot_path_reads_nothing_from_the_device(file: str) -> None:
+    found, wrong = reads(CHECKOUT / "trainer_core" / file, HOT[file])
+    assert found == HOT[file], "a function was renamed: the test would prove nothing"
+    assert [call for call in wrong if (file, call) not in ALLOWED] == []
+
+
+def test_the_check_finds_what_it_looks_for(tmp_path: Path) -> None:
+    source = tmp_path / "hot.py"
+    source.write_text("def step(x):\n    if float(x.sum()) > 0:\n        return x.tolist()\n")
+    assert len(reads(source, {"step"})[1]) == 2
