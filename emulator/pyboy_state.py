@@ -105,6 +105,7 @@ def parse(data: bytes, cartridge: Cartridge, name: str = "state") -> PyBoyState:
             f"{name}: PyBoy state version {version} is not read, only"
             f" {', '.join(map(str, VERSIONS))} (PyBoy 2.0 to 2.8); load it there and save it again"
         )
+    problem = ""
     # PyBoy 2.7 added a byte (NR50) without a new version number.
     for nr50 in (True, False) if version == 15 else (version > 15,):
         try:
