@@ -160,7 +160,10 @@ def apu_sync(c: wp.ref[Console], mem: Q, t: U):
             if edges > U(0):
                 sequencer_steps(c, mem, edges)
         if (c.apu_status & U(4)) == U(0):
+            # A channel that has ended is at no sample, whenever it is looked at.
             c.apu_wave_next = U(0)
+            c.apu_wave_index = U(0)
+            c.apu_status = c.apu_status & (ALL ^ U(WAVE_HAS_READ))
 
 
 @wp.func
