@@ -18,6 +18,8 @@ from emulator.kernels.picture_log import (
     R_SCY,
     R_WX,
     R_WY,
+    UNDO_TOP,
+    get32,
 )
 
 NEVER = wp.constant(0x7FFFFF)
@@ -49,6 +51,8 @@ class Fifo:
     window_y: int
     wx_triggered: int
     dma: int  # dot at which the last OAM DMA started
+    undo: int  # undo entries undo..undo_last-1 hold the bytes that are written after this line
+    undo_last: int
     bus_y: int  # last bytes that the PPU read from OAM, which it sees again during OAM DMA
     bus_x: int
     x: int  # dot of the line; mode 3 ends at its last value
@@ -410,6 +414,20 @@ def overlay_object(f: wp.ref[Fifo], high: int):
 
 
 @wp.func(inline=False)
+def oam_during_dma(f: wp.ref[Fifo], index: int) -> int:
+    """OAM byte `index`, just written by a DMA whose bytes count as written after this line."""
+    value = I(ld8(f.oam + Q(U(index))))
+    i = f.undo
+    while i < f.undo_last:
+        entry = get32(f.vram, UNDO_TOP - 4 - 4 * i)
+        i = i + 1
+        if I((entry >> U(8)) & U(0x3FFF)) == 0x2000 + index:
+            value = I(entry & U(0xFF))
+            i = f.undo_last
+    return value
+
+
+@wp.func(inline=False)
 def fetch_object(f: wp.ref[Fifo], key: int):
     """Stall the pipeline until the tile fetch is through, then read the object: 6 to 11 dots."""
     while f.aborted == 0 and (f.step < 5 or f.bg_size == 0):
@@ -423,11 +441,18 @@ def fetch_object(f: wp.ref[Fifo], key: int):
         y = ((key >> 8) & 0xFF) - 16
         place = 4 * (key & 0xFF) + 2
         moved = ((f.x - f.dma + 2) >> 2) - 1
+        tile = I(0)
         if moved > 0 and moved < 160:
-            place = moved & 0xFE  # OAM shows the bytes that the DMA writes
-        tile = I(ld8(f.oam + Q(U(place))))
-        f.bus_y = tile
+            # OAM shows the bytes at which the DMA is; of an odd one the other is written already.
+            place = moved & 0xFE
+            tile = I(ld8(f.oam + Q(U(place))))
+            if (moved & 1) != 0:
+                tile = oam_during_dma(f, place)
+        else:
+            tile = I(ld8(f.oam + Q(U(place))))
         f.object_flags = I(ld8(f.oam + Q(U(place + 1))))
+        f.bus_y = tile
+        f.bus_x = f.object_flags
         sleep(f, 2)
         if f.aborted == 0:
             f.object_low = I(ld8(f.vram + Q(U(object_row(f, y, tile)))))

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32
+from emulator.kernels.intrinsics import I, Q, U, ld16, ld32
 from emulator.kernels.picture_fifo import Fifo, run_line
 from emulator.kernels.picture_line import byte_of, draw_plain, line_objects
 from emulator.kernels.picture_log import (
@@ -43,6 +43,8 @@ class Walk:
     carry: int  # WX=166 started the window at the end of the line before
     dma: int  # dot of the frame at which the last OAM DMA started
     bus: int  # what the PPU last read from OAM, y | x << 8; -1: as a plain line leaves it
+    undo: int  # undo entries not redone yet are undo..undo_last-1
+    undo_last: int
     # ---- the line found
     kind: int
     first_entry: int
@@ -105,6 +107,8 @@ def begin_walk(w: wp.ref[Walk], mem: Q, base: int, first: int, last: int):
     w.window_y = get8(mem, base + BASE_WINDOW_Y) - 1
     w.dma = I(get32(mem, base + BASE_DMA))
     w.bus = -1
+    w.undo = 0
+    w.undo_last = 0
 
 
 @wp.func(inline=False)
@@ -116,6 +120,8 @@ def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
     f.dest = dest
     f.log = mem + Q(U(LOG)) + Q(U(4 * w.first_entry))
     f.log_count = w.last - w.first_entry
+    f.undo = w.undo
+    f.undo_last = w.undo_last
     f.line = line
     f.short_line = 0
     f.lcdc = byte_of(w.line_lower, 0)
@@ -142,14 +148,14 @@ def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
 
 @wp.func(inline=False)
 def bus_after(oam: Q, line: int, lcdc: int) -> int:
-    """What a plain line leaves on the PPU's OAM bus: the last object's tile, the last x scanned."""
+    """What a plain line leaves on the PPU's OAM bus: the last object's tile and flags, or the last
+    object scanned."""
     bus = I(ld16(oam + Q(156)))
     if line >= 0 and (lcdc & 2) != 0:
         found = line_objects(oam, line, lcdc)
         for i in range(10):
             if found[i] >= 0 and (found[i] >> 8) < 168:
-                tile = I(ld8(oam + Q(U(4 * (found[i] & 0xFF) + 2))))
-                bus = (bus & 0xFF00) | tile
+                bus = I(ld16(oam + Q(U(4 * (found[i] & 0xFF) + 2))))
     return bus
 
 
@@ -201,7 +207,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         if x < LINE_DOTS:
             if x - 2 <= plain_end(oam, line, 0, lcdc, scx, wx, w.window):
                 w.kind = KIND_EXACT
-    dma = dma_runs(w, start + 4)
+    dma = dma_runs(w, start + 4) or dma_runs(w, start + MODE_3)
     if w.kind == KIND_PLAIN:
         w.bus = -1
         w.line_lower = w.lower
@@ -260,6 +266,8 @@ def draw_lines(
         while i < undo_last and I(get32(mem, UNDO_TOP - 4 - 4 * i) >> U(22)) <= y:
             undo_swap(mem, i, oam)
             i = i + 1
+        w.undo = i
+        w.undo_last = undo_last
         next_line(w, mem, mem + Q(U(oam)), y)
         draw_found(w, mem, mem + Q(U(oam)), y, screen + Q(U(y * SCREEN_LINE_BYTES)))
         y = y + 1
