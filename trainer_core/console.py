@@ -6,7 +6,7 @@ numpy and the emulator only, so that a person can play before torch would have l
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -61,9 +61,9 @@ class Judge:
         dist = self.distance(observation)
         self.steps += 1
         self._held = self._held + 1 if dist < self._goal.tau else 0
-        progress = Progress(
-            np.float32(dist), np.int32(self._held), self._goal.tau, self._goal.hold_steps
-        )
+        # One machine's numbers: a success function is the same arithmetic on them.
+        now: tuple[Any, Any] = np.float32(dist), np.int32(self._held)
+        progress = Progress(*now, self._goal.tau, self._goal.hold_steps)
         success = bool(self._success(progress))
         pay = self._reward
         reward = pay.alpha * (self.dist - dist) - pay.step_cost + pay.goal_bonus * success

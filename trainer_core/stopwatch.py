@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
-SECTIONS = ("emulate", "observe", "forward", "learn", "log")
+SECTIONS: tuple[str, ...] = ("emulate", "observe", "forward", "learn", "log")
 
 
 class Stopwatch:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from trainer_core import checkpoint as ckpt
-from trainer_core.algo.learner import Learner
+from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.policy import PixelActorCritic, policy_kind
 from trainer_core.control import Control
 from trainer_core.envs.build import TaskFacts, make_env, task_facts
@@ -215,9 +215,7 @@ class TrainingRun:
         while not reason:
             losses = trainer.run_update()
             with trainer.stopwatch("log"):
-                self.metrics.add(trainer.rollout, losses)
-                if trainer.update % config.log_every == 0:
-                    self._record()
+                self.log(losses)
                 best = self._validate() if self._validation_due() else False
                 if best:
                     self._save("best")
@@ -269,9 +267,13 @@ class TrainingRun:
                 self._save("request")
         self._state("running")
 
-    def _record(self) -> None:
+    def log(self, losses: LossSums) -> None:
+        """Fold the update just made in; every `log_every` updates write the record."""
         trainer = self.trainer
         assert trainer is not None
+        self.metrics.add(trainer.rollout, losses)
+        if trainer.update % self.config.log_every:
+            return
         scalars = self.metrics.emit()
         guard(scalars, trainer.update)
         self._training_success = scalars["success_rate"]

@@ -43,6 +43,7 @@ class PixelActorCritic(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Conv2d | nn.Linear):
                 nn.init.orthogonal_(module.weight, math.sqrt(2))
+                assert module.bias is not None
                 nn.init.zeros_(module.bias)
         nn.init.orthogonal_(self.policy_head.weight, 0.01)
         nn.init.orthogonal_(self.value_head.weight, 1.0)

@@ -86,6 +86,7 @@ def ppo_update(
     old_logprobs, old_values = rollout.logprobs.flatten(), rollout.values.flatten()
     actions = rollout.actions.flatten()
     advantages, returns = rollout.advantages.flatten(), rollout.returns.flatten()
+    approx_kl = torch.zeros((), device=rollout.device)
     for _ in range(config.update_epochs):
         order = torch.randperm(config.batch_size, generator=rng, device=rollout.device)
         for index in order.split(config.minibatch_size):
@@ -104,9 +105,10 @@ def ppo_update(
                 vf_coef=config.vf_coef,
                 normalize_advantage=config.normalize_advantage,
             )
+            approx_kl = losses.approx_kl
             losses.total.backward()
             grad_norm = learner.step()
             sums.add(*losses[1:], grad_norm)
-        if config.target_kl > 0 and learner.agree_mean(losses.approx_kl) > config.target_kl:
+        if config.target_kl > 0 and learner.agree_mean(approx_kl) > config.target_kl:
             break
     return sums

@@ -80,5 +80,5 @@ def make_env(
             home=home,
         )
     if config.obs_source == "noise":
-        return NoiseEnv(env, seed)
+        return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
     return env

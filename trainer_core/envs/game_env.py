@@ -191,8 +191,9 @@ class GameEnv:
             # On a CPU torch is as fast, and there is one kernel less to compile.
             reader=None if on_cpu else WarpReader(goal, num_envs, self.device),
         )
-        self.obs_shape = (stack_k, *start_pictures.shape[1:])
-        self._stack = FrameStack(num_envs, stack_k, *self.obs_shape[1:], self.device)
+        height, width = start_pictures.shape[1:]
+        self.obs_shape = (stack_k, height, width)
+        self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
         self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=self.device)
         self.stopwatch = Stopwatch(self.device)
 

@@ -16,12 +16,12 @@ class NoiseEnv:
 
     def __init__(self, env: VecEnv, seed: int) -> None:
         self._env = env
+        self.num_envs, self.num_actions, self.stack_k = env.num_envs, env.num_actions, env.stack_k
+        self.obs_shape, self.horizon = env.obs_shape, env.horizon
+        self.start_set, self.device = env.start_set, env.device
         self._rng = torch.Generator(env.device).manual_seed(seed)
         shape = (env.num_envs, *env.obs_shape)
         self.obs = torch.zeros(shape, dtype=torch.uint8, device=env.device)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._env, name)
 
     @property
     def stopwatch(self) -> Stopwatch:
@@ -40,6 +40,12 @@ class NoiseEnv:
     def reset_to(self, starts: Tensor) -> Tensor:
         self._env.reset_to(starts)
         return self._noise()
+
+    def screens(self, count: int) -> Tensor:
+        return self._env.screens(count)
+
+    def close(self) -> None:
+        self._env.close()
 
     def step(self, actions: Tensor) -> StepResult:
         result = self._env.step(actions)
