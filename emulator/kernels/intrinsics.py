@@ -16,6 +16,8 @@ Q = wp.uint64
 FAR = wp.constant(wp.uint32(0x3FFFFFFF))
 """A time span longer than any launch, and short enough for signed comparison."""
 
+ALL_ONES = wp.constant(wp.uint32(0xFFFFFFFF))
+
 
 @wp.func_native("return *(const unsigned char*)p;")
 def ld8(p: Q) -> U: ...

@@ -47,8 +47,8 @@ def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: i
         high = (high << Q(8)) | Q(pair >> U(8))
     p = Planes()
     shift = Q(U(8 - fine))
-    p.low = U((low >> shift) & Q(0xFFFFFFFF))
-    p.high = U((high >> shift) & Q(0xFFFFFFFF))
+    p.low = U(low >> shift)
+    p.high = U(high >> shift)
     return p
 
 
@@ -108,8 +108,8 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
                 high = reverse8(high)
             shift = Q(U(32 - at))
             free = ~(p.low | p.high)
-            word_low = U(((Q(U(low)) << shift) >> Q(8)) & Q(0xFFFFFFFF)) & free
-            word_high = U(((Q(U(high)) << shift) >> Q(8)) & Q(0xFFFFFFFF)) & free
+            word_low = U((Q(U(low)) << shift) >> Q(8)) & free
+            word_high = U((Q(U(high)) << shift) >> Q(8)) & free
             p.low = p.low | word_low
             p.high = p.high | word_high
             if (flags & 0x80) != 0:

@@ -8,7 +8,7 @@ https://gbdev.io/pandocs/Rendering.html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import FAR, I, Q, U
+from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U
 from emulator.kernels.picture_draft import (
     VBLANK_TIME,
     begin_draft,
@@ -136,7 +136,7 @@ def switch_on(c: wp.ref[Console], mem: Q, t: U):
     c.ppu_first = U(1)
     c.ppu_sync = access_time(t) - U(1)
     c.ppu_window = U(0)
-    c.ppu_window_sync = U(0xFFFFFFFF)
+    c.ppu_window_sync = ALL_ONES
     c.ppu_carry = U(0)
     c.ppu_end_line = U(0)
     c.ppu_blank = U(1)
@@ -303,4 +303,4 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
             c.ppu_dma_start = U(0)
     # The boundary just reached, or after HALT the next one.
     late = I(c.ppu_late - c.now - length)
-    c.ppu_late = wp.where(late == 0 or late == 1, c.ppu_late - length, U(0xFFFFFFFF))
+    c.ppu_late = wp.where(late == 0 or late == 1, c.ppu_late - length, ALL_ONES)

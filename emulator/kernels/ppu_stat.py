@@ -9,7 +9,7 @@ https://gbdev.io/pandocs/Interrupt_Sources.html#int-48--stat-interrupt
 
 import warp as wp
 
-from emulator.kernels.intrinsics import FAR, I, Q, U, raise_if
+from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, raise_if
 from emulator.kernels.mapper import update_map
 from emulator.kernels.picture_draft import finish_picture
 from emulator.kernels.picture_log import get8
@@ -50,7 +50,7 @@ def roll_frame(c: wp.ref[Console], t_cycles: U):
         c.ppu_origin = c.ppu_origin + U(17556)
         c.ppu_first = U(0)
         c.ppu_window = U(0)
-        c.ppu_window_sync = U(0xFFFFFFFF)
+        c.ppu_window_sync = ALL_ONES
         c.ppu_end_line = U(0)
         c.ppu_log_line = U(0)
 

@@ -137,7 +137,7 @@ def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
 @wp.func
 def count64(bits: Q) -> int:
     """Number of set bits."""
-    return popcount(U(bits & Q(0xFFFFFFFF))) + popcount(U(bits >> Q(32)))
+    return popcount(U(bits)) + popcount(U(bits >> Q(32)))
 
 
 @wp.func
