@@ -108,24 +108,15 @@ class Emulator:
         if not 1 <= frames <= MAX_FRAMES:
             raise EmulatorError(f"frames={frames}: give 1 to {MAX_FRAMES}")
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
-        lanes, block = self._shape()
+        lanes, block, patience = self._shape()
         if self._sorts and self._last_frames and lanes > 1 and frames > 1:
             if self._order is None:
                 self._order = WorkOrder(self.device)
             self._order.sort(self.machine, self._last_frames)
         self._last_frames = frames
-        threads = -(-self.num_envs // lanes) * 32
-        threads = -(-threads // block) * block
-        wp.launch(
-            frame.run_frames,
-            dim=threads,
-            inputs=[
-                self.machine, self.machine.console, held, frames, release_after, lanes,
-                int(self.idle_skip),
-            ],
-            device=self.device,
-            block_dim=block,
-        )  # fmt: skip
+        frame.launch(
+            self.machine, held, frames, release_after, (lanes, block, patience), self.idle_skip
+        )
         self.frames_run += frames
 
     def step(self) -> None:
@@ -146,13 +137,13 @@ class Emulator:
         record["stopped"] = 1
         self.machine.console[env : env + 1].assign(record)
 
-    def _shape(self) -> tuple[int, int]:
-        """Lanes per warp and threads per block for this batch size."""
-        if self.num_envs <= 1024:
-            return 1, 32
+    def _shape(self) -> tuple[int, int, int]:
+        """Lanes per warp, threads per block and patience (run_frames) for this batch size."""
+        if self.num_envs <= 1024 or not self._sorts:
+            return 1, 32, 0
         if self.num_envs <= 8192:
-            return 4, 128
-        return (8, 256) if self.num_envs <= 32768 else (32, 256)
+            return 4, 128, 1
+        return (8, 128, 3) if self.num_envs <= 32768 else (32, 128, 7)
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
         if given is None:

@@ -44,6 +44,7 @@ from emulator.kernels.intrinsics import (
     st8_if,
     st128,
 )
+from emulator.kernels.joypad import SETTLED
 from emulator.kernels.memory import plain_address
 from emulator.machine import Console
 
@@ -72,6 +73,7 @@ NOT_TAKEN = wp.constant(
 F_BYTE = wp.constant(wp.uint32(0xFF00FFFF))  # everything of `hi` but F
 F_NIBBLE = wp.constant(wp.uint32(0x00F00000))
 LONGEST = 6  # M-cycles of the longest instruction
+PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
 FAST_VRAM = 0x00100010  # bits of page 8000 in Registers.fast
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
@@ -109,6 +111,8 @@ class Registers:
     # What is asked of `attend` (ASK_*), and which of its answers (HAS_*) this trip uses
     asked: wp.uint32
     given: wp.uint32
+    trip: wp.uint32
+    waits: wp.uint32
     mem: wp.uint64
 
 
@@ -150,6 +154,7 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console]):
     r.work = U(0)
     r.asked = U(0)
     r.given = U(0)
+    r.trip = U(0)
     r.word = U(0)
     r.memory = U(0)
 
@@ -279,16 +284,23 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases]):
     p = plain_address(a, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
     # Two bytes may lie on two pages; FFFE is the last plain byte of its page.
     last = wp.where(a < U(0xE000), U(0x1FFF), U(0x1FFE))
-    splits = (ctl & U(WIDE)) != U(0) and (a & U(0x1FFF)) >= last
-    vram = wp.where(I(r.vram_until - start) >= I(LONGEST), U(FAST_VRAM), U(0))
+    wide = (ctl & U(WIDE)) != U(0)
+    splits = wide and (a & U(0x1FFF)) >= last
+    # Nothing comes due within this instruction: VRAM may be open, some I/O registers are plain.
+    calm = I(r.deadline - start) >= I(LONGEST)
+    vram = wp.where(calm and I(r.vram_until - start) >= I(LONGEST), U(FAST_VRAM), U(0))
     bits = wp.where(splits, U(0), fast_bits(r.fast | vram, a))
+    picture = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_IO) >> (a & U(15))) & U(1)) != U(0)
+    joypad = a == U(0xFF00) and (bits & U(1)) == U(0)
+    bits = bits | wp.where(calm and (picture or joypad) and not wide, U(1), U(0))
 
     # Read
     here = wp.where(r.given >= U(HAS_MEMORY), U(0), ctl)
     reads = wp.where((bits & U(1)) != U(0), here, U(0))
     loaded = ld8_if(p, reads & U(READ), reads & U(READ16))
     r.memory = wp.where(r.given >= U(HAS_MEMORY), r.memory, loaded)
-    if (here & U(READ)) > (reads & U(READ)):
+    unsettled = joypad and (r.memory & U(SETTLED)) == U(0)
+    if (here & U(READ)) > (reads & U(READ)) or (unsettled and (reads & U(READ)) != U(0)):
         st128(r.mem + Q(b.scratch), a, U(0), ctl, start)
         r.asked = U(ASK_READ)
     if r.asked == U(0):

@@ -18,8 +18,7 @@ from emulator.kernels.bus import (
 )
 from emulator.kernels.events import catch_up
 from emulator.kernels.interrupts import control_op, service
-from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, io_get, ld8, ld32, st32, st128
-from emulator.kernels.joypad import joypad_read
+from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
 from emulator.kernels.memory import address_in, is_flat
 from emulator.kernels.ppu_access import ppu_vram_window
@@ -319,41 +318,22 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
 
 
 @wp.func
-def quick_read(c: wp.ref[Console], mem: Q, a: U, ctl: U) -> wp.bool:
-    """True if the operand is a picture register's plain byte or the joypad, and nothing is due."""
-    t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
-    register = a - U(0xFF00)
-    plain = register >= U(0x40) and register < U(0x4C) and register != U(0x41)
-    plain = (plain and register != U(0x44)) or register == U(0)
-    single = (ctl & U(READ16)) == U(0)
-    return plain and single and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
-
-
-@wp.func
 def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_skip: U):
     """Leave the memory operand in the scratch bytes."""
     o = CpuLocals()
     a = ld32(scratch + Q(U(ASKED)))
     ctl = ld32(scratch + Q(U(ASKED + 8)))
-    if quick_read(c, mem, a, ctl):
-        c.stable = stable
-        if a == U(0xFF00):
-            t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
-            o.value = joypad_read(c, mem, t - U(1))
-        else:
-            o.value = io_get(mem, a - U(0xFF00))
-    else:
-        word = ld32(scratch + Q(U(WORD_AT)))
-        c.open_bus = left_on_bus(c.pc, word, (ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
-        o.value = slow_read(c, mem, rom, a, ctl, c.now)
-        status = a == U(0xFF41) or a == U(0xFF44)
-        if status and idle_skip != U(0):
-            o.value = wait_for_register(c, mem, rom, a, ctl, word, o.value)
-        c.stable = earlier(stable, c.stable)
-        o.window = c.now
-        if status or (a & U(0xE000)) == U(0x8000):
-            o.window = ppu_vram_window(c, mem, c.now + U(4))
-        st32(scratch + Q(U(WINDOW_AT)), o.window)
+    word = ld32(scratch + Q(U(WORD_AT)))
+    c.open_bus = left_on_bus(c.pc, word, (ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
+    o.value = slow_read(c, mem, rom, a, ctl, c.now)
+    status = a == U(0xFF41) or a == U(0xFF44)
+    if status and idle_skip != U(0):
+        o.value = wait_for_register(c, mem, rom, a, ctl, word, o.value)
+    c.stable = earlier(stable, c.stable)
+    o.window = c.now
+    if status or (a & U(0xE000)) == U(0x8000):
+        o.window = ppu_vram_window(c, mem, c.now + U(4))
+    st32(scratch + Q(U(WINDOW_AT)), o.window)
     st32(scratch + Q(U(MEMORY_AT)), o.value)
 
 

@@ -15,7 +15,7 @@ from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
 from emulator.kernels.intrinsics import FAR, I, Q, U, ld32, st32
-from emulator.kernels.joypad import joypad_hold, joypad_settle
+from emulator.kernels.joypad import joypad_hold, joypad_rest, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
 from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
 from emulator.kernels.rtc import RTC_HALT, rtc_sync
@@ -84,6 +84,8 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
     c.apu_mark = c.apu_mark - length
     if (c.apu_status & U(4)) != U(0):
         c.apu_wave_next = c.apu_wave_next - length * U(2)
+    if c.mapper != U(FLAT):
+        joypad_rest(mem)
     c.release_at = FAR
     c.launch_end = U(0)
     c.deadline = U(0)
@@ -91,17 +93,39 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
     ppu_launch_end(c, mem, length)
 
 
-@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=256)
-def run_frames(
+@wp.kernel(enable_backward=False)
+def begin_frames(
     machine: Machine,
     console: wp.array[Console],
     buttons: wp.array[wp.uint8],
     frames: wp.uint32,
     release_after: wp.uint32,
+):
+    """Thread env: `launch_begin`, unless the console is frozen."""
+    env = wp.tid()
+    if env < I(machine.num_envs):
+        if console[env].stopped == U(0):
+            mem = machine.ram_base + Q(env) * Q(machine.row_stride)
+            launch_begin(console[env], mem, U(buttons[env]), frames, release_after)
+
+
+@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=256)
+def run_frames(
+    machine: Machine,
+    console: wp.array[Console],
     lanes: wp.uint32,
+    patience: wp.uint32,
     idle_skip: wp.uint32,
 ):
-    """One thread runs one console; only the first `lanes` of each 32 threads get one."""
+    """One thread runs one console; only the first `lanes` of each 32 threads get one.
+
+    `patience` (a power of two, less one): a lane that needs `attend` waits for a trip whose number
+    has these bits clear, so that the lanes of a warp go there together. Rare code is far from the
+    instruction caches, and every warp that enters it stands still.
+
+    Nothing stands before or behind the loop: a lane that leaves it must not run code that uses the
+    warp's uniform registers while other lanes still loop (docs/performance.md).
+    """
     t = U(wp.tid())
     slot = (t >> U(5)) * lanes + (t & U(31))
     if (t & U(31)) < lanes and slot < machine.num_envs:
@@ -114,16 +138,53 @@ def run_frames(
         b.idle_skip = idle_skip
         r = Registers()
         r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
-        if console[env].stopped == U(0):
-            launch_begin(console[env], r.mem, U(buttons[env]), frames, release_after)
-            begin(r, console[env])
-            while r.pc < DONE:
-                if I(r.now - r.deadline) >= I(0) or (r.asked | (r.fast >> U(31))) != U(0):
-                    look_up(r, console[env], b)
-                if r.pc < DONE:
-                    step(r, b)
-            launch_end(console[env], r.mem, b.rom, frames)
-            console[env].work = r.work
+        begin(r, console[env])
+        if console[env].launch_end == U(0):
+            r.pc = DONE
+        while r.pc < DONE:
+            r.trip = r.trip + U(1)
+            r.waits = r.asked | (r.fast >> U(31)) | ((r.deadline - r.now - U(1)) >> U(31))
+            if r.waits != U(0) and (r.trip & patience) == U(0):
+                look_up(r, console[env], b)
+                r.waits = r.pc >> U(31)
+            if r.waits == U(0):
+                step(r, b)
+
+
+@wp.kernel(enable_backward=False)
+def end_frames(machine: Machine, console: wp.array[Console], frames: wp.uint32):
+    """Thread env: `launch_end` of every console that has run."""
+    env = wp.tid()
+    if env < I(machine.num_envs):
+        if console[env].launch_end != U(0):
+            mem = machine.ram_base + Q(env) * Q(machine.row_stride)
+            launch_end(console[env], mem, machine.rom_base, frames)
+
+
+def launch(
+    machine: Machine,
+    buttons: wp.array,
+    frames: int,
+    release_after: int,
+    shape: tuple[int, int, int],
+    idle_skip: bool,
+) -> None:
+    """Run every console for `frames` frames. `shape`: lanes per warp, threads a block, patience."""
+    lanes, block, patience = shape
+    n = int(machine.num_envs)
+    console = machine.console
+    device = buttons.device
+    wp.launch(
+        begin_frames, dim=n, inputs=[machine, console, buttons, frames, release_after],
+        device=device, block_dim=block,
+    )  # fmt: skip
+    threads = -(-n // lanes) * 32
+    wp.launch(
+        run_frames, dim=-(-threads // block) * block,
+        inputs=[machine, console, lanes, patience, int(idle_skip)],
+        device=device, block_dim=block,
+    )  # fmt: skip
+    wp.launch(end_frames, dim=n, inputs=[machine, console, frames], device=device, block_dim=block)
 
 
 @wp.kernel(enable_backward=False)

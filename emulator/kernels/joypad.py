@@ -11,6 +11,7 @@ import warp as wp
 from emulator.kernels.intrinsics import I, Q, U, earlier, io_get, io_set, raise_if
 from emulator.machine import Console
 
+SETTLED = 0xC0  # bits of the byte in the row: it is what P1 reads until something changes
 PENDING = 0x80  # bit of Console.joypad_target
 DIRECTIONS_RISE = 6  # M-cycles until the lines of a row that was let go are high again
 ACTIONS_RISE = 3
@@ -37,12 +38,15 @@ def joypad_settle(c: wp.ref[Console], mem: Q, t: U):
 def joypad_read(c: wp.ref[Console], mem: Q, t: U) -> U:
     """P1 in the M-cycle that begins at `t`; `c.stable` becomes the time until which it stays."""
     joypad_settle(c, mem, t)
-    follows = io_get(mem, U(0))
-    select = follows
+    follows = io_get(mem, U(0)) & U(0x30)
+    lines = joypad_lines(follows, c.buttons)
     if c.joypad_target != U(0):
-        select = c.joypad_target & U(0x30)
         c.stable = earlier(c.stable, t)
-    return U(0xC0) | select | joypad_lines(follows, c.buttons)
+        follows = c.joypad_target & U(0x30)
+    else:
+        # Left as it reads (two bits that a selection never has): the next read needs no call.
+        io_set(mem, U(0), U(SETTLED) | follows | lines)
+    return U(SETTLED) | follows | lines
 
 
 @wp.func
@@ -84,3 +88,9 @@ def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U):
         c.joypad_target = U(0)
         c.joypad_settles = U(0)
         joypad_change(c, mem, wanted, c.buttons)
+
+
+@wp.func
+def joypad_rest(mem: Q):
+    """Between launches the row holds the selection only."""
+    io_set(mem, U(0), io_get(mem, U(0)) & U(0x30))

@@ -67,12 +67,7 @@ class FlatBus:
         self.machine.rom.assign(self.low.reshape(-1))
         self.machine.ram.assign(self.high)
         self.machine.console.assign(self.state)
-        wp.launch(
-            frame.run_frames,
-            dim=-(-self.n // 32) * 32,
-            inputs=[self.machine, self.machine.console, self.buttons, 1, 0, 32, 1],
-            device=self.device,
-        )
+        frame.launch(self.machine, self.buttons, 1, 0, (32, 32, 0), True)
         self.low = self.machine.rom.numpy().reshape(self.n, 0x8000).copy()
         self.high = self.machine.ram.numpy().copy()
         self.state = self.machine.console.numpy().copy()
