@@ -114,7 +114,7 @@ class Console:
     ppu_window: wp.uint32  # 1: LY has met WY in this frame with the window on
     ppu_window_sync: wp.uint32  # dot of the frame up to which ppu_window holds
     ppu_carry: wp.uint32  # 1: WX=166 left the window active across the frame's end
-    ppu_dma: wp.uint32  # 1: an OAM DMA runs or ended not long ago
+    ppu_dma: wp.uint32  # 1: an OAM DMA runs or ended not long ago; 2: one stands still
     ppu_dma_start: wp.uint32  # T-cycle time at which it was started
     ppu_end_line: wp.uint32  # line + 1 whose end of mode 3 is known, else 0
     ppu_end: wp.uint32  # dot of that line at which mode 3 ends

@@ -21,7 +21,7 @@ from emulator.kernels.events import (
 from emulator.kernels.intrinsics import I, Q, U, io_get, io_set
 from emulator.kernels.joypad import joypad_lines, joypad_settle
 from emulator.kernels.mapper import FLAT, update_map
-from emulator.kernels.ppu import ppu_stand_still
+from emulator.kernels.ppu import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
 from emulator.machine import Console
 
 
@@ -119,6 +119,8 @@ def wake(c: wp.ref[Console], mem: Q) -> U:
                 o.more = U(1)
             elif c.dma_state != U(0):
                 c.dma_start = c.dma_start - U(1)  # the last M-cycle of HALT moves a byte
+            if c.dma_state != U(0):
+                ppu_oam_dma_resume(c, mem, c.now, c.dma_start)
             c.stop_time = U(0)
     elif c.run_state == U(STOPPED):
         if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
@@ -185,6 +187,15 @@ def service(c: wp.ref[Console], mem: Q, rom: Q) -> U:
 
 
 @wp.func
+def hold_cpu(c: wp.ref[Console], mem: Q, state: U, t: U):
+    """From boundary `t` on the CPU does nothing, and an OAM DMA with it."""
+    c.run_state = state
+    c.stop_time = t
+    if c.dma_state != U(0):
+        ppu_oam_dma_halt(c, mem, t)
+
+
+@wp.func
 def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     """HALT; returns the new PC.
 
@@ -195,8 +206,7 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     o.pc = pc
     catch_up(c, mem, rom, now)
     if pending_interrupts(mem) == U(0):
-        c.run_state = U(HALTED)
-        c.stop_time = now
+        hold_cpu(c, mem, U(HALTED), now)
         # The first M-cycle samples requests at its start only: one made in its first half wakes
         # the CPU as late as one made in its second half.
         c.ppu_late = now + U(1)
@@ -224,8 +234,7 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
         c.run_state = U(STOPPED)
         c.stop_time = now
     elif pending == U(0):
-        c.run_state = U(HALTED)
-        c.stop_time = now
+        hold_cpu(c, mem, U(HALTED), now)
         c.ppu_late = now + U(1)
     return o.pc
 
@@ -256,8 +265,7 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
         o.more = U(1)
     elif kind == U(14):
         catch_up(c, mem, rom, now)
-        c.run_state = U(LOCKED)
-        c.stop_time = now
+        hold_cpu(c, mem, U(LOCKED), now)
         o.more = U(1)
     elif c.trap == U(TRAP_LD_B_B):
         c.stopped = U(1)

@@ -24,7 +24,13 @@ from emulator.kernels.picture_draft import (
     release_finished,
     undo_down,
 )
-from emulator.kernels.picture_log import BASE_LINE, FINISHED_BASE, FINISHED_OAM, get8
+from emulator.kernels.picture_log import (
+    BASE_LINE,
+    FINISHED_BASE,
+    FINISHED_OAM,
+    FROZEN_DMA,
+    get8,
+)
 from emulator.kernels.picture_walk import (
     KIND_DRAWN,
     SCREEN_LINE_BYTES,
@@ -39,6 +45,7 @@ from emulator.machine import Console, Machine
 PLAN_BYTES = wp.constant(16)  # a line's plan: lower, upper, kind and window, log entries
 LINES = wp.constant(144)
 STOP = wp.constant(wp.uint32(2))  # Console.run_state
+DMA_FROZEN = wp.constant(0x3FF)
 DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
 
 
@@ -72,7 +79,7 @@ def prepare_pictures(machine: Machine, console: wp.array[Console], plans: wp.uin
                     flags = w.kind | (w.line_window << 2) | (w.line_carry << 3)
                     bus = wp.max(w.line_bus, 0) << 16
                     st32(plan + Q(8), U(flags | ((w.line_window_y + 1) << 8) | bus))
-                    dma = wp.max((w.line_dma >> 2) + DMA_BIAS, 0)
+                    dma = wp.clamp((w.line_dma >> 2) + DMA_BIAS, 0, DMA_FROZEN)
                     st32(plan + Q(12), U(w.first_entry | (w.last << 11) | (dma << 22)))
 
 
@@ -96,6 +103,8 @@ def draw_pictures(machine: Machine, console: wp.array[Console], plans: wp.uint64
         w.first_entry = entries & 0x7FF
         w.last = (entries >> 11) & 0x7FF
         w.line_dma = (((entries >> 22) & 0x3FF) - DMA_BIAS) * 4
+        if ((entries >> 22) & 0x3FF) == DMA_FROZEN:
+            w.line_dma = FROZEN_DMA
         dest = back_screen(console[env], mem) + Q(U(line * SCREEN_LINE_BYTES))
         draw_found(w, mem, mem + Q(U(FINISHED_OAM)), line, dest)
 

@@ -20,6 +20,7 @@ from emulator.kernels.picture_log import (
     DRAFT_BASE,
     FINISHED_BASE,
     FINISHED_OAM,
+    FROZEN_DMA,
     LINE_BASE,
     LOG,
     LOG_CAPACITY,
@@ -27,6 +28,7 @@ from emulator.kernels.picture_log import (
     OAM_BYTES,
     R_DMA,
     UNDO_TOP,
+    dma_start_of,
     get8,
     get32,
     log_entry,
@@ -216,7 +218,7 @@ def keep_register(c: wp.ref[Console], mem: Q, number: int, value: int, dot: int)
         c.ppu_log_count = c.ppu_log_count + U(1)
     elif c.ppu_drafting != U(0):
         if number == R_DMA:
-            set32(mem, DRAFT_BASE + BASE_DMA, U(dot - FRAME_DOTS))
+            set32(mem, DRAFT_BASE + BASE_DMA, U(dma_start_of(value, dot - FRAME_DOTS)))
         else:
             set8(mem, DRAFT_BASE + number, value)
 
@@ -232,7 +234,8 @@ def begin_draft(c: wp.ref[Console], mem: Q):
     set8(mem, DRAFT_BASE + BASE_CARRY, I(c.ppu_carry))
     set8(mem, DRAFT_BASE + BASE_WINDOW_Y, I(c.ppu_carry))
     set8(mem, DRAFT_BASE + BASE_LINE, 0)
-    set32(mem, DRAFT_BASE + BASE_DMA, U(NO_DMA))
+    dma = wp.where(c.ppu_dma == U(2), FROZEN_DMA, NO_DMA)
+    set32(mem, DRAFT_BASE + BASE_DMA, U(dma))
 
 
 @wp.func(inline=False)

@@ -10,7 +10,7 @@ import warp as wp
 
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32, st8
 from emulator.kernels.picture_log import (
-    DMA_DOTS,
+    FROZEN_DMA,
     R_DMA,
     R_LCDC,
     R_OBP1,
@@ -19,6 +19,8 @@ from emulator.kernels.picture_log import (
     R_WX,
     R_WY,
     UNDO_TOP,
+    dma_holds,
+    dma_start_of,
     get32,
 )
 
@@ -129,7 +131,7 @@ def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
         f.wx = value
         f.wx_changed = dot
     elif number == R_DMA:
-        f.dma = dot
+        f.dma = dma_start_of(value, dot)
     elif number == R_OBP1:
         if f.stage == 0:
             shown = value | f.obp1
@@ -199,13 +201,13 @@ def find_objects(f: wp.ref[Fifo]) -> vec10:
     f.objects = 0
     for i in range(40):
         f.x = apply_writes(f, 6 + 2 * i)
-        if f.x < f.dma or f.x >= f.dma + DMA_DOTS:
+        if not dma_holds(f.dma, f.x):
             pair = I(ld16(f.oam + Q(U(4 * i))))
             f.bus_y = pair & 0xFF
             f.bus_x = pair >> 8
         top = f.line + 16 - f.bus_y
         height = wp.where((f.lcdc & 4) != 0, 16, 8)
-        if top >= 0 and top < height and f.objects < 10:
+        if top >= 0 and top < height and f.objects < 10 and f.dma != FROZEN_DMA:
             key = (f.bus_x << 16) | (f.bus_y << 8) | i
             j = f.objects
             while j > 0 and (found[wp.max(j - 1, 0)] >> 16) > f.bus_x:

@@ -40,7 +40,7 @@ R_OBP0 = wp.constant(4)
 R_OBP1 = wp.constant(5)
 R_WY = wp.constant(6)
 R_WX = wp.constant(7)
-R_DMA = wp.constant(8)  # an OAM DMA starts
+R_DMA = wp.constant(8)  # an OAM DMA: value 1 starts, 2 stands still, 3 + n goes on after n M-cycles
 BASE_WINDOW = wp.constant(8)
 BASE_CARRY = wp.constant(9)
 BASE_WINDOW_Y = wp.constant(10)
@@ -48,6 +48,22 @@ BASE_LINE = wp.constant(11)
 BASE_DMA = wp.constant(12)
 NO_DMA = wp.constant(-100000)  # a start so long ago that it does not matter
 DMA_DOTS = wp.constant(648)  # from the write to FF46 to the PPU having OAM back
+
+
+FROZEN_DMA = wp.constant(0x3FFFFFF)  # a DMA that stands still while the CPU halts
+
+
+@wp.func
+def dma_holds(dma: int, dot: int) -> wp.bool:
+    """True if at this dot a DMA that started at dot `dma` keeps the PPU from OAM."""
+    return dma == FROZEN_DMA or (dot >= dma and dot < dma + DMA_DOTS)
+
+
+@wp.func
+def dma_start_of(value: int, dot: int) -> int:
+    """Start of the DMA that an R_DMA entry at `dot` speaks of."""
+    start = wp.where(value == 2, FROZEN_DMA, dot)
+    return wp.where(value > 2, dot - 4 * (value - 3), start)
 
 
 @wp.func

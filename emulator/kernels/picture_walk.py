@@ -10,13 +10,15 @@ from emulator.kernels.picture_log import (
     BASE_DMA,
     BASE_WINDOW,
     BASE_WINDOW_Y,
-    DMA_DOTS,
+    FROZEN_DMA,
     LOG,
     NO_DMA,
     R_DMA,
     R_LCDC,
     R_WY,
     UNDO_TOP,
+    dma_holds,
+    dma_start_of,
     get8,
     get32,
     undo_swap,
@@ -84,7 +86,7 @@ def fold(w: wp.ref[Walk], entry: U):
     value = ((entry >> U(21)) & U(0xFF)) << shift
     mask = U(0xFF) << shift
     if number == R_DMA:
-        w.dma = entry_dot(entry)
+        w.dma = dma_start_of(I((entry >> U(21)) & U(0xFF)), entry_dot(entry))
     elif number < 4:
         w.lower = (w.lower & ~mask) | value
     else:
@@ -162,7 +164,7 @@ def bus_after(oam: Q, line: int, lcdc: int) -> int:
 @wp.func
 def dma_runs(w: wp.ref[Walk], dot: int) -> wp.bool:
     """True if OAM DMA keeps the PPU from OAM at this dot of the frame."""
-    return dot >= w.dma and dot < w.dma + DMA_DOTS
+    return dma_holds(w.dma, dot)
 
 
 @wp.func(inline=False)
@@ -178,7 +180,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
     w.line_window = w.window
     w.line_window_y = w.window_y
     w.line_carry = w.carry
-    w.line_dma = wp.max(w.dma - start, NO_DMA)
+    w.line_dma = wp.where(w.dma == FROZEN_DMA, FROZEN_DMA, wp.max(w.dma - start, NO_DMA))
     w.line_bus = w.bus
     w.kind = KIND_PLAIN
     if dma_runs(w, start + 4):
@@ -195,7 +197,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         if entry_dot(entry) <= start + 4:
             if w.next >= w.last or entry_dot(log_at(mem, w.next)) > start + 4:
                 latch(w, line)
-        elif ((before ^ w.lower) & U(4)) != U(0) or w.dma == entry_dot(entry):
+        elif ((before ^ w.lower) & U(4)) != U(0) or I((entry >> U(17)) & U(15)) == R_DMA:
             w.kind = KIND_EXACT
     lcdc = byte_of(w.lower, 0)
     scx = byte_of(w.lower, 2)

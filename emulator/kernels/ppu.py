@@ -229,19 +229,39 @@ def ppu_stand_still(c: wp.ref[Console], mem: Q, span: U):
 
 
 @wp.func(inline=False)
+def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
+    """Log what happens to an OAM DMA (R_DMA) at a T-cycle, while the LCD is on."""
+    if lcd_is_on(mem):
+        roll_frame(c, t_cycles)
+        dot = dot_of(c, t_cycles)
+        line = dot / LINE_DOTS
+        if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
+            c.ppu_end_line = U(0)
+        keep_register(c, mem, R_DMA, value, dot)
+        advance(c, mem, c.ppu_sync)
+
+
+@wp.func(inline=False)
 def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
     """FF46 was written at `t`: for 162 M-cycles the PPU cannot read OAM."""
     c.ppu_dma = U(1)
     c.ppu_dma_start = access_time(t)
-    if lcd_is_on(mem):
-        roll_frame(c, access_time(t) + U(1))
-        dot = dot_of(c, access_time(t) + U(1))
-        line = dot / LINE_DOTS
-        if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
-            c.ppu_end_line = U(0)
-        latch_window(c, mem, dot - 1)
-        keep_register(c, mem, R_DMA, 1, dot)
-        advance(c, mem, c.ppu_sync)
+    note_dma(c, mem, 1, access_time(t) + U(1))
+
+
+@wp.func(inline=False)
+def ppu_oam_dma_halt(c: wp.ref[Console], mem: Q, t: U):
+    """The CPU halts at boundary `t` during an OAM DMA, which keeps OAM from the PPU meanwhile."""
+    c.ppu_dma = U(2)
+    note_dma(c, mem, 2, t * U(4) + U(1))
+
+
+@wp.func(inline=False)
+def ppu_oam_dma_resume(c: wp.ref[Console], mem: Q, t: U, dma_start: U):
+    """The CPU runs on at boundary `t`; the DMA is as if its first byte had come at `dma_start`."""
+    c.ppu_dma = U(1)
+    c.ppu_dma_start = (dma_start - U(2)) * U(4)
+    note_dma(c, mem, 3 + I(t + U(2) - dma_start), t * U(4) + U(1))
 
 
 @wp.func(inline=False)
@@ -298,7 +318,8 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
     if c.ppu_dma != U(0):
         c.ppu_dma_start = c.ppu_dma_start - length * U(4)
         # Two lines later nothing can ask for it any more.
-        if I(c.now * U(4) - c.ppu_dma_start) > DMA_DOTS + 2 * LINE_DOTS:
+        old = I(c.now * U(4) - c.ppu_dma_start) > DMA_DOTS + 2 * LINE_DOTS
+        if old and c.ppu_dma == U(1):
             c.ppu_dma = U(0)
             c.ppu_dma_start = U(0)
     # The boundary just reached, or after HALT the next one.

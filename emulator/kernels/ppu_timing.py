@@ -11,7 +11,15 @@ import warp as wp
 
 from emulator.kernels.intrinsics import I, Q, U, ld16
 from emulator.kernels.picture_fifo import Fifo, run_line
-from emulator.kernels.picture_log import BASE_WINDOW, DMA_DOTS, LINE_BASE, LOG, NO_DMA, get8
+from emulator.kernels.picture_log import (
+    BASE_WINDOW,
+    DMA_DOTS,
+    FROZEN_DMA,
+    LINE_BASE,
+    LOG,
+    NO_DMA,
+    get8,
+)
 from emulator.machine import Console
 
 FRAME_DOTS = wp.constant(70224)
@@ -208,6 +216,8 @@ def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, 
     f.dma = NO_DMA
     if c.ppu_dma != U(0):
         f.dma = dot_of(c, c.ppu_dma_start) + 1 - line * LINE_DOTS
+        if c.ppu_dma == U(2) and f.log_count == 0:
+            f.dma = FROZEN_DMA
     bus = I(ld16(f.oam + Q(156)))
     f.bus_y = bus & 0xFF
     f.bus_x = bus >> 8
@@ -226,7 +236,8 @@ def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -
 def dma_runs_at(c: wp.ref[Console], dot: int) -> wp.bool:
     """True if OAM DMA keeps the PPU from OAM at this dot of the current frame."""
     since = dot - dot_of(c, c.ppu_dma_start) - 1
-    return c.ppu_dma != U(0) and since >= 0 and since < DMA_DOTS
+    running = c.ppu_dma != U(0) and since >= 0 and since < DMA_DOTS
+    return running or c.ppu_dma == U(2)
 
 
 @wp.func(inline=False)
