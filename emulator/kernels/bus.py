@@ -18,7 +18,6 @@ from emulator.kernels.memory import address_in, is_flat, peek_memory
 from emulator.kernels.ppu import (
     ppu_before_if_write,
     ppu_read,
-    ppu_read_stable,
     ppu_write,
 )
 from emulator.kernels.ppu_access import ppu_oam_access, ppu_vram_access
@@ -66,7 +65,6 @@ def io_read(c: wp.ref[Console], mem: Q, rom: Q, register: U, t: U) -> U:
         o.value = io_get(mem, register)
     elif register >= U(0x40):
         o.value = ppu_read(c, mem, register, t)
-        c.stable = ppu_read_stable(c, mem, register, t)
     elif register >= U(0x10):
         o.value = apu_read(c, mem, register, began)
         c.stable = t

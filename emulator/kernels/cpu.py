@@ -35,6 +35,7 @@ from emulator.kernels.intrinsics import (
     Q,
     U,
     earlier,
+    io_get,
     ld8,
     ld8_if,
     ld32_constant,
@@ -45,6 +46,7 @@ from emulator.kernels.intrinsics import (
     st128,
 )
 from emulator.kernels.joypad import SETTLED
+from emulator.kernels.mapper import MBC1, MBC3, MBC5
 from emulator.kernels.memory import plain_address
 from emulator.machine import Console
 
@@ -72,6 +74,8 @@ NOT_TAKEN = wp.constant(
 )
 F_BYTE = wp.constant(wp.uint32(0xFF00FFFF))  # everything of `hi` but F
 F_NIBBLE = wp.constant(wp.uint32(0x00F00000))
+DI = isa.SLOW_KINDS["di"]
+RETI = isa.SLOW_KINDS["reti"]
 LONGEST = 6  # M-cycles of the longest instruction
 PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
 FAST_VRAM = 0x00100010  # bits of page 8000 in Registers.fast
@@ -253,7 +257,37 @@ def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 
 @wp.func(inline=True)
-def execute(r: wp.ref[Registers], b: wp.ref[Bases]):
+def switch_interrupts(r: wp.ref[Registers], c: wp.ref[Console], kind: U):
+    """DI and RETI without a call; a deadline that comes too early does no harm."""
+    if kind == U(DI) or kind == U(RETI):
+        c.ime = wp.where(kind == U(RETI), U(1), U(0))
+        waiting = io_get(r.mem, U(0x0F)) & io_get(r.mem, U(0xFF)) & U(0x1F)
+        if kind == U(RETI) and waiting != U(0):
+            r.deadline = r.now
+            c.deadline = r.now
+        r.asked = U(0)
+
+
+@wp.func(inline=True)
+def switch_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U):
+    """A write to 2000-3FFF that only changes the ROM bank at 4000, without a call."""
+    kind = c.mapper
+    if c.dma_state == U(0) and (kind == U(MBC1) or kind == U(MBC3) or kind == U(MBC5)):
+        old = c.rom_bank
+        mask = wp.where(kind == U(MBC1), U(31), wp.where(c.rom_banks > U(128), U(255), U(127)))
+        low = wp.where(a < U(0x3000), (old & U(0x100)) | value, old & U(0xFF))
+        high = wp.where(a < U(0x3000), U(0), (value & U(1)) << U(8))
+        bank = wp.where(kind == U(MBC5), low | high, wp.max(value & mask, U(1)))
+        c.rom_bank = bank
+        upper = wp.where(kind == U(MBC1), c.ram_bank << U(5), U(0))
+        place = ((upper | bank) & (c.rom_banks - U(1))) << U(14)
+        r.rom_high = c.rom_base + place - U(0x4000)
+        c.rom_high = r.rom_high
+        r.asked = U(0)
+
+
+@wp.func(inline=True)
+def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     """Execute the instruction `r.word`, unless its operand must be asked for first."""
     word = r.word
     w0 = U(0)
@@ -349,11 +383,11 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases]):
         st8_if(p, v, writes & U(WRITE), writes & U(WRITE16))
 
         # What is left for `attend`
-        pair = wp.where((v & U(0xFC00)) == U(0xFC00), ctl & U(INC_DEC_PAIR), U(0))
+        before = wp.where((w7 & U(0x10000)) != U(0), v - U(1), v + U(1))
+        pair = wp.where((before & U(0xFF00)) == U(0xFE00), ctl & U(INC_DEC_PAIR), U(0))
         control = wp.where(kind > U(8), ctl & U(SLOW), U(0))
         stores = (ctl ^ writes) & U(WRITE)
         if (pair | control | stores) != U(0):
-            before = wp.where((w7 & U(0x10000)) != U(0), v - U(1), v + U(1))
             operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
             st128(r.mem + Q(b.scratch), wp.where(pair != U(0), before, a), operand, ctl, start)
             r.asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
@@ -361,12 +395,15 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases]):
             r.asked = r.asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))
             if control != U(0):
                 r.stable = r.now
+                switch_interrupts(r, c, kind)
+            elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide:
+                switch_bank(r, c, a, v & U(255))
 
 
 @wp.func(inline=True)
-def step(r: wp.ref[Registers], b: wp.ref[Bases]):
+def step(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     """Execute one instruction (or a skipped run of idle ones) of one console."""
     fetch(r, b)
     if r.asked == U(0):
-        execute(r, b)
+        execute(r, c, b)
     r.given = U(0)

@@ -21,6 +21,7 @@ from emulator.kernels.interrupts import control_op, service
 from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
 from emulator.kernels.memory import address_in, is_flat
+from emulator.kernels.ppu import ppu_status
 from emulator.kernels.ppu_access import ppu_vram_window
 from emulator.kernels.ppu_oam import ppu_oam_bug
 from emulator.machine import Console
@@ -283,6 +284,19 @@ def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
     o.flags = o.flags | wp.where(o.zero, U(0x80), U(0))
 
 
+@wp.func
+def read_status(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U) -> U:
+    """The operand LY or STAT of the instruction at `c.now`, past the bus if nothing is due."""
+    o = CpuLocals()
+    t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
+    plain = (ctl & U(READ16)) == U(0) and not is_flat(c)
+    if plain and I(t - U(1) - c.deadline) < I(0):
+        o.value = ppu_status(c, mem, a & U(0xFF), t)
+    else:
+        o.value = slow_read(c, mem, rom, a, ctl, c.now)
+    return o.value
+
+
 @wp.func(inline=False)
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
     """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
@@ -311,7 +325,7 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
         if o.taken:
             c.now = c.now + o.turns * o.period
             c.hi = (c.hi & U(0xFFFF)) | (o.flags << U(16)) | (o.a << U(24))
-            o.value = slow_read(c, mem, rom, a, ctl, c.now)
+            o.value = read_status(c, mem, rom, a, ctl)
             o.stable = earlier(o.stable, c.stable)
     c.stable = o.stable
     return o.value
@@ -325,8 +339,11 @@ def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_
     ctl = ld32(scratch + Q(U(ASKED + 8)))
     word = ld32(scratch + Q(U(WORD_AT)))
     c.open_bus = left_on_bus(c.pc, word, (ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
-    o.value = slow_read(c, mem, rom, a, ctl, c.now)
     status = a == U(0xFF41) or a == U(0xFF44)
+    if status:
+        o.value = read_status(c, mem, rom, a, ctl)
+    else:
+        o.value = slow_read(c, mem, rom, a, ctl, c.now)
     if status and idle_skip != U(0):
         o.value = wait_for_register(c, mem, rom, a, ctl, word, o.value)
     c.stable = earlier(stable, c.stable)

@@ -148,7 +148,7 @@ def run_frames(
                 look_up(r, console[env], b)
                 r.waits = r.pc >> U(31)
             if r.waits == U(0):
-                step(r, b)
+                step(r, console[env], b)
 
 
 @wp.kernel(enable_backward=False)

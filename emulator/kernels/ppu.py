@@ -54,60 +54,65 @@ def ppu_before_if_write(c: wp.ref[Console], mem: Q, t: U):
         advance(c, mem, access_time(t) + U(1))
 
 
-@wp.func(inline=False)
-def ppu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
-    """Value of FF40-FF4B (not DMA) as the CPU reads it at `t`."""
-    value = get8(mem, IO + I(register))
-    if register == U(0x41) or register == U(0x44):
-        if lcd_is_on(mem):
-            roll_frame(c, access_time(t))
-            dot = wp.max(dot_of(c, access_time(t)), 0)
-            line = dot / LINE_DOTS
-            x = dot - line * LINE_DOTS
-            if register == U(0x44):
-                value = ly_at(line, x)
+@wp.func
+def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> int:
+    """First dot of the line (or beyond it) at which LY or STAT may read another value."""
+    change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
+    if line == LAST_LINE and x < 12:
+        change = x + 1
+    elif register == U(0x41):
+        if x < 5 or (x < 84 and c.ppu_dma != U(0)):
+            change = x + 1
+        elif line < VBLANK_LINE:
+            if c.ppu_first != U(0) and line == 0 and x < 86:
+                change = wp.where(x < 8, 8, 86)
+            elif x < 84:
+                change = 84
             else:
-                equal = compared_ly(line, x) == get8(mem, LYC)
-                if c.ppu_first != U(0) and line == 0:
-                    equal = get8(mem, LYC) == 0
-                value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
-        elif register == U(0x44):
-            value = 0
-        else:
-            value = value | 0x80
-    return U(value)
+                end = line_end(c, mem, line)
+                if x < end:
+                    change = end
+    elif x < 3:
+        change = x + 1
+    return change
 
 
 @wp.func(inline=False)
-def ppu_read_stable(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
-    """First time after `t` at which the same read may give another value if nothing is written."""
-    until = t + FAR
-    if (register == U(0x41) or register == U(0x44)) and lcd_is_on(mem):
+def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
+    """LY or STAT as the CPU reads it at `t`; `c.stable` becomes the first time at which the same
+    read may give another value if nothing is written.
+    """
+    value = get8(mem, IO + I(register))
+    c.stable = t + FAR
+    if lcd_is_on(mem):
         roll_frame(c, access_time(t))
         dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
-        change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
-        if line == LAST_LINE and x < 12:
-            change = x + 1
-        elif register == U(0x41):
-            if x < 5 or (x < 84 and c.ppu_dma != U(0)):
-                change = x + 1
-            elif line < VBLANK_LINE:
-                if c.ppu_first != U(0) and line == 0 and x < 86:
-                    change = 8
-                    if x >= 8:
-                        change = 86
-                elif x < 84:
-                    change = 84
-                else:
-                    end = line_end(c, mem, line)
-                    if x < end:
-                        change = end
-        elif x < 3:
-            change = x + 1
-        until = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
-    return until
+        if register == U(0x44):
+            value = ly_at(line, x)
+        else:
+            equal = compared_ly(line, x) == get8(mem, LYC)
+            if c.ppu_first != U(0) and line == 0:
+                equal = get8(mem, LYC) == 0
+            value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
+        change = status_change(c, mem, register, line, x)
+        c.stable = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
+    elif register == U(0x44):
+        value = 0
+    else:
+        value = value | 0x80
+    return U(value)
+
+
+@wp.func
+def ppu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
+    """Value of FF40-FF4B (not DMA) as the CPU reads it at `t`; sets `c.stable`."""
+    value = U(get8(mem, IO + I(register)))
+    c.stable = t + FAR
+    if register == U(0x41) or register == U(0x44):
+        value = ppu_status(c, mem, register, t)
+    return value
 
 
 @wp.func(inline=False)

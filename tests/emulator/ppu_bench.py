@@ -60,7 +60,8 @@ def play(
             value = io_get(mem, U(15))
             io_set(mem, U(15), a)
         elif op == 9:
-            value = ppu.ppu_read_stable(console[i], mem, a, t)
+            ppu.ppu_read(console[i], mem, a, t)
+            value = console[i].stable
         elif op == 10:
             value = console[i].ppu_next
         out[i, step] = wp.int32(value)
