@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 import torch
-import warp as wp
 
+from emulator.warp_start import start_warp
 from trainer_core.envs.episodes import GoalTemplates, TorchReader
 from trainer_core.envs.picture_reader import WarpReader
+
+pytestmark = pytest.mark.warp
 
 
 @pytest.mark.parametrize("distance", ["l1", "mse"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_kernel_reads_what_torch_reads(distance: str, masked: bool) -> None:
-    wp.config.quiet = True
-    wp.init()
+    start_warp()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     rng = torch.Generator().manual_seed(3)
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import psutil
+import pytest
 
 from tests.trainer_core.building import read_log
 from trainer_core.log_check import check_log
@@ -44,3 +49,36 @@ def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
     newest = list_checkpoints(HomePaths(tmp_path).run("run"))[-1]
     verify(newest)
     assert {"machines.bin", "machines-1.bin"} <= {path.name for path in newest.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_ranks_end_with_the_command_that_started_them(how: int, tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "trainer_core.cli.main", "train", "--task", "tiny_goal", "--gpus",
+        "2", "--num-envs", "8", "--num-steps", "8", "--seconds", "120", "--home", str(tmp_path),
+    ]  # fmt: skip
+    train = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, text=True,
+    )  # fmt: skip
+    logs = HomePaths(tmp_path).runs
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and not any(
+        b'"update"' in log.read_bytes() for log in logs.glob("*/train_log.jsonl")
+    ):
+        time.sleep(0.1)
+    ranks = [p for p in psutil.Process(train.pid).children(recursive=True) if p.is_running()]
+    assert len(ranks) >= 3, "a launcher and two ranks"
+    if how == signal.SIGINT:
+        os.killpg(train.pid, how)  # as a terminal does
+        assert json.loads(train.communicate(timeout=60)[0])["state"] == "stopped"
+        assert train.returncode == 0
+    else:
+        train.kill()
+        train.wait()
+    _, alive = psutil.wait_procs(ranks, timeout=60)
+    assert not alive
+    log = next(logs.glob("*/train_log.jsonl"))
+    assert check_log(log).errors == []
+    assert '"stop"' in log.read_text(), "what was learnt is saved"

@@ -53,6 +53,9 @@ def test_a_cancelled_tool_ends_with_what_it_started() -> None:
     code = "import subprocess, time; subprocess.Popen(['sleep', '60']); time.sleep(60)"
     with pytest.raises(LabError, match="cancelled"):
         asyncio.run(run_job(python(code), on_start=cancel_soon))
+    deadline = time.monotonic() + 3
+    while group_of(pids[0]) and time.monotonic() < deadline:
+        time.sleep(0.02)
     assert not group_of(pids[0])
 
 

@@ -23,6 +23,7 @@ from trainer_core.registry import RunRegistry, create_time
 from trainer_core.run_dir import RunWriter, disk_error, write_json
 from trainer_core.startable import check_startable
 from trainer_core.training import Outcome, run_training
+from trainer_core.worker import die_with_parent
 
 PROGRESS_S = 2.0
 
@@ -94,10 +95,15 @@ def run_in_this_process(
 
     Raises LabError when the run fails; the index then says so too.
     """
-    control = Control()
-    signal.signal(signal.SIGINT, lambda *_: _interrupt(control))
+    control, ranks = Control(), Ranks()
+    alone = ranks.world == 1  # torchrun repeats the terminal's Ctrl-C to every rank
+    if not alone:
+        die_with_parent()
+    signal.signal(
+        signal.SIGINT,
+        lambda *_: _interrupt(control) if alone else control.stop("interrupted"),
+    )
     signal.signal(signal.SIGTERM, lambda *_: control.stop("terminated"))
-    ranks = Ranks()
     paths = ranks.agree(paths)
     if ranks.world > 1 and config.device.startswith("cuda"):
         config = dataclasses.replace(config, device=f"cuda:{ranks.local_rank}")

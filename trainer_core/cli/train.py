@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -31,9 +32,12 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     config_default = preset_config(_preset_name(argv))
     options = parse(Options, "train", argv, Options(run=config_default))
+    config, home = options.run, home_paths(options.home)
     if options.gpus > 1:
+        from trainer_core.startable import check_startable
+
+        check_startable(config, home)  # once here: torchrun buries a rank's words in its own
         return _spread(argv, options.gpus)
-    config = options.run
     if not (config.seconds or config.total_env_steps or config.target_success):
         config = dataclasses.replace(config, target_success=0.98)
         print(
@@ -42,7 +46,6 @@ def run(argv: list[str]) -> dict[str, Any]:
         )
     from trainer_core.cli.running import new_run_paths, run_in_this_process
 
-    home = home_paths(options.home)
     return run_in_this_process(config, new_run_paths(home), home, name=options.name)
 
 
@@ -67,8 +70,12 @@ def _spread(argv: list[str], gpus: int) -> dict[str, Any]:
     rest = [word for i, word in enumerate(argv) if not word.startswith("--gpus=")
             and i not in (at, at + 1 if at >= 0 else -1)]  # fmt: skip
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--standalone",
+        sys.executable, "-m", "trainer_core.cli.launch_ranks", "--standalone",
         f"--nproc-per-node={gpus}", "-m", "trainer_core.cli.main", "train", *rest,
     ]  # fmt: skip
-    code = subprocess.run(command, check=False).returncode
-    return {} if code == 0 else {"ok": False, "error": f"a process of {gpus} failed, see above"}
+    launcher = subprocess.Popen(command)
+    # Ctrl-C reaches the launcher by itself; this process only waits for what the ranks still save.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda number, _: launcher.send_signal(number))
+    failed = launcher.wait()
+    return {"ok": False, "error": f"one of {gpus} processes failed, see above"} if failed else {}
