@@ -38,6 +38,9 @@ from trainer_core.watching import Watcher
 
 SETTLE_UPDATES = 4
 """Updates between two validations that training success, not the calendar, calls for."""
+GOALS_PER_HORIZON = 3
+"""Goals a machine must reach in the time of one horizon before training success means anything:
+early on only lucky episodes end, and nearly all of those are successes."""
 EXPLODED = 1e8
 """A loss or gradient norm beyond this never comes back."""
 
@@ -276,7 +279,8 @@ class TrainingRun:
             return
         scalars = self.metrics.emit()
         guard(scalars, trainer.update)
-        self._training_success = scalars["success_rate"]
+        often = scalars["done_rate"] * trainer.env.horizon >= GOALS_PER_HORIZON
+        self._training_success = scalars["success_rate"] if often else 0.0
         now = time.monotonic()
         elapsed = max(now - self._last_record, 1e-9)
         updates = trainer.update - self._last_update

@@ -86,29 +86,34 @@ def ppo_update(
     old_logprobs, old_values = rollout.logprobs.flatten(), rollout.values.flatten()
     actions = rollout.actions.flatten()
     advantages, returns = rollout.advantages.flatten(), rollout.returns.flatten()
-    approx_kl = torch.zeros((), device=rollout.device)
+
+    def work(index: Tensor) -> Tensor:
+        """One optimizer step on the samples `index`; f32[len(LossSums.NAMES)]."""
+        logits, new_values = learner.forward(rollout.observations(index))
+        losses = ppo_losses(
+            logits,
+            new_values,
+            actions[index],
+            old_logprobs[index],
+            old_values[index],
+            advantages[index],
+            returns[index],
+            clip_range=config.clip_range,
+            clip_range_vf=config.clip_range_vf,
+            ent_coef=config.ent_coef,
+            vf_coef=config.vf_coef,
+            normalize_advantage=config.normalize_advantage,
+        )
+        losses.total.backward()
+        grad_norm = learner.step()
+        return torch.stack([scalar.detach() for scalar in (*losses[1:], grad_norm)])
+
     for _ in range(config.update_epochs):
         order = torch.randperm(config.batch_size, generator=rng, device=rollout.device)
         for index in order.split(config.minibatch_size):
-            logits, new_values = learner.forward(rollout.observations(index))
-            losses = ppo_losses(
-                logits,
-                new_values,
-                actions[index],
-                old_logprobs[index],
-                old_values[index],
-                advantages[index],
-                returns[index],
-                clip_range=config.clip_range,
-                clip_range_vf=config.clip_range_vf,
-                ent_coef=config.ent_coef,
-                vf_coef=config.vf_coef,
-                normalize_advantage=config.normalize_advantage,
-            )
-            approx_kl = losses.approx_kl
-            losses.total.backward()
-            grad_norm = learner.step()
-            sums.add(*losses[1:], grad_norm)
+            scalars = learner.graph.run(work, index) if learner.graph else work(index)
+            sums.add_stacked(scalars)
+        approx_kl = scalars[LossSums.NAMES.index("approx_kl")]
         if config.target_kl > 0 and learner.agree_mean(approx_kl) > config.target_kl:
             break
     return sums

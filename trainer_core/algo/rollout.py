@@ -90,10 +90,12 @@ class RolloutBuffer:
         slot_values = final_values.view(self.slots, self.num_envs)
         at_limit = slot_values.gather(0, self._slot.clamp(max=self.slots - 1))
         next_values = torch.where(self.trunc, at_limit, next_values)
-        self.advantages, self.returns = compute_gae(
+        advantages, returns = compute_gae(
             self.rewards, self.values, next_values, self.done, self.trunc,
             gamma=gamma, gae_lambda=gae_lambda,
         )  # fmt: skip
+        self.advantages.copy_(advantages)  # in place: captured optimizer steps read them there
+        self.returns.copy_(returns)
 
     def observations(self, index: Tensor) -> Tensor:
         """u8[B, K, H, W] of the flat positions `index` i64[B] (t * N + n)."""
