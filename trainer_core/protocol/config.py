@@ -34,7 +34,7 @@ class RunConfig:
     algo: Algo = field(default="ppo", metadata=_meta("Algorithm", "basics", choices=("ppo", "a2c")))
     """Learning algorithm."""
     num_envs: int = field(
-        default=64, metadata=_meta("Machines", "basics", minimum=1, maximum=1 << 17)
+        default=32, metadata=_meta("Machines", "basics", minimum=1, maximum=1 << 17)
     )
     """Game Boys that run side by side."""
     seconds: float = field(default=0.0, metadata=_meta("Time limit", "basics", minimum=0, unit="s"))
@@ -58,7 +58,7 @@ class RunConfig:
     """screen, or noise: random pictures, the control that proves the policy looks."""
 
     learning_rate: float = field(
-        default=5e-4, metadata=_meta("Learning rate", "learning", minimum=1e-7, maximum=1)
+        default=1e-3, metadata=_meta("Learning rate", "learning", minimum=1e-7, maximum=1)
     )
     """Adam's step size."""
     lr_schedule: Literal["constant", "linear"] = field(
@@ -67,9 +67,9 @@ class RunConfig:
     """How the learning rate moves over the run."""
     num_steps: int = field(default=32, metadata=_meta("Rollout length", "learning", minimum=1))
     """Steps of every machine between two updates (T)."""
-    num_minibatches: int = field(default=4, metadata=_meta("Minibatches", "learning", minimum=1))
+    num_minibatches: int = field(default=8, metadata=_meta("Minibatches", "learning", minimum=1))
     """Pieces a PPO rollout is cut into per epoch."""
-    update_epochs: int = field(default=3, metadata=_meta("Epochs", "learning", minimum=1))
+    update_epochs: int = field(default=4, metadata=_meta("Epochs", "learning", minimum=1))
     """Times PPO goes over a rollout."""
     gamma: float = field(default=0.97, metadata=_meta("Discount", "learning", minimum=0, maximum=1))
     """Discount per environment step."""
@@ -117,7 +117,7 @@ class RunConfig:
     eval_every: int = field(default=20, metadata=_meta("Validate every", "logging", minimum=0))
     """Updates between two validations; 0 disables."""
     eval_episodes: int = field(
-        default=64, metadata=_meta("Validation episodes", "logging", minimum=1)
+        default=32, metadata=_meta("Validation episodes", "logging", minimum=1)
     )
     """Episodes of one validation, spread over the held-out starts."""
     checkpoint_every: int = field(
