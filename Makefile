@@ -7,7 +7,7 @@ export QT_QPA_PLATFORM ?= offscreen
 check:  ## format, lint, types, layers and every test without a Warp compile; writes nothing
 	$(PYTHON) -m ruff format --check -q .
 	$(PYTHON) -m ruff check -q .
-	$(PYTHON) -m pyright
+	$(PYTHON) -m pyright --pythonpath $(PYTHON)
 	$(PYTHON) -m pytest -m "not warp and not slow" -p no:cacheprovider
 
 test:  ## everything that needs no GPU

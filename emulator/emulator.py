@@ -21,7 +21,6 @@ from emulator.machine import (
     CONSOLE_DTYPE,
     Console,
     Layout,
-    Machine,
     allocate,
     row_bytes,
 )
@@ -71,7 +70,7 @@ class Emulator:
             serial_capacity=serial_capacity,
         )
         self._row_bytes = row_bytes(layout.ram_banks)
-        self.machine: Machine = allocate(
+        self.machine = allocate(
             layout,
             np.concatenate(roms),
             np.concatenate([isa.predecode(rom) for rom in roms]),

@@ -249,8 +249,9 @@ def run_many(entries: Sequence[Any], out: Path, device: str) -> int:
             cartridge = Cartridge.from_file(job.rom)
         except EmulatorError as error:
             given = entry.get("id") if isinstance(entry, dict) else None
-            usable = isinstance(given, str) and JOB_ID.fullmatch(given)
-            write_error(out, given if usable else f"job_{number}", str(error))
+            if not isinstance(given, str) or not JOB_ID.fullmatch(given):
+                given = f"job_{number}"
+            write_error(out, given, str(error))
             failed += 1
             continue
         jobs.append(job)

@@ -31,14 +31,15 @@ class Snapshot:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz; the file appears whole or not at all."""
         path = Path(path)
+        names = CONSOLE_DTYPE.names or ()
         partial = path.with_name(path.name + ".partial")
         with partial.open("wb") as file:
             np.savez_compressed(
                 file,
                 layout_version=np.int64(self.layout_version),
                 rom_sha256=np.array(self.rom_sha256),
-                names=np.array(self.console.dtype.names),
-                console=np.array([int(self.console[name][0]) for name in self.console.dtype.names]),
+                names=np.array(names),
+                console=np.array([int(self.console[name][0]) for name in names]),
                 row=self.row,
             )
         partial.replace(path)

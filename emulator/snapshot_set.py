@@ -35,7 +35,7 @@ def save_snapshots(
             names=np.array(names),
             console=np.array([[int(s.console[name][0]) for name in names] for s in snapshots]),
             row=np.asfortranarray(np.stack([snapshot.row for snapshot in snapshots])),
-            **more,
+            **more,  # type: ignore[arg-type] - the stub knows no named arrays
         )
     partial.replace(path)
 

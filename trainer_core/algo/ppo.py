@@ -108,12 +108,13 @@ def ppo_update(
         grad_norm = learner.step()
         return torch.stack([scalar.detach() for scalar in (*losses[1:], grad_norm)])
 
+    scalars = torch.zeros(len(LossSums.NAMES), device=rollout.device)
     for _ in range(config.update_epochs):
         order = torch.randperm(config.batch_size, generator=rng, device=rollout.device)
         for index in order.split(config.minibatch_size):
             scalars = learner.graph.run(work, index) if learner.graph else work(index)
             sums.add_stacked(scalars)
-        approx_kl = scalars[LossSums.NAMES.index("approx_kl")]
+        approx_kl = scalars[LossSums.NAMES.index("approx_kl")]  # of the last minibatch
         if config.target_kl > 0 and learner.agree_mean(approx_kl) > config.target_kl:
             break
     return sums
