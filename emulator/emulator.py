@@ -138,11 +138,11 @@ class Emulator:
 
     def _shape(self) -> tuple[int, int, int]:
         """Lanes per warp, threads per block and patience (run_frames) for this batch size."""
-        if self.num_envs <= 1024 or not self._sorts:
+        if not self._sorts or self.num_envs <= 1024:
             return 1, 32, 0
         if self.num_envs <= 8192:
-            return 4, 128, 1
-        return (8, 128, 3) if self.num_envs <= 32768 else (32, 128, 7)
+            return 8, 128, 3
+        return (32, 64, 7) if self.num_envs <= 32768 else (32, 128, 15)
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
         if given is None:

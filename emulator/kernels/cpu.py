@@ -117,6 +117,7 @@ class Registers:
     given: wp.uint32
     trip: wp.uint32
     waits: wp.uint32
+    running: wp.uint32
     mem: wp.uint64
 
 

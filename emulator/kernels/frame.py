@@ -14,7 +14,7 @@ from emulator.kernels.cpu import Bases, Registers, begin, look_up, step
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
-from emulator.kernels.intrinsics import FAR, I, Q, U, ld32, st32
+from emulator.kernels.intrinsics import FAR, I, Q, U, ld32, meet, st32
 from emulator.kernels.joypad import joypad_hold, joypad_rest, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
 from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
@@ -119,36 +119,39 @@ def run_frames(
 ):
     """One thread runs one console; only the first `lanes` of each 32 threads get one.
 
-    `patience` (a power of two, less one): a lane that needs `attend` waits for a trip whose number
-    has these bits clear, so that the lanes of a warp go there together. Rare code is far from the
-    instruction caches, and every warp that enters it stands still.
-
-    Nothing stands before or behind the loop: a lane that leaves it must not run code that uses the
-    warp's uniform registers while other lanes still loop (docs/performance.md).
+    `patience` (a power of two, less one): the lanes of a warp meet on trips whose number has these
+    bits clear. There, and only there, those that need `attend` go together: rare code is far from
+    the instruction caches, and every warp that enters it stands still. Lanes without a console, or
+    done with theirs, keep walking along: all 32 can meet, none runs ahead, and none leaves the loop
+    while others use the warp's uniform registers (docs/performance.md).
     """
     t = U(wp.tid())
     slot = (t >> U(5)) * lanes + (t & U(31))
-    if (t & U(31)) < lanes and slot < machine.num_envs:
-        env = machine.order[I(slot)]
-        b = Bases()
-        b.rom = machine.rom_base
-        b.words = machine.words_base
-        b.control = machine.control_base
-        b.scratch = machine.scratch
-        b.idle_skip = idle_skip
-        r = Registers()
-        r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
-        begin(r, console[env])
-        if console[env].launch_end == U(0):
-            r.pc = DONE
-        while r.pc < DONE:
-            r.trip = r.trip + U(1)
-            r.waits = r.asked | (r.fast >> U(31)) | ((r.deadline - r.now - U(1)) >> U(31))
-            if r.waits != U(0) and (r.trip & patience) == U(0):
+    has_console = (t & U(31)) < lanes and slot < machine.num_envs
+    env = machine.order[I(wp.where(has_console, slot, U(0)))]
+    b = Bases()
+    b.rom = machine.rom_base
+    b.words = machine.words_base
+    b.control = machine.control_base
+    b.scratch = machine.scratch
+    b.idle_skip = idle_skip
+    r = Registers()
+    r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
+    begin(r, console[env])
+    if not has_console or console[env].launch_end == U(0):
+        r.pc = DONE
+    r.running = meet(U(1) - (r.pc >> U(31)))
+    while r.running != U(0):
+        r.trip = r.trip + U(1)
+        r.waits = r.asked | (r.fast >> U(31)) | ((r.deadline - r.now - U(1)) >> U(31))
+        r.waits = r.waits | (r.pc >> U(31))
+        if (r.trip & patience) == U(0):
+            if r.waits != U(0) and r.pc < DONE:
                 look_up(r, console[env], b)
                 r.waits = r.pc >> U(31)
-            if r.waits == U(0):
-                step(r, console[env], b)
+            r.running = meet(U(1) - (r.pc >> U(31)))
+        if r.waits == U(0):
+            step(r, console[env], b)
 
 
 @wp.kernel(enable_backward=False)

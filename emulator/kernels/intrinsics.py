@@ -149,6 +149,19 @@ for (int i = 0; i < 160; i++) ((unsigned char*)dst)[i] = ((const unsigned char*)
 def copy160(dst: Q, src: Q): ...
 
 
+# All 32 lanes must arrive: they go on together, which the end of a branch alone does not ensure.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+return __any_sync(0xffffffffu, here) ? 1u : 0u;
+#else
+return here ? 1u : 0u;
+#endif
+""")
+def meet(here: U) -> U:
+    """1 if `here` is not 0 in any lane of the warp (on a CPU: in this thread)."""
+    ...
+
+
 @wp.func
 def earlier(a: U, b: U) -> U:
     """The earlier of two times (wrap-around safe)."""
