@@ -1,4 +1,8 @@
-"""`dmglab bench train|env`: environment steps per second after warm-up, and what logging costs."""
+"""`dmglab bench train|env|peers`: training, the machines alone, and the machines beside PyBoy.
+
+`env` and `peers` are in trainer_core.bench; here is `train`: environment steps per second after
+warm-up, and what logging costs.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,11 @@ SHOWN = ("task", "algo", "num_envs", "num_steps", "stack_k", "num_minibatches", 
 
 @dataclass(frozen=True)
 class Options:
-    what: Annotated[Literal["train", "env"], tyro.conf.Positional] = "train"
-    """train: rollout and learning; env: random buttons only."""
+    what: Annotated[Literal["train", "env", "peers"], tyro.conf.Positional] = "train"
+    """train: rollout and learning; env: the machines alone; peers: beside PyBoy."""
     run: RunConfig = field(default_factory=RunConfig)
     updates: int = 10
-    """Updates (or rollouts of num_steps) to measure."""
+    """Updates to measure."""
     warm_up: int = 3
     """Updates before the clock starts."""
     logging_ratio: bool = False
@@ -44,11 +48,19 @@ class Options:
 
 
 def run(argv: list[str]) -> dict[str, Any]:
+    if argv[:1] == ["env"]:
+        from trainer_core.bench import env_bench
+
+        return env_bench.run(argv[1:])
+    if argv[:1] == ["peers"]:
+        from trainer_core.bench import peers
+
+        return peers.run(argv[1:])
     options = parse(Options, "bench", argv)
+    if options.what != "train":
+        raise ConfigError(f"put {options.what!r} right behind `bench`")
     if options.updates < 1 or options.warm_up < 0:
         raise ConfigError("updates must be at least 1 and warm_up at least 0")
-    if options.logging_ratio and options.what == "env":
-        raise ConfigError("only training is logged: use `bench train --logging-ratio`")
     from trainer_core.startable import check_startable
 
     home = home_paths(options.home)
@@ -78,29 +90,19 @@ def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths) -> TrainingRun
 
 
 def _measure(training: TrainingRun, options: Options) -> dict[str, Any]:
-    import torch
-
     from trainer_core.provenance import device_name
 
     config, trainer = options.run, training.trainer
     assert trainer is not None
     device = trainer.device
-    actions = torch.randint(7, (config.num_steps, config.num_envs), device=device)
-
-    def once() -> None:
-        if options.what == "train":
-            trainer.run_update()
-        else:
-            for t in range(config.num_steps):
-                trainer.env.step(actions[t])
 
     for _ in range(options.warm_up):
-        once()
+        trainer.run_update()
     before = _settle(device)
     trainer.stopwatch.take()
     began = time.perf_counter()
     for _ in range(options.updates):
-        once()
+        trainer.run_update()
     grown = _settle(device) - before
     elapsed = time.perf_counter() - began
     fits = options.max_mem_delta < 0 or grown <= options.max_mem_delta

@@ -25,7 +25,7 @@ COMMANDS = {
     "task": "list tasks, or make one from captured states",
     "gif": "a recording as an animated GIF",
     "replay": "press a recording's buttons again and compare the pictures",
-    "bench": "measure training throughput",
+    "bench": "measure training, the machines alone, or the machines beside PyBoy",
     "doctor": "device, driver, versions, compiled kernels and caches of this machine",
     "demo": "train Pocket Quest's first stage and leave plot, checkpoint and GIF",
 }

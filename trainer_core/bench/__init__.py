@@ -1,0 +1,1 @@
+"""Throughput of the machines: alone (env_bench), and beside PyBoy (peers)."""
