@@ -138,7 +138,9 @@ class Emulator:
 
     def _shape(self) -> tuple[int, int, int]:
         """Lanes per warp, threads per block and patience (run_frames) for this batch size."""
-        if not self._sorts or self.num_envs <= 1024:
+        if not self._sorts:
+            return 32, 32, 0  # a CPU has no idle lanes
+        if self.num_envs <= 1024:
             return 1, 32, 0
         if self.num_envs <= 8192:
             return 8, 128, 3

@@ -114,10 +114,20 @@ def st8_if(p: Q, v: U, low: U, high: U): ...
 
 
 # prmt: each nibble of `s` picks one of the eight bytes of b:a; bit 3 replicates its sign.
-# CPUs have no such instruction: a byte shuffle by variable shifts, sign only where asked for.
+# On x86 a byte shuffle of the eight bytes and their eight signs; elsewhere variable shifts.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int d; asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(s)); return d;
+#elif defined(__SSSE3__) && defined(__BMI2__)
+typedef char v16 __attribute__((vector_size(16)));
+typedef unsigned long long v2 __attribute__((vector_size(16)));
+unsigned long long w = (unsigned long long)b << 32 | a;
+v2 both = {w, w};
+v16 bytes = (v16)both;
+v16 signs = (v16)(bytes < (v16){});
+v2 source = {((v2)bytes)[0], ((v2)signs)[0]};
+v2 pick = {__builtin_ia32_pdep_si(s, 0x0F0F0F0Fu), 0ull};
+return (unsigned int)((v2)__builtin_ia32_pshufb128((v16)source, (v16)pick))[0];
 #else
 unsigned long long w = (unsigned long long)b << 32 | a;
 unsigned int d = (unsigned int)(w >> ((s & 7) * 8)) & 255u;
