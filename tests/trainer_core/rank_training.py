@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def main(home: HomePaths) -> None:
     found = {"first_obs": first, "weights": weights, "env_steps": trainer.env_steps}
     run.close()
     ranks.close()
-    print(json.dumps(found))
+    print(json.dumps(found), flush=True)
+    os._exit(0)  # as trainer_core.cli.main leaves, and for its reason
 
 
 if __name__ == "__main__":

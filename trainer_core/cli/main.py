@@ -79,4 +79,11 @@ def usage() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    if "RANK" in os.environ:
+        # One of several ranks: all is saved and said. Now and then the interpreter's own exit
+        # aborts here, because a gloo thread of torch is still joinable when statics go.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
