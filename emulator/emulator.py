@@ -107,15 +107,13 @@ class Emulator:
         if not 1 <= frames <= MAX_FRAMES:
             raise EmulatorError(f"frames={frames}: give 1 to {MAX_FRAMES}")
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
-        lanes, block, patience = self._shape()
-        if self._sorts and self._last_frames and lanes > 1 and frames > 1:
+        shape = self._shape()
+        if self._sorts and self._last_frames and shape[0] > 1 and frames > 1:
             if self._order is None:
                 self._order = WorkOrder(self.device)
             self._order.sort(self.machine, self._last_frames)
         self._last_frames = frames
-        frame.launch(
-            self.machine, held, frames, release_after, (lanes, block, patience), self.idle_skip
-        )
+        frame.launch(self.machine, held, frames, release_after, shape, self.idle_skip)
         self.frames_run += frames
 
     def step(self) -> None:
@@ -136,15 +134,13 @@ class Emulator:
         record["stopped"] = 1
         self.machine.console[env : env + 1].assign(record)
 
-    def _shape(self) -> tuple[int, int, int]:
-        """Lanes per warp, threads per block and patience (run_frames) for this batch size."""
-        if not self._sorts:
-            return 32, 32, 0  # a CPU has no idle lanes
+    def _shape(self) -> tuple[int, int, int, int]:
+        """Lanes per running warp, running and serving warps per block, patience (run_frames)."""
         if self.num_envs <= 1024:
-            return 1, 32, 0
+            return 1, 4, 2, 3
         if self.num_envs <= 8192:
-            return 8, 128, 3
-        return (32, 64, 7) if self.num_envs <= 32768 else (32, 128, 15)
+            return 4, 8, 4, 3
+        return (8, 16, 4, 3) if self.num_envs <= 32768 else (32, 16, 4, 3)
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
         if given is None:

@@ -16,6 +16,7 @@ from emulator import isa
 from emulator.constants import FLAG_C, FLAG_H, FLAG_N, FLAG_Z
 from emulator.kernels.cpu_slow import (
     ANSWER,
+    ANSWER_AT,
     ASK_CONTROL,
     ASK_FETCH,
     ASK_OAM_BUG,
@@ -38,11 +39,13 @@ from emulator.kernels.intrinsics import (
     io_get,
     ld8,
     ld8_if,
+    ld32,
     ld32_constant,
     ld128,
     ld128_constant,
     prmt,
     st8_if,
+    st32,
     st128,
 )
 from emulator.kernels.joypad import SETTLED
@@ -117,6 +120,7 @@ class Registers:
     given: wp.uint32
     trip: wp.uint32
     waits: wp.uint32
+    posted: wp.uint32
     running: wp.uint32
     mem: wp.uint64
 
@@ -160,32 +164,84 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console]):
     r.asked = U(0)
     r.given = U(0)
     r.trip = U(0)
+    r.posted = U(0)
     r.word = U(0)
     r.memory = U(0)
 
 
 @wp.func(inline=True)
-def look_up(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Hand everything to `attend` and take it back: across the call only addresses stay alive."""
+def waiting(r: wp.ref[Registers]) -> U:
+    """0 while nothing is asked, due, or in the way of fetching: the console may go on by itself."""
+    due = (r.deadline - r.now - U(1)) >> U(31)
+    rare = r.asked | (r.fast >> U(31)) | due
+    return wp.where(r.given == U(0), rare, U(0)) | (r.pc >> U(31))
+
+
+@wp.struct
+class KindLocals:
+    kind: wp.uint32
+
+
+@wp.func(inline=True)
+def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
+    """0 if nothing waits, else 1 to 15: consoles of one kind take the same way through `attend`."""
+    o = KindLocals()
+    o.kind = U(0)
+    if waiting(r) != U(0):
+        o.kind = U(1)  # something is due
+        a = ld32(r.mem + Q(b.scratch))
+        place = a & U(0xF0)
+        if (r.asked & U(ASK_READ)) != U(0):
+            status = a == U(0xFF41) or a == U(0xFF44)
+            o.kind = wp.where(status, U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), U(4)))
+        elif (r.asked & U(ASK_WRITE)) != U(0):
+            sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
+            other = wp.where(a == U(0xFF46), U(9), sound)
+            memory = wp.where((a & U(0xE000)) == U(0x8000), U(10), U(11))
+            o.kind = wp.where(a >= U(0xFF00), other, memory)
+        elif (r.asked & U(ASK_CONTROL)) != U(0):
+            o.kind = U(5)
+        elif r.asked == U(ASK_FETCH):
+            o.kind = U(12)
+        elif r.asked != U(0):
+            o.kind = U(13)
+    return o.kind
+
+
+@wp.func(inline=True)
+def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """Leave everything where `serve` finds it, whichever thread that is."""
     c.lo = r.lo
     c.hi = r.hi
     c.sp = r.sp
     c.pc = r.pc
     c.now = r.now
     c.work = r.work
+    c.stable = r.stable
     p = r.mem + Q(b.scratch)
     st128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
-    st128(p + Q(U(ANSWER)), r.word, U(0), r.vram_until, U(0))
-    answer = attend(c, r.mem, b.rom, b.control, p, r.asked, r.stable, b.idle_skip)
+    st128(p + Q(U(ANSWER)), r.word, U(0), r.vram_until, r.asked)
+
+
+@wp.func(inline=True)
+def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """Go on with what `serve` has left."""
     load_registers(r, c)
-    r.work = c.work
     r.stable = c.stable
     p = r.mem + Q(b.scratch)
     ld128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
-    ld128(p + Q(U(ANSWER)), r.word, r.memory, r.vram_until, r.asked)
+    ld128(p + Q(U(ANSWER)), r.word, r.memory, r.vram_until, r.given)
     r.asked = U(0)
-    r.given = answer
-    r.pc = r.pc | (answer & DONE)
+    r.pc = r.pc | (r.given & DONE)
+
+
+@wp.func(inline=True)
+def serve(c: wp.ref[Console], mem: Q, b: wp.ref[Bases]):
+    """`attend` to the request of one console and leave the answer."""
+    p = mem + Q(b.scratch)
+    asked = ld32(p + Q(U(ANSWER_AT)))
+    answer = attend(c, mem, b.rom, b.control, p, asked, c.stable, b.idle_skip)
+    st32(p + Q(U(ANSWER_AT)), answer)
 
 
 @wp.func(inline=True)

@@ -51,10 +51,11 @@ DONE = wp.constant(wp.uint32(0x80000000))  # the launch is over; in Registers.pc
 # Where a request and the hot loop's own values lie in the row's padding (Machine.scratch).
 ASKED = 0  # address, value, control bits, time
 SEEN = 16  # Registers.seen_*
-ANSWER = 32  # word, memory operand, Registers.vram_until
+ANSWER = 32  # word, memory operand, Registers.vram_until, what is asked and then the answer
 WORD_AT = 32
 MEMORY_AT = 36
 WINDOW_AT = 40
+ANSWER_AT = 44
 
 
 @wp.struct

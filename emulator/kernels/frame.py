@@ -10,18 +10,49 @@ import warp as wp
 from emulator.constants import M_CYCLES_PER_FRAME
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
-from emulator.kernels.cpu import Bases, Registers, begin, look_up, step
+from emulator.kernels.cpu import (
+    Bases,
+    Registers,
+    begin,
+    hand_over,
+    request_kind,
+    serve,
+    step,
+    take_back,
+    waiting,
+)
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
-from emulator.kernels.intrinsics import FAR, I, Q, U, ld32, meet, st32
+from emulator.kernels.intrinsics import (
+    FAR,
+    I,
+    Q,
+    U,
+    converge,
+    ld32,
+    meet,
+    st32,
+)
 from emulator.kernels.joypad import joypad_hold, joypad_rest, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
 from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
 from emulator.kernels.rtc import RTC_HALT, rtc_sync
+from emulator.kernels.service_board import (
+    answer,
+    answered,
+    env_of,
+    leave,
+    open_board,
+    post,
+    rest,
+    somebody_runs,
+    take,
+)
 from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
 
+MAX_BLOCK = 640  # threads: bounds the machine registers a thread may use
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 
 
@@ -93,7 +124,7 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
     ppu_launch_end(c, mem, length)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def begin_frames(
     machine: Machine,
     console: wp.array[Console],
@@ -109,26 +140,109 @@ def begin_frames(
             launch_begin(console[env], mem, U(buttons[env]), frames, release_after)
 
 
-@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=256)
+@wp.func(inline=True)
+def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q):
+    """Post what a console newly asks for, and take back those that have been served."""
+    if r.waits != U(0) and r.posted == U(0) and r.pc < DONE:
+        hand_over(r, c, b)
+        post(board, request_kind(r, b))
+        r.posted = U(1)
+    if answered(board) != U(0):
+        take_back(r, c, b)
+        r.posted = U(0)
+
+
+@wp.func(inline=True)
+def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q, patience: U):
+    """Run the console of this lane to the end of the launch, along with those of the warp."""
+    r.running = meet(U(1) - (r.pc >> U(31)))
+    while r.running != U(0):
+        r.waits = waiting(r)
+        going = meet(wp.where(r.waits == U(0), U(1), U(0)))
+        if r.waits == U(0):
+            step(r, c, b)
+        r.trip = r.trip + U(1)
+        if going == U(0) or (r.trip & patience) == U(0):
+            r.waits = waiting(r)
+            exchange(r, c, b, board)
+            r.running = meet(U(1) - (r.pc >> U(31)))
+            if going == U(0):
+                rest(U(40))
+
+
+@wp.struct
+class ServerLocals:
+    turn: wp.uint32
+    busy: wp.uint32
+
+
+@wp.func(inline=True)
+def serve_consoles(
+    machine: wp.ref[Machine], b: wp.ref[Bases], board: Q, server: U, running: U, unknown: U
+):
+    """Serve what the running warps of the block post until all of them are done."""
+    o = ServerLocals()
+    o.turn = server
+    while somebody_runs(board, running) != U(0):
+        item = take(board, server, o.turn)
+        o.turn = o.turn + U(1)
+        if item != U(0):
+            env = env_of(board, item)
+            serve(machine.console[env], machine.ram_base + Q(env) * Q(machine.row_stride), b)
+        converge(unknown)
+        if item != U(0):
+            answer(board, item)
+        if meet(item) == U(0):
+            rest(U(100))
+
+
+@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(MAX_BLOCK, 1))
 def run_frames(
     machine: Machine,
     console: wp.array[Console],
     lanes: wp.uint32,
+    running: wp.uint32,
+    block: wp.uint32,
+    blocks: wp.uint32,
     patience: wp.uint32,
     idle_skip: wp.uint32,
+    unknown: wp.uint32,
 ):
-    """One thread runs one console; only the first `lanes` of each 32 threads get one.
+    """The first `running` warps of each block run consoles, one a lane in their first `lanes`
+    lanes; the others serve them. Every block gets warps from all along the order: no SM is left
+    with the longest consoles alone.
 
-    `patience` (a power of two, less one): the lanes of a warp meet on trips whose number has these
-    bits clear. There, and only there, those that need `attend` go together: rare code is far from
-    the instruction caches, and every warp that enters it stands still. Lanes without a console, or
-    done with theirs, keep walking along: all 32 can meet, none runs ahead, and none leaves the loop
-    while others use the warp's uniform registers (docs/performance.md).
+    `patience` (a power of two, less one): a running warp looks at the board on trips whose number
+    has these bits clear.
     """
     t = U(wp.tid())
-    slot = (t >> U(5)) * lanes + (t & U(31))
-    has_console = (t & U(31)) < lanes and slot < machine.num_envs
-    env = machine.order[I(wp.where(has_console, slot, U(0)))]
+    warp = (t % block) >> U(5)
+    slot = (warp * blocks + t / block) * lanes + (t & U(31))
+    has_console = warp < running and (t & U(31)) < lanes and slot < machine.num_envs
+    env = U(machine.order[I(wp.where(has_console, slot, U(0)))])
+    b = Bases()
+    b.rom = machine.rom_base
+    b.words = machine.words_base
+    b.control = machine.control_base
+    b.scratch = machine.scratch
+    b.idle_skip = idle_skip
+    board = open_board(env)
+    if warp < running:
+        r = Registers()
+        r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
+        begin(r, console[env])
+        if not has_console or console[env].launch_end == U(0):
+            r.pc = DONE
+        run_console(r, console[env], b, board, patience)
+        leave(board)
+    else:
+        serve_consoles(machine, b, board, warp - running, running, unknown)
+
+
+@wp.kernel(enable_backward=False, grid_stride=False)
+def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32):
+    """Thread env runs its console and serves it itself: the data path on a CPU."""
+    env = U(wp.tid())
     b = Bases()
     b.rom = machine.rom_base
     b.words = machine.words_base
@@ -138,23 +252,18 @@ def run_frames(
     r = Registers()
     r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
     begin(r, console[env])
-    if not has_console or console[env].launch_end == U(0):
+    if console[env].launch_end == U(0):
         r.pc = DONE
-    r.running = meet(U(1) - (r.pc >> U(31)))
-    while r.running != U(0):
-        r.trip = r.trip + U(1)
-        r.waits = r.asked | (r.fast >> U(31)) | ((r.deadline - r.now - U(1)) >> U(31))
-        r.waits = r.waits | (r.pc >> U(31))
-        if (r.trip & patience) == U(0):
-            if r.waits != U(0) and r.pc < DONE:
-                look_up(r, console[env], b)
-                r.waits = r.pc >> U(31)
-            r.running = meet(U(1) - (r.pc >> U(31)))
-        if r.waits == U(0):
+    while r.pc < DONE:
+        if waiting(r) == U(0):
             step(r, console[env], b)
+        else:
+            hand_over(r, console[env], b)
+            serve(console[env], r.mem, b)
+            take_back(r, console[env], b)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def end_frames(machine: Machine, console: wp.array[Console], frames: wp.uint32):
     """Thread env: `launch_end` of every console that has run."""
     env = wp.tid()
@@ -169,24 +278,29 @@ def launch(
     buttons: wp.array,
     frames: int,
     release_after: int,
-    shape: tuple[int, int, int],
+    shape: tuple[int, int, int, int],
     idle_skip: bool,
 ) -> None:
-    """Run every console for `frames` frames. `shape`: lanes per warp, threads a block, patience."""
-    lanes, block, patience = shape
+    """Run every console for `frames` frames. `shape`: see Emulator._shape."""
+    lanes, running, serving, patience = shape
     n = int(machine.num_envs)
     console = machine.console
     device = buttons.device
+    block = 32 * (running + serving)
     wp.launch(
         begin_frames, dim=n, inputs=[machine, console, buttons, frames, release_after],
         device=device, block_dim=block,
     )  # fmt: skip
-    threads = -(-n // lanes) * 32
-    wp.launch(
-        run_frames, dim=-(-threads // block) * block,
-        inputs=[machine, console, lanes, patience, int(idle_skip)],
-        device=device, block_dim=block,
-    )  # fmt: skip
+    if device.is_cuda:
+        blocks = -(-n // (lanes * running))
+        wp.launch(
+            run_frames, dim=blocks * block,
+            inputs=[machine, console, lanes, running, block, blocks, patience, int(idle_skip),
+                    0xFFFFFFFF],
+            device=device, block_dim=block,
+        )  # fmt: skip
+    else:
+        wp.launch(run_alone, dim=n, inputs=[machine, console, int(idle_skip)], device=device)
     wp.launch(end_frames, dim=n, inputs=[machine, console, frames], device=device, block_dim=block)
 
 

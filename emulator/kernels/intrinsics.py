@@ -172,6 +172,18 @@ def meet(here: U) -> U:
     ...
 
 
+# A warp barrier that the compiler believes it can do without is left out, and after calls that
+# branch it believes so wrongly: lanes come back one by one. Behind an unknown condition it stays.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+if (threadIdx.x < unknown) asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+#endif
+""")
+def converge(unknown: U):
+    """Wait for all lanes of the warp. `unknown`: ALL_ONES, as a parameter of the kernel."""
+    ...
+
+
 @wp.func
 def earlier(a: U, b: U) -> U:
     """The earlier of two times (wrap-around safe)."""

@@ -1,0 +1,164 @@
+"""How the warps of a block split their work: some run consoles, others serve what those ask for.
+
+The board lies in the block's shared memory. A lane that comes to something rare posts its request
+under the request's kind and waits; its warp goes on with the other lanes. A serving warp takes up
+to 32 requests of one kind from all over the block, so that its lanes take the same way through
+code that is far from the instruction caches, and marks them answered. Nobody waits at a block
+barrier.
+
+Words of the board: requests of each kind, answers for each running warp, the requests themselves
+(kind by warp, a bit per lane), running warps that are done, picked requests of each serving warp,
+and the env of each lane.
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import Q, U
+
+KINDS = 16
+MAX_WARPS = 32
+
+
+# Counts 0, answers 16, requests 48, done 560, picked 576 (8 serving warps), envs 832.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+__shared__ unsigned int words[1856];
+for (unsigned int i = threadIdx.x; i < 576; i += blockDim.x) words[i] = 0;
+words[832 + threadIdx.x] = env;
+__syncthreads();
+return (unsigned long long)words;
+#else
+return 0;
+#endif
+""")
+def open_board(env: U) -> Q:
+    """An empty board, with the console `env` of each thread. All threads of the block must come."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int* words = (unsigned int*)board;
+__threadfence_block();
+atomicOr(&words[48 + kind * 32 + (threadIdx.x >> 5)], 1u << (threadIdx.x & 31));
+atomicAdd(&words[kind], 1u);
+#endif
+""")
+def post(board: Q, kind: U):
+    """Ask for service; what `serve` needs must have been written before. `kind`: 0 to 15."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int* words = (unsigned int*)board;
+unsigned int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+unsigned int mine = *(volatile unsigned int*)&words[16 + warp];
+mine = __shfl_sync(0xffffffffu, mine, 0);
+if (mine && lane == 0) mine = atomicExch(&words[16 + warp], 0u);
+mine = __shfl_sync(0xffffffffu, mine, 0);
+__threadfence_block();
+return (mine >> lane) & 1u;
+#else
+return 0;
+#endif
+""")
+def answered(board: Q) -> U:
+    """1 if this lane's request has been served since the last time. For whole warps only."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int* words = (unsigned int*)board;
+if ((threadIdx.x & 31) == 0) { __threadfence_block(); atomicAdd(&words[560], 1u); }
+#endif
+""")
+def leave(board: Q):
+    """A running warp has no console left to run."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int done = *(volatile unsigned int*)((unsigned int*)board + 560);
+return __any_sync(0xffffffffu, done < running) ? 1u : 0u;
+#else
+return 0;
+#endif
+""")
+def somebody_runs(board: Q, running: U) -> U:
+    """0 once all `running` warps have left. For whole warps only."""
+    ...
+
+
+# Counts are hints (a request is posted before it is counted); the request bits decide.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int* words = (unsigned int*)board;
+unsigned int* picked = words + 576 + 32 * server;
+unsigned int lane = threadIdx.x & 31;
+int waiting = lane < 16 ? *(volatile int*)&words[lane] : 0;
+unsigned int rank = (turn & 1) ? 16 - ((lane - (turn >> 1)) & 15) : (unsigned int)waiting;
+unsigned int best = __reduce_max_sync(0xffffffffu, waiting > 0 ? rank << 4 | lane : 0u);
+if (!best) return 0;
+unsigned int kind = best & 15, bits = atomicExch(&words[48 + kind * 32 + lane], 0u);
+unsigned int count = __popc(bits), end = count;
+for (unsigned int step = 1; step < 32; step <<= 1) {
+    unsigned int below = __shfl_up_sync(0xffffffffu, end, step);
+    if (lane >= step) end += below;
+}
+unsigned int total = min(__shfl_sync(0xffffffffu, end, 31), 32u);
+for (unsigned int i = end - count; i < min(end, 32u); i++, bits &= bits - 1)
+    picked[i] = (lane << 5) + __ffs(bits);
+if (bits) atomicOr(&words[48 + kind * 32 + lane], bits);
+if (lane == 0 && total) atomicSub(&words[kind], total);
+__syncwarp();
+unsigned int item = lane < total ? picked[lane] : 0;
+__syncwarp();
+__threadfence_block();
+return item;
+#else
+return 0;
+#endif
+""")
+def take(board: Q, server: U, turn: U) -> U:
+    """A request for each lane, all of one kind: 1 + its thread, or 0. For whole warps only.
+
+    At even turns the kind with most requests, at odd turns each in its turn, so that none starves.
+    """
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+return ((unsigned int*)board)[832 + item - 1];
+#else
+return 0;
+#endif
+""")
+def env_of(board: Q, item: U) -> U:
+    """The console behind a request."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int* words = (unsigned int*)board;
+__threadfence_block();
+atomicOr(&words[16 + ((item - 1) >> 5)], 1u << ((item - 1) & 31));
+#endif
+""")
+def answer(board: Q, item: U):
+    """What was asked is done and written."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+__nanosleep(nanoseconds);
+#endif
+""")
+def rest(nanoseconds: U):
+    """Leave the issue slots to others for a while."""
+    ...
