@@ -137,10 +137,10 @@ class Emulator:
     def _shape(self) -> tuple[int, int, int, int]:
         """Lanes per running warp, running and serving warps per block, patience (run_frames)."""
         if self.num_envs <= 1024:
-            return 1, 4, 2, 3
+            return 1, 4, 2, 4
         if self.num_envs <= 8192:
-            return 4, 8, 4, 3
-        return (8, 16, 4, 3) if self.num_envs <= 32768 else (32, 16, 4, 3)
+            return 4, 8, 4, 4
+        return (16, 8, 4, 4) if self.num_envs <= 32768 else (32, 16, 4, 8)
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
         if given is None:

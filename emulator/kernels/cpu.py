@@ -119,7 +119,6 @@ class Registers:
     asked: wp.uint32
     given: wp.uint32
     trip: wp.uint32
-    waits: wp.uint32
     posted: wp.uint32
     running: wp.uint32
     mem: wp.uint64
@@ -153,6 +152,7 @@ def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
 @wp.func(inline=True)
 def begin(r: wp.ref[Registers], c: wp.ref[Console]):
     load_registers(r, c)
+    r.deadline = r.now  # look up first
     # Nothing seen yet: a skip needs two equal visits with stable reads between.
     r.seen_lo = U(0)
     r.seen_hi = U(0)
@@ -171,10 +171,8 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console]):
 
 @wp.func(inline=True)
 def waiting(r: wp.ref[Registers]) -> U:
-    """0 while nothing is asked, due, or in the way of fetching: the console may go on by itself."""
-    due = (r.deadline - r.now - U(1)) >> U(31)
-    rare = r.asked | (r.fast >> U(31)) | due
-    return wp.where(r.given == U(0), rare, U(0)) | (r.pc >> U(31))
+    """0 while nothing is asked and nothing is due: the console may go on by itself."""
+    return r.asked | ((r.deadline - r.now - U(1)) >> U(31))
 
 
 @wp.struct
@@ -231,8 +229,11 @@ def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     p = r.mem + Q(b.scratch)
     ld128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
     ld128(p + Q(U(ANSWER)), r.word, r.memory, r.vram_until, r.given)
-    r.asked = U(0)
-    r.pc = r.pc | (r.given & DONE)
+    r.asked = r.given & DONE
+    # What was answered is for the next instruction, whatever is due. Where code cannot be fetched
+    # plainly (bit 31 of `fast`), each instruction is followed by a request.
+    if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or (r.fast >> U(31)) != U(0)):
+        r.deadline = r.now + U(1)
 
 
 @wp.func(inline=True)

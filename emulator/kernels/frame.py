@@ -53,6 +53,7 @@ from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
 
 MAX_BLOCK = 640  # threads: bounds the machine registers a thread may use
+SERVICE_TIME = 200  # nanoseconds that a warp rests when all its lanes wait to be served
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 
 
@@ -143,37 +144,34 @@ def begin_frames(
 @wp.func(inline=True)
 def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q):
     """Post what a console newly asks for, and take back those that have been served."""
-    if r.waits != U(0) and r.posted == U(0) and r.pc < DONE:
+    if r.posted == U(0) and waiting(r) != U(0):
         hand_over(r, c, b)
         post(board, request_kind(r, b))
         r.posted = U(1)
     if answered(board) != U(0):
         take_back(r, c, b)
-        r.posted = U(0)
+        r.posted = r.asked
 
 
 @wp.func(inline=True)
 def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q, patience: U):
     """Run the console of this lane to the end of the launch, along with those of the warp."""
-    r.running = meet(U(1) - (r.pc >> U(31)))
+    r.running = U(1)
     while r.running != U(0):
-        r.waits = waiting(r)
-        going = meet(wp.where(r.waits == U(0), U(1), U(0)))
-        if r.waits == U(0):
-            step(r, c, b)
-        r.trip = r.trip + U(1)
-        if going == U(0) or (r.trip & patience) == U(0):
-            r.waits = waiting(r)
-            exchange(r, c, b, board)
-            r.running = meet(U(1) - (r.pc >> U(31)))
-            if going == U(0):
-                rest(U(40))
+        r.trip = patience
+        while r.trip != U(0):
+            if waiting(r) == U(0):
+                step(r, c, b)
+            r.trip = r.trip - U(1)
+        exchange(r, c, b, board)
+        if meet(wp.where(waiting(r) == U(0), U(1), U(0))) == U(0):
+            r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
+            rest(U(SERVICE_TIME))
 
 
 @wp.struct
 class ServerLocals:
     turn: wp.uint32
-    busy: wp.uint32
 
 
 @wp.func(inline=True)
@@ -212,8 +210,7 @@ def run_frames(
     lanes; the others serve them. Every block gets warps from all along the order: no SM is left
     with the longest consoles alone.
 
-    `patience` (a power of two, less one): a running warp looks at the board on trips whose number
-    has these bits clear.
+    `patience`: instructions that a running warp executes between two looks at the board.
     """
     t = U(wp.tid())
     warp = (t % block) >> U(5)
@@ -232,7 +229,8 @@ def run_frames(
         r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
         begin(r, console[env])
         if not has_console or console[env].launch_end == U(0):
-            r.pc = DONE
+            r.asked = DONE
+            r.posted = U(1)
         run_console(r, console[env], b, board, patience)
         leave(board)
     else:
@@ -253,8 +251,8 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
     r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
     begin(r, console[env])
     if console[env].launch_end == U(0):
-        r.pc = DONE
-    while r.pc < DONE:
+        r.asked = DONE
+    while r.asked < DONE:
         if waiting(r) == U(0):
             step(r, console[env], b)
         else:

@@ -49,16 +49,17 @@ def post(board: Q, kind: U):
     ...
 
 
+# Only this warp takes answers off the board: what a lane has seen stays until it is taken.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned int* words = (unsigned int*)board;
-unsigned int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-unsigned int mine = *(volatile unsigned int*)&words[16 + warp];
-mine = __shfl_sync(0xffffffffu, mine, 0);
-if (mine && lane == 0) mine = atomicExch(&words[16 + warp], 0u);
-mine = __shfl_sync(0xffffffffu, mine, 0);
-__threadfence_block();
-return (mine >> lane) & 1u;
+unsigned int* word = (unsigned int*)board + 16 + (threadIdx.x >> 5);
+unsigned int mine = *(volatile unsigned int*)word >> (threadIdx.x & 31) & 1u;
+unsigned int seen = __ballot_sync(0xffffffffu, mine);
+if (mine) {
+    if ((seen & ((1u << (threadIdx.x & 31)) - 1u)) == 0) atomicAnd(word, ~seen);
+    __threadfence_block();
+}
+return mine;
 #else
 return 0;
 #endif
