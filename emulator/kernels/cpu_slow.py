@@ -297,6 +297,13 @@ def read_status(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U) -> U:
     return o.value
 
 
+@wp.func
+def turns_in(span: U, period: U) -> U:
+    """Whole turns of 6 or 8 M-cycles that end before `span` has passed."""
+    turns = wp.where(period == U(6), (span - U(1)) / U(6), (span - U(1)) >> U(3))
+    return wp.min(turns, U(0xFFFF))
+
+
 @wp.func(inline=False)
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
     """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
@@ -316,10 +323,10 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
         t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
         o.turns = U(0)
         if o.taken and I(c.deadline - c.now) > I(0):
-            o.turns = wp.min((c.deadline - c.now - U(1)) / o.period, U(0xFFFF))
+            o.turns = turns_in(c.deadline - c.now, o.period)
             same = U(0)
             if I(c.stable - t) > I(1):
-                same = (c.stable - t - U(1)) / o.period
+                same = turns_in(c.stable - t, o.period)
             o.turns = wp.min(o.turns, same + U(1))
         o.taken = o.turns != U(0)
         if o.taken:

@@ -29,6 +29,7 @@ from emulator.kernels.ppu_timing import (
     WY,
     compared_ly,
     dot_of,
+    known_line_end,
     line_end,
     ly_at,
     mode_at,
@@ -78,31 +79,77 @@ def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) ->
 
 
 @wp.func(inline=False)
+def odd_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
+    """LY or STAT around the start of a line, in a short line, or during an OAM DMA."""
+    value = get8(mem, IO + I(register))
+    if register == U(0x44):
+        value = ly_at(line, x)
+    else:
+        equal = compared_ly(line, x) == get8(mem, LYC)
+        if c.ppu_first != U(0) and line == 0:
+            equal = get8(mem, LYC) == 0
+        value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
+    change = status_change(c, mem, register, line, x)
+    c.stable = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
+    return U(value)
+
+
+@wp.struct
+class StatusLocals:
+    value: wp.uint32
+    mode: wp.int32
+    change: wp.int32
+    end: wp.int32
+
+
+@wp.func
+def plain_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
+    """LY or STAT at dot 12 of a line or later, where the line's number is settled."""
+    o = StatusLocals()
+    ly = wp.where(line == LAST_LINE, 0, line)
+    # The next line's number shows two or three dots after it has begun.
+    o.change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
+    o.value = U(ly)
+    if register == U(0x41):
+        o.mode = 1
+        if line < VBLANK_LINE:
+            o.mode = 2
+            if x < 84:
+                o.change = 84
+            else:
+                o.mode = 0
+                o.end = known_line_end(c, mem, line)
+                if x < o.end:
+                    o.mode = 3
+                    o.change = o.end
+        equal = wp.where(ly == get8(mem, LYC), 4, 0)
+        o.value = U((get8(mem, STAT) & 0x78) | 0x80 | equal | o.mode)
+    c.stable = c.ppu_origin + U((line * LINE_DOTS + o.change + 4) >> 2) + U(1)
+    return o.value
+
+
+@wp.func(inline=False)
 def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
     """LY or STAT as the CPU reads it at `t`; `c.stable` becomes the first time at which the same
     read may give another value if nothing is written.
     """
-    value = get8(mem, IO + I(register))
-    c.stable = t + FAR
+    o = StatusLocals()
     if lcd_is_on(mem):
         roll_frame(c, access_time(t))
         dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
-        if register == U(0x44):
-            value = ly_at(line, x)
+        short = c.ppu_first != U(0) and line == 0
+        if x < 12 or short or (x < 84 and c.ppu_dma != U(0)):
+            o.value = odd_status(c, mem, register, line, x)
         else:
-            equal = compared_ly(line, x) == get8(mem, LYC)
-            if c.ppu_first != U(0) and line == 0:
-                equal = get8(mem, LYC) == 0
-            value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
-        change = status_change(c, mem, register, line, x)
-        c.stable = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
-    elif register == U(0x44):
-        value = 0
+            o.value = plain_status(c, mem, register, line, x)
     else:
-        value = value | 0x80
-    return U(value)
+        c.stable = t + FAR
+        o.value = U(0)
+        if register == U(0x41):
+            o.value = U(get8(mem, STAT)) | U(0x80)
+    return o.value
 
 
 @wp.func
