@@ -15,8 +15,9 @@ from emulator.kernels.bus import (
     OAM_BUG_WRITE,
     bus_read,
     bus_write,
+    io_write,
 )
-from emulator.kernels.events import catch_up
+from emulator.kernels.events import catch_up, set_deadline
 from emulator.kernels.interrupts import control_op, service
 from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
@@ -163,16 +164,22 @@ def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
     return o.value
 
 
-@wp.func(inline=False)
+@wp.func
 def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U):
-    """Store through the bus. Pushes write the high byte first, LD (n16), SP the low one."""
+    """Store through the bus. Pushes write the high byte first, LD (n16), SP the low one.
+
+    A byte for a register or the mapper, with nothing due before, takes no detour over the bus.
+    """
     t = now + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
     low = value & U(255)
     high = (value >> U(8)) & U(255)
     next_a = (a + U(1)) & WORD
-    plain = a < U(0x8000) and (c.dma_state == U(0)) and not is_flat(c)
-    if (ctl & U(WRITE16)) == U(0) and plain and I(t - U(1) - c.deadline) < I(0):
-        mapper_write(c, a, low, t - U(1))  # nothing is due, and it makes nothing due
+    calm = (ctl & U(WRITE16)) == U(0) and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
+    if calm and a >= U(0xFF00):
+        if io_write(c, mem, rom, a & U(255), low, t) != U(0):
+            set_deadline(c, mem, t)
+    elif calm and a < U(0x8000) and c.dma_state == U(0):
+        mapper_write(c, a, low, t - U(1))
     elif (ctl & U(WRITE16)) == U(0):
         bus_write(c, mem, rom, a, low, t)
     elif (ctl & U(ASCENDING)) != U(0):

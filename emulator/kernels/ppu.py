@@ -16,7 +16,7 @@ from emulator.kernels.picture_draft import (
     discard_pictures,
     keep_register,
 )
-from emulator.kernels.picture_log import DMA_DOTS, R_DMA, get8, register_number, set8
+from emulator.kernels.picture_log import DMA_DOTS, DRAFT_BASE, R_DMA, get8, register_number, set8
 from emulator.kernels.ppu_access import access_time, lcd_is_on
 from emulator.kernels.ppu_stat import FAST_VRAM, advance, evaluate, open_vram, roll_frame
 from emulator.kernels.ppu_timing import (
@@ -219,10 +219,8 @@ def latch_window(c: wp.ref[Console], mem: Q, dot: int):
 
 
 @wp.func(inline=False)
-def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
-    """A picture register changes while the LCD is on: window latch, log, end of mode 3."""
-    roll_frame(c, access_time(t) + U(1))
-    dot = dot_of(c, access_time(t) + U(1))
+def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, dot: int):
+    """A picture register changes on a visible line: window latch, log, end of mode 3."""
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     latch_window(c, mem, dot - 1)
@@ -232,15 +230,33 @@ def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
     set8(mem, IO + register, value)
     if register == 0x40 or register == 0x4A:
         ly = wp.where(x >= 4 or line == 0, line, line - 1)
-        if (get8(mem, LCDC) & 0x20) != 0 and get8(mem, WY) == ly and line < VBLANK_LINE:
+        if (get8(mem, LCDC) & 0x20) != 0 and get8(mem, WY) == ly:
             c.ppu_window = U(1)
 
 
+@wp.func
+def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
+    """A picture register changes while the LCD is on. In VBlank that concerns only the window's
+    latch, which depends on WY and LCDC bit 5, and a picture that is logged from its first line on.
+    """
+    roll_frame(c, access_time(t) + U(1))
+    dot = dot_of(c, access_time(t) + U(1))
+    if dot < VBLANK_LINE * LINE_DOTS:
+        note_visible_write(c, mem, register, value, dot)
+    else:
+        window_bit = register == 0x40 and ((value ^ get8(mem, LCDC)) & 0x20) != 0
+        if window_bit or register == 0x4A:
+            latch_window(c, mem, dot - 1)
+        if c.ppu_drafting != U(0):
+            set8(mem, DRAFT_BASE + register_number(register), value)
+        set8(mem, IO + register, value)
+
+
 @wp.func(inline=False)
-def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
-    """The CPU writes FF40-FF4B (not DMA) at `t`."""
-    reg = I(register)
-    new = I(value)
+def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
+    """A write that may move interrupts: STAT, LYC, the LCD's switch, or any with mode 0 as source,
+    since every picture register may move the end of mode 3.
+    """
     t_cycles = access_time(t)
     on = lcd_is_on(mem)
     if on:
@@ -260,12 +276,28 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
         else:
             switch_on(c, mem, t)
         set8(mem, LCDC, new)
-    elif reg != 0x44 and reg != 0x46:
-        if not on:
-            set8(mem, IO + reg, new)
-        elif new != get8(mem, IO + reg):
-            note_write(c, mem, reg, new, t)
+    elif reg != 0x44 and new != get8(mem, IO + reg):
+        note_write(c, mem, reg, new, t)
     advance(c, mem, c.ppu_sync)
+
+
+@wp.func(inline=False)
+def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
+    """The CPU writes FF40-FF4B (not DMA) at `t`. Returns 1 if interrupts may have moved."""
+    reg = I(register)
+    new = I(value)
+    old = get8(mem, IO + reg)
+    on = lcd_is_on(mem)
+    switches = reg == 0x40 and ((new ^ old) & 0x80) != 0
+    follows = reg == 0x41 or reg == 0x45 or switches or (on and (get8(mem, STAT) & 8) != 0)
+    if follows:
+        write_followed(c, mem, reg, new, t)
+    elif reg != 0x44 and new != old:
+        if on:
+            note_write(c, mem, reg, new, t)
+        else:
+            set8(mem, IO + reg, new)
+    return wp.where(follows, U(1), U(0))
 
 
 @wp.func(inline=False)
@@ -287,10 +319,12 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
         roll_frame(c, t_cycles)
         dot = dot_of(c, t_cycles)
         line = dot / LINE_DOTS
-        if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
-            c.ppu_end_line = U(0)
-        keep_register(c, mem, R_DMA, value, dot)
-        advance(c, mem, c.ppu_sync)
+        if line < VBLANK_LINE or c.ppu_drafting != U(0):
+            if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
+                c.ppu_end_line = U(0)
+            keep_register(c, mem, R_DMA, value, dot)
+        if (get8(mem, STAT) & 8) != 0:
+            advance(c, mem, c.ppu_sync)  # the end of mode 3 may have moved
 
 
 @wp.func(inline=False)
