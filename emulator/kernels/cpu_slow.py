@@ -8,7 +8,6 @@ trip. Otherwise every value that lives across a call would live in memory, on th
 import warp as wp
 
 from emulator import isa
-from emulator.constants import FLAG_H, FLAG_N
 from emulator.kernels.bus import (
     OAM_BUG_READ,
     OAM_BUG_READ_INCREASE,
@@ -25,6 +24,7 @@ from emulator.kernels.memory import address_in, is_flat
 from emulator.kernels.ppu import ppu_status
 from emulator.kernels.ppu_access import ppu_vram_window
 from emulator.kernels.ppu_oam import ppu_oam_bug
+from emulator.kernels.waiting import skip_countdown, skip_dma_wait
 from emulator.machine import Console
 
 HL_FROM_ADDRESS = isa.HL_FROM_ADDRESS
@@ -34,8 +34,6 @@ ASCENDING = isa.ASCENDING
 COUNTDOWN = 0x400  # bit of a fetched word: 'dec a; jr nz' at work in RAM
 WORD = wp.constant(wp.uint32(0xFFFF))
 DEC_A_JR = wp.constant(wp.uint32(0xFD20003D))
-N_BIT = FLAG_N << 16
-H_BIT = FLAG_H << 16
 
 # Requests of the hot loop.
 ASK_FETCH = 1  # the word at PC
@@ -203,19 +201,6 @@ def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
 
 
 @wp.func
-def skip_countdown(c: wp.ref[Console]):
-    """All but the last turn of 'dec a; jr nz' at once, as far as the deadline allows."""
-    o = CpuLocals()
-    a = c.hi >> U(24)
-    o.turns = wp.min((a - U(1)) & U(255), (c.deadline - c.now - U(1)) >> U(2))
-    if o.turns > U(0):
-        left = (a - o.turns) & U(255)
-        half = wp.where((left & U(15)) == U(15), U(H_BIT), U(0))
-        c.hi = (left << U(24)) | U(N_BIT) | half | (c.hi & U(0x10FFFF))
-        c.now = c.now + (o.turns << U(2))
-
-
-@wp.func
 def answer_fetch(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, idle_skip: U):
     """Leave the word at PC in the row; step over the byte that the HALT bug repeats."""
     skipped = c.halt_bug
@@ -369,7 +354,7 @@ def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_
 
 
 @wp.func
-def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U):
+def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: U):
     """What the instruction just executed still has to do."""
     o = CpuLocals()
     a = ld32(scratch + Q(U(ASKED)))
@@ -381,6 +366,8 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U):
         slow_write(c, mem, rom, a, value, ctl, t)
         if (a & U(0xE000)) == U(0x8000):
             o.window = ppu_vram_window(c, mem, c.now)
+        elif a == U(0xFF46) and idle_skip != U(0):
+            skip_dma_wait(c, mem, rom)
     if (asked & U(ASK_OAM_BUG)) != U(0):
         inc_dec_oam_bug(c, mem, rom, a, c.now)
     if (asked & U(ASK_CONTROL)) != U(0):
@@ -411,7 +398,7 @@ def attend(
         o.answer = U(HAS_WORD | HAS_MEMORY)
     else:
         if asked > U(ASK_READ):
-            finish(c, mem, rom, scratch, asked)
+            finish(c, mem, rom, scratch, asked, idle_skip)
         c.stable = stable
         if asked != U(ASK_FETCH) and I(c.now - c.deadline) >= I(0):
             if service(c, mem, rom) != U(0):
