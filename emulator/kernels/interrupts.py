@@ -21,7 +21,7 @@ from emulator.kernels.events import (
     set_deadline,
     shows_end,
 )
-from emulator.kernels.intrinsics import I, Q, U, io_get, io_set, st8
+from emulator.kernels.intrinsics import I, Q, U, earlier, io_get, io_set, st8
 from emulator.kernels.joypad import joypad_lines, joypad_settle
 from emulator.kernels.mapper import FLAT, update_map
 from emulator.kernels.ppu import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
@@ -110,6 +110,23 @@ def stand_still(c: wp.ref[Console], mem: Q, t: U):
         c.stop_time = t
 
 
+@wp.func(inline=False)
+def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
+    """End STOP if a selected line is low. Returns 1 if it was."""
+    o = ServiceLocals()
+    o.more = U(0)
+    if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
+        c.run_state = U(RUNNING)
+        # Seen one M-cycle later; the first opcode is fetched two after that.
+        stand_still(c, mem, c.now + U(1))
+        if c.ime == U(0):
+            delay_divider(c, U(1))  # held in reset for one more
+        c.now = c.now + U(3)
+        c.stop_time = U(0)
+        o.more = U(1)
+    return o.more
+
+
 @wp.func
 def wake(c: wp.ref[Console], mem: Q) -> U:
     """End HALT when an enabled interrupt is requested, STOP when a selected line is low.
@@ -134,15 +151,7 @@ def wake(c: wp.ref[Console], mem: Q) -> U:
                 ppu_oam_dma_resume(c, mem, c.now, c.dma_start)
             c.stop_time = U(0)
     elif c.run_state == U(STOPPED):
-        if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
-            c.run_state = U(RUNNING)
-            # Seen one M-cycle later; the first opcode is fetched two after that.
-            stand_still(c, mem, c.now + U(1))
-            if c.ime == U(0):
-                delay_divider(c, U(1))  # held in reset for one more
-            c.now = c.now + U(3)
-            c.stop_time = U(0)
-            o.more = U(1)
+        o.more = wake_from_stop(c, mem)
     return o.more
 
 
@@ -237,7 +246,7 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     return o.pc
 
 
-@wp.func
+@wp.func(inline=False)
 def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
     """STOP; returns the new PC. With a line of P1 low it only halts, and only if nothing is
     requested; with a request pending the byte behind it is executed.
@@ -259,11 +268,14 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
 
 
 @wp.func
-def enable_interrupts(c: wp.ref[Console], now: U):
-    """EI: IME is on after the next instruction."""
+def enable_interrupts(c: wp.ref[Console], mem: Q, now: U):
+    """EI: IME is on after the next instruction. Nobody looks then unless there is something to see.
+    """
     if c.ime == U(0):
         c.ime = U(2)
         c.ei_time = now
+        if pending_interrupts(mem) != U(0) or shows_end(c):
+            c.deadline = earlier(c.deadline, now + U(1))
 
 
 @wp.func(inline=False)
@@ -276,7 +288,7 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
     o.pc = pc
     o.more = U(0)
     if kind == U(9):
-        enable_interrupts(c, now)
+        enable_interrupts(c, mem, now)
     elif kind == U(10):
         c.ime = U(0)
     elif kind == U(11):
@@ -299,6 +311,6 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
         o.more = U(1)
     if o.more != U(0):
         c.deadline = now  # look up at once
-    else:
+    elif kind != U(9):
         set_deadline(c, mem, now)
     return o.pc

@@ -18,7 +18,15 @@ from emulator.kernels.picture_draft import (
 )
 from emulator.kernels.picture_log import DMA_DOTS, DRAFT_BASE, R_DMA, get8, register_number, set8
 from emulator.kernels.ppu_access import access_time, lcd_is_on
-from emulator.kernels.ppu_stat import FAST_VRAM, advance, evaluate, open_vram, roll_frame
+from emulator.kernels.ppu_stat import (
+    FAST_VRAM,
+    advance,
+    evaluate,
+    open_vram,
+    plan_events,
+    roll_frame,
+    settle_at,
+)
 from emulator.kernels.ppu_timing import (
     LAST_LINE,
     LCDC,
@@ -259,8 +267,10 @@ def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
     """
     t_cycles = access_time(t)
     on = lcd_is_on(mem)
-    if on:
+    if on and I(t - U(1) - c.ppu_next) >= I(0):
         advance(c, mem, t_cycles)
+    elif on:
+        settle_at(c, mem, t_cycles)
     if reg == 0x41:
         if on:
             write_stat(c, mem, new, t_cycles)
@@ -278,7 +288,7 @@ def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
         set8(mem, LCDC, new)
     elif reg != 0x44 and new != get8(mem, IO + reg):
         note_write(c, mem, reg, new, t)
-    advance(c, mem, c.ppu_sync)
+    plan_events(c, mem)
 
 
 @wp.func(inline=False)
@@ -324,7 +334,7 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
                 c.ppu_end_line = U(0)
             keep_register(c, mem, R_DMA, value, dot)
         if (get8(mem, STAT) & 8) != 0:
-            advance(c, mem, c.ppu_sync)  # the end of mode 3 may have moved
+            plan_events(c, mem)  # the end of mode 3 may have moved
 
 
 @wp.func(inline=False)

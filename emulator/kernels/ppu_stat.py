@@ -246,6 +246,16 @@ def advance(c: wp.ref[Console], mem: Q, t_cycles: U):
 
 
 @wp.func
+def plan_events(c: wp.ref[Console], mem: Q):
+    """Find the next event anew after a write; `ppu_sync` is up to date."""
+    c.ppu_next = c.ppu_sync / U(4) + FAR
+    if (get8(mem, LCDC) & 0x80) != 0:
+        roll_frame(c, c.ppu_sync)
+        e = next_event_dot(c, mem, dot_of(c, c.ppu_sync))
+        c.ppu_next = c.ppu_origin + U((e + 4) >> 2)
+
+
+@wp.func
 def settle_at(c: wp.ref[Console], mem: Q, t_cycles: U):
     """Follow the STAT line to this T-cycle; no event may be due on the way."""
     roll_frame(c, t_cycles)
