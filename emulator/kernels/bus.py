@@ -49,6 +49,7 @@ class BusLocals:
     stable: wp.uint32
     edges: wp.uint32
     access: wp.uint32
+    moved: wp.uint32
 
 
 @wp.func
@@ -104,24 +105,40 @@ def div_write(c: wp.ref[Console], mem: Q, t: U):
     serial_div_write(c, o.edges, t)
 
 
-@wp.func
-def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U):
-    """Write FF00-FFFF."""
+@wp.func(inline=False)
+def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) -> U:
+    """Write FF00-FFFF, with everything done that was due before. Returns 1 if that may have moved
+    the deadline: the caller must set it anew then.
+    """
+    o = BusLocals()
     began = t - U(1)
+    o.moved = U(0)
     if register >= U(0x80):
         io_set(mem, register, value)
+        o.moved = wp.where(register == U(0xFF), U(1), U(0))
     elif register == U(0x46):
         dma_write(c, mem, rom, value, t)
+        o.moved = U(1)
     elif register >= U(0x40):
         if register < U(0x4C):
-            ppu_write(c, mem, register, value, t)
+            o.moved = ppu_write(c, mem, register, value, t)
     elif register >= U(0x10):
         apu_write(c, mem, register, value, began)
-    elif register == U(0x0F):
+    elif register == U(0x00):
+        o.moved = wp.where(joypad_select(c, mem, value, began) != U(0), U(1), U(0))
+    else:
+        write_low_register(c, mem, register, value, t)
+        o.moved = U(1)
+    return o.moved
+
+
+@wp.func(inline=False)
+def write_low_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
+    """Write FF01-FF0F: serial port, timer, IF."""
+    began = t - U(1)
+    if register == U(0x0F):
         ppu_before_if_write(c, mem, t)
         io_set(mem, register, value & U(0x1F))
-    elif register == U(0x00):
-        joypad_select(c, mem, value, began)
     elif register == U(0x01):
         io_set(mem, register, value)
     elif register == U(0x02):
@@ -199,7 +216,8 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
         if c.dma_state != U(0) and a < U(0xFE00):
             dma_sync(c, mem, rom, t - U(1))  # the transfer reads what was there before
         if a >= U(0xFF00):
-            io_write(c, mem, rom, a & U(255), value, t)
+            if io_write(c, mem, rom, a & U(255), value, t) != U(0):
+                set_deadline(c, mem, t)
         elif a >= U(0xFE00):
             oam_write(c, mem, a, value, t)
         elif dma_conflict(c, a, t):
@@ -212,7 +230,6 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
             cart_ram_write(c, mem, a, value, began)
         elif ppu_vram_access(c, mem, a, t, U(1)) != U(0):
             st8(mem + Q(a - U(0x8000)), value)
-        set_deadline(c, mem, t)
 
 
 @wp.func

@@ -8,15 +8,15 @@ trip. Otherwise every value that lives across a call would live in memory, on th
 import warp as wp
 
 from emulator import isa
-from emulator.constants import FLAG_H, FLAG_N
 from emulator.kernels.bus import (
     OAM_BUG_READ,
     OAM_BUG_READ_INCREASE,
     OAM_BUG_WRITE,
     bus_read,
     bus_write,
+    io_write,
 )
-from emulator.kernels.events import catch_up
+from emulator.kernels.events import catch_up, set_deadline
 from emulator.kernels.interrupts import control_op, service
 from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
@@ -24,6 +24,7 @@ from emulator.kernels.memory import address_in, is_flat
 from emulator.kernels.ppu import ppu_status
 from emulator.kernels.ppu_access import ppu_vram_window
 from emulator.kernels.ppu_oam import ppu_oam_bug
+from emulator.kernels.waiting import skip_countdown, skip_dma_wait
 from emulator.machine import Console
 
 HL_FROM_ADDRESS = isa.HL_FROM_ADDRESS
@@ -33,8 +34,6 @@ ASCENDING = isa.ASCENDING
 COUNTDOWN = 0x400  # bit of a fetched word: 'dec a; jr nz' at work in RAM
 WORD = wp.constant(wp.uint32(0xFFFF))
 DEC_A_JR = wp.constant(wp.uint32(0xFD20003D))
-N_BIT = FLAG_N << 16
-H_BIT = FLAG_H << 16
 
 # Requests of the hot loop.
 ASK_FETCH = 1  # the word at PC
@@ -47,6 +46,10 @@ ASK_CONTROL = 16  # EI, DI, HALT and the like, just executed
 HAS_WORD = 1
 HAS_MEMORY = 2
 DONE = wp.constant(wp.uint32(0x80000000))  # the launch is over; in Registers.pc as well
+
+# When to look how long VRAM is open: at the boundary, or for the accesses after an operand's read.
+LOOK_NOW = 1
+LOOK_LATER = 2
 
 # Where a request and the hot loop's own values lie in the row's padding (Machine.scratch).
 ASKED = 0  # address, value, control bits, time
@@ -67,7 +70,7 @@ class CpuLocals:
     value: wp.uint32
     turns: wp.uint32
     answer: wp.uint32
-    window: wp.uint32
+    look: wp.uint32
 
 
 @wp.func
@@ -164,17 +167,28 @@ def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
     return o.value
 
 
-@wp.func(inline=False)
-def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U):
-    """Store through the bus. Pushes write the high byte first, LD (n16), SP the low one."""
+@wp.func
+def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U):
+    """The store of an instruction. A byte for a register or the mapper, with nothing due before,
+    takes no detour over the bus."""
     t = now + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
+    calm = (ctl & U(WRITE16)) == U(0) and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
+    if calm and a >= U(0xFF00):
+        if io_write(c, mem, rom, a & U(255), value & U(255), t) != U(0):
+            set_deadline(c, mem, t)
+    elif calm and a < U(0x8000) and c.dma_state == U(0):
+        mapper_write(c, a, value & U(255), t - U(1))
+    else:
+        slow_write(c, mem, rom, a, value, ctl, t)
+
+
+@wp.func(inline=False)
+def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, t: U):
+    """Store through the bus. Pushes write the high byte first, LD (n16), SP the low one."""
     low = value & U(255)
     high = (value >> U(8)) & U(255)
     next_a = (a + U(1)) & WORD
-    plain = a < U(0x8000) and (c.dma_state == U(0)) and not is_flat(c)
-    if (ctl & U(WRITE16)) == U(0) and plain and I(t - U(1) - c.deadline) < I(0):
-        mapper_write(c, a, low, t - U(1))  # nothing is due, and it makes nothing due
-    elif (ctl & U(WRITE16)) == U(0):
+    if (ctl & U(WRITE16)) == U(0):
         bus_write(c, mem, rom, a, low, t)
     elif (ctl & U(ASCENDING)) != U(0):
         bus_write(c, mem, rom, a, low, t)
@@ -194,19 +208,6 @@ def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
         if I(t - U(1) - c.deadline) >= I(0):
             catch_up(c, mem, rom, t - U(1))
         ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))
-
-
-@wp.func
-def skip_countdown(c: wp.ref[Console]):
-    """All but the last turn of 'dec a; jr nz' at once, as far as the deadline allows."""
-    o = CpuLocals()
-    a = c.hi >> U(24)
-    o.turns = wp.min((a - U(1)) & U(255), (c.deadline - c.now - U(1)) >> U(2))
-    if o.turns > U(0):
-        left = (a - o.turns) & U(255)
-        half = wp.where((left & U(15)) == U(15), U(H_BIT), U(0))
-        c.hi = (left << U(24)) | U(N_BIT) | half | (c.hi & U(0x10FFFF))
-        c.now = c.now + (o.turns << U(2))
 
 
 @wp.func
@@ -298,6 +299,13 @@ def read_status(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U) -> U:
     return o.value
 
 
+@wp.func
+def turns_in(span: U, period: U) -> U:
+    """Whole turns of 6 or 8 M-cycles that end before `span` has passed."""
+    turns = wp.where(period == U(6), (span - U(1)) / U(6), (span - U(1)) >> U(3))
+    return wp.min(turns, U(0xFFFF))
+
+
 @wp.func(inline=False)
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
     """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
@@ -317,10 +325,10 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
         t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
         o.turns = U(0)
         if o.taken and I(c.deadline - c.now) > I(0):
-            o.turns = wp.min((c.deadline - c.now - U(1)) / o.period, U(0xFFFF))
+            o.turns = turns_in(c.deadline - c.now, o.period)
             same = U(0)
             if I(c.stable - t) > I(1):
-                same = (c.stable - t - U(1)) / o.period
+                same = turns_in(c.stable - t, o.period)
             o.turns = wp.min(o.turns, same + U(1))
         o.taken = o.turns != U(0)
         if o.taken:
@@ -333,8 +341,8 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
 
 
 @wp.func
-def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_skip: U):
-    """Leave the memory operand in the scratch bytes."""
+def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_skip: U) -> U:
+    """Leave the memory operand in the scratch bytes. Returns LOOK_LATER for VRAM's sake, or 0."""
     o = CpuLocals()
     a = ld32(scratch + Q(U(ASKED)))
     ctl = ld32(scratch + Q(U(ASKED + 8)))
@@ -348,31 +356,31 @@ def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_
     if status and idle_skip != U(0):
         o.value = wait_for_register(c, mem, rom, a, ctl, word, o.value)
     c.stable = earlier(stable, c.stable)
-    o.window = c.now
-    if status or (a & U(0xE000)) == U(0x8000):
-        o.window = ppu_vram_window(c, mem, c.now + U(4))
-    st32(scratch + Q(U(WINDOW_AT)), o.window)
     st32(scratch + Q(U(MEMORY_AT)), o.value)
+    asks_vram = status or (a & U(0xE000)) == U(0x8000)
+    return wp.where(asks_vram, U(LOOK_LATER), U(0))
 
 
 @wp.func
-def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U):
-    """What the instruction just executed still has to do."""
+def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: U) -> U:
+    """What the instruction just executed still has to do. Returns LOOK_NOW for VRAM's sake, or 0."""
     o = CpuLocals()
+    o.look = U(0)
     a = ld32(scratch + Q(U(ASKED)))
     value = ld32(scratch + Q(U(ASKED + 4)))
     ctl = ld32(scratch + Q(U(ASKED + 8)))
     t = ld32(scratch + Q(U(ASKED + 12)))
-    o.window = c.now
     if (asked & U(ASK_WRITE)) != U(0):
-        slow_write(c, mem, rom, a, value, ctl, t)
-        if (a & U(0xE000)) == U(0x8000):
-            o.window = ppu_vram_window(c, mem, c.now)
+        answer_write(c, mem, rom, a, value, ctl, t)
+        if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(2):
+            o.look = U(LOOK_NOW)  # VRAM, or LCDC may have been written
+        elif a == U(0xFF46) and idle_skip != U(0):
+            skip_dma_wait(c, mem, rom)
     if (asked & U(ASK_OAM_BUG)) != U(0):
         inc_dec_oam_bug(c, mem, rom, a, c.now)
     if (asked & U(ASK_CONTROL)) != U(0):
         c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
-    st32(scratch + Q(U(WINDOW_AT)), o.window)
+    return o.look
 
 
 @wp.func(inline=False)
@@ -393,12 +401,13 @@ def attend(
     """
     o = CpuLocals()
     o.answer = U(0)
+    o.look = U(0)
     if (asked & U(ASK_READ)) != U(0):
-        answer_read(c, mem, rom, scratch, stable, idle_skip)
+        o.look = answer_read(c, mem, rom, scratch, stable, idle_skip)
         o.answer = U(HAS_WORD | HAS_MEMORY)
     else:
         if asked > U(ASK_READ):
-            finish(c, mem, rom, scratch, asked)
+            o.look = finish(c, mem, rom, scratch, asked, idle_skip)
         c.stable = stable
         if asked != U(ASK_FETCH) and I(c.now - c.deadline) >= I(0):
             if service(c, mem, rom) != U(0):
@@ -406,11 +415,16 @@ def attend(
             # Nothing seen any more: a skip needs two equal visits with stable reads between.
             st128(scratch + Q(U(SEEN)), U(0), U(0), U(0), c.now)
             c.stable = c.now
-            st32(scratch + Q(U(WINDOW_AT)), c.now)
+            o.look = U(LOOK_NOW)
         if o.answer == U(0) and (asked == U(ASK_FETCH) or (c.fast >> U(31)) != U(0)):
             kept = c.stable
             answer_fetch(c, mem, rom, control, scratch, idle_skip)
             c.stable = earlier(kept, c.stable)
-            st32(scratch + Q(U(WINDOW_AT)), c.now)
             o.answer = U(HAS_WORD)
+    # For how long VRAM is plain memory; what was found before holds until something objects.
+    if (c.ppu_drafting | c.ppu_finished | c.dma_state) != U(0):
+        st32(scratch + Q(U(WINDOW_AT)), c.now)
+    elif o.look != U(0):
+        until = ppu_vram_window(c, mem, c.now + wp.where(o.look == U(LOOK_LATER), U(4), U(0)))
+        st32(scratch + Q(U(WINDOW_AT)), until)
     return o.answer

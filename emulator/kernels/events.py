@@ -28,35 +28,49 @@ def pending_interrupts(mem: Q) -> U:
 
 @wp.struct
 class EventLocals:
+    due: wp.int32
     deadline: wp.uint32
 
 
 @wp.func
+def next_due(c: wp.ref[Console]) -> U:
+    """Earliest time at which something happens without the CPU, or the launch ends."""
+    o = EventLocals()
+    o.due = wp.min(wp.min(I(c.launch_end), I(c.ppu_next)), I(c.timer_next))
+    o.due = wp.min(wp.min(o.due, I(c.serial_end)), I(c.release_at))
+    if c.dma_state != U(0) and c.run_state == U(RUNNING):
+        o.due = wp.min(o.due, I(dma_end(c)))
+    return U(o.due)
+
+
+@wp.func
+def shows_end(c: wp.ref[Console]) -> wp.bool:
+    """Whether the instruction after the EI may end together with the launch: then it is looked at
+    (`settle_ei`); otherwise IME counts as on from then without anybody doing anything."""
+    return I(c.launch_end - c.ei_time) < I(8)
+
+
+@wp.func(inline=False)
 def set_deadline(c: wp.ref[Console], mem: Q, t: U):
     """Store the earliest time at which the CPU must look up from its instructions."""
     o = EventLocals()
-    o.deadline = earlier(c.launch_end, c.ppu_next)
-    o.deadline = earlier(o.deadline, c.timer_next)
-    o.deadline = earlier(o.deadline, c.serial_end)
-    o.deadline = earlier(o.deadline, c.release_at)
-    if c.dma_state != U(0) and c.run_state == U(RUNNING):
-        o.deadline = earlier(o.deadline, dma_end(c))
+    o.deadline = next_due(c)
     if c.run_state == U(STOPPED):
         o.deadline = earlier(c.launch_end, c.release_at)
-    if c.ime == U(2):
-        o.deadline = earlier(o.deadline, c.ei_time + U(1))
     # An interrupt can be taken with IME on, and ends HALT either way; a locked CPU ignores it.
-    if pending_interrupts(mem) != U(0) and c.run_state <= U(HALTED):
-        if c.ime == U(1) or c.run_state == U(HALTED):
-            o.deadline = t
+    pending = pending_interrupts(mem) != U(0) and c.run_state <= U(HALTED)
+    if pending and (c.ime == U(1) or c.run_state == U(HALTED)):
+        o.deadline = t
+    elif c.ime == U(2) and (pending or shows_end(c)):
+        o.deadline = earlier(o.deadline, c.ei_time + U(1))
     if c.trap == U(TRAP_STEPPED):
         o.deadline = t
     c.deadline = o.deadline
 
 
 @wp.func(inline=False)
-def catch_up(c: wp.ref[Console], mem: Q, rom: Q, t: U):
-    """Let everything happen that is due at or before `t`, then set the deadline."""
+def let_happen(c: wp.ref[Console], mem: Q, rom: Q, t: U):
+    """Let everything happen that is due at or before `t`; the deadline is left as it was."""
     if c.dma_state != U(0) and I(t - dma_end(c)) >= I(0):
         dma_sync(c, mem, rom, t)
     if I(t - c.ppu_next) >= I(0):
@@ -68,4 +82,10 @@ def catch_up(c: wp.ref[Console], mem: Q, rom: Q, t: U):
     if I(t - c.release_at) >= I(0):
         joypad_hold(c, mem, U(0), t)
         c.release_at = t + FAR
+
+
+@wp.func
+def catch_up(c: wp.ref[Console], mem: Q, rom: Q, t: U):
+    """Let everything happen that is due at or before `t`, then set the deadline."""
+    let_happen(c, mem, rom, t)
     set_deadline(c, mem, t)

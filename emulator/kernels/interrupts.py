@@ -5,6 +5,7 @@ https://gbdev.io/pandocs/Interrupts.html, https://gbdev.io/pandocs/halt.html
 
 import warp as wp
 
+from emulator.constants import ROW_ORIGIN
 from emulator.kernels.bus import bus_write, div_write
 from emulator.kernels.events import (
     HALTED,
@@ -14,11 +15,13 @@ from emulator.kernels.events import (
     TRAP_LD_B_B,
     TRAP_STEP,
     TRAP_STEPPED,
-    catch_up,
+    let_happen,
+    next_due,
     pending_interrupts,
     set_deadline,
+    shows_end,
 )
-from emulator.kernels.intrinsics import I, Q, U, io_get, io_set
+from emulator.kernels.intrinsics import I, Q, U, earlier, io_get, io_set, st8
 from emulator.kernels.joypad import joypad_lines, joypad_settle
 from emulator.kernels.mapper import FLAT, update_map
 from emulator.kernels.ppu import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
@@ -28,6 +31,7 @@ from emulator.machine import Console
 @wp.struct
 class ServiceLocals:
     bit: wp.uint32
+    enabled: wp.uint32
     more: wp.uint32
     done: wp.uint32
     pc: wp.uint32
@@ -43,13 +47,20 @@ def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
     o = ServiceLocals()
     now = c.now
     pc = c.pc
-    sp = (c.sp - U(1)) & U(0xFFFF)
-    bus_write(c, mem, rom, sp, pc >> U(8), now + U(4))
-    enabled = io_get(mem, U(0xFF))
-    sp = (sp - U(1)) & U(0xFFFF)
-    bus_write(c, mem, rom, sp, pc & U(0xFF), now + U(5))
+    sp = (c.sp - U(2)) & U(0xFFFF)
+    o.enabled = io_get(mem, U(0xFF))
+    # Both bytes in WRAM or HRAM, no DMA, nothing due meanwhile: nobody sees when they are stored.
+    plain = sp - U(0xC000) < U(0x1FFF) or sp - U(0xFF80) < U(0x7E)
+    if plain and c.dma_state == U(0) and I(now + U(4) - next_due(c)) < I(0):
+        p = mem + Q(sp - U(ROW_ORIGIN))
+        st8(p, pc & U(0xFF))
+        st8(p + Q(1), pc >> U(8))
+    else:
+        bus_write(c, mem, rom, (sp + U(1)) & U(0xFFFF), pc >> U(8), now + U(4))
+        o.enabled = io_get(mem, U(0xFF))
+        bus_write(c, mem, rom, sp, pc & U(0xFF), now + U(5))
     requested = io_get(mem, U(0x0F))
-    pending = requested & enabled & U(0x1F)
+    pending = requested & o.enabled & U(0x1F)
     o.pc = U(0)
     if pending != U(0):
         o.bit = U(0)
@@ -99,6 +110,23 @@ def stand_still(c: wp.ref[Console], mem: Q, t: U):
         c.stop_time = t
 
 
+@wp.func(inline=False)
+def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
+    """End STOP if a selected line is low. Returns 1 if it was."""
+    o = ServiceLocals()
+    o.more = U(0)
+    if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
+        c.run_state = U(RUNNING)
+        # Seen one M-cycle later; the first opcode is fetched two after that.
+        stand_still(c, mem, c.now + U(1))
+        if c.ime == U(0):
+            delay_divider(c, U(1))  # held in reset for one more
+        c.now = c.now + U(3)
+        c.stop_time = U(0)
+        o.more = U(1)
+    return o.more
+
+
 @wp.func
 def wake(c: wp.ref[Console], mem: Q) -> U:
     """End HALT when an enabled interrupt is requested, STOP when a selected line is low.
@@ -123,16 +151,15 @@ def wake(c: wp.ref[Console], mem: Q) -> U:
                 ppu_oam_dma_resume(c, mem, c.now, c.dma_start)
             c.stop_time = U(0)
     elif c.run_state == U(STOPPED):
-        if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
-            c.run_state = U(RUNNING)
-            # Seen one M-cycle later; the first opcode is fetched two after that.
-            stand_still(c, mem, c.now + U(1))
-            if c.ime == U(0):
-                delay_divider(c, U(1))  # held in reset for one more
-            c.now = c.now + U(3)
-            c.stop_time = U(0)
-            o.more = U(1)
+        o.more = wake_from_stop(c, mem)
     return o.more
+
+
+@wp.func
+def settle_ei(c: wp.ref[Console], over: wp.bool):
+    """IME is on once the instruction after the EI is `over`; until somebody looks it says 2."""
+    if c.ime == U(2) and over:
+        c.ime = U(1)
 
 
 @wp.func
@@ -144,12 +171,12 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
         stand_still(c, mem, c.now)
     elif c.run_state != U(RUNNING):
         dma_stand_still(c, c.now)
-    catch_up(c, mem, rom, c.now)
+    let_happen(c, mem, rom, c.now)
     if I(c.now - c.launch_end) >= I(0):
+        settle_ei(c, not shows_end(c))
         o.more = U(2)
     else:
-        if c.ime == U(2) and I(c.now - c.ei_time) > I(0):
-            c.ime = U(1)
+        settle_ei(c, I(c.now - c.ei_time) > I(0))
         o.more = wake(c, mem)
         if o.more == U(0):
             if c.run_state != U(RUNNING):
@@ -158,7 +185,8 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
                 o.more = U(1)
             elif c.ime == U(1) and pending_interrupts(mem) != U(0):
                 dispatch(c, mem, rom)
-                o.more = U(1)
+                set_deadline(c, mem, c.now)
+                o.more = wp.where(I(c.now - c.deadline) >= I(0), U(1), U(0))
             else:
                 set_deadline(c, mem, c.now)
     return o.more
@@ -204,7 +232,7 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     """
     o = ServiceLocals()
     o.pc = pc
-    catch_up(c, mem, rom, now)
+    let_happen(c, mem, rom, now)
     if pending_interrupts(mem) == U(0):
         hold_cpu(c, mem, U(HALTED), now)
         # The first M-cycle samples requests at its start only: one made in its first half wakes
@@ -218,7 +246,7 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     return o.pc
 
 
-@wp.func
+@wp.func(inline=False)
 def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
     """STOP; returns the new PC. With a line of P1 low it only halts, and only if nothing is
     requested; with a request pending the byte behind it is executed.
@@ -239,6 +267,17 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
     return o.pc
 
 
+@wp.func
+def enable_interrupts(c: wp.ref[Console], mem: Q, now: U):
+    """EI: IME is on after the next instruction. Nobody looks then unless there is something to see.
+    """
+    if c.ime == U(0):
+        c.ime = U(2)
+        c.ei_time = now
+        if pending_interrupts(mem) != U(0) or shows_end(c):
+            c.deadline = earlier(c.deadline, now + U(1))
+
+
 @wp.func(inline=False)
 def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, length: U) -> U:
     """EI, DI, HALT, RETI, STOP, a locking opcode or a trap. Returns the new PC.
@@ -249,9 +288,7 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
     o.pc = pc
     o.more = U(0)
     if kind == U(9):
-        if c.ime == U(0):
-            c.ime = U(2)
-            c.ei_time = now
+        enable_interrupts(c, mem, now)
     elif kind == U(10):
         c.ime = U(0)
     elif kind == U(11):
@@ -260,18 +297,20 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
     elif kind == U(12):
         c.ime = U(1)
     elif kind == U(13):
-        catch_up(c, mem, rom, now)
+        let_happen(c, mem, rom, now)
         o.pc = stop(c, mem, now, pc)
         o.more = U(1)
     elif kind == U(14):
-        catch_up(c, mem, rom, now)
+        let_happen(c, mem, rom, now)
         hold_cpu(c, mem, U(LOCKED), now)
         o.more = U(1)
     elif c.trap == U(TRAP_LD_B_B):
         c.stopped = U(1)
+        settle_ei(c, I(now - U(1) - c.ei_time) > I(0))  # unless this LD B,B came right after it
         o.pc = (pc - length) & U(0xFFFF)
         o.more = U(1)
-    set_deadline(c, mem, now)
     if o.more != U(0):
         c.deadline = now  # look up at once
+    elif kind != U(9):
+        set_deadline(c, mem, now)
     return o.pc

@@ -12,7 +12,8 @@ from emulator.kernels.intrinsics import I, Q, U, earlier, io_get, io_set, raise_
 from emulator.machine import Console
 
 SETTLED = 0xC0  # bits of the byte in the row: it is what P1 reads until something changes
-PENDING = 0x80  # bit of Console.joypad_target
+PENDING = 0x80  # bits of Console.joypad_target
+HIDDEN = 0x04  # the row holds what P1 reads; bits 0 and 1 are the selection that the lines follow
 DIRECTIONS_RISE = 6  # M-cycles until the lines of a row that was let go are high again
 ACTIONS_RISE = 3
 
@@ -27,11 +28,30 @@ def joypad_lines(select: U, buttons: U) -> U:
 
 @wp.func
 def joypad_settle(c: wp.ref[Console], mem: Q, t: U):
-    """Let go the rows whose lines have risen by time `t`."""
-    if c.joypad_target != U(0) and I(t - c.joypad_settles) >= I(0):
-        io_set(mem, U(0), c.joypad_target & U(0x30))
-        c.joypad_target = U(0)
-        c.joypad_settles = U(0)
+    """Let go the rows whose lines have risen by time `t`; undo `joypad_show`."""
+    if c.joypad_target != U(0):
+        if I(t - c.joypad_settles) >= I(0):
+            io_set(mem, U(0), c.joypad_target & U(0x30))
+            c.joypad_target = U(0)
+            c.joypad_settles = U(0)
+        elif (c.joypad_target & U(HIDDEN)) != U(0):
+            io_set(mem, U(0), (c.joypad_target << U(4)) & U(0x30))
+            c.joypad_target = c.joypad_target & U(PENDING | 0x30)
+
+
+@wp.func
+def joypad_show(c: wp.ref[Console], mem: Q):
+    """Leave in the row what P1 reads (two bits that a selection never has): reads need no call.
+
+    Not while a row that was let go still shows a held button: that reads otherwise soon.
+    """
+    follows = io_get(mem, U(0)) & U(0x30)
+    lines = joypad_lines(follows, c.buttons)
+    if c.joypad_target == U(0):
+        io_set(mem, U(0), U(SETTLED) | follows | lines)
+    elif joypad_lines(c.joypad_target, c.buttons) == lines:
+        io_set(mem, U(0), U(SETTLED) | (c.joypad_target & U(0x30)) | lines)
+        c.joypad_target = c.joypad_target | U(HIDDEN) | (follows >> U(4))
 
 
 @wp.func
@@ -43,21 +63,24 @@ def joypad_read(c: wp.ref[Console], mem: Q, t: U) -> U:
     if c.joypad_target != U(0):
         c.stable = earlier(c.stable, t)
         follows = c.joypad_target & U(0x30)
-    else:
-        # Left as it reads (two bits that a selection never has): the next read needs no call.
-        io_set(mem, U(0), U(SETTLED) | follows | lines)
+    joypad_show(c, mem)
     return U(SETTLED) | follows | lines
 
 
 @wp.func
-def joypad_change(c: wp.ref[Console], mem: Q, select: U, buttons: U):
-    """Let the lines follow `select` and the held buttons; one that falls requests the interrupt."""
+def joypad_change(c: wp.ref[Console], mem: Q, select: U, buttons: U) -> U:
+    """Let the lines follow `select` and the held buttons; one that falls requests the interrupt.
+
+    Returns the lines that fell.
+    """
     before = joypad_lines(io_get(mem, U(0)), c.buttons)
     after = joypad_lines(select, buttons)
     io_set(mem, U(0), select & U(0x30))
     c.buttons = buttons
-    if (before & (U(15) ^ after)) != U(0):
+    falls = before & (U(15) ^ after)
+    if falls != U(0):
         raise_if(mem, U(0x10))
+    return falls
 
 
 @wp.func
@@ -67,9 +90,9 @@ def joypad_hold(c: wp.ref[Console], mem: Q, buttons: U, t: U):
     joypad_change(c, mem, io_get(mem, U(0)), buttons)
 
 
-@wp.func(inline=False)
-def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U):
-    """Write P1 in the M-cycle that begins at `t`."""
+@wp.func
+def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
+    """Write P1 in the M-cycle that begins at `t`. Returns the lines that fell."""
     joypad_settle(c, mem, t)
     wanted = value & U(0x30)
     follows = io_get(mem, U(0))
@@ -80,14 +103,11 @@ def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U):
     wait = wp.where((rises & U(0x10)) != U(0), U(DIRECTIONS_RISE), wait)
     if c.joypad_target != U(0) and wanted != follows:
         wait = wp.max(wait, c.joypad_settles - t)
-    if wait != U(0):
-        c.joypad_target = U(PENDING) | wanted
-        c.joypad_settles = t + wait
-        joypad_change(c, mem, wanted & follows, c.buttons)
-    else:
-        c.joypad_target = U(0)
-        c.joypad_settles = U(0)
-        joypad_change(c, mem, wanted, c.buttons)
+    c.joypad_target = wp.where(wait != U(0), U(PENDING) | wanted, U(0))
+    c.joypad_settles = wp.where(wait != U(0), t + wait, U(0))
+    falls = joypad_change(c, mem, wanted & wp.where(wait != U(0), follows, U(0x30)), c.buttons)
+    joypad_show(c, mem)
+    return falls
 
 
 @wp.func

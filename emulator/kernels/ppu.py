@@ -16,9 +16,17 @@ from emulator.kernels.picture_draft import (
     discard_pictures,
     keep_register,
 )
-from emulator.kernels.picture_log import DMA_DOTS, R_DMA, get8, register_number, set8
+from emulator.kernels.picture_log import DMA_DOTS, DRAFT_BASE, R_DMA, get8, register_number, set8
 from emulator.kernels.ppu_access import access_time, lcd_is_on
-from emulator.kernels.ppu_stat import FAST_VRAM, advance, evaluate, open_vram, roll_frame
+from emulator.kernels.ppu_stat import (
+    FAST_VRAM,
+    advance,
+    evaluate,
+    open_vram,
+    plan_events,
+    roll_frame,
+    settle_at,
+)
 from emulator.kernels.ppu_timing import (
     LAST_LINE,
     LCDC,
@@ -29,6 +37,7 @@ from emulator.kernels.ppu_timing import (
     WY,
     compared_ly,
     dot_of,
+    known_line_end,
     line_end,
     ly_at,
     mode_at,
@@ -78,31 +87,77 @@ def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) ->
 
 
 @wp.func(inline=False)
+def odd_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
+    """LY or STAT around the start of a line, in a short line, or during an OAM DMA."""
+    value = get8(mem, IO + I(register))
+    if register == U(0x44):
+        value = ly_at(line, x)
+    else:
+        equal = compared_ly(line, x) == get8(mem, LYC)
+        if c.ppu_first != U(0) and line == 0:
+            equal = get8(mem, LYC) == 0
+        value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
+    change = status_change(c, mem, register, line, x)
+    c.stable = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
+    return U(value)
+
+
+@wp.struct
+class StatusLocals:
+    value: wp.uint32
+    mode: wp.int32
+    change: wp.int32
+    end: wp.int32
+
+
+@wp.func
+def plain_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
+    """LY or STAT at dot 12 of a line or later, where the line's number is settled."""
+    o = StatusLocals()
+    ly = wp.where(line == LAST_LINE, 0, line)
+    # The next line's number shows two or three dots after it has begun.
+    o.change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
+    o.value = U(ly)
+    if register == U(0x41):
+        o.mode = 1
+        if line < VBLANK_LINE:
+            o.mode = 2
+            if x < 84:
+                o.change = 84
+            else:
+                o.mode = 0
+                o.end = known_line_end(c, mem, line)
+                if x < o.end:
+                    o.mode = 3
+                    o.change = o.end
+        equal = wp.where(ly == get8(mem, LYC), 4, 0)
+        o.value = U((get8(mem, STAT) & 0x78) | 0x80 | equal | o.mode)
+    c.stable = c.ppu_origin + U((line * LINE_DOTS + o.change + 4) >> 2) + U(1)
+    return o.value
+
+
+@wp.func(inline=False)
 def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
     """LY or STAT as the CPU reads it at `t`; `c.stable` becomes the first time at which the same
     read may give another value if nothing is written.
     """
-    value = get8(mem, IO + I(register))
-    c.stable = t + FAR
+    o = StatusLocals()
     if lcd_is_on(mem):
         roll_frame(c, access_time(t))
         dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
-        if register == U(0x44):
-            value = ly_at(line, x)
+        short = c.ppu_first != U(0) and line == 0
+        if x < 12 or short or (x < 84 and c.ppu_dma != U(0)):
+            o.value = odd_status(c, mem, register, line, x)
         else:
-            equal = compared_ly(line, x) == get8(mem, LYC)
-            if c.ppu_first != U(0) and line == 0:
-                equal = get8(mem, LYC) == 0
-            value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
-        change = status_change(c, mem, register, line, x)
-        c.stable = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
-    elif register == U(0x44):
-        value = 0
+            o.value = plain_status(c, mem, register, line, x)
     else:
-        value = value | 0x80
-    return U(value)
+        c.stable = t + FAR
+        o.value = U(0)
+        if register == U(0x41):
+            o.value = U(get8(mem, STAT)) | U(0x80)
+    return o.value
 
 
 @wp.func
@@ -172,10 +227,8 @@ def latch_window(c: wp.ref[Console], mem: Q, dot: int):
 
 
 @wp.func(inline=False)
-def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
-    """A picture register changes while the LCD is on: window latch, log, end of mode 3."""
-    roll_frame(c, access_time(t) + U(1))
-    dot = dot_of(c, access_time(t) + U(1))
+def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, dot: int):
+    """A picture register changes on a visible line: window latch, log, end of mode 3."""
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     latch_window(c, mem, dot - 1)
@@ -185,19 +238,39 @@ def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
     set8(mem, IO + register, value)
     if register == 0x40 or register == 0x4A:
         ly = wp.where(x >= 4 or line == 0, line, line - 1)
-        if (get8(mem, LCDC) & 0x20) != 0 and get8(mem, WY) == ly and line < VBLANK_LINE:
+        if (get8(mem, LCDC) & 0x20) != 0 and get8(mem, WY) == ly:
             c.ppu_window = U(1)
 
 
+@wp.func
+def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
+    """A picture register changes while the LCD is on. In VBlank that concerns only the window's
+    latch, which depends on WY and LCDC bit 5, and a picture that is logged from its first line on.
+    """
+    roll_frame(c, access_time(t) + U(1))
+    dot = dot_of(c, access_time(t) + U(1))
+    if dot < VBLANK_LINE * LINE_DOTS:
+        note_visible_write(c, mem, register, value, dot)
+    else:
+        window_bit = register == 0x40 and ((value ^ get8(mem, LCDC)) & 0x20) != 0
+        if window_bit or register == 0x4A:
+            latch_window(c, mem, dot - 1)
+        if c.ppu_drafting != U(0):
+            set8(mem, DRAFT_BASE + register_number(register), value)
+        set8(mem, IO + register, value)
+
+
 @wp.func(inline=False)
-def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
-    """The CPU writes FF40-FF4B (not DMA) at `t`."""
-    reg = I(register)
-    new = I(value)
+def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
+    """A write that may move interrupts: STAT, LYC, the LCD's switch, or any with mode 0 as source,
+    since every picture register may move the end of mode 3.
+    """
     t_cycles = access_time(t)
     on = lcd_is_on(mem)
-    if on:
+    if on and I(t - U(1) - c.ppu_next) >= I(0):
         advance(c, mem, t_cycles)
+    elif on:
+        settle_at(c, mem, t_cycles)
     if reg == 0x41:
         if on:
             write_stat(c, mem, new, t_cycles)
@@ -213,12 +286,28 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
         else:
             switch_on(c, mem, t)
         set8(mem, LCDC, new)
-    elif reg != 0x44 and reg != 0x46:
-        if not on:
-            set8(mem, IO + reg, new)
-        elif new != get8(mem, IO + reg):
+    elif reg != 0x44 and new != get8(mem, IO + reg):
+        note_write(c, mem, reg, new, t)
+    plan_events(c, mem)
+
+
+@wp.func(inline=False)
+def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
+    """The CPU writes FF40-FF4B (not DMA) at `t`. Returns 1 if interrupts may have moved."""
+    reg = I(register)
+    new = I(value)
+    old = get8(mem, IO + reg)
+    on = lcd_is_on(mem)
+    switches = reg == 0x40 and ((new ^ old) & 0x80) != 0
+    follows = reg == 0x41 or reg == 0x45 or switches or (on and (get8(mem, STAT) & 8) != 0)
+    if follows:
+        write_followed(c, mem, reg, new, t)
+    elif reg != 0x44 and new != old:
+        if on:
             note_write(c, mem, reg, new, t)
-    advance(c, mem, c.ppu_sync)
+        else:
+            set8(mem, IO + reg, new)
+    return wp.where(follows, U(1), U(0))
 
 
 @wp.func(inline=False)
@@ -240,10 +329,12 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
         roll_frame(c, t_cycles)
         dot = dot_of(c, t_cycles)
         line = dot / LINE_DOTS
-        if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
-            c.ppu_end_line = U(0)
-        keep_register(c, mem, R_DMA, value, dot)
-        advance(c, mem, c.ppu_sync)
+        if line < VBLANK_LINE or c.ppu_drafting != U(0):
+            if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
+                c.ppu_end_line = U(0)
+            keep_register(c, mem, R_DMA, value, dot)
+        if (get8(mem, STAT) & 8) != 0:
+            plan_events(c, mem)  # the end of mode 3 may have moved
 
 
 @wp.func(inline=False)

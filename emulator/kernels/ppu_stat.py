@@ -25,6 +25,7 @@ from emulator.kernels.ppu_timing import (
     compared_ly,
     dot_of,
     interrupt_mode,
+    known_line_end,
     line_end,
 )
 from emulator.machine import Console
@@ -55,73 +56,78 @@ def roll_frame(c: wp.ref[Console], t_cycles: U):
         c.ppu_log_line = U(0)
 
 
+@wp.struct
+class StatLocals:
+    value: wp.int32
+    latched_at: wp.int32
+    level_at: wp.int32
+    mode: wp.int32
+
+
 @wp.func(inline=False)
 def settle(c: wp.ref[Console], mem: Q, dot: int):
     """Bring the latched comparison and the STAT line to `dot`, if evaluated since ppu_sync."""
+    o = StatLocals()
     since = dot_of(c, c.ppu_sync)
-    stat = get8(mem, STAT)
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     start = line * LINE_DOTS
-    short = c.ppu_first != U(0) and line == 0
     # The comparison, latched through the dots at which nothing is compared.
-    value = line
-    latched_at = start + 4
-    level_at = start
-    mode = I(3)
+    o.value = line
+    o.latched_at = start + 4
+    if line == LAST_LINE and x >= 6:
+        o.value = wp.where(x < 12, line, 0)
+        o.latched_at = start + wp.where(x < 12, 6, 12)
+    elif line == 0:
+        o.latched_at = wp.where(c.ppu_first != U(0), POWER_DOT, 12 - LINE_DOTS)
+    elif x < 4 or line == LAST_LINE:
+        o.value = line - 1
+        o.latched_at = start - LINE_DOTS + 4
+    latched = o.latched_at > since and o.latched_at <= dot
+    if latched:
+        c.ppu_lyc_line = U(wp.where(o.value == get8(mem, LYC), 1, 0))
+    # With every source off the line is low and stays low.
+    if ((get8(mem, STAT) & 0x78) | I(c.ppu_stat_line)) != 0:
+        settle_level(c, mem, line, x, since, latched)
+
+
+@wp.func(inline=False)
+def settle_level(c: wp.ref[Console], mem: Q, line: int, x: int, since: int, latched: wp.bool):
+    """Bring the STAT line to dot `x` of `line`, after the comparison."""
+    o = StatLocals()
+    stat = get8(mem, STAT)
+    start = line * LINE_DOTS
+    short = c.ppu_first != U(0) and line == 0
+    o.level_at = start
+    o.mode = 1
     if line == LAST_LINE:
-        level_at = start
-        if x < 6:
-            value = line - 1
-            latched_at = start - LINE_DOTS + 4
-        elif x < 12:
-            latched_at = start + 6
-            level_at = start + 6
-        else:
-            value = 0
-            latched_at = start + 12
-            level_at = start + 12
-        mode = 1
+        o.level_at = start + wp.where(x < 6, 0, wp.where(x < 12, 6, 12))
     elif line >= VBLANK_LINE:
-        if x < 4:
-            value = line - 1
-            latched_at = start - LINE_DOTS + 4
-        else:
-            level_at = start + 4
-        mode = 1
+        o.level_at = start + wp.where(x < 4, 0, 4)
         if line == VBLANK_LINE:
             if x < 5:
-                mode = 0
+                o.mode = 0
             else:
-                level_at = start + 5
+                o.level_at = start + 5
     else:
-        if line == 0:
-            latched_at = 12 - LINE_DOTS
-            if short:
-                latched_at = POWER_DOT
-        elif x < 4:
-            value = line - 1
-            latched_at = start - LINE_DOTS + 4
         if x < 3 or (line == 0 and x < 4):
-            mode = wp.where(line == 0, 1, 0)
+            o.mode = wp.where(line == 0, 1, 0)
         elif x == 3:
-            level_at = start + 3
-            mode = 2
+            o.level_at = start + 3
+            o.mode = 2
         else:
-            level_at = start + 4
+            o.level_at = start + 4
+            o.mode = 3
             if (stat & 8) != 0 and x >= FIRST_HBLANK:
-                end = line_end(c, mem, line)
+                end = known_line_end(c, mem, line)
                 if x > end:
-                    level_at = start + end + 1
-                    mode = 0
-        if short and mode != 0:
-            level_at = POWER_DOT
-            mode = I(3)
-    if latched_at > since and latched_at <= dot:
-        c.ppu_lyc_line = U(wp.where(value == get8(mem, LYC), 1, 0))
-    if level_at > since or (latched_at > since and latched_at <= dot):
-        if not (short and x < POWER_DOT):
-            c.ppu_stat_line = U(stat_level(stat, mode, int(c.ppu_lyc_line)))
+                    o.level_at = start + end + 1
+                    o.mode = 0
+        if short and o.mode != 0:
+            o.level_at = POWER_DOT
+            o.mode = 3
+    if (o.level_at > since or latched) and not (short and x < POWER_DOT):
+        c.ppu_stat_line = U(stat_level(stat, o.mode, int(c.ppu_lyc_line)))
 
 
 @wp.func
@@ -194,10 +200,11 @@ def next_event_dot(c: wp.ref[Console], mem: Q, dot: int) -> int:
 @wp.func(inline=False)
 def do_event(c: wp.ref[Console], mem: Q, dot: int):
     """What happens at an event dot; dots at which nothing rises are harmless."""
-    settle(c, mem, dot - 1)
-    c.ppu_sync = c.ppu_origin * U(4) + U(dot)
-    before = c.ppu_stat_line
     stat = get8(mem, STAT)
+    if ((stat & 0x78) | I(c.ppu_stat_line)) != 0:
+        settle(c, mem, dot - 1)
+        c.ppu_sync = c.ppu_origin * U(4) + U(dot)
+    before = c.ppu_stat_line
     request = U(0)
     if dot == VBLANK_DOT:
         request = U(1)
@@ -235,9 +242,25 @@ def advance(c: wp.ref[Console], mem: Q, t_cycles: U):
                 c.ppu_sync = (c.ppu_origin + U(17556)) * U(4) + U(1)
             else:
                 do_event(c, mem, e)
-        roll_frame(c, t_cycles)
-        settle(c, mem, dot_of(c, t_cycles))
-        c.ppu_sync = t_cycles
+        settle_at(c, mem, t_cycles)
+
+
+@wp.func
+def plan_events(c: wp.ref[Console], mem: Q):
+    """Find the next event anew after a write; `ppu_sync` is up to date."""
+    c.ppu_next = c.ppu_sync / U(4) + FAR
+    if (get8(mem, LCDC) & 0x80) != 0:
+        roll_frame(c, c.ppu_sync)
+        e = next_event_dot(c, mem, dot_of(c, c.ppu_sync))
+        c.ppu_next = c.ppu_origin + U((e + 4) >> 2)
+
+
+@wp.func
+def settle_at(c: wp.ref[Console], mem: Q, t_cycles: U):
+    """Follow the STAT line to this T-cycle; no event may be due on the way."""
+    roll_frame(c, t_cycles)
+    settle(c, mem, dot_of(c, t_cycles))
+    c.ppu_sync = t_cycles
 
 
 @wp.func(inline=False)

@@ -9,7 +9,7 @@ https://gbdev.io/pandocs/Rendering.html, https://gbdev.io/pandocs/STAT.html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import I, Q, U, ld16
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32, ld128
 from emulator.kernels.picture_fifo import Fifo, run_line
 from emulator.kernels.picture_log import (
     BASE_WINDOW,
@@ -18,6 +18,11 @@ from emulator.kernels.picture_log import (
     LINE_BASE,
     LOG,
     NO_DMA,
+    R_DMA,
+    R_LCDC,
+    R_SCX,
+    R_WX,
+    R_WY,
     get8,
 )
 from emulator.machine import Console
@@ -34,6 +39,10 @@ LYC = wp.constant(0x7F45)
 WY = wp.constant(0x7F4A)
 WX = wp.constant(0x7F4B)
 OAM = wp.constant(0x7E00)
+MODE_3 = wp.constant(84)  # dot of a line
+LCDC_SIZE = wp.constant(4)  # bits of LCDC: objects of 16 lines,
+LCDC_WINDOW = wp.constant(0x20)  # the window is on
+LCDC_TIMING = wp.constant(0x26)  # what mode 3 depends on: objects, their size, the window
 
 
 @wp.func
@@ -95,6 +104,48 @@ def popcount(bits: U) -> int:
     return I((((v + (v >> U(4))) & U(0x0F0F0F0F)) * U(0x01010101)) >> U(24))
 
 
+@wp.struct
+class Found:
+    """Objects of a line: bit i stands for entry i of OAM."""
+
+    low: wp.uint32
+    high: wp.uint32
+    group: wp.int32
+    a: wp.uint32
+    b: wp.uint32
+    c: wp.uint32
+    d: wp.uint32
+
+
+@wp.func
+def find_on_line(found: wp.ref[Found], oam: Q, line: int, height: U):
+    """Set the bits of the objects that the line meets. No branches: most objects lie elsewhere."""
+    bottom = U(line) + U(16)
+    found.low = U(0)
+    found.high = U(0)
+    found.group = 9
+    while found.group >= 0:
+        ld128(oam + Q(U(16 * found.group)), found.a, found.b, found.c, found.d)
+        found.high = (found.high << U(4)) | (found.low >> U(28))
+        found.low = found.low << U(4)
+        found.low = found.low | wp.where(bottom - (found.a & U(255)) < height, U(1), U(0))
+        found.low = found.low | wp.where(bottom - (found.b & U(255)) < height, U(2), U(0))
+        found.low = found.low | wp.where(bottom - (found.c & U(255)) < height, U(4), U(0))
+        found.low = found.low | wp.where(bottom - (found.d & U(255)) < height, U(8), U(0))
+        found.group = found.group - 1
+
+
+@wp.func
+def take_first(found: wp.ref[Found]) -> int:
+    """Number of the first object; its bit is cleared."""
+    in_low = found.low != U(0)
+    bits = wp.where(in_low, found.low, found.high)
+    rest = bits & (bits - U(1))
+    found.low = wp.where(in_low, rest, U(0))
+    found.high = wp.where(in_low, found.high, rest)
+    return popcount((bits ^ rest) - U(1)) + wp.where(in_low, 0, 32)
+
+
 @wp.func(inline=False)
 def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
     """Dots that the line's objects add to mode 3.
@@ -103,7 +154,17 @@ def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
     `window_x` is the object x from which columns count from the window's edge, or 256.
     https://gbdev.io/pandocs/Rendering.html#obj-penalty-algorithm
     """
-    height = wp.where((lcdc & 4) != 0, 16, 8)
+    found = Found()
+    find_on_line(found, oam, line, wp.where((lcdc & 4) != 0, U(16), U(8)))
+    cost = I(0)
+    if (found.low | found.high) != U(0):
+        cost = cost_of_objects(found, oam, scx, window_x)
+    return cost
+
+
+@wp.func
+def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> int:
+    """`object_dots` of the first ten objects found."""
     seen = I(0)
     drawn = I(0)
     at0 = wp.uint64(0)
@@ -111,28 +172,25 @@ def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
     at2 = wp.uint64(0)
     at3 = wp.uint64(0)
     at4 = wp.uint64(0)
-    for i in range(40):
-        pair = I(ld16(oam + Q(U(4 * i))))
-        top = line + 16 - (pair & 0xFF)
-        if top >= 0 and top < height and seen < 10:
-            seen = seen + 1
-            x = pair >> 8
-            if x < 168:
-                drawn = drawn + 1
-                place = x + (scx & 7)
-                base = I(0)
-                if x == 0:
-                    place = 0
-                if x >= window_x:
-                    place = x - window_x
-                    base = 24
-                column = Q(1) << Q(U(base + (place >> 3)))
-                k = place & 7
-                at0 = at0 | wp.where(k == 0, column, Q(0))
-                at1 = at1 | wp.where(k == 1, column, Q(0))
-                at2 = at2 | wp.where(k == 2, column, Q(0))
-                at3 = at3 | wp.where(k == 3, column, Q(0))
-                at4 = at4 | wp.where(k == 4, column, Q(0))
+    while (found.low | found.high) != U(0) and seen < 10:
+        seen = seen + 1
+        x = I(ld8(oam + Q(U(4 * take_first(found) + 1))))
+        if x < 168:
+            drawn = drawn + 1
+            place = x + (scx & 7)
+            base = I(0)
+            if x == 0:
+                place = 0
+            if x >= window_x:
+                place = x - window_x
+                base = 24
+            column = Q(1) << Q(U(base + (place >> 3)))
+            k = place & 7
+            at0 = at0 | wp.where(k == 0, column, Q(0))
+            at1 = at1 | wp.where(k == 1, column, Q(0))
+            at2 = at2 | wp.where(k == 2, column, Q(0))
+            at3 = at3 | wp.where(k == 3, column, Q(0))
+            at4 = at4 | wp.where(k == 4, column, Q(0))
     at1 = at1 & ~at0
     at2 = at2 & ~(at0 | at1)
     at3 = at3 & ~(at0 | at1 | at2)
@@ -232,6 +290,84 @@ def replay_end(c: wp.ref[Console], mem: Q, line: int, short: int, window: int) -
     return f.x
 
 
+@wp.struct
+class WrittenLine:
+    """Registers of a line with logged writes as mode 3 finds them."""
+
+    lcdc: wp.int32
+    scx: wp.int32
+    wy: wp.int32
+    wx: wp.int32
+    window: wp.int32
+    too_late: wp.int32  # dot of the first write that may come in the middle of mode 3
+    i: wp.uint32
+    end: wp.int32
+
+
+@wp.func
+def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
+    """Follow one logged write, or find that it may come in the middle of mode 3.
+
+    Palettes, SCY, tile maps and the coarse part of SCX never move the end of mode 3. Other writes
+    before mode 3 are as if it had always been so, but for the size of objects, which are being
+    searched, and for what switches the window before its own comparison at dot 4.
+    """
+    x = I(entry & U(0x1FFFF)) - line * LINE_DOTS
+    number = I((entry >> U(17)) & U(15))
+    value = I((entry >> U(21)) & U(0xFF))
+    early = x <= MODE_3
+    matters = wp.bool(False)
+    if number == R_LCDC:
+        bits = wp.where(early, wp.where(x < 5, LCDC_SIZE | LCDC_WINDOW, LCDC_SIZE), LCDC_TIMING)
+        matters = ((o.lcdc ^ value) & bits) != 0
+    elif number == R_SCX:
+        matters = not early and ((o.scx ^ value) & 7) != 0
+    elif number == R_WX:
+        matters = not early
+    elif number == R_WY:
+        matters = not early or x < 5
+    elif number == R_DMA:
+        matters = True
+    if matters:
+        o.too_late = x
+    else:
+        o.lcdc = wp.where(number == R_LCDC, value, o.lcdc)
+        o.scx = wp.where(number == R_SCX, value, o.scx)
+        o.wy = wp.where(number == R_WY, value, o.wy)
+        o.wx = wp.where(number == R_WX, value, o.wx)
+        if (o.lcdc & LCDC_WINDOW) != 0 and o.wy == line:
+            o.window = 1
+
+
+@wp.func(inline=False)
+def written_end(c: wp.ref[Console], mem: Q, line: int, odd: wp.bool) -> int:
+    """End of mode 3 of a line with logged writes, or -1 if only the pixel pipeline can tell.
+
+    Running that costs as much as dozens of calls, and games that split the screen write early in
+    the line or in HBlank.
+    """
+    o = WrittenLine()
+    o.lcdc = get8(mem, LINE_BASE + R_LCDC)
+    o.scx = get8(mem, LINE_BASE + R_SCX)
+    o.wy = get8(mem, LINE_BASE + R_WY)
+    o.wx = get8(mem, LINE_BASE + R_WX)
+    o.window = get8(mem, LINE_BASE + BASE_WINDOW)
+    if (o.lcdc & LCDC_WINDOW) != 0 and o.wy == line:
+        o.window = 1
+    # WX = 166 may have left the window active across the line's start.
+    o.end = wp.where(odd or o.wx == 166, -1, 0)
+    o.too_late = LINE_DOTS + 1000
+    o.i = c.ppu_log_start
+    while o.i < c.ppu_log_count and o.too_late > LINE_DOTS:
+        take_write(o, line, ld32(mem + Q(U(LOG)) + Q(o.i) * Q(4)))
+        o.i = o.i + U(1)
+    if o.end == 0 and is_plain(o.lcdc, o.scx, o.wx, o.window):
+        o.end = plain_end(mem + Q(U(OAM)), line, 0, o.lcdc, o.scx, o.wx, o.window)
+        if o.too_late - 2 <= o.end:
+            o.end = -1
+    return wp.where(o.end == 0, -1, o.end)
+
+
 @wp.func
 def dma_runs_at(c: wp.ref[Console], dot: int) -> wp.bool:
     """True if OAM DMA keeps the PPU from OAM at this dot of the current frame."""
@@ -253,10 +389,12 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
         wx = get8(mem, WX)
         window = window_seen(c, mem, line * LINE_DOTS + 4)
         end = I(0)
+        dma = dma_runs_at(c, line * LINE_DOTS + 4)
         if logged:
-            window = get8(mem, LINE_BASE + BASE_WINDOW)
-            end = replay_end(c, mem, line, short, window)
-        elif dma_runs_at(c, line * LINE_DOTS + 4):
+            end = written_end(c, mem, line, short != 0 or dma)
+            if end < 0:
+                end = replay_end(c, mem, line, short, get8(mem, LINE_BASE + BASE_WINDOW))
+        elif dma:
             end = replay_end(c, mem, line, short, window)
         elif is_plain(lcdc, scx, wx, window):
             end = plain_end(mem + Q(U(OAM)), line, short, lcdc, scx, wx, window)
@@ -264,6 +402,14 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
             end = replay_end(c, mem, line, short, window)
         c.ppu_end_line = U(line + 1)
         c.ppu_end = U(end)
+    return I(c.ppu_end)
+
+
+@wp.func
+def known_line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
+    """`line_end` without a call if it is remembered."""
+    if I(c.ppu_end_line) != line + 1:
+        line_end(c, mem, line)
     return I(c.ppu_end)
 
 
