@@ -251,6 +251,7 @@ ADJUST_FIRST, BRANCH, BRANCH_IMMEDIATE, FLAGS16, SLOW = 128, 256, 512, 1024, 204
 READ_CYCLE_SHIFT, WRITE_CYCLE_SHIFT = 12, 15
 ASCENDING = 1 << 18
 INC_DEC_PAIR = 1 << 19
+CONTROL = 1 << 20  # kinds behind daa: what `attend` has to do
 
 # Slow kinds, word 6 bits 24-31. The first eight are the rotates and shifts.
 ROTATES = ("rlc", "rrc", "rl", "rr", "sla", "sra", "swap", "srl")
@@ -307,6 +308,12 @@ def _destination_selectors(destination: str) -> tuple[int, int]:
     )
 
 
+def slow_bits(operation: str) -> int:
+    """Control bits of an operation off the uniform path."""
+    kind = SLOW_KINDS[operation]
+    return (SLOW if kind <= SLOW_KINDS["daa"] else CONTROL) | kind << 24
+
+
 def _control_bits(row: Instruction) -> int:
     bits = 0
     access = row.access
@@ -325,7 +332,7 @@ def _control_bits(row: Instruction) -> int:
     pair = row.y in R16 and row.operation in ("inc", "dec")
     bits |= INC_DEC_PAIR * pair
     if row.operation in SLOW_KINDS:
-        bits |= SLOW | SLOW_KINDS[row.operation] << 24
+        bits |= slow_bits(row.operation)
     return bits
 
 
@@ -394,7 +401,7 @@ def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
     """Control table, uint32[512 * 8]. `trap_ld_b_b` makes opcode 40 a software breakpoint."""
     table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
     if trap_ld_b_b:
-        table[0x40, 6] |= np.uint32(SLOW | SLOW_KINDS["trap"] << 24)
+        table[0x40, 6] |= np.uint32(slow_bits("trap"))
     return table.reshape(-1)
 
 

@@ -66,6 +66,7 @@ BRANCH = isa.BRANCH
 BRANCH_IMMEDIATE = isa.BRANCH_IMMEDIATE
 FLAGS16 = isa.FLAGS16
 SLOW = isa.SLOW
+CONTROL = isa.CONTROL
 INC_DEC_PAIR = isa.INC_DEC_PAIR
 SLOW_FETCH = isa.SLOW_FETCH
 # What a branch that is not taken must not do.
@@ -81,7 +82,6 @@ DI = isa.SLOW_KINDS["di"]
 RETI = isa.SLOW_KINDS["reti"]
 LONGEST = 6  # M-cycles of the longest instruction
 PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
-FAST_VRAM = 0x00100010  # bits of page 8000 in Registers.fast
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
@@ -170,9 +170,9 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console]):
 
 
 @wp.func(inline=True)
-def waiting(r: wp.ref[Registers]) -> U:
-    """0 while nothing is asked and nothing is due: the console may go on by itself."""
-    return r.asked | ((r.deadline - r.now - U(1)) >> U(31))
+def goes_on(r: wp.ref[Registers]) -> wp.bool:
+    """True while nothing is asked and nothing is due: the console can execute by itself."""
+    return I(r.deadline - r.now) > I(0) and r.asked == U(0)
 
 
 @wp.struct
@@ -185,7 +185,7 @@ def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
     """0 if nothing waits, else 1 to 15: consoles of one kind take the same way through `attend`."""
     o = KindLocals()
     o.kind = U(0)
-    if waiting(r) != U(0):
+    if not goes_on(r):
         o.kind = U(1)  # something is due
         a = ld32(r.mem + Q(b.scratch))
         place = a & U(0xF0)
@@ -273,14 +273,14 @@ def decimal_adjust(r: wp.ref[Registers], hi: U):
 
 
 @wp.func(inline=True)
-def skip_idle_loop(r: wp.ref[Registers], ctl: U, next_pc: U, vram_read: wp.bool):
+def skip_idle_loop(r: wp.ref[Registers], ctl: U, next_pc: U):
     """Exact idle-loop skipping, at a backward branch.
 
     Same registers as at the last visit, nothing written and no VRAM read since, and every I/O read
     stays as it is until `stable`: then the loop repeats, and whole periods can pass up to the next
     deadline.
     """
-    if (ctl & U(WRITE)) != U(0) or vram_read:
+    if (ctl & U(WRITE)) != U(0):
         r.stable = r.now
     if (ctl & U(BRANCH)) != U(0) and r.pc < next_pc:
         place = r.pc | (r.sp << U(16))
@@ -345,6 +345,34 @@ def switch_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U):
 
 
 @wp.func(inline=True)
+def vram_is_open(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
+    """True if `a` lies in VRAM, which is plain memory to the end of any instruction at `start`."""
+    until = earlier(r.vram_until, r.deadline)
+    return (a & U(0xE000)) == U(0x8000) and I(until - start) >= I(LONGEST)
+
+
+@wp.func(inline=True)
+def read_or_ask(
+    r: wp.ref[Registers], b: wp.ref[Bases], a: U, p: Q, ctl: U, splits: wp.bool, wide: wp.bool
+):
+    """Read the operand of the instruction at `r.now` where it is not always plain memory.
+
+    While nothing is due within the instruction VRAM may be open, and some I/O registers read as
+    they lie there. `attend` has to be asked for all else.
+    """
+    vram = vram_is_open(r, a, r.now) and not splits
+    picture = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_IO) >> (a & U(15))) & U(1)) != U(0)
+    calm = I(r.deadline - r.now) >= I(LONGEST) and not wide
+    if vram or (calm and (picture or a == U(0xFF00))):
+        r.memory = ld8_if(p, r.memory, ctl & U(READ), ctl & U(READ16))
+    if vram:
+        r.stable = r.now  # who may read VRAM changes
+    elif not (calm and (picture or (a == U(0xFF00) and (r.memory & U(SETTLED)) != U(0)))):
+        st128(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
+        r.asked = U(ASK_READ)
+
+
+@wp.func(inline=True)
 def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     """Execute the instruction `r.word`, unless its operand must be asked for first."""
     word = r.word
@@ -375,26 +403,16 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     a = wp.where((ctl & U(ADJUST_FIRST)) != U(0), adjusted, base)
     p = plain_address(a, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
     # Two bytes may lie on two pages; FFFE is the last plain byte of its page.
-    last = wp.where(a < U(0xE000), U(0x1FFF), U(0x1FFE))
     wide = (ctl & U(WIDE)) != U(0)
-    splits = wide and (a & U(0x1FFF)) >= last
-    # Nothing comes due within this instruction: VRAM may be open, some I/O registers are plain.
-    calm = I(r.deadline - start) >= I(LONGEST)
-    vram = wp.where(calm and I(r.vram_until - start) >= I(LONGEST), U(FAST_VRAM), U(0))
-    bits = wp.where(splits, U(0), fast_bits(r.fast | vram, a))
-    picture = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_IO) >> (a & U(15))) & U(1)) != U(0)
-    joypad = a == U(0xFF00) and (bits & U(1)) == U(0)
-    bits = bits | wp.where(calm and (picture or joypad) and not wide, U(1), U(0))
+    splits = wide and (a & U(0x1FFE)) == U(0x1FFE)
+    plain = wp.where(splits, U(0), fast_bits(r.fast, a))
 
-    # Read
-    here = wp.where(r.given >= U(HAS_MEMORY), U(0), ctl)
-    reads = wp.where((bits & U(1)) != U(0), here, U(0))
-    loaded = ld8_if(p, reads & U(READ), reads & U(READ16))
-    r.memory = wp.where(r.given >= U(HAS_MEMORY), r.memory, loaded)
-    unsettled = joypad and (r.memory & U(SETTLED)) == U(0)
-    if (here & U(READ)) > (reads & U(READ)) or (unsettled and (reads & U(READ)) != U(0)):
-        st128(r.mem + Q(b.scratch), a, U(0), ctl, start)
-        r.asked = U(ASK_READ)
+    # Read. What lies in `memory` otherwise is used by nobody.
+    wanted = wp.where(r.given >= U(HAS_MEMORY), U(0), ctl)
+    reads = wp.where((plain & U(1)) != U(0), wanted, U(0))
+    r.memory = ld8_if(p, r.memory, reads & U(READ), reads & U(READ16))
+    if ((wanted ^ reads) & U(READ)) != U(0):
+        read_or_ask(r, b, a, p, ctl, splits, wide)
     if r.asked == U(0):
         # Operands and the adder/logic unit: v = (x & y) + (x ^ y) + (x & y) + carry, terms by mask
         y = prmt(operands, prmt(r.memory, word, U(0x7610)), w3 >> U(8))
@@ -406,11 +424,11 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
         either = (x ^ y) & prmt(w5, w5, U(0x8888))
         r.result = both + either + (both & prmt(w5, w5, U(0x9999))) + carry
         r.carries = (x ^ y ^ r.result) >> wp.where((ctl & U(FLAGS16)) != U(0), U(8), U(0))
-        kind = w6 >> U(24)
         if (ctl & U(SLOW)) != U(0):
+            kind = w6 >> U(24)
             if kind < U(8):
                 rotate(r, kind, y & U(255), (hi >> U(20)) & U(1))
-            elif kind == U(8):
+            else:
                 decimal_adjust(r, hi)
 
         # Write back
@@ -433,27 +451,29 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
         r.now = now + wp.where(branches, w7 >> U(24), U(0))
         r.work = r.work + U(1)
         if b.idle_skip != U(0):
-            vram_read = (ctl & U(READ)) != U(0) and (a & U(0xE000)) == U(0x8000)
-            skip_idle_loop(r, ctl, next_pc, vram_read)
+            skip_idle_loop(r, ctl, next_pc)
 
         # Store
-        writes = wp.where((bits & U(0x10000)) != U(0), ctl, U(0))
+        writes = wp.where((plain & U(0x10000)) != U(0), ctl, U(0))
         st8_if(p, v, writes & U(WRITE), writes & U(WRITE16))
 
         # What is left for `attend`
         before = wp.where((w7 & U(0x10000)) != U(0), v - U(1), v + U(1))
         pair = wp.where((before & U(0xFF00)) == U(0xFE00), ctl & U(INC_DEC_PAIR), U(0))
-        control = wp.where(kind > U(8), ctl & U(SLOW), U(0))
+        control = ctl & U(CONTROL)
         stores = (ctl ^ writes) & U(WRITE)
         if (pair | control | stores) != U(0):
-            operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
-            st128(r.mem + Q(b.scratch), wp.where(pair != U(0), before, a), operand, ctl, start)
-            r.asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
-            r.asked = r.asked | wp.where(pair != U(0), U(ASK_OAM_BUG), U(0))
-            r.asked = r.asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))
+            if stores != U(0) and not splits and vram_is_open(r, a, start):
+                st8_if(p, v, ctl & U(WRITE), ctl & U(WRITE16))
+            else:
+                operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
+                st128(r.mem + Q(b.scratch), wp.where(pair != U(0), before, a), operand, ctl, start)
+                r.asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
+                r.asked = r.asked | wp.where(pair != U(0), U(ASK_OAM_BUG), U(0))
+                r.asked = r.asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))
             if control != U(0):
                 r.stable = r.now
-                switch_interrupts(r, c, kind)
+                switch_interrupts(r, c, w6 >> U(24))
             elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide:
                 switch_bank(r, c, a, v & U(255))
 

@@ -14,12 +14,12 @@ from emulator.kernels.cpu import (
     Bases,
     Registers,
     begin,
+    goes_on,
     hand_over,
     request_kind,
     serve,
     step,
     take_back,
-    waiting,
 )
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
@@ -144,7 +144,7 @@ def begin_frames(
 @wp.func(inline=True)
 def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q):
     """Post what a console newly asks for, and take back those that have been served."""
-    if r.posted == U(0) and waiting(r) != U(0):
+    if r.posted == U(0) and not goes_on(r):
         hand_over(r, c, b)
         post(board, request_kind(r, b))
         r.posted = U(1)
@@ -160,11 +160,11 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
     while r.running != U(0):
         r.trip = patience
         while r.trip != U(0):
-            if waiting(r) == U(0):
+            if goes_on(r):
                 step(r, c, b)
             r.trip = r.trip - U(1)
         exchange(r, c, b, board)
-        if meet(wp.where(waiting(r) == U(0), U(1), U(0))) == U(0):
+        if meet(wp.where(goes_on(r), U(1), U(0))) == U(0):
             r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
             rest(U(SERVICE_TIME))
 
@@ -253,7 +253,7 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
     if console[env].launch_end == U(0):
         r.asked = DONE
     while r.asked < DONE:
-        if waiting(r) == U(0):
+        if goes_on(r):
             step(r, console[env], b)
         else:
             hand_over(r, console[env], b)

@@ -86,18 +86,19 @@ def ld128_constant(p: Q, a: wp.ref[U], b: wp.ref[U], c: wp.ref[U], d: wp.ref[U])
 # Predicated accesses: no branch, so no point where the lanes of a warp must meet again.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned int m; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
-" setp.ne.u32 b, %3, 0; mov.u32 %0, 0; mov.u32 t, 0; @a ld.global.u8 %0, [%1];"
-" @b ld.global.u8 t, [%1+1]; shl.b32 t, t, 8; or.b32 %0, %0, t; }"
-: "=r"(m) : "l"(p), "r"(low), "r"(high) : "memory"); return m;
+unsigned int m = old; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
+" setp.ne.u32 b, %3, 0; @a ld.global.u8 %0, [%1]; @b ld.global.u8 t, [%1+1]; @b shl.b32 t, t, 8;"
+" @b or.b32 %0, %0, t; }" : "+r"(m) : "l"(p), "r"(low), "r"(high) : "memory"); return m;
 #else
-unsigned int m = 0;
+unsigned int m = old;
 if (low) m = *(const unsigned char*)p;
 if (high) m |= (unsigned int)((const unsigned char*)p)[1] << 8;
 return m;
 #endif
 """)
-def ld8_if(p: Q, low: U, high: U) -> U: ...
+def ld8_if(p: Q, old: U, low: U, high: U) -> U:
+    """The byte at `p`, with the next one above it if `high` is not 0; `old` if `low` is 0."""
+    ...
 
 
 @wp.func_native("""
