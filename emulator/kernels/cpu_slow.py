@@ -371,8 +371,8 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     t = ld32(scratch + Q(U(ASKED + 12)))
     if (asked & U(ASK_WRITE)) != U(0):
         answer_write(c, mem, rom, a, value, ctl, t)
-        if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(2):
-            o.look = U(LOOK_NOW)  # VRAM, or LCDC may have been written
+        if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(3):
+            o.look = U(LOOK_NOW)  # VRAM, LCDC or STAT was written
         elif a == U(0xFF46) and idle_skip != U(0):
             skip_dma_wait(c, mem, rom)
     if (asked & U(ASK_OAM_BUG)) != U(0):
