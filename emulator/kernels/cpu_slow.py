@@ -21,7 +21,7 @@ from emulator.kernels.interrupts import control_op, service
 from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
 from emulator.kernels.memory import address_in, is_flat
-from emulator.kernels.ppu import ppu_status
+from emulator.kernels.ppu import ppu_hblank, ppu_status
 from emulator.kernels.ppu_access import ppu_vram_window
 from emulator.kernels.ppu_oam import ppu_oam_bug
 from emulator.kernels.waiting import skip_countdown, skip_dma_wait
@@ -33,6 +33,9 @@ WRITE16 = isa.WRITE16
 ASCENDING = isa.ASCENDING
 COUNTDOWN = 0x400  # bit of a fetched word: 'dec a; jr nz' at work in RAM
 WORD = wp.constant(wp.uint32(0xFFFF))
+WAIT_BY_MASK = wp.constant(wp.uint32(0xFA2002E6))  # 'and 2; jr nz, -6'
+WAIT_BY_BIT = 0xFC20  # 'jr nz, -4'
+A_CARRY_HL = wp.constant(wp.uint32(0xFF10FFFF))  # of Console.hi
 DEC_A_JR = wp.constant(wp.uint32(0xFD20003D))
 
 # Requests of the hot loop.
@@ -306,6 +309,31 @@ def turns_in(span: U, period: U) -> U:
     return wp.min(turns, U(0xFFFF))
 
 
+@wp.func
+def wait_for_hblank(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, ctl: U, word: U) -> wp.bool:
+    """The commonest wait, for bit 1 of STAT to fall, in one step; False if something intervenes.
+
+    'ldh a, (41); and 2; jr nz, -6' or 'bit 1, (hl); jr nz, -4', which has read mode 2 or 3. Every
+    turn up to the one that reads mode 0 leaves the same A and F.
+    """
+    o.taken = wp.bool(False)
+    masks = (word & U(511)) == U(0xF0) and o.code == WAIT_BY_MASK
+    tests = (word & U(511)) == U(0x14E) and (o.code & WORD) == U(WAIT_BY_BIT)
+    if (masks or tests) and (o.value & U(2)) != U(0):
+        t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
+        hblank = ppu_hblank(c, mem, t)
+        turns = turns_in(hblank - t, o.period) + U(1)
+        ready = c.now + turns * o.period
+        fits = I(ready - c.deadline) < I(0) and I(t + turns * o.period - U(1) - c.deadline) < I(0)
+        if hblank != U(0) and I(hblank - t) > I(0) and fits:
+            c.now = ready
+            c.hi = (c.hi & wp.where(masks, U(0xFFFF), A_CARRY_HL)) | U(0x200000)
+            c.hi = c.hi | wp.where(masks, U(0x02000000), U(0))
+            o.value = o.value & U(0xFC)
+            o.taken = wp.bool(True)
+    return o.taken
+
+
 @wp.func(inline=False)
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
     """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
@@ -318,8 +346,10 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
     o.code = wait_code(c, mem, rom, word)
     o.value = first
     o.stable = c.stable
-    o.taken = o.code != U(0)
     o.period = wp.where((word & U(0x100)) != U(0), U(6), U(8))
+    o.taken = o.code != U(0)
+    if o.taken and a == U(0xFF41) and (ctl & U(READ16)) == U(0) and not is_flat(c):
+        o.taken = not wait_for_hblank(o, c, mem, ctl, word)
     while o.taken:
         test_value(o, c, word)
         t = c.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
@@ -372,8 +402,8 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     t = ld32(scratch + Q(U(ASKED + 12)))
     if (asked & U(ASK_WRITE)) != U(0):
         answer_write(c, mem, rom, a, value, ctl, t)
-        if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(2):
-            o.look = U(LOOK_NOW)  # VRAM, or LCDC may have been written
+        if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(3):
+            o.look = U(LOOK_NOW)  # VRAM, LCDC or STAT was written
         elif a == U(0xFF46) and idle_skip != U(0):
             skip_dma_wait(c, mem, rom)
     if (asked & U(ASK_OAM_BUG)) != U(0):

@@ -136,6 +136,13 @@ def plain_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> 
     return o.value
 
 
+@wp.func
+def near_dma(c: wp.ref[Console], t: U) -> wp.bool:
+    """Whether an OAM DMA runs, stands still or ended a moment before `t`."""
+    recent = I(t * U(4) - c.ppu_dma_start) < DMA_DOTS + 16
+    return c.ppu_dma != U(0) and (c.ppu_dma == U(2) or recent)
+
+
 @wp.func(inline=False)
 def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
     """LY or STAT as the CPU reads it at `t`; `c.stable` becomes the first time at which the same
@@ -148,7 +155,7 @@ def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
         short = c.ppu_first != U(0) and line == 0
-        if x < 12 or short or (x < 84 and c.ppu_dma != U(0)):
+        if x < 12 or short or (x < 84 and near_dma(c, t)):
             o.value = odd_status(c, mem, register, line, x)
         else:
             o.value = plain_status(c, mem, register, line, x)
@@ -157,6 +164,19 @@ def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
         o.value = U(0)
         if register == U(0x41):
             o.value = U(get8(mem, STAT)) | U(0x80)
+    return o.value
+
+
+@wp.func
+def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
+    """First M-cycle in which STAT reads mode 0, after it has read mode 2 or 3 at `t`; 0 if that
+    takes a closer look."""
+    o = StatusLocals()
+    o.value = U(0)
+    if c.ppu_first == U(0) and not near_dma(c, t):
+        line = dot_of(c, access_time(t)) / LINE_DOTS
+        end = known_line_end(c, mem, line)
+        o.value = c.ppu_origin + U((line * LINE_DOTS + end + 4) >> 2) + U(1)
     return o.value
 
 

@@ -5,7 +5,7 @@ https://gbdev.io/pandocs/Accessing_VRAM_and_OAM.html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import FAR, I, Q, U
+from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U
 from emulator.kernels.picture_draft import keep_byte
 from emulator.kernels.picture_log import get8
 from emulator.kernels.ppu_stat import roll_frame
@@ -14,6 +14,7 @@ from emulator.kernels.ppu_timing import (
     LCDC,
     LINE_DOTS,
     OAM,
+    STAT,
     VBLANK_LINE,
     dot_of,
     in_hblank,
@@ -21,6 +22,9 @@ from emulator.kernels.ppu_timing import (
     line_end,
 )
 from emulator.machine import Console
+
+# Bit of Console.fast: writes to the plain picture registers need no call while VRAM is open.
+PICTURE_PLAIN = wp.constant(wp.uint32(0x40000000))
 
 
 @wp.func
@@ -78,28 +82,44 @@ def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U
     return wp.where(free, result, U(0))
 
 
+@wp.struct
+class WindowLocals:
+    last: wp.int32
+    until: wp.uint32
+    quiet: wp.uint32
+
+
 @wp.func
 def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U) -> U:
     """Last M-cycle up to which the CPU certainly reads and writes VRAM with nothing to note.
 
     At or after `t`; before `t` if it may not, if a picture needs to know, or during an OAM DMA.
+    `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory
+    for writes as well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
     """
-    until = t - U(1)
+    o = WindowLocals()
+    o.until = t - U(1)
+    o.quiet = U(0)
     if (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0):
         if not lcd_is_on(mem):
-            until = t + FAR
+            o.until = t + FAR
+            o.quiet = PICTURE_PLAIN
         else:
             dot = dot_of(c, access_time(t))
             line = dot / LINE_DOTS
             x = dot - line * LINE_DOTS
-            last = line * LINE_DOTS + 80
+            o.last = line * LINE_DOTS + 80
             if line >= VBLANK_LINE:
-                last = FRAME_DOTS + 80
+                o.last = FRAME_DOTS + 80
+                if (get8(mem, STAT) & 8) == 0:
+                    o.last = FRAME_DOTS - 4
+                    o.quiet = PICTURE_PLAIN
             elif x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end):
-                last = last + LINE_DOTS
-            if dot >= 0 and dot < last:
-                until = c.ppu_origin + U(last >> 2) + U(1)
-    return until
+                o.last = o.last + LINE_DOTS
+            if dot >= 0 and dot < o.last:
+                o.until = c.ppu_origin + U(o.last >> 2) + U(1)
+    c.fast = (c.fast & (ALL_ONES ^ PICTURE_PLAIN)) | o.quiet
+    return o.until
 
 
 @wp.func

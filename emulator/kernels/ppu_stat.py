@@ -245,7 +245,7 @@ def advance(c: wp.ref[Console], mem: Q, t_cycles: U):
         settle_at(c, mem, t_cycles)
 
 
-@wp.func
+@wp.func(inline=False)
 def plan_events(c: wp.ref[Console], mem: Q):
     """Find the next event anew after a write; `ppu_sync` is up to date."""
     c.ppu_next = c.ppu_sync / U(4) + FAR
