@@ -25,6 +25,7 @@ from emulator.machine import (
     row_bytes,
 )
 from emulator.power_on import power_on_console, power_on_row
+from emulator.shapes import Shape, find_shape
 from emulator.snapshot import Snapshot, SnapshotError
 from emulator.warp_start import start_warp
 
@@ -37,7 +38,8 @@ class Emulator:
 
     `cartridges`: one, or several for a mixed batch; `rom_of_env` (int[N]) says which env gets
     which (default: round robin). All arrays handed out live on `device` and stay valid; work is
-    launched on Warp's current stream of that device, and `run` allocates nothing.
+    launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
+    spread launches over a GPU (default: the measured one); it may be changed between them.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Emulator:
         idle_skip: bool = True,
         trap_ld_b_b: bool | np.ndarray = False,
         serial_capacity: int = 0,
+        shape: Shape | None = None,
     ) -> None:
         start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
@@ -58,6 +61,7 @@ class Emulator:
         self.num_envs = num_envs
         self.device = device
         self.idle_skip = idle_skip
+        self.shape = shape
         self.frames_run = 0
         if rom_of_env is None:
             rom_of_env = np.arange(num_envs) % len(self.cartridges)
@@ -108,7 +112,7 @@ class Emulator:
             raise EmulatorError(f"frames={frames}: give 1 to {MAX_FRAMES}")
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
         shape = self._shape()
-        if self._sorts and self._last_frames and shape[0] > 1 and frames > 1:
+        if self._sorts and self._last_frames and shape.lanes > 1 and frames > 1:
             if self._order is None:
                 self._order = WorkOrder(self.device)
             self._order.sort(self.machine, self._last_frames)
@@ -134,13 +138,11 @@ class Emulator:
         record["stopped"] = 1
         self.machine.console[env : env + 1].assign(record)
 
-    def _shape(self) -> tuple[int, int, int, int]:
-        """Lanes per running warp, running and serving warps per block, patience (run_frames)."""
-        if self.num_envs <= 1024:
-            return 1, 4, 2, 4
-        if self.num_envs <= 8192:
-            return 4, 8, 4, 4
-        return (16, 8, 4, 4) if self.num_envs <= 32768 else (32, 16, 4, 8)
+    def _shape(self) -> Shape:
+        """How a launch of this batch is spread over the device."""
+        if self.shape is None:
+            self.shape = find_shape(self.num_envs, self.device)
+        return self.shape
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
         if given is None:
