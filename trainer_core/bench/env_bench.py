@@ -137,12 +137,13 @@ def measure(options: Options) -> dict[str, Any]:
     draw = torch.Generator(device=device).manual_seed(options.seed)
     masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=device)
     nobody = torch.zeros(n, dtype=torch.bool, device=device)
+    everyone = torch.arange(n, device=device)
 
     def step() -> None:
         machines.buttons.copy_(masks[torch.randint(7, (n,), generator=draw, device=device)])
         machines.run(options.frames_per_step, options.release_after)
         if options.observations:
-            stack.push(machines.observe(), nobody, machines.pictures)
+            stack.push(machines.observe(), nobody, machines.pictures, everyone)
         if options.resets != "none":
             if options.resets == "some":
                 picked = torch.randint(RESET_SHARE, (n,), generator=draw, device=device) == 0
