@@ -7,15 +7,21 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
 
+from trainer_core.bench import env_bench, peers, rig
 from trainer_core.cli.main import main
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.vec_env import StepResult
 
+TASK = "pocket_quest/leave_bedroom"
 ROM = next(iter(sorted((Path(__file__).parents[2] / "assets" / "games").rglob("*.gb"))))
 ENV_KEYS = {
     "ok", "what", "git_sha", "versions", "device", "device_name", "threads", "rom_sha256",
-    "start_s", "ms_per_step", "env_steps_per_sec", "frames_per_sec", "instructions_per_frame",
-    "instructions_per_frame_max", "frames_rendered_share", "memory_before_bytes",
-    "memory_after_bytes", "memory_delta_bytes", "config",
+    "start_s", "time_split", "allocations", "ms_per_step", "env_steps_per_sec",
+    "frames_per_sec", "instructions_per_frame", "instructions_per_frame_max",
+    "frames_rendered_share", "memory_before_bytes", "memory_after_bytes", "memory_delta_bytes",
+    "config",
 }  # fmt: skip
 
 pytestmark = pytest.mark.warp
@@ -43,6 +49,32 @@ def test_env_prints_and_appends_one_record(
     assert found["config"]["resets"] == resets
 
 
+@pytest.mark.parametrize("resets", ["none", "some", "all"])
+@pytest.mark.parametrize("source", ["--rom", "--task"])
+def test_env_measures_through_game_env(
+    resets: str, source: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = []
+    step = GameEnv.step
+
+    def watched(env: GameEnv, actions: torch.Tensor) -> StepResult:
+        result = step(env, actions)
+        rates.append(float(result.info.reset_rate))  # type: ignore[attr-defined]
+        return result
+
+    monkeypatch.setattr(GameEnv, "step", watched)
+    code, found = bench(
+        capsys, "env", source, ROM if source == "--rom" else TASK, "--through", "env",
+        "--num-envs", 16, "--frames-per-step", 2, "--release-after", 1, "--warmup", 0, "--steps", 3,
+        "--resets", resets, "--info-mode", "stats", "--skip-reset-if-empty", "no",
+    )  # fmt: skip
+    assert (code, set(found)) == (0, ENV_KEYS)
+    assert set(rates) == {{"none": 0.0, "some": 1 / 16, "all": 1.0}[resets]}
+    assert found["time_split"]["emulate"] > 0 < found["time_split"]["observe"]
+    wanted = {"through": "env", "info_mode": "stats", "skip_reset_if_empty": "no"}
+    assert wanted.items() <= found["config"].items()
+
+
 def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(
         capsys, "env", "--rom", ROM, "--warmup", 0, "--steps", 1, "--min-sps", "1e12"
@@ -58,6 +90,7 @@ def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
         ("env --rom /nowhere.gb", "/nowhere.gb"),
         ("env --rom ROM --num-envs 0", "num_envs=0"),
         ("env --rom ROM --device cuda:99", "cuda:99"),
+        ("env --rom ROM --through env --no-observations", "--no-observations"),
         ("peers --rom /nowhere.gb", "/nowhere.gb"),
     ],
 )
@@ -79,3 +112,20 @@ def test_peers_compares_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
     speeds = found["frames_per_sec"]
     assert set(speeds) == {"pyboy_1", "pyboy_cores", "ours_1", "ours_cores"}
     assert math.isclose(found["ratios"]["one_core"], speeds["ours_1"] / speeds["pyboy_1"])
+
+
+def test_peers_leaves_its_cpu_rows_out_where_warp_has_no_cpu(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU host with a CUDA-only Warp: PyBoy runs, of ours only the GPU does."""
+    monkeypatch.setattr(rig, "cpu_works", lambda: False)
+    monkeypatch.setattr(peers, "_pyboys", lambda options, processes: 100.0 * processes)
+    monkeypatch.setattr(env_bench, "measure", lambda options: {"frames_per_sec": 5000.0})
+    words = ("peers", "--rom", ROM, "--processes", 2)
+    code, found = bench(capsys, *words, "--device", "cuda:0")
+    assert (code, found["note"]) == (0, rig.NO_CPU)
+    assert found["frames_per_sec"] == {"pyboy_1": 100, "pyboy_cores": 200, "ours_gpu": 5000}
+    assert found["ratios"] == {"gpu_to_all_cores": 25}
+    code, found = bench(capsys, *words)
+    assert (code, found["ok"]) == (1, False)
+    assert "--device cuda:0" in found["error"]
