@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from trainer_core.bench import env_bench, peers, rig
+from trainer_core.bench import cycles, env_bench, peers, rig
 from trainer_core.cli.main import main
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.vec_env import StepResult
 
+LEAK = 4 << 20
+"""Bytes that 16 machines, kept for a dozen cycles, exceed."""
 TASK = "pocket_quest/leave_bedroom"
 ROM = next(iter(sorted((Path(__file__).parents[2] / "assets" / "games").rglob("*.gb"))))
 ENV_KEYS = {
@@ -129,3 +131,31 @@ def test_peers_leaves_its_cpu_rows_out_where_warp_has_no_cpu(
     code, found = bench(capsys, *words)
     assert (code, found["ok"]) == (1, False)
     assert "--device cuda:0" in found["error"]
+
+
+def test_opening_and_closing_leaves_memory_where_it_was(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, found = bench(
+        capsys, "cycles", "--task", TASK, "--count", 30, "--num-envs", 8, "--max-growth", LEAK
+    )
+    assert code == 0, found["error"]
+    assert found["memory"]["process"]["growth_bytes"] <= LEAK
+    assert (found["count"], found["warm_up"]) == (30, 3)
+
+
+def test_a_leak_is_growth_and_a_jump_that_comes_and_goes_is_none() -> None:
+    assert cycles.growth([5, 15, 5, 15, 15, 5, 15, 15, 5])["growth_bytes"] == 0
+    assert cycles.growth([5, 15, 6, 7, 18, 9, 10, 11, 12])["growth_bytes"] == 5
+
+
+def test_an_environment_that_is_kept_is_noticed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = []
+    monkeypatch.setattr(GameEnv, "close", lambda env: kept.append(env))
+    code, found = bench(
+        capsys, "cycles", "--task", TASK, "--count", 20, "--num-envs", 16, "--max-growth", LEAK
+    )
+    assert (code, found["ok"]) == (1, False)
+    assert "memory grew" in found["error"]
