@@ -307,6 +307,12 @@ class Emulator:
         count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
         return self.machine.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
+    def arrays_per_env(self) -> list[wp.array]:
+        """Every device array that grows with the number of envs and exists by now."""
+        owned = [*vars(self).values(), self._power_on.first, self._power_on.index]
+        machine = (self.machine.console, self.machine.ram, self.machine.order)
+        return [*machine, *(array for array in owned if isinstance(array, wp.array))]
+
     def stopped(self) -> np.ndarray:
         """Whether each env stands at a trapped LD B,B, bool[N]."""
         return self._consoles()["stopped"] != 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from trainer_core.bench import cycles, env_bench, peers, rig
+from trainer_core.bench import curve, cycles, env_bench, peers, rig
 from trainer_core.cli.main import main
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.vec_env import StepResult
@@ -93,6 +93,7 @@ def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
         ("env --rom ROM --num-envs 0", "num_envs=0"),
         ("env --rom ROM --device cuda:99", "cuda:99"),
         ("env --rom ROM --through env --no-observations", "--no-observations"),
+        ("curve --rom ROM --num-envs 1,x", "num_envs '1,x'"),
         ("peers --rom /nowhere.gb", "/nowhere.gb"),
     ],
 )
@@ -159,3 +160,29 @@ def test_an_environment_that_is_kept_is_noticed(
     )
     assert (code, found["ok"]) == (1, False)
     assert "memory grew" in found["error"]
+
+
+def test_the_curve_is_a_table_with_its_knee(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found = bench(
+        capsys, "curve", "--rom", ROM, "--num-envs", "4,1", "--frames-per-step", "3,1",
+        "--frames", 6, "--jsonl", tmp_path / "curve.jsonl",
+    )  # fmt: skip
+    assert (code, found["ok"]) == (0, True)
+    rows = [(row["num_envs"], row["frames_per_step"]) for row in found["table"]]
+    assert rows == [(1, 1), (1, 3), (4, 1), (4, 3)]
+    for row in found["table"]:
+        speed = row["num_envs"] * row["frames_per_step"] * 1000 / row["ms_per_step"]
+        assert row["frames_per_sec"] == pytest.approx(speed)
+        assert 40_000 < row["bytes_per_env"] < 80_000
+    assert [row["steps"] for row in found["table"]] == [6, 2, 6, 2]
+    assert set(found["knee"]) == {"1", "3"}
+    assert json.loads((tmp_path / "curve.jsonl").read_text()) == found
+
+
+def test_the_knee_is_the_first_doubling_that_does_not_pay() -> None:
+    assert curve.knee([(1, 10), (2, 20), (4, 35), (8, 45), (16, 46)]) == 4
+    assert curve.knee([(1, 1.0), (64, 60.0), (128, 119.0)]) is None
+    assert curve.knee([(1, 1.0), (64, 10.0)]) == 1
+    assert curve.knee([(8, 1.0)]) is None

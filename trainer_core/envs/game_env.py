@@ -66,6 +66,14 @@ class Machines:
         self._pool = ThreadPoolExecutor(shards) if shards > 1 else None
         self._caches: list[StateCache] = []
 
+    @property
+    def bytes_per_env(self) -> float:
+        """Device memory of one machine: its state, its share of the scratch, its picture."""
+        arrays = [array for emulator in self.emulators for array in emulator.arrays_per_env()]
+        tensors = (self.buttons, self.pictures, self.mask, self.index)
+        total = sum(array.capacity for array in arrays) + sum(t.nbytes for t in tensors)
+        return total / len(self.buttons)
+
     def set_starts(self, snapshots: list[Any]) -> None:
         self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]
 
