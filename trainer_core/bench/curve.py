@@ -44,6 +44,8 @@ class Options:
     """Frames that each row measures, in steps of its frames_per_step."""
     observations: bool = True
     """Draw and downsample the picture of every machine after each step."""
+    cuda_graphs: bool = False
+    """Replay a step's kernels as CUDA graphs: for few machines or few frames. Nothing on a cpu."""
     threads: int = 0
     """Threads on a cpu, one slice of the machines each; 0 = one per core."""
     seed: int = 0
@@ -93,6 +95,7 @@ def measure(options: Options, sizes: list[int], frames: list[int]) -> dict[str, 
         "blocks": sorted({row["shape"]["block"] for row in rows if row["shape"]}),
         "config": {"num_envs": sizes, "frames_per_step": frames,
                    "observations": options.observations, "frames": options.frames,
+                   "cuda_graphs": options.cuda_graphs,
                    "seed": options.seed},
     }  # fmt: skip
 
@@ -113,7 +116,7 @@ def _measure_size(
 ) -> list[dict[str, Any]]:
     """Rows of one number of machines."""
     before = rig.memory_used(device)
-    machines = rig.open_machines(game, n, device, options.threads)
+    machines = rig.open_machines(game, n, device, options.threads, cuda_graphs=options.cuda_graphs)
     try:
         rows = [_row(options, machines, count) for count in frames]
         grown = rig.memory_used(device) - before

@@ -51,6 +51,8 @@ class Options:
     """What GameEnv says beside the reward (with --through env)."""
     skip_reset_if_empty: Literal["auto", "yes", "no"] = "auto"
     """Ask before launching the reset (with --through env); auto = on a cpu only."""
+    cuda_graphs: bool = False
+    """Replay a step's kernels as CUDA graphs: for few machines or few frames. Nothing on a cpu."""
     threads: int = 0
     """Threads on a cpu, one slice of the machines each; 0 = one per core (--through machines)."""
     seed: int = 0
@@ -114,7 +116,9 @@ class BareMachines:
 
         n = options.num_envs
         self.options, self.buttons = options, rig.Buttons(n, device, options.seed)
-        self.machines = rig.open_machines(game, n, device, options.threads)
+        self.machines = rig.open_machines(
+            game, n, device, options.threads, cuda_graphs=options.cuda_graphs
+        )
         self._stack = FrameStack(n, options.stack_k, 72, 80, device)
         self._nobody = torch.zeros(n, dtype=torch.bool, device=device)
         self._everyone = torch.arange(n, device=device)
@@ -160,6 +164,7 @@ class ThroughEnv:
             self._env = GameEnv(
                 Task(task.folder, manifest), n, home=game.home, device=str(device),
                 stack_k=options.stack_k, seed=options.seed, info_mode=options.info_mode,
+                cuda_graphs=options.cuda_graphs,
                 skip_reset_if_empty={"auto": None, "yes": True, "no": False}[
                     options.skip_reset_if_empty
                 ],

@@ -55,6 +55,8 @@ class Options:
     """Write buttons, start and hashes of the replayed machines, to be checked on another host."""
     replay: Path | None = None
     """Check such a file on `--device` instead of measuring."""
+    cuda_graphs: bool = False
+    """Replay a step's kernels as CUDA graphs: for few machines or few frames. Nothing on a cpu."""
     threads: int = 0
     """Threads on a cpu; 0 = one per core."""
     seed: int = 0
@@ -92,7 +94,9 @@ def measure(options: Options, game: rig.Game, device: torch.device) -> dict[str,
     """Play, look at the machines, time the pixels, play some of them again."""
     import torch
 
-    machines = rig.open_machines(game, options.num_envs, device, options.threads)
+    machines = rig.open_machines(
+        game, options.num_envs, device, options.threads, cuda_graphs=options.cuda_graphs
+    )
     try:
         tally = Tally(machines, options.frames_per_step)
         history = torch.zeros(options.steps, options.num_envs, dtype=torch.uint8, device=device)

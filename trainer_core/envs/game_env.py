@@ -43,7 +43,15 @@ class Machines:
     result.
     """
 
-    def __init__(self, cartridge: Any, num_envs: int, device: torch.device, shards: int) -> None:
+    def __init__(
+        self,
+        cartridge: Any,
+        num_envs: int,
+        device: torch.device,
+        shards: int,
+        *,
+        cuda_graphs: bool = False,
+    ) -> None:
         start_warp()
         self.on_gpu = device.type == "cuda"
         name = str(device) if device.type == "cpu" else f"cuda:{device.index or 0}"
@@ -51,7 +59,10 @@ class Machines:
             wp.set_stream(wp.stream_from_torch(torch.cuda.current_stream(device)), name)
         bounds = np.linspace(0, num_envs, shards + 1).astype(int).tolist()
         self.slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
-        self.emulators = [Emulator(cartridge, part.stop - part.start, name) for part in self.slices]
+        self.emulators = [
+            Emulator(cartridge, part.stop - part.start, name, cuda_graphs=cuda_graphs)
+            for part in self.slices
+        ]
         self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
         self.pictures = torch.zeros((num_envs, 72, 80), dtype=torch.uint8, device=device)
         self.mask = torch.zeros(num_envs, dtype=torch.uint8, device=device)
@@ -156,13 +167,14 @@ class GameEnv:
         info_mode: InfoMode = "full",
         skip_reset_if_empty: bool | None = None,
         novelty: bool = True,
+        cuda_graphs: bool = False,
     ) -> None:
         """Raises TaskError when ROM, starts or goal are missing or not the manifest's.
 
         `info_mode`: what `StepResult.info` is: `full` a StepInfo, `stats` a StepStats, `none` None.
         `skip_reset_if_empty`: ask whether any machine must be reset before launching the kernel
         that resets. A GPU's host has to wait for the answer; the kernel skips by itself what
-        stays, so the default is to ask on a CPU only.
+        stays, so the default is to ask on a CPU only. `cuda_graphs`: see Emulator.
         """
         manifest = task.manifest
         self.task, self.num_envs, self.stack_k = task, num_envs, stack_k
@@ -179,7 +191,7 @@ class GameEnv:
         snapshots = load_starts(task, cartridge)
         on_cpu = self.device.type == "cpu"
         shards = max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if on_cpu else 1
-        self.machines = Machines(cartridge, num_envs, self.device, shards)
+        self.machines = Machines(cartridge, num_envs, self.device, shards, cuda_graphs=cuda_graphs)
         self.machines.set_starts(snapshots)
         start_pictures = self._start_pictures(len(snapshots))
         split = len(snapshots) - manifest.starts.heldout
