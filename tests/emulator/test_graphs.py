@@ -8,7 +8,7 @@ import warp as wp
 
 from emulator import Cartridge, Emulator
 from emulator.graphs import MOST_GRAPHS, Recorder
-from emulator.shapes import Shape
+from emulator.shapes import BUILT_IN_LARGEST, Shape
 
 pytestmark = pytest.mark.warp
 BUTTONS = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=np.uint8)
@@ -22,7 +22,7 @@ def pair(cartridge: Cartridge, device: str, shape: Shape | None) -> tuple[Emulat
     return plain, recorded
 
 
-@pytest.mark.parametrize("shape", [None, Shape(32, 64, 7)])
+@pytest.mark.parametrize("shape", [None, BUILT_IN_LARGEST])
 def test_a_replay_does_what_the_launches_do(
     device: str, busy: Cartridge, shape: Shape | None
 ) -> None:

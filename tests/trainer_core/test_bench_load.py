@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emulator.shapes import Shape
+from emulator.shapes import built_in
 from trainer_core.bench import replays, rig
 from trainer_core.cli.main import main
 
@@ -108,6 +108,6 @@ def test_a_batch_of_replays_ends_like_each_alone(saved: Path) -> None:
     """What a GPU host without Warp's CPU does, tried on this device."""
     game = rig.load_game(ROM, "", None, "cpu")
     played = replays.Played.load(saved, game)
-    ends = replays._play_batch(played, game, "cpu", [2, 0], Shape(1, 32, 0))
+    ends = replays._play_batch(played, game, "cpu", [2, 0], built_in(1))
     assert [end[0] for end in ends] == [played.hashes[2], played.hashes[0]]
     assert np.array_equal(ends[1][1], played.pictures[0])
