@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import math
+import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,13 +68,19 @@ Table = dict[int, Shape]
 
 def find_shape(num_envs: int, device: str) -> Shape:
     """Return the tuned shape of the measured batch size next to this one, else the built-in one."""
-    found = wp.get_device(device)
-    if not found.is_cuda:
+    name = gpu_name(device)
+    if not name:
         return ON_CPU
-    table = tuned_table(found.name)
+    table = tuned_table(name)
     if not table:
         return built_in(num_envs)
     return table[min(table, key=lambda measured: abs(math.log(num_envs / measured)))]
+
+
+def gpu_name(device: str) -> str:
+    """Return the model of a CUDA device; empty for a CPU."""
+    found = wp.get_device(device)
+    return found.name if found.is_cuda else ""
 
 
 def built_in(num_envs: int) -> Shape:
@@ -132,7 +139,7 @@ def table_path() -> Path:
     try:
         from platformdirs import user_cache_path
     except ImportError:  # an emulator on its own
-        return Path.home() / ".cache" / "dmglab" / FILE_NAME
+        return Path(os.path.expanduser("~/.cache/dmglab"), FILE_NAME)  # raises nothing
     return user_cache_path("dmglab", appauthor=False) / FILE_NAME
 
 

@@ -48,20 +48,26 @@ def tune(
     Several cartridges count alike: what is compared is the geometric mean of their times.
     """
     start_warp()
-    found = wp.get_device(device)
+    name = shapes.gpu_name(device)
     record: dict[str, Any] = {
-        "ok": True, "what": "tune", "device": device, "device_name": found.name,
+        "ok": True, "what": "tune", "device": device, "device_name": name,
         "kernels": shapes.kernel_version(), "roms": [cartridge.sha256 for cartridge in cartridges],
         "frames_per_launch": frames,
     }  # fmt: skip
-    if not found.is_cuda:
+    if not name:
         note = "a CPU has one launch shape: there is nothing to tune"
         return record | {"stored": "", "shapes": [], "note": note}
     began = time.perf_counter()
     rows = [_tune_size(cartridges, device, n, frames, launches, progress) for n in num_envs]
     table = {row["num_envs"]: Shape(**row["shape"]) for row in rows}
-    stored = str(shapes.store(found.name, table, path)) if keep else ""
-    return record | {"stored": stored, "seconds": time.perf_counter() - began, "shapes": rows}
+    stored = note = ""
+    if keep:
+        try:
+            stored = str(shapes.store(name, table, path))
+        except OSError as error:  # minutes of measuring are not thrown away for that
+            note = f"not stored: {error}"
+    seconds = time.perf_counter() - began
+    return record | {"stored": stored, "seconds": seconds, "shapes": rows, "note": note}
 
 
 def _tune_size(

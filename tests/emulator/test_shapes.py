@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -30,8 +29,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Warp as on a host with a GPU of that name."""
-    device = SimpleNamespace(is_cuda=True, name=GPU)
-    monkeypatch.setattr(shapes.wp, "get_device", lambda name: device)
+    monkeypatch.setattr(shapes, "gpu_name", lambda device: GPU)
 
 
 def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
@@ -144,6 +142,25 @@ def test_every_measurement_runs_the_same_frames(device: str, busy: Cartridge) ->
         assert course.seconds(shape) > 0
         hashes.append(course.emulator.state_hash())
     assert hashes[0] == hashes[1]
+
+
+@pytest.mark.warp
+@pytest.mark.usefixtures("gpu")
+def test_tune_measures_stores_and_says_so_when_it_cannot(busy: Cartridge, own_cache: Path) -> None:
+    """The whole of it, on whatever device: the shapes' times mean nothing here."""
+    record = tune([busy, busy], "cpu", [2, 4], frames=2, launches=1)
+    assert record["stored"] == str(own_cache)
+    chosen = {row["num_envs"]: Shape(**row["shape"]) for row in record["shapes"]}
+    assert shapes.tuned_table(GPU) == chosen
+    for row in record["shapes"]:
+        assert row["measured"][0]["frames_per_sec"] >= row["frames_per_sec"] > 0
+        assert row["gain_over_built_in"] > 0
+    own_cache.unlink()
+    assert tune([busy], "cpu", [2], frames=2, launches=1, keep=False)["stored"] == ""
+    own_cache.mkdir()
+    refused = tune([busy], "cpu", [2], frames=2, launches=1)
+    assert (refused["stored"], len(refused["shapes"])) == ("", 1)
+    assert refused["note"].startswith("not stored")
 
 
 @pytest.mark.cuda
