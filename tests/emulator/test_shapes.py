@@ -10,12 +10,13 @@ import pytest
 
 from emulator import Cartridge, Emulator, shapes
 from emulator.__main__ import main
+from emulator.kernels.frame import MAX_BLOCK
 from emulator.shapes import CANDIDATES, Shape
 from emulator.tune import Course, climb, tune
 
 GPU = "NVIDIA Test"
 ONE = shapes.built_in(1)
-TUNED = {1024: ONE._replace(lanes=2), 16384: ONE._replace(lanes=16, block=128)}
+TUNED = {1024: ONE._replace(lanes=2), 16384: ONE._replace(lanes=16, running=8)}
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +37,10 @@ def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
     for shape in [*(shape for _, shape in shapes.BUILT_IN), shapes.BUILT_IN_LARGEST]:
         assert all(value in CANDIDATES[name] for name, value in shape._asdict().items())
     assert set(CANDIDATES) == set(Shape._fields)
+    for name, values in CANDIDATES.items():
+        assert list(values) == sorted(set(values)), name
+    largest = Shape(*(values[-1] for values in CANDIDATES.values()))
+    assert largest.block <= MAX_BLOCK, "tune may reach no block that the kernel cannot have"
 
 
 @pytest.mark.usefixtures("gpu")
@@ -80,7 +85,7 @@ def table(**changes: object) -> str:
     [
         "", "{", "[]", "7", "null", '{"format": 1}', '{"format": 2, "entries": []}',
         '{"format": 1, "entries": [3]}', '{"format": 1, "entries": [{}]}',
-        table(lanes=3), table(lanes="8"), table(block=True), table(patience=None),
+        table(lanes=3), table(lanes="8"), table(running=True), table(patience=None),
         table(warps=1), table(num_envs=0), table(num_envs=None), "\x00\xff",
         json.dumps({"format": 1, "entries": [{"device": GPU, "kernels": "x", "shapes": []}]}),
     ],

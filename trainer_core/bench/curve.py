@@ -151,7 +151,7 @@ def _row(options: Options, machines: Machines, frames: int) -> dict[str, Any]:
         "num_envs": n, "frames_per_step": frames, "steps": steps, "ms_per_step": milliseconds,
         "env_steps_per_sec": 1000 * n / milliseconds,
         "frames_per_sec": 1000 * n * frames / milliseconds,
-        "shape": shape._asdict() if shape else None,
+        "shape": {**shape._asdict(), "block": shape.block} if shape else None,
     }  # fmt: skip
 
 
