@@ -15,6 +15,19 @@ wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
 from emulator.cartridge import Cartridge, EmulatorError  # noqa: E402
 from emulator.jobs import Job, JobError, parse_inputs, read_jobs, run_jobs, run_many  # noqa: E402
 
+OWN_GAME = Path(__file__).parents[1] / "assets" / "games" / "pocket_quest" / "pocket_quest.gb"
+
+
+def parse_batches(text: str) -> tuple[int, ...]:
+    """Parse `1024,16384`."""
+    try:
+        batches = tuple(int(part) for part in filter(None, text.split(",")))
+    except ValueError:
+        batches = (0,)
+    if any(batch < 1 for batch in batches):
+        raise argparse.ArgumentTypeError(f"{text!r}: give numbers of machines, like 1024,16384")
+    return batches
+
 
 def parse_memory(text: str) -> tuple[tuple[int, int], ...]:
     """Parse `0xA000:4,0xFF80:3`."""
@@ -103,6 +116,24 @@ def command_warmup(arguments: argparse.Namespace) -> None:
     print(json.dumps(warm_up(arguments.device, cold=arguments.cold)))
 
 
+def command_tune(arguments: argparse.Namespace) -> None:
+    """Measure launch shapes and print one JSON record."""
+    from emulator.tune import NUM_ENVS, tune
+
+    roms = arguments.rom or ([OWN_GAME] if OWN_GAME.is_file() else [])
+    if not roms:
+        raise EmulatorError("give a game to measure with --rom")
+    record = tune(
+        [Cartridge.from_file(rom) for rom in roms],
+        arguments.device,
+        arguments.num_envs or NUM_ENVS,
+        frames=arguments.frames,
+        keep=not arguments.dry_run,
+        progress=lambda text: print(text, file=sys.stderr),
+    )
+    print(json.dumps(record))
+
+
 def command_suite(arguments: argparse.Namespace) -> int:
     """Run the test ROMs of a folder; 1 if one failed."""
     from emulator import suite
@@ -188,6 +219,14 @@ def parser() -> argparse.ArgumentParser:
     warm.add_argument("--cold", action="store_true", help="also measure with an empty kernel cache")
     warm.set_defaults(action=command_warmup)
 
+    tuning = commands.add_parser("tune", help="measure launch shapes on a GPU and keep the best")
+    tuning.add_argument("--rom", type=Path, action="append", help="a game; may be given often")
+    sizes = "numbers of machines, separated by commas"
+    tuning.add_argument("--num-envs", type=parse_batches, default=(), help=sizes)
+    tuning.add_argument("--frames", type=int, default=24, help="frames of a launch")
+    tuning.add_argument("--dry-run", action="store_true", help="store nothing")
+    tuning.set_defaults(action=command_tune)
+
     tests = commands.add_parser("suite", help="run a folder of test ROMs and print their verdicts")
     tests.add_argument("folder", type=Path)
     tests.add_argument("--match", default="", metavar="REGEX", help="only ROMs named like this")
@@ -218,7 +257,7 @@ def parser() -> argparse.ArgumentParser:
     chaos.add_argument("--bounds-checks", action="store_true", help="Warp's checks as well (slow)")
     chaos.set_defaults(action=command_fuzz)
 
-    for command in (run, many, tracing, warm, tests, check, chaos):
+    for command in (run, many, tracing, warm, tuning, tests, check, chaos):
         command.add_argument("--device", default="cpu", help="cpu or cuda:0")
     return top
 

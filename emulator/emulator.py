@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import warp as wp
 from emulator import constants as k
 from emulator import isa
 from emulator.cartridge import Cartridge, EmulatorError
+from emulator.graphs import Recorder
 from emulator.kernels import frame, picture
 from emulator.kernels.events import TRAP_STEP
 from emulator.kernels.order import WorkOrder
@@ -25,6 +26,7 @@ from emulator.machine import (
     row_bytes,
 )
 from emulator.power_on import power_on_console, power_on_row
+from emulator.shapes import Shape, find_shape
 from emulator.snapshot import Snapshot, SnapshotError
 from emulator.warp_start import start_warp
 
@@ -37,7 +39,9 @@ class Emulator:
 
     `cartridges`: one, or several for a mixed batch; `rom_of_env` (int[N]) says which env gets
     which (default: round robin). All arrays handed out live on `device` and stay valid; work is
-    launched on Warp's current stream of that device, and `run` allocates nothing.
+    launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
+    spread launches over a GPU (default: the measured one); it may be changed between them.
+    `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
     """
 
     def __init__(
@@ -50,6 +54,8 @@ class Emulator:
         idle_skip: bool = True,
         trap_ld_b_b: bool | np.ndarray = False,
         serial_capacity: int = 0,
+        shape: Shape | None = None,
+        cuda_graphs: bool = False,
     ) -> None:
         start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
@@ -58,6 +64,7 @@ class Emulator:
         self.num_envs = num_envs
         self.device = device
         self.idle_skip = idle_skip
+        self.shape = shape
         self.frames_run = 0
         if rom_of_env is None:
             rom_of_env = np.arange(num_envs) % len(self.cartridges)
@@ -82,8 +89,9 @@ class Emulator:
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
         self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
-        self._order: WorkOrder | None = None
+        self._order = WorkOrder(device)
         self._last_frames = 0
+        self._recorder = Recorder(device) if cuda_graphs and wp.get_device(device).is_cuda else None
         self._sorts = wp.get_device(device).is_cuda  # one CPU thread runs them one after another
         self._shades: wp.array | None = None
         self._observations: wp.array | None = None
@@ -108,13 +116,24 @@ class Emulator:
             raise EmulatorError(f"frames={frames}: give 1 to {MAX_FRAMES}")
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
         shape = self._shape()
-        if self._sorts and self._last_frames and shape[0] > 1 and frames > 1:
-            if self._order is None:
-                self._order = WorkOrder(self.device)
-            self._order.sort(self.machine, self._last_frames)
+        sorts = self._sorts and shape.lanes > 1 and frames > 1
+        sort_by = self._last_frames if sorts else 0
+
+        def launch() -> None:
+            if sort_by:
+                self._order.sort(self.machine, sort_by)
+            frame.launch(self.machine, held, frames, release_after, shape, self.idle_skip)
+
+        self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
         self._last_frames = frames
-        frame.launch(self.machine, held, frames, release_after, shape, self.idle_skip)
         self.frames_run += frames
+
+    def _do(self, key: Hashable, launch: Callable[[], None]) -> None:
+        """Launch kernels, or replay those that `key` stands for (graphs.Recorder)."""
+        if self._recorder is None:
+            launch()
+        else:
+            self._recorder.play(key, launch)
 
     def step(self) -> None:
         """Run every console for one instruction (and the interrupt or HALT before it)."""
@@ -134,13 +153,11 @@ class Emulator:
         record["stopped"] = 1
         self.machine.console[env : env + 1].assign(record)
 
-    def _shape(self) -> tuple[int, int, int, int]:
-        """Lanes per running warp, running and serving warps per block, patience (run_frames)."""
-        if self.num_envs <= 1024:
-            return 1, 4, 2, 4
-        if self.num_envs <= 8192:
-            return 4, 8, 4, 4
-        return (16, 8, 4, 4) if self.num_envs <= 32768 else (32, 16, 4, 8)
+    def _shape(self) -> Shape:
+        """How a launch of this batch is spread over the device."""
+        if self.shape is None:
+            self.shape = find_shape(self.num_envs, self.device)
+        return self.shape
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
         if given is None:
@@ -260,20 +277,23 @@ class Emulator:
                 shape = (self.num_envs, k.OBSERVATION_HEIGHT, k.OBSERVATION_WIDTH)
                 self._observations = wp.zeros(shape, dtype=wp.uint8, device=self.device)
             out = self._observations
-        self.draw()
-        wp.launch(
-            picture.downsample,
-            dim=(self.num_envs, k.OBSERVATION_HEIGHT, k.OBSERVATION_WIDTH // 4),
-            inputs=[self.machine, self.machine.console, out],
-            device=self.device,
-        )
+        plans, found = self._picture_plans(), out
+
+        def launch() -> None:
+            picture.render_pictures(self.machine, plans)
+            picture.observe(self.machine, found)
+
+        self._do(("observe", found.ptr), launch)
         return out
 
     def draw(self) -> None:
         """Draw the pictures that were completed since the last call and are still shown."""
+        picture.render_pictures(self.machine, self._picture_plans())
+
+    def _picture_plans(self) -> wp.array:
         if self._plans is None:
             self._plans = picture.allocate_plans(self.num_envs, self.device)
-        picture.render_pictures(self.machine, self._plans)
+        return self._plans
 
     # ---- looking in ------------------------------------------------------------------------
 
@@ -304,6 +324,12 @@ class Emulator:
         begin = int(record["serial_log"][0])
         count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
         return self.machine.ram[env, begin : begin + count].numpy().tobytes() if count else b""
+
+    def arrays_per_env(self) -> list[wp.array]:
+        """Every device array that grows with the number of envs and exists by now."""
+        owned = [*vars(self).values(), self._power_on.first, self._power_on.index]
+        machine = (self.machine.console, self.machine.ram, self.machine.order)
+        return [*machine, *(array for array in owned if isinstance(array, wp.array))]
 
     def stopped(self) -> np.ndarray:
         """Whether each env stands at a trapped LD B,B, bool[N]."""

@@ -7,15 +7,23 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
 
+from trainer_core.bench import curve, cycles, env_bench, peers, rig
 from trainer_core.cli.main import main
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.vec_env import StepResult
 
+LEAK = 4 << 20
+"""Bytes that 16 machines, kept for a dozen cycles, exceed."""
+TASK = "pocket_quest/leave_bedroom"
 ROM = next(iter(sorted((Path(__file__).parents[2] / "assets" / "games").rglob("*.gb"))))
 ENV_KEYS = {
     "ok", "what", "git_sha", "versions", "device", "device_name", "threads", "rom_sha256",
-    "start_s", "ms_per_step", "env_steps_per_sec", "frames_per_sec", "instructions_per_frame",
-    "instructions_per_frame_max", "frames_rendered_share", "memory_before_bytes",
-    "memory_after_bytes", "memory_delta_bytes", "config",
+    "start_s", "time_split", "allocations", "ms_per_step", "env_steps_per_sec",
+    "frames_per_sec", "instructions_per_frame", "instructions_per_frame_max",
+    "frames_rendered_share", "memory_before_bytes", "memory_after_bytes", "memory_delta_bytes",
+    "config",
 }  # fmt: skip
 
 pytestmark = pytest.mark.warp
@@ -43,6 +51,32 @@ def test_env_prints_and_appends_one_record(
     assert found["config"]["resets"] == resets
 
 
+@pytest.mark.parametrize("resets", ["none", "some", "all"])
+@pytest.mark.parametrize("source", ["--rom", "--task"])
+def test_env_measures_through_game_env(
+    resets: str, source: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = []
+    step = GameEnv.step
+
+    def watched(env: GameEnv, actions: torch.Tensor) -> StepResult:
+        result = step(env, actions)
+        rates.append(float(result.info.reset_rate))  # type: ignore[attr-defined]
+        return result
+
+    monkeypatch.setattr(GameEnv, "step", watched)
+    code, found = bench(
+        capsys, "env", source, ROM if source == "--rom" else TASK, "--through", "env",
+        "--num-envs", 16, "--frames-per-step", 2, "--release-after", 1, "--warmup", 0, "--steps", 3,
+        "--resets", resets, "--info-mode", "stats", "--skip-reset-if-empty", "no",
+    )  # fmt: skip
+    assert (code, set(found)) == (0, ENV_KEYS)
+    assert set(rates) == {{"none": 0.0, "some": 1 / 16, "all": 1.0}[resets]}
+    assert found["time_split"]["emulate"] > 0 < found["time_split"]["observe"]
+    wanted = {"through": "env", "info_mode": "stats", "skip_reset_if_empty": "no"}
+    assert wanted.items() <= found["config"].items()
+
+
 def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(
         capsys, "env", "--rom", ROM, "--warmup", 0, "--steps", 1, "--min-sps", "1e12"
@@ -58,6 +92,8 @@ def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
         ("env --rom /nowhere.gb", "/nowhere.gb"),
         ("env --rom ROM --num-envs 0", "num_envs=0"),
         ("env --rom ROM --device cuda:99", "cuda:99"),
+        ("env --rom ROM --through env --no-observations", "--no-observations"),
+        ("curve --rom ROM --num-envs 1,x", "num_envs '1,x'"),
         ("peers --rom /nowhere.gb", "/nowhere.gb"),
     ],
 )
@@ -79,3 +115,74 @@ def test_peers_compares_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
     speeds = found["frames_per_sec"]
     assert set(speeds) == {"pyboy_1", "pyboy_cores", "ours_1", "ours_cores"}
     assert math.isclose(found["ratios"]["one_core"], speeds["ours_1"] / speeds["pyboy_1"])
+
+
+def test_peers_leaves_its_cpu_rows_out_where_warp_has_no_cpu(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU host with a CUDA-only Warp: PyBoy runs, of ours only the GPU does."""
+    monkeypatch.setattr(rig, "cpu_works", lambda: False)
+    monkeypatch.setattr(peers, "_pyboys", lambda options, processes: 100.0 * processes)
+    monkeypatch.setattr(env_bench, "measure", lambda options: {"frames_per_sec": 5000.0})
+    words = ("peers", "--rom", ROM, "--processes", 2)
+    code, found = bench(capsys, *words, "--device", "cuda:0")
+    assert (code, found["note"]) == (0, rig.NO_CPU)
+    assert found["frames_per_sec"] == {"pyboy_1": 100, "pyboy_cores": 200, "ours_gpu": 5000}
+    assert found["ratios"] == {"gpu_to_all_cores": 25}
+    code, found = bench(capsys, *words)
+    assert (code, found["ok"]) == (1, False)
+    assert "--device cuda:0" in found["error"]
+
+
+def test_opening_and_closing_leaves_memory_where_it_was(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, found = bench(
+        capsys, "cycles", "--task", TASK, "--count", 30, "--num-envs", 8, "--max-growth", LEAK
+    )
+    assert code == 0, found["error"]
+    assert found["memory"]["process"]["growth_bytes"] <= LEAK
+    assert (found["count"], found["warm_up"]) == (30, 3)
+
+
+def test_a_leak_is_growth_and_a_jump_that_comes_and_goes_is_none() -> None:
+    assert cycles.growth([5, 15, 5, 15, 15, 5, 15, 15, 5])["growth_bytes"] == 0
+    assert cycles.growth([5, 15, 6, 7, 18, 9, 10, 11, 12])["growth_bytes"] == 5
+
+
+def test_an_environment_that_is_kept_is_noticed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = []
+    monkeypatch.setattr(GameEnv, "close", lambda env: kept.append(env))
+    code, found = bench(
+        capsys, "cycles", "--task", TASK, "--count", 20, "--num-envs", 16, "--max-growth", LEAK
+    )
+    assert (code, found["ok"]) == (1, False)
+    assert "memory grew" in found["error"]
+
+
+def test_the_curve_is_a_table_with_its_knee(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found = bench(
+        capsys, "curve", "--rom", ROM, "--num-envs", "4,1", "--frames-per-step", "3,1",
+        "--frames", 6, "--jsonl", tmp_path / "curve.jsonl",
+    )  # fmt: skip
+    assert (code, found["ok"]) == (0, True)
+    rows = [(row["num_envs"], row["frames_per_step"]) for row in found["table"]]
+    assert rows == [(1, 1), (1, 3), (4, 1), (4, 3)]
+    for row in found["table"]:
+        speed = row["num_envs"] * row["frames_per_step"] * 1000 / row["ms_per_step"]
+        assert row["frames_per_sec"] == pytest.approx(speed)
+        assert 40_000 < row["bytes_per_env"] < 80_000
+    assert [row["steps"] for row in found["table"]] == [6, 2, 6, 2]
+    assert set(found["knee"]) == {"1", "3"}
+    assert json.loads((tmp_path / "curve.jsonl").read_text()) == found
+
+
+def test_the_knee_is_the_first_doubling_that_does_not_pay() -> None:
+    assert curve.knee([(1, 10), (2, 20), (4, 35), (8, 45), (16, 46)]) == 4
+    assert curve.knee([(1, 1.0), (64, 60.0), (128, 119.0)]) is None
+    assert curve.knee([(1, 1.0), (64, 10.0)]) == 1
+    assert curve.knee([(8, 1.0)]) is None

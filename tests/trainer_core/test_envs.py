@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -65,22 +67,53 @@ def test_held_out_starts_are_never_drawn_in_training() -> None:
     assert seen == set(train.start_set.tolist())
 
 
+NONE, FIRST = torch.tensor([False, False]), torch.tensor([True, False])
+ONES = torch.ones(2, dtype=torch.int64)
+
+
 @pytest.mark.parametrize("k", [1, 4])
 def test_the_stack_holds_the_last_pictures_oldest_first(k: int) -> None:
     stack = FrameStack(2, k, 1, 1, CPU)
     shown = [torch.full((2, 1, 1), value, dtype=torch.uint8) for value in range(8)]
-    obs_pointer, final_pointer = stack.obs.data_ptr(), stack.final.data_ptr()
+    starts = torch.tensor([[[9]], [[7]]], dtype=torch.uint8)
+    pointer = stack.obs.data_ptr()
     stack.fill(shown[0])
-    none = torch.zeros(2, dtype=torch.bool)
     for picture in shown[1:6]:
-        stack.push(picture, none, picture)
+        stack.push(picture, NONE, starts, ONES)
     expected = [max(0, 5 - back) for back in range(k - 1, -1, -1)]
     assert stack.obs[0].flatten().tolist() == expected
-    stack.push(shown[6], torch.tensor([True, False]), shown[7])
+    stack.push(shown[6], FIRST, starts, ONES)
     assert stack.obs[0].flatten().tolist() == [7] * k, "a reset begins with the start's picture"
     assert stack.obs[1].flatten().tolist()[-1] == 6
     assert stack.final[0].flatten().tolist()[-1] == 6, "what the step reached is kept"
-    assert (stack.obs.data_ptr(), stack.final.data_ptr()) == (obs_pointer, final_pointer)
+    assert stack.obs.data_ptr() == pointer
+    stack.fill(shown[3])
+    assert stack.final.tolist() == stack.obs.tolist() == [[[[3]]] * k] * 2
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_a_push_allocates_nothing(k: int) -> None:
+    stack = FrameStack(2, k, 72, 80, CPU)
+    pictures = torch.randint(4, (2, 72, 80), dtype=torch.uint8)
+    stack.push(pictures, FIRST, pictures, ONES)
+    assert _allocated(lambda: pictures.clone()) >= pictures.numel(), "the count must count"
+    assert _allocated(lambda: stack.push(pictures, FIRST, pictures, ONES)) == 0
+
+
+def test_one_plane_is_neither_shifted_nor_copied_twice() -> None:
+    stack = FrameStack(2, 1, 72, 80, CPU)
+    pictures = torch.randint(4, (2, 72, 80), dtype=torch.uint8)
+    stack.push(pictures, NONE, pictures, ONES)
+    assert stack.final.data_ptr() == pictures.data_ptr(), "the pictures themselves"
+    assert stack.obs.data_ptr() != pictures.data_ptr(), "a reset must not write over them"
+
+
+def _allocated(work: Callable[[], object]) -> int:
+    """Bytes that torch's CPU allocator gave out during `work`."""
+    with torch.profiler.profile(profile_memory=True) as profile:
+        kept = work()
+    del kept
+    return sum(max(0, event.self_cpu_memory_usage) for event in profile.events() or ())
 
 
 @pytest.mark.parametrize("distance", ["l1", "mse"])

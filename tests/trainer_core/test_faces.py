@@ -19,6 +19,7 @@ from trainer_core.protocol.paths import CHECKOUT
 
 MADE = "trainer_core.envs.gymnasium_env:DMGLab-v0"
 HORIZON = 32
+INFO_MODES = ("full", "stats", "none")
 
 
 def test_gymnasium_finds_nothing_wrong_with_the_env() -> None:
@@ -94,6 +95,39 @@ def _same_step(mine: Any, other: Any, fresh: np.ndarray, kinds: set[str]) -> Non
             assert mine[4]["final_info"][name][machine] == pytest.approx(
                 other[4]["final_info"][name][machine]
             )
+
+
+def test_info_mode_thins_the_infos_and_keeps_the_final_pictures() -> None:
+    envs = {mode: DmgLabVectorEnv("tiny_goal", 3, info_mode=mode) for mode in INFO_MODES}
+    for env in envs.values():
+        env.reset(seed=1)
+    finals = ("final_obs", "_final_obs")
+    for step in range(1, HORIZON + 1):
+        found = {mode: env.step(np.zeros(3, np.int64)) for mode, env in envs.items()}
+        full, stats, none = (found[mode][4] for mode in INFO_MODES)
+        assert set(none) == (set(finals) if step == HORIZON else set())
+        if step < HORIZON:
+            assert stats["dist_mean"] == pytest.approx(full["dist"].mean(), rel=1e-6)
+        assert stats["reset_rate"] == (step == HORIZON)
+    assert full["final_obs"].shape == (3,)
+    for a, b in zip(full["final_obs"], none["final_obs"], strict=True):
+        assert a.shape == (1, 72, 80)
+        assert np.array_equal(a, b)
+
+
+def test_sb3_gets_empty_infos_until_an_episode_ends() -> None:
+    pytest.importorskip("stable_baselines3")
+    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
+
+    full, none = (DmgLabSb3VecEnv("tiny_goal", 2, info_mode=mode) for mode in ("full", "none"))
+    for env in (full, none):
+        env.seed(1)
+        env.reset()
+    for step in range(1, HORIZON + 1):
+        mine, other = (env.step(np.zeros(2, np.int64))[3] for env in (full, none))
+        assert (other == [{}, {}]) == (step < HORIZON)
+    assert set(mine[0]) - set(other[0]) == {"dist"}
+    assert mine[0]["episode"] == other[0]["episode"]
 
 
 def test_the_vector_env_repeats_itself_by_its_seed() -> None:

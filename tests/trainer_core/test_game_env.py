@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from tests.trainer_core.vec_env_contract import check_vec_env
-from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.game_env import GameEnv, Machines
+from trainer_core.envs.vec_env import StepStats
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Episode, Task, find_task
 
@@ -110,3 +111,46 @@ def test_held_out_starts_are_the_last_and_never_trained_on(make: Make) -> None:
             seen |= set(env.step(torch.zeros(16, dtype=torch.int64)).info.start_index.tolist())
         assert len(seen) > 8
         assert seen <= allowed
+
+
+def test_stats_are_the_means_of_what_full_gives(make: Make) -> None:
+    envs = {mode: make(4, horizon=2, info_mode=mode) for mode in ("full", "stats", "none")}
+    for env in envs.values():
+        env.reset(seed=4)
+        env.episodes.steps[0] = 1
+    for row in ROWS[:3]:
+        results = {mode: env.step(row) for mode, env in envs.items()}
+        full, stats = results["full"].info, results["stats"].info
+        assert results["none"].info is None
+        assert isinstance(stats, StepStats)
+        assert all(value.shape == () for value in stats)
+        assert float(stats.dist_mean) == pytest.approx(float(full.dist.mean()))
+        assert float(stats.dist_min) == float(full.dist.min())
+        assert float(stats.success_rate) == float(full.success.float().mean())
+        assert float(stats.reset_rate) == float(full.reset_mask.float().mean())
+        assert float(stats.episode_steps_mean) == float(full.episode_steps.float().mean())
+        for mode in ("stats", "none"):
+            assert torch.equal(results[mode].obs, results["full"].obs)
+            assert torch.equal(results[mode].reward, results["full"].reward)
+
+
+def test_asking_before_resetting_saves_the_reset_and_changes_nothing(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, blind = make(4, horizon=3), make(4, horizon=3, skip_reset_if_empty=False)
+    assert asking.skip_reset_if_empty, "a CPU has the answer at hand"
+    calls: dict[int, int] = {id(asking.machines): 0, id(blind.machines): 0}
+    reset = Machines.reset
+
+    def counted(machines: Machines) -> None:
+        calls[id(machines)] += 1
+        reset(machines)
+
+    for env in (asking, blind):
+        env.reset(seed=4)
+    monkeypatch.setattr(Machines, "reset", counted)
+    for row in ROWS[:7]:
+        a, b = asking.step(row), blind.step(row)
+        assert torch.equal(a.obs, b.obs)
+        assert torch.equal(a.info.reset_mask, b.info.reset_mask)
+    assert calls == {id(asking.machines): 2, id(blind.machines): 7}

@@ -23,17 +23,17 @@ HOT = {
         "begin", "add_decision", "add_outcome", "finish", "observations", "final_observations",
     },
     "metrics.py": {"add", "percentiles", "explained_variance"},
-    "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts"},
+    "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_stats"},
     "envs/frame_stack.py": {"push"},
     "envs/novelty.py": {"visit"},
-    "envs/game_env.py": {"step", "run", "observe", "reset", "_run", "_reset"},
+    "envs/game_env.py": {"step", "run", "observe", "reset", "_run", "_reset", "_info"},
 }  # fmt: skip
 READS = {"item", "tolist", "cpu", "numpy", "nonzero", "synchronize", "masked_select", "bincount",
          "multinomial", "unique", "any", "all"}  # fmt: skip
 """Methods and functions that read the device, or that a branch on would."""
 CASTS = {"float", "int", "bool", "print"}
 ALLOWED = {
-    ("envs/game_env.py", "bool(out.reset_mask.any())"),  # behind `on_gpu or`: a CPU's only
+    ("envs/game_env.py", "bool(out.reset_mask.any())"),  # behind skip_reset_if_empty
     ("envs/game_env.py", "out.reset_mask.any()"),
 }
 

@@ -7,23 +7,23 @@ step.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
-import os
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.tasks import find_task
+from trainer_core.bench import rig
+from trainer_core.cli.options import parse
+from trainer_core.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch
 
-    from emulator import Cartridge, Snapshot
+    from trainer_core.envs.game_env import Machines
 
+InfoMode = Literal["full", "stats", "none"]
 RESET_SHARE = 16  # with `--resets some`, one machine in this many
 
 
@@ -42,11 +42,19 @@ class Options:
     """Steps before the clock starts."""
     steps: int = 10
     resets: Literal["none", "some", "all"] = "none"
-    """Machines put back into their start after every step: none, a random sixteenth, or all."""
+    """Machines put back into their start after every step: none, a sixteenth, or all."""
     observations: bool = True
     """Draw and downsample the picture of every machine after each step."""
+    through: Literal["machines", "env"] = "machines"
+    """The bare machines with a frame stack, or GameEnv: goal, rewards and its own autoreset too."""
+    info_mode: InfoMode = "full"
+    """What GameEnv says beside the reward (with --through env)."""
+    skip_reset_if_empty: Literal["auto", "yes", "no"] = "auto"
+    """Ask before launching the reset (with --through env); auto = on a cpu only."""
+    cuda_graphs: bool = False
+    """Replay a step's kernels as CUDA graphs: for few machines or few frames. Nothing on a cpu."""
     threads: int = 0
-    """Threads on a cpu, one slice of the machines each; 0 = one per core."""
+    """Threads on a cpu, one slice of the machines each; 0 = one per core (--through machines)."""
     seed: int = 0
     jsonl: Path | None = None
     """Append the record to this file as well."""
@@ -78,83 +86,123 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def _check(options: Options) -> None:
-    if (options.rom is None) == (options.task == ""):
-        raise ConfigError("give a ROM with --rom or a task with --task")
-    for name, least in (("num_envs", 1), ("frames_per_step", 1), ("stack_k", 1), ("steps", 1),
-                        ("warmup", 0), ("release_after", 0), ("threads", 0)):  # fmt: skip
-        if getattr(options, name) < least:
-            raise ConfigError(f"{name}={getattr(options, name)}: give at least {least}")
+    rig.check_at_least(
+        options, num_envs=1, frames_per_step=1, stack_k=1, steps=1, warmup=0, release_after=0,
+        threads=0,
+    )  # fmt: skip
+    if options.through == "env" and not options.observations:
+        raise ConfigError("GameEnv always observes: leave --no-observations out")
 
 
-def _load(options: Options) -> tuple[Cartridge, Snapshot]:
-    """The cartridge and the state that resets lead back to."""
-    from emulator import Cartridge, Emulator, EmulatorError
-    from trainer_core.envs.roms import load_rom
-    from trainer_core.envs.start_states import load_starts
+class Subject(Protocol):
+    """What is measured: one step at a time, over these machines."""
 
-    if options.task:
-        home = home_paths(options.home)
-        task = find_task(options.task, home)
-        cartridge = load_rom(task, home)
-        return cartridge, load_starts(task, cartridge)[0]
-    assert options.rom is not None
-    try:
-        cartridge = Cartridge.from_file(options.rom)
-    except EmulatorError as error:
-        raise LabError(str(error)) from error
-    return cartridge, Emulator(cartridge, 1, "cpu" if _cpu() else options.device).snapshot()
+    machines: Machines
+
+    def step(self) -> None: ...
+
+    def time_split(self) -> dict[str, float]:
+        """Seconds of the parts since the last call, as far as they are told apart."""
+        ...
 
 
-def _cpu() -> bool:
-    """Whether this Warp can run kernels on the cpu (a CUDA-only build cannot)."""
-    import warp as wp
+class BareMachines:
+    """Machines, a frame stack, and resets that the bench asks for."""
 
-    return any(not device.is_cuda for device in wp.get_devices()) and wp.is_cpu_available()
+    def __init__(self, game: rig.Game, options: Options, device: torch.device) -> None:
+        import torch
+
+        from trainer_core.envs.frame_stack import FrameStack
+
+        n = options.num_envs
+        self.options, self.buttons = options, rig.Buttons(n, device, options.seed)
+        self.machines = rig.open_machines(
+            game, n, device, options.threads, cuda_graphs=options.cuda_graphs
+        )
+        self._stack = FrameStack(n, options.stack_k, 72, 80, device)
+        self._nobody = torch.zeros(n, dtype=torch.bool, device=device)
+        self._everyone = torch.arange(n, device=device)
+
+    def step(self) -> None:
+        machines, options = self.machines, self.options
+        machines.buttons.copy_(self.buttons.masks())
+        machines.run(options.frames_per_step, options.release_after)
+        if options.observations:
+            pictures = machines.observe()
+            self._stack.push(pictures, self._nobody, pictures, self._everyone)
+        if options.resets != "none":
+            if options.resets == "some":
+                machines.mask.copy_(self.buttons.picked(RESET_SHARE))
+            machines.reset()
+
+    def time_split(self) -> dict[str, float]:
+        return {}
+
+
+class ThroughEnv:
+    """GameEnv as training uses it; episodes are as long as the wanted resets need."""
+
+    def __init__(self, game: rig.Game, options: Options, device: torch.device) -> None:
+        import msgspec
+        import torch
+
+        from trainer_core.envs.game_env import GameEnv
+        from trainer_core.protocol.tasks import Codec, Episode, Task
+
+        n = options.num_envs
+        horizon = {"none": rig.BENCH_HORIZON, "some": RESET_SHARE, "all": 1}[options.resets]
+        with tempfile.TemporaryDirectory() as folder:
+            task = rig.bench_task(game, Path(folder))
+            manifest = msgspec.structs.replace(
+                task.manifest,
+                episode=Episode(horizon=horizon),
+                codec=Codec(
+                    frames_per_step=options.frames_per_step,
+                    release_after_frames=options.release_after,
+                ),
+            )
+            self._env = GameEnv(
+                Task(task.folder, manifest), n, home=game.home, device=str(device),
+                stack_k=options.stack_k, seed=options.seed, info_mode=options.info_mode,
+                cuda_graphs=options.cuda_graphs,
+                skip_reset_if_empty={"auto": None, "yes": True, "no": False}[
+                    options.skip_reset_if_empty
+                ],
+            )  # fmt: skip
+        self.machines = self._env.machines
+        self._buttons = rig.Buttons(n, device, options.seed)
+        self._env.reset(options.seed)
+        if options.resets == "some":  # as if the episodes had begun one step after another
+            self._env.episodes.steps.copy_(torch.arange(n, device=device) % RESET_SHARE)
+
+    def step(self) -> None:
+        self._env.step(self._buttons.actions())
+
+    def time_split(self) -> dict[str, float]:
+        taken = self._env.stopwatch.take()
+        return {name: taken[name] for name in ("emulate", "observe")}
 
 
 def measure(options: Options) -> dict[str, Any]:
     """One record: config, versions, speed, load and memory."""
-    import torch
-
-    from emulator.warp_start import start_warp
-    from trainer_core.envs.frame_stack import FrameStack
-    from trainer_core.envs.game_env import MIN_SHARD, Machines
-    from trainer_core.protocol.buttons import ACTION_MASKS
-    from trainer_core.provenance import device_name, git_sha, versions
-
-    device = _device(options.device)
-    start_warp()
-    cartridge, start = _load(options)
+    device = rig.torch_device(options.device)
+    game = rig.load_game(options.rom, options.task, options.home, options.device)
     began = time.perf_counter()
     n = options.num_envs
-    threads = options.threads or os.cpu_count() or 1
-    shards = 1 if device.type == "cuda" else max(1, min(threads, n // MIN_SHARD))
-    machines = Machines(cartridge, n, device, shards)
-    machines.set_starts([start])
-    machines.mask.fill_(1)
-    machines.reset()
-    stack = FrameStack(n, options.stack_k, 72, 80, device)
-    draw = torch.Generator(device=device).manual_seed(options.seed)
-    masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=device)
-    nobody = torch.zeros(n, dtype=torch.bool, device=device)
-
-    def step() -> None:
-        machines.buttons.copy_(masks[torch.randint(7, (n,), generator=draw, device=device)])
-        machines.run(options.frames_per_step, options.release_after)
-        if options.observations:
-            stack.push(machines.observe(), nobody, machines.pictures)
-        if options.resets != "none":
-            if options.resets == "some":
-                picked = torch.randint(RESET_SHARE, (n,), generator=draw, device=device) == 0
-                machines.mask.copy_(picked)
-            machines.reset()
-
+    subject: Subject = {"machines": BareMachines, "env": ThroughEnv}[options.through](
+        game, options, device
+    )
+    machines = subject.machines
     try:
-        step()
+        subject.step()
         ready = time.perf_counter() - began
-        for _ in range(options.warmup):
-            step()
-        milliseconds, before, after = _timed(step, options.steps, device)
+        rig.timed(subject.step, options.warmup, device)  # the clock's own events warm up as well
+        subject.time_split()
+        counted, before = rig.allocator_counts(device), rig.memory_used(device)
+        milliseconds = rig.timed(subject.step, options.steps, device)
+        after = rig.memory_used(device)
+        allocated = {k: v - counted[k] for k, v in rig.allocator_counts(device).items()}
+        split = subject.time_split()
         machines.run(options.frames_per_step, options.release_after)  # a reset forgets the count
         work = [int(v) for emulator in machines.emulators for v in emulator.work()]
     finally:
@@ -162,68 +210,19 @@ def measure(options: Options) -> dict[str, Any]:
     seconds = sum(milliseconds) / 1000
     frames = options.steps * n * options.frames_per_step
     return {
-        "what": "env", "git_sha": git_sha(), "versions": versions(),
-        "device": str(device), "device_name": device_name(device), "threads": shards,
-        "rom_sha256": cartridge.sha256, "start_s": ready,
+        "what": "env", **rig.facts(device, game), "threads": len(machines.emulators),
+        "start_s": ready,
         "ms_per_step": sorted(milliseconds)[len(milliseconds) // 2],
         "env_steps_per_sec": options.steps * n / seconds, "frames_per_sec": frames / seconds,
+        "time_split": split,
         "instructions_per_frame": sum(work) / n / options.frames_per_step,
         "instructions_per_frame_max": max(work) / options.frames_per_step,
         "frames_rendered_share": float(options.observations) / options.frames_per_step,
         "memory_before_bytes": before, "memory_after_bytes": after,
-        "memory_delta_bytes": after - before,
+        "memory_delta_bytes": after - before, "allocations": allocated,
         "config": {
             name: str(value) if isinstance(value, Path) else value
             for name, value in dataclasses.asdict(options).items()
             if name not in ("jsonl", "home")
         },
     }  # fmt: skip
-
-
-def _device(name: str) -> torch.device:
-    import torch
-
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigError(f"device {name!r}: give cpu or cuda:0") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(f"device {name!r}: torch finds {torch.cuda.device_count()} CUDA devices")
-    return device
-
-
-def _timed(step: Any, steps: int, device: torch.device) -> tuple[list[float], int, int]:
-    """Milliseconds of each step (CUDA events on a GPU), device memory in use before and after."""
-    import torch
-
-    if device.type != "cuda":
-        before, times = _resident(), []
-        for _ in range(steps):
-            began = time.perf_counter()
-            step()
-            times.append(1000 * (time.perf_counter() - began))
-        return times, before, _resident()
-    torch.cuda.synchronize(device)
-    before = _used(device)
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(steps + 1)]
-    marks[0].record()
-    for mark in marks[1:]:
-        step()
-        mark.record()
-    torch.cuda.synchronize(device)
-    times = [a.elapsed_time(b) for a, b in itertools.pairwise(marks)]
-    return times, before, _used(device)
-
-
-def _used(device: torch.device) -> int:
-    """Bytes in use on the device, whoever allocated them."""
-    import torch
-
-    free, total = torch.cuda.mem_get_info(device)
-    return total - free
-
-
-def _resident() -> int:
-    import psutil
-
-    return psutil.Process().memory_info().rss

@@ -2,7 +2,7 @@
 
 PyBoy runs in one process, then in one process per core; a step is `frames_per_step` frames with
 the picture of the last one drawn, no sound. We run one machine on one core, a batch on all cores,
-and, with `--device cuda:0`, a batch on the GPU.
+and, with `--device cuda:0`, a batch on the GPU; where Warp has no CPU back end, only that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from trainer_core.bench import env_bench
+from trainer_core.bench import env_bench, rig
 from trainer_core.cli.options import parse
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import ConfigError, LabError
@@ -41,33 +41,36 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     """One record with frames per second of each, and ratios to PyBoy for the same work."""
     options = parse(Options, "bench peers", argv)
-    for name in ("num_envs", "frames_per_step", "steps"):
-        if getattr(options, name) < 1:
-            raise ConfigError(f"{name}={getattr(options, name)}: give at least 1")
+    rig.check_at_least(options, num_envs=1, frames_per_step=1, steps=1)
     if not options.rom.is_file():
         raise LabError(f"{options.rom}: no such ROM file")
     try:
         version = metadata.version("pyboy")
     except metadata.PackageNotFoundError:
         raise LabError("PyBoy is not installed: pip install 'dmglab[peers]'") from None
+    on_cpu = rig.cpu_works()
+    if not on_cpu and options.device == "cpu":
+        raise ConfigError("this build of Warp has no CPU back end: give --device cuda:0")
     cores = options.processes or os.cpu_count() or 1
-    one = _pyboys(options, 1)
-    ours = _ours(options, "cpu", 1, 1)
-    found = {
-        "ok": True, "what": "peers", "pyboy": version, "cores": cores,
-        "frames_per_sec": {"pyboy_1": one, "ours_1": ours},
-        "ratios": {"one_core": ours / one},
-        "config": {"frames_per_step": options.frames_per_step, "steps": options.steps,
-                   "release_after": options.release_after, "num_envs": options.num_envs},
-    }  # fmt: skip
-    speeds, ratios = found["frames_per_sec"], found["ratios"]
+    speeds: dict[str, float] = {}
+    ratios: dict[str, float] = {}
+    speeds["pyboy_1"] = _pyboys(options, 1)
+    if on_cpu:
+        speeds["ours_1"] = _ours(options, "cpu", 1, 1)
+        ratios["one_core"] = speeds["ours_1"] / speeds["pyboy_1"]
     speeds["pyboy_cores"] = _pyboys(options, cores)
-    speeds["ours_cores"] = _ours(options, "cpu", 32 * cores, cores)
-    ratios["all_cores"] = speeds["ours_cores"] / speeds["pyboy_cores"]
+    if on_cpu:
+        speeds["ours_cores"] = _ours(options, "cpu", 32 * cores, cores)
+        ratios["all_cores"] = speeds["ours_cores"] / speeds["pyboy_cores"]
     if options.device != "cpu":
         speeds["ours_gpu"] = _ours(options, options.device, options.num_envs, 1)
         ratios["gpu_to_all_cores"] = speeds["ours_gpu"] / speeds["pyboy_cores"]
-    return found
+    return {
+        "ok": True, "what": "peers", "pyboy": version, "cores": cores,
+        "frames_per_sec": speeds, "ratios": ratios, "note": "" if on_cpu else rig.NO_CPU,
+        "config": {"frames_per_step": options.frames_per_step, "steps": options.steps,
+                   "release_after": options.release_after, "num_envs": options.num_envs},
+    }  # fmt: skip
 
 
 def _ours(options: Options, device: str, num_envs: int, threads: int) -> float:

@@ -1,12 +1,12 @@
-"""`dmglab bench train|env|peers`: training, the machines alone, and the machines beside PyBoy.
+"""`dmglab bench KIND`: training here, the machines in trainer_core.bench (MODULES lists them).
 
-`env` and `peers` are in trainer_core.bench; here is `train`: environment steps per second after
-warm-up, and what logging costs.
+`train`: environment steps per second after warm-up, and what logging costs.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import statistics
 import tempfile
 import time
@@ -30,10 +30,18 @@ SHOWN = ("task", "algo", "num_envs", "num_steps", "stack_k", "num_minibatches", 
          "policy", "amp")  # fmt: skip
 
 
+MODULES = {"env": "env_bench", "load": "load", "curve": "curve", "cycles": "cycles",
+           "peers": "peers"}  # fmt: skip
+"""Kinds that live in trainer_core.bench, each with options of its own."""
+
+
 @dataclass(frozen=True)
 class Options:
-    what: Annotated[Literal["train", "env", "peers"], tyro.conf.Positional] = "train"
-    """train: rollout and learning; env: the machines alone; peers: beside PyBoy."""
+    what: Annotated[
+        Literal["train", "env", "load", "curve", "cycles", "peers"], tyro.conf.Positional
+    ] = "train"
+    """train: rollout and learning; env: the machines alone; load: whether their work is honest;
+    curve: against N and frames a step; cycles: open and close; peers: beside PyBoy."""
     run: RunConfig = field(default_factory=RunConfig)
     updates: int = 10
     """Updates to measure."""
@@ -48,14 +56,8 @@ class Options:
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    if argv[:1] == ["env"]:
-        from trainer_core.bench import env_bench
-
-        return env_bench.run(argv[1:])
-    if argv[:1] == ["peers"]:
-        from trainer_core.bench import peers
-
-        return peers.run(argv[1:])
+    if argv and argv[0] in MODULES:
+        return importlib.import_module(f"trainer_core.bench.{MODULES[argv[0]]}").run(argv[1:])
     options = parse(Options, "bench", argv)
     if options.what != "train":
         raise ConfigError(f"put {options.what!r} right behind `bench`")

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import sys
+import warnings
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -108,6 +109,24 @@ def _kernels(problems: list[str]) -> dict[str, Any]:
         "cache": str(cache), "modules": ours,
         "cache_bytes": sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()),
         "warp_devices": [str(device) for device in wp.get_devices()],
+        "launch_shapes": _launch_shapes(),
+    }  # fmt: skip
+
+
+def _launch_shapes() -> dict[str, Any]:
+    """Which GPUs run with shapes measured here (`python -m emulator tune`), which with built-in."""
+    import warp as wp
+
+    from emulator import shapes
+
+    names = [device.name for device in wp.get_devices() if device.is_cuda]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tuned = {name: sorted(shapes.tuned_table(name)) for name in names}
+    return {
+        "path": str(shapes.table_path()), "kernels": shapes.kernel_version(),
+        "in_use": {name: "tuned" if sizes else "built-in" for name, sizes in tuned.items()},
+        "tuned_for": tuned, "ignored": [str(warning.message) for warning in caught],
     }  # fmt: skip
 
 

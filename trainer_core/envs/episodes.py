@@ -12,6 +12,7 @@ from torch import Tensor
 
 from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
 from trainer_core.envs.success import Progress, find_success_function
+from trainer_core.envs.vec_env import StepInfo, StepStats
 from trainer_core.protocol.tasks import Reward
 
 MAX_SHADE = 3.0
@@ -95,6 +96,17 @@ class Outcome(NamedTuple):
     episode_steps: Tensor
     next_start: Tensor
     """i64[N] start state to load where reset_mask."""
+
+
+def step_stats(out: Outcome | StepInfo) -> StepStats:
+    """Means over all machines, computed where the tensors are."""
+    return StepStats(
+        out.dist.mean(),
+        out.dist.amin(),
+        out.success.float().mean(),
+        out.reset_mask.float().mean(),
+        out.episode_steps.float().mean(),
+    )
 
 
 class Episodes:

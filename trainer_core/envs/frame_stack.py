@@ -9,7 +9,8 @@ from torch import Tensor
 class FrameStack:
     """`obs` is what to act on, `final` what the last step reached before any reset.
 
-    Both are u8[N, K, H, W] buffers of their own, so a shift reads one and writes the other.
+    Both are u8[N, K, H, W]. With K > 1 they are buffers of their own, so a shift reads one and
+    writes the other. With K = 1 there is nothing to shift: `final` is the pictures' own memory.
     """
 
     def __init__(
@@ -17,19 +18,32 @@ class FrameStack:
     ) -> None:
         shape = (num_envs, stack_k, height, width)
         self.obs = torch.zeros(shape, dtype=torch.uint8, device=device)
-        self.final = torch.zeros(shape, dtype=torch.uint8, device=device)
+        self.final = (
+            torch.zeros(shape, dtype=torch.uint8, device=device) if stack_k > 1 else self.obs
+        )
+        self._begun = torch.zeros(shape[:1] + shape[2:], dtype=torch.uint8, device=device)
 
     def fill(self, pictures: Tensor) -> Tensor:
         """Begin every machine's history with `pictures` u8[N, H, W]; returns `obs`."""
         self.obs.copy_(pictures[:, None])
-        self.final.copy_(self.obs)
+        if self.obs.shape[1] > 1:
+            self.final.copy_(self.obs)
+        else:
+            self.final = self.obs
         return self.obs
 
-    def push(self, pictures: Tensor, reset_mask: Tensor, start_pictures: Tensor) -> None:
-        """Add `pictures` u8[N, H, W]; where `reset_mask` bool[N], begin with the start's."""
+    def push(
+        self, pictures: Tensor, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor
+    ) -> None:
+        """Add `pictures` u8[N, H, W]; where `reset_mask` bool[N], begin with that of `starts`.
+
+        `start_pictures` u8[S, H, W], `starts` i64[N]. With K = 1 `pictures` must stay untouched
+        until the next push, for `final` is a view of it.
+        """
         if self.obs.shape[1] > 1:
             self.final[:, :-1].copy_(self.obs[:, 1:])
-        self.final[:, -1].copy_(pictures)
-        torch.where(
-            reset_mask[:, None, None, None], start_pictures[:, None], self.final, out=self.obs
-        )
+            self.final[:, -1].copy_(pictures)
+        else:
+            self.final = pictures[:, None]
+        torch.index_select(start_pictures, 0, starts, out=self._begun)
+        torch.where(reset_mask[:, None, None, None], self._begun[:, None], self.final, out=self.obs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -18,13 +18,13 @@ from torch import Tensor
 
 from emulator import Emulator, StateCache
 from emulator.warp_start import start_warp
-from trainer_core.envs.episodes import Episodes, GoalTemplates
+from trainer_core.envs.episodes import Episodes, GoalTemplates, Outcome, step_stats
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import load_starts
 from trainer_core.envs.task_files import load_goal
-from trainer_core.envs.vec_env import StepInfo, StepResult
+from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult
 from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import HomePaths
@@ -43,7 +43,15 @@ class Machines:
     result.
     """
 
-    def __init__(self, cartridge: Any, num_envs: int, device: torch.device, shards: int) -> None:
+    def __init__(
+        self,
+        cartridge: Any,
+        num_envs: int,
+        device: torch.device,
+        shards: int,
+        *,
+        cuda_graphs: bool = False,
+    ) -> None:
         start_warp()
         self.on_gpu = device.type == "cuda"
         name = str(device) if device.type == "cpu" else f"cuda:{device.index or 0}"
@@ -51,7 +59,10 @@ class Machines:
             wp.set_stream(wp.stream_from_torch(torch.cuda.current_stream(device)), name)
         bounds = np.linspace(0, num_envs, shards + 1).astype(int).tolist()
         self.slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
-        self.emulators = [Emulator(cartridge, part.stop - part.start, name) for part in self.slices]
+        self.emulators = [
+            Emulator(cartridge, part.stop - part.start, name, cuda_graphs=cuda_graphs)
+            for part in self.slices
+        ]
         self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
         self.pictures = torch.zeros((num_envs, 72, 80), dtype=torch.uint8, device=device)
         self.mask = torch.zeros(num_envs, dtype=torch.uint8, device=device)
@@ -65,6 +76,14 @@ class Machines:
         ]
         self._pool = ThreadPoolExecutor(shards) if shards > 1 else None
         self._caches: list[StateCache] = []
+
+    @property
+    def bytes_per_env(self) -> float:
+        """Device memory of one machine: its state, its share of the scratch, its picture."""
+        arrays = [array for emulator in self.emulators for array in emulator.arrays_per_env()]
+        tensors = (self.buttons, self.pictures, self.mask, self.index)
+        total = sum(array.capacity for array in arrays) + sum(t.nbytes for t in tensors)
+        return total / len(self.buttons)
 
     def set_starts(self, snapshots: list[Any]) -> None:
         self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]
@@ -145,15 +164,25 @@ class GameEnv:
         stack_k: int = 1,
         seed: int = 1,
         held_out: bool = False,
-        info_mode: Literal["full", "stats", "none"] = "full",
+        info_mode: InfoMode = "full",
+        skip_reset_if_empty: bool | None = None,
         novelty: bool = True,
+        cuda_graphs: bool = False,
     ) -> None:
-        """Raises TaskError when ROM, starts or goal are missing or not the manifest's."""
+        """Raises TaskError when ROM, starts or goal are missing or not the manifest's.
+
+        `info_mode`: what `StepResult.info` is: `full` a StepInfo, `stats` a StepStats, `none` None.
+        `skip_reset_if_empty`: ask whether any machine must be reset before launching the kernel
+        that resets. A GPU's host has to wait for the answer; the kernel skips by itself what
+        stays, so the default is to ask on a CPU only. `cuda_graphs`: see Emulator.
+        """
         manifest = task.manifest
         self.task, self.num_envs, self.stack_k = task, num_envs, stack_k
         self.device = torch.device(device)
         self.horizon = manifest.episode.horizon
         self.info_mode = info_mode
+        asks = self.device.type == "cpu" if skip_reset_if_empty is None else skip_reset_if_empty
+        self.skip_reset_if_empty = asks
         self._frames = manifest.codec.frames_per_step
         self._release = manifest.codec.release_after_frames
         verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
@@ -162,7 +191,7 @@ class GameEnv:
         snapshots = load_starts(task, cartridge)
         on_cpu = self.device.type == "cpu"
         shards = max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if on_cpu else 1
-        self.machines = Machines(cartridge, num_envs, self.device, shards)
+        self.machines = Machines(cartridge, num_envs, self.device, shards, cuda_graphs=cuda_graphs)
         self.machines.set_starts(snapshots)
         start_pictures = self._start_pictures(len(snapshots))
         split = len(snapshots) - manifest.starts.heldout
@@ -235,13 +264,18 @@ class GameEnv:
             out = self.episodes.judge(pictures)
             machines.mask.copy_(out.reset_mask)
             machines.index.copy_(out.next_start)
-            # A GPU would have to wait for the answer; there the kernel itself skips what stays.
-            if machines.on_gpu or bool(out.reset_mask.any()):
+            if not self.skip_reset_if_empty or bool(out.reset_mask.any()):
                 machines.reset()
-            starts = self.episodes.start_pictures[out.next_start]
-            self._stack.push(pictures, out.reset_mask, starts)
-        info = StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps)
+            self._stack.push(pictures, out.reset_mask, self.episodes.start_pictures, out.next_start)
+            info = self._info(out)
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
+
+    def _info(self, out: Outcome) -> StepInfo:
+        if self.info_mode == "full":
+            return StepInfo(
+                out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps
+            )
+        return cast(StepInfo, step_stats(out) if self.info_mode == "stats" else None)
 
     def screens(self, count: int) -> Tensor:
         return self.machines.screens(count)

@@ -7,10 +7,14 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from torch import Tensor
 
 from trainer_core.envs import faces
+from trainer_core.envs.episodes import step_stats
+from trainer_core.envs.vec_env import InfoMode, StepResult
 
 _SEEDS = 2**31
 
@@ -36,11 +40,17 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         device: str = "cpu",
         stack_k: int = 1,
         held_out: bool = False,
+        info_mode: InfoMode = "full",
         render_mode: str | None = None,
         home: Path | None = None,
     ) -> None:
-        """Raises LabError for an unknown task or an impossible number of machines."""
+        """Raises LabError for an unknown task or an impossible number of machines.
+
+        `info_mode`: `full` columns of N, `stats` five floats, `none` nothing; `final_obs` is there
+        in every mode where an episode ended.
+        """
         self.num_envs, self.render_mode = num_envs, render_mode
+        self._info_mode = info_mode
         self._machines = faces.open_machines(
             task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home
         )
@@ -65,22 +75,10 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         result = self._machines.step(faces.as_actions(actions, self._machines))
-        ended = result.info.reset_mask.cpu().numpy()
-        facts = {
-            "dist": result.info.dist, "success": result.info.success,
-            "start_index": result.info.start_index, "episode_steps": result.info.episode_steps,
-        }  # fmt: skip
-        columns = {name: tensor.cpu().numpy().copy() for name, tensor in facts.items()}
-        infos = _masked(columns, ~ended)
+        ended = result.info.reset_mask.cpu().numpy().copy()
+        infos = self._infos(result, ended)
         if ended.any():
-            final = np.full(self.num_envs, None, dtype=object)
-            reached = faces.greys(result.final_obs)
-            for machine in np.flatnonzero(ended):
-                final[machine] = reached[machine]
-            infos |= {
-                "final_obs": final, "_final_obs": ended.copy(),
-                "final_info": _masked(columns, ended), "_final_info": ended.copy(),
-            }  # fmt: skip
+            infos |= {"final_obs": _final_pictures(result.final_obs, ended), "_final_obs": ended}
         return (
             faces.greys(result.obs),
             result.reward.cpu().numpy().astype(np.float64),
@@ -88,6 +86,24 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             result.trunc.cpu().numpy().copy(),
             infos,
         )
+
+    def _infos(self, result: StepResult, ended: np.ndarray) -> dict[str, Any]:
+        """What `info_mode` wants beside the final observations."""
+        if self._info_mode == "none":
+            return {}
+        if self._info_mode == "stats":
+            means = step_stats(result.info)
+            return {name: float(value) for name, value in means._asdict().items()}
+        info = result.info
+        facts = {
+            "dist": info.dist, "success": info.success,
+            "start_index": info.start_index, "episode_steps": info.episode_steps,
+        }  # fmt: skip
+        columns = {name: tensor.cpu().numpy().copy() for name, tensor in facts.items()}
+        infos = _masked(columns, ~ended)
+        if ended.any():
+            infos |= {"final_info": _masked(columns, ended), "_final_info": ended.copy()}
+        return infos
 
     def render(self) -> tuple[np.ndarray, ...] | None:  # type: ignore[override]
         """One u8[144, 160, 3] per machine."""
@@ -97,6 +113,15 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def close_extras(self, **kwargs: Any) -> None:
         self._machines.close()
+
+
+def _final_pictures(final: Tensor, ended: np.ndarray) -> np.ndarray:
+    """Gymnasium's object array: the last picture where an episode ended, else None."""
+    numbers = np.flatnonzero(ended)
+    reached = faces.greys(final[torch.from_numpy(numbers).to(final.device)])
+    found = np.full(len(ended), None, dtype=object)
+    found[numbers] = np.fromiter(reached, dtype=object, count=len(numbers))
+    return found
 
 
 def _masked(columns: dict[str, np.ndarray], mask: np.ndarray) -> dict[str, Any]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import torch
 from stable_baselines3.common.vec_env import VecEnv as Sb3VecEnvBase
 from torch import Tensor
 
 from trainer_core.envs import faces
+from trainer_core.envs.vec_env import StepResult
 
 
 class DmgLabSb3VecEnv(Sb3VecEnvBase):
@@ -28,9 +30,15 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         device: str = "cpu",
         stack_k: int = 1,
         held_out: bool = False,
+        info_mode: Literal["full", "none"] = "full",
         home: Path | None = None,
     ) -> None:
-        """Raises LabError for an unknown task or an impossible number of machines."""
+        """Raises LabError for an unknown task or an impossible number of machines.
+
+        `info_mode` none leaves `infos[n]` empty until an episode ends: SB3 wants one dictionary a
+        machine, and filling thousands of them costs more than the machines' step.
+        """
+        self._info_mode = info_mode
         self._machines = faces.open_machines(
             task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home
         )
@@ -59,23 +67,37 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         reward = result.reward.cpu().numpy().copy()
         self._returns += reward
         ended = result.info.reset_mask.cpu().numpy().copy()
-        dist, success = result.info.dist.tolist(), result.info.success.tolist()
-        infos: list[dict[str, Any]] = [
-            {"dist": apart, "is_success": won} for apart, won in zip(dist, success, strict=True)
-        ]
+        infos = self._infos(result)
         if ended.any():
-            reached = faces.greys(result.final_obs)
-            truncated = result.trunc.tolist()
-            lengths = result.info.episode_steps.tolist()
-            for machine in np.flatnonzero(ended).tolist():
-                played = {"r": float(self._returns[machine]), "l": lengths[machine], "t": 0.0}
-                infos[machine] |= {
-                    "terminal_observation": reached[machine],
-                    "TimeLimit.truncated": truncated[machine],
-                    "episode": played,
-                }
+            self._add_ends(infos, result, np.flatnonzero(ended))
             self._returns[ended] = 0
         return faces.greys(result.obs), reward, ended, infos
+
+    def _infos(self, result: StepResult) -> list[dict[str, Any]]:
+        if self._info_mode == "none":
+            return [{} for _ in range(self.num_envs)]
+        dist, success = result.info.dist.tolist(), result.info.success.tolist()
+        return [
+            {"dist": apart, "is_success": won} for apart, won in zip(dist, success, strict=True)
+        ]
+
+    def _add_ends(
+        self, infos: list[dict[str, Any]], result: StepResult, numbers: np.ndarray
+    ) -> None:
+        """What SB3 wants of the machines whose episodes ended, `numbers` i64[E]."""
+        chosen = torch.from_numpy(numbers).to(result.final_obs.device)
+        reached = faces.greys(result.final_obs[chosen])
+        facts = (result.trunc, result.info.success, result.info.episode_steps)
+        rows = zip(
+            numbers.tolist(), reached, *(fact[chosen].tolist() for fact in facts), strict=True
+        )
+        for machine, picture, truncated, success, length in rows:
+            infos[machine] |= {
+                "terminal_observation": picture,
+                "TimeLimit.truncated": truncated,
+                "is_success": success,
+                "episode": {"r": float(self._returns[machine]), "l": length, "t": 0.0},
+            }
 
     def get_images(self) -> Sequence[np.ndarray]:
         return [faces.rgb(screen) for screen in self._machines.screens(self.num_envs)]

@@ -124,8 +124,7 @@ class TinyGoalEnv:
             pictures = self._pictures[self._tile]
             out = self.episodes.judge(pictures)
             self._tile = torch.where(out.reset_mask, self._starts[out.next_start], self._tile)
-            starts = self.episodes.start_pictures[out.next_start]
-            self._stack.push(pictures, out.reset_mask, starts)
+            self._stack.push(pictures, out.reset_mask, self.episodes.start_pictures, out.next_start)
         info = StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps)
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -25,6 +25,19 @@ class StepInfo(NamedTuple):
     """i32[N] steps of that episode so far, this one included."""
 
 
+class StepStats(NamedTuple):
+    """What `info_mode="stats"` gives in place of StepInfo: 0-dimensional tensors, f32."""
+
+    dist_mean: Tensor
+    dist_min: Tensor
+    success_rate: Tensor
+    reset_rate: Tensor
+    episode_steps_mean: Tensor
+
+
+InfoMode = Literal["full", "stats", "none"]
+
+
 class StepResult(NamedTuple):
     """One step of N machines. `obs` is what to act on next: after a reset, the new start's."""
 
@@ -40,6 +53,7 @@ class StepResult(NamedTuple):
     """u8[N, K, 72, 80] what the step reached before autoreset; equals obs where nothing reset.
     Valid until the next step. Value bootstrapping at a time limit needs it."""
     info: StepInfo
+    """Training needs it whole; GameEnv's `info_mode` can make it a StepStats or None instead."""
 
 
 class VecEnv(Protocol):

@@ -1,0 +1,182 @@
+"""Launch shapes: the built-in table, the tuned file with everything that may be wrong in it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+
+from emulator import Cartridge, Emulator, shapes
+from emulator.__main__ import main
+from emulator.kernels.frame import MAX_BLOCK
+from emulator.shapes import CANDIDATES, Shape
+from emulator.tune import Course, climb, tune
+
+GPU = "NVIDIA Test"
+ONE = shapes.built_in(1)
+TUNED = {1024: ONE._replace(lanes=2), 16384: ONE._replace(lanes=16, running=8)}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own; returns the table's path in it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    shapes._tuned.cache_clear()
+    return shapes.table_path()
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warp as on a host with a GPU of that name."""
+    monkeypatch.setattr(shapes, "gpu_name", lambda device: GPU)
+
+
+def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
+    for shape in [*(shape for _, shape in shapes.BUILT_IN), shapes.BUILT_IN_LARGEST]:
+        assert all(value in CANDIDATES[name] for name, value in shape._asdict().items())
+    assert set(CANDIDATES) == set(Shape._fields)
+    for name, values in CANDIDATES.items():
+        assert list(values) == sorted(set(values)), name
+    largest = Shape(*(values[-1] for values in CANDIDATES.values()))
+    assert largest.block <= MAX_BLOCK, "tune may reach no block that the kernel cannot have"
+
+
+@pytest.mark.usefixtures("gpu")
+def test_without_a_table_the_built_in_shape_is_used() -> None:
+    assert shapes.find_shape(1024, "cuda:0") == shapes.BUILT_IN[0][1]
+    assert shapes.find_shape(1025, "cuda:0") == shapes.BUILT_IN[1][1]
+    assert shapes.find_shape(1 << 17, "cuda:0") == shapes.BUILT_IN_LARGEST
+
+
+@pytest.mark.usefixtures("gpu")
+def test_the_nearest_measured_batch_size_gives_the_shape(own_cache: Path) -> None:
+    assert shapes.store(GPU, TUNED) == own_cache
+    found = [shapes.find_shape(n, "cuda:0") for n in (1, 4095, 4097, 1 << 17)]
+    assert found == [TUNED[1024], TUNED[1024], TUNED[16384], TUNED[16384]]
+
+
+def test_storing_replaces_only_the_entry_of_this_device_and_these_kernels(own_cache: Path) -> None:
+    shapes.store("other", TUNED)
+    shapes.store(GPU, {1: ONE})
+    older = json.loads(own_cache.read_text())
+    older["entries"].append({"device": GPU, "kernels": "older", "shapes": "of another form"})
+    own_cache.write_text(json.dumps(older))
+    shapes.store(GPU, TUNED)
+    kept = json.loads(own_cache.read_text())["entries"]
+    assert [(e["device"], e["kernels"] == "older") for e in kept] == [
+        ("other", False), (GPU, True), (GPU, False)
+    ]  # fmt: skip
+    assert shapes.tuned_table(GPU) == TUNED
+
+
+ROW = {"num_envs": 64} | ONE._asdict()
+
+
+def table(**changes: object) -> str:
+    row = {name: value for name, value in (ROW | changes).items() if value is not None}
+    entry = {"device": GPU, "kernels": shapes.kernel_version(), "shapes": [row]}
+    return json.dumps({"format": shapes.FORMAT, "entries": [entry]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "7", "null", '{"format": 1}', '{"format": 2, "entries": []}',
+        '{"format": 1, "entries": [3]}', '{"format": 1, "entries": [{}]}',
+        table(lanes=3), table(lanes="8"), table(running=True), table(patience=None),
+        table(warps=1), table(num_envs=0), table(num_envs=None), "\x00\xff",
+        json.dumps({"format": 1, "entries": [{"device": GPU, "kernels": "x", "shapes": []}]}),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("gpu")
+def test_a_table_that_cannot_be_used_is_one_warning(text: str, own_cache: Path) -> None:
+    own_cache.parent.mkdir(parents=True)
+    own_cache.write_bytes(text.encode("latin-1"))
+    with pytest.warns(RuntimeWarning, match="emulator tune") as caught:
+        found = [shapes.find_shape(64, "cuda:0") for _ in range(3)]
+    assert len(caught) == 1
+    assert found == [shapes.built_in(64)] * 3
+    shapes.store(GPU, TUNED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert shapes.tuned_table(GPU) == TUNED, "tune repairs what it found"
+
+
+def test_the_good_row_of_the_table_above_is_read(own_cache: Path) -> None:
+    own_cache.parent.mkdir(parents=True)
+    own_cache.write_text(table())
+    assert shapes.tuned_table(GPU) == {64: ONE}
+
+
+def test_the_climb_finds_the_best_shape_and_measures_few() -> None:
+    best = Shape(*(values[-2] for values in CANDIDATES.values()))
+    asked = []
+
+    def measure(shape: Shape) -> float:
+        asked.append(shape)
+        away = (
+            abs(CANDIDATES[name].index(value) - CANDIDATES[name].index(wanted))
+            for (name, value), wanted in zip(shape._asdict().items(), best, strict=True)
+        )
+        return 1.0 + sum(away)
+
+    assert climb(ONE, measure) == best
+    assert len(set(asked)) <= sum(len(values) for values in CANDIDATES.values()) + 5
+
+
+@pytest.mark.warp
+def test_on_a_cpu_there_is_nothing_to_tune(
+    busy: Cartridge, tmp_path: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rom = tmp_path / "busy.gb"
+    rom.write_bytes(busy.rom)
+    assert main(["tune", "--rom", str(rom), "--device", "cpu"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["ok"], record["shapes"], record["stored"]) == (True, [], "")
+    assert "nothing to tune" in record["note"]
+    assert not own_cache.exists()
+
+
+@pytest.mark.warp
+def test_every_measurement_runs_the_same_frames(device: str, busy: Cartridge) -> None:
+    course = Course(busy, device, 2, 3, 2)
+    hashes = []
+    for shape in (ONE, shapes.BUILT_IN_LARGEST):
+        assert course.seconds(shape) > 0
+        hashes.append(course.emulator.state_hash())
+    assert hashes[0] == hashes[1]
+
+
+@pytest.mark.warp
+@pytest.mark.usefixtures("gpu")
+def test_tune_measures_stores_and_says_so_when_it_cannot(busy: Cartridge, own_cache: Path) -> None:
+    """The whole of it, on whatever device: the shapes' times mean nothing here."""
+    record = tune([busy, busy], "cpu", [2, 4], frames=2, launches=1)
+    assert record["stored"] == str(own_cache)
+    chosen = {row["num_envs"]: Shape(**row["shape"]) for row in record["shapes"]}
+    assert shapes.tuned_table(GPU) == chosen
+    for row in record["shapes"]:
+        assert row["measured"][0]["frames_per_sec"] >= row["frames_per_sec"] > 0
+        assert row["gain_over_built_in"] > 0
+    own_cache.unlink()
+    assert tune([busy], "cpu", [2], frames=2, launches=1, keep=False)["stored"] == ""
+    own_cache.mkdir()
+    refused = tune([busy], "cpu", [2], frames=2, launches=1)
+    assert (refused["stored"], len(refused["shapes"])) == ("", 1)
+    assert refused["note"].startswith("not stored")
+
+
+@pytest.mark.cuda
+@pytest.mark.warp
+def test_a_tuned_shape_is_used_and_changes_no_state(busy: Cartridge) -> None:
+    if not shapes.wp.is_cuda_available():
+        pytest.skip("no CUDA device")
+    plain = Emulator(busy, 64, "cuda:0", shape=ONE)
+    record = tune([busy], "cuda:0", [64], frames=4, launches=1)
+    tuned = Emulator(busy, 64, "cuda:0")
+    for emulator in (plain, tuned):
+        emulator.run(None, 30)
+    assert tuned.shape == Shape(**record["shapes"][0]["shape"])
+    assert plain.state_hash() == tuned.state_hash()
