@@ -37,7 +37,7 @@ class Shape(NamedTuple):
     serving: int
     """Warps per block that do the rare work for them."""
     patience: int
-    """Trips that pass before a running warp looks at the board, a power of two less 1."""
+    """Instructions of each console between two looks of its warp at the board."""
 
     @property
     def block(self) -> int:
@@ -49,17 +49,20 @@ CANDIDATES: dict[str, tuple[int, ...]] = {
     "lanes": (1, 2, 4, 8, 16, 32),
     "running": (2, 4, 8, 12, 16),
     "serving": (1, 2, 4),
-    "patience": (0, 1, 3, 7, 15),
+    "patience": (2, 4, 8, 16, 32),
 }
-"""What `tune` may put into each field of a Shape, in order of size."""
+"""What `tune` may put into each field of a Shape, in order of size.
+
+More than 20 warps a block (frame.MAX_BLOCK) would leave each thread fewer machine registers.
+"""
 
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
-    (1024, Shape(1, 4, 2, 3)),
-    (8192, Shape(4, 8, 4, 3)),
-    (32768, Shape(8, 16, 4, 3)),
+    (1024, Shape(1, 8, 4, 8)),
+    (8192, Shape(8, 4, 4, 8)),
+    (32768, Shape(16, 8, 4, 8)),
 )
 """(most consoles, shape), measured on an H200."""
-BUILT_IN_LARGEST = Shape(32, 16, 4, 3)
+BUILT_IN_LARGEST = Shape(32, 16, 4, 8)
 ON_CPU = BUILT_IN[0][1]  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]

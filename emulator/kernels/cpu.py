@@ -51,6 +51,7 @@ from emulator.kernels.intrinsics import (
 from emulator.kernels.joypad import SETTLED
 from emulator.kernels.mapper import MBC1, MBC3, MBC5
 from emulator.kernels.memory import plain_address
+from emulator.kernels.ppu_access import PICTURE_PLAIN
 from emulator.machine import Console
 
 READ = isa.READ
@@ -82,6 +83,7 @@ DI = isa.SLOW_KINDS["di"]
 RETI = isa.SLOW_KINDS["reti"]
 LONGEST = 6  # M-cycles of the longest instruction
 PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
+PLAIN_PICTURE = 0x0B8C  # SCY SCX BGP OBP0 OBP1 WX
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
@@ -352,6 +354,15 @@ def vram_is_open(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
 
 
 @wp.func(inline=True)
+def stores_plainly(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
+    """True for VRAM while it is open, and for the plain picture registers if they are, too."""
+    until = earlier(r.vram_until, r.deadline)
+    plain = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_PICTURE) >> (a & U(15))) & U(1)) != U(0)
+    open_now = (a & U(0xE000)) == U(0x8000) or (plain and (r.fast & U(PICTURE_PLAIN)) != U(0))
+    return open_now and I(until - start) >= I(LONGEST)
+
+
+@wp.func(inline=True)
 def read_or_ask(
     r: wp.ref[Registers], b: wp.ref[Bases], a: U, p: Q, ctl: U, splits: wp.bool, wide: wp.bool
 ):
@@ -404,7 +415,7 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     p = plain_address(a, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
     # Two bytes may lie on two pages; FFFE is the last plain byte of its page.
     wide = (ctl & U(WIDE)) != U(0)
-    splits = wide and (a & U(0x1FFE)) == U(0x1FFE)
+    splits = wide and (((a + U(1)) & U(0x1FFF)) == U(0) or a == U(0xFFFE))
     plain = wp.where(splits, U(0), fast_bits(r.fast, a))
 
     # Read. What lies in `memory` otherwise is used by nobody.
@@ -463,7 +474,7 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
         control = ctl & U(CONTROL)
         stores = (ctl ^ writes) & U(WRITE)
         if (pair | control | stores) != U(0):
-            if stores != U(0) and not splits and vram_is_open(r, a, start):
+            if stores != U(0) and not splits and stores_plainly(r, a, start):
                 st8_if(p, v, ctl & U(WRITE), ctl & U(WRITE16))
             else:
                 operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)

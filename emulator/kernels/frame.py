@@ -52,7 +52,7 @@ from emulator.kernels.service_board import (
 from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
 
-MAX_BLOCK = 640  # threads: bounds the machine registers a thread may use
+MAX_BLOCK = 640
 SERVICE_TIME = 200  # nanoseconds that a warp rests when all its lanes wait to be served
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 
