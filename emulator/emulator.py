@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
@@ -14,9 +14,10 @@ from emulator import constants as k
 from emulator import isa
 from emulator.cartridge import Cartridge, EmulatorError
 from emulator.graphs import Recorder
-from emulator.kernels import frame, picture
+from emulator.kernels import frame, host, picture
 from emulator.kernels.events import TRAP_STEP
 from emulator.kernels.order import WorkOrder
+from emulator.kernels.recorded import RecordedLaunches
 from emulator.machine import (
     BOOKKEEPING,
     CONSOLE_DTYPE,
@@ -30,6 +31,7 @@ from emulator.shapes import Shape, find_shape
 from emulator.snapshot import Snapshot, SnapshotError
 from emulator.warp_start import start_warp
 
+Executor = Literal["table", "switch"]
 MAX_FRAMES = 10_000
 """Longest launch; times are 32-bit M-cycles relative to its start."""
 
@@ -42,6 +44,8 @@ class Emulator:
     launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
+    `executor` is for tests: who executes instructions, `table` (kernels/cpu.py, the default on a
+    GPU) or `switch` (kernels/host.py, on a cpu only); the results are the same.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class Emulator:
         serial_capacity: int = 0,
         shape: Shape | None = None,
         cuda_graphs: bool = False,
+        executor: Executor | None = None,
     ) -> None:
         start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
@@ -65,6 +70,8 @@ class Emulator:
         self.device = device
         self.idle_skip = idle_skip
         self.shape = shape
+        self.executor = chosen_executor(device, executor)
+        self._kernels = host if self.executor == "switch" else frame
         self.frames_run = 0
         if rom_of_env is None:
             rom_of_env = np.arange(num_envs) % len(self.cartridges)
@@ -80,7 +87,7 @@ class Emulator:
         self.machine = allocate(
             layout,
             np.concatenate(roms),
-            np.concatenate([isa.predecode(rom) for rom in roms]),
+            np.concatenate([isa.predecode(rom, self.executor == "switch") for rom in roms]),
             isa.control_words(bool(np.any(trap_ld_b_b))),
             device,
         )
@@ -96,6 +103,7 @@ class Emulator:
         self._shades: wp.array | None = None
         self._observations: wp.array | None = None
         self._plans: wp.array | None = None
+        self._launch = wp.launch if self._sorts else RecordedLaunches().launch
         self._prepare(trap_ld_b_b, serial_capacity)
 
     # ---- running ---------------------------------------------------------------------------
@@ -115,6 +123,10 @@ class Emulator:
         if not 1 <= frames <= MAX_FRAMES:
             raise EmulatorError(f"frames={frames}: give 1 to {MAX_FRAMES}")
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
+        if self.executor == "switch":
+            host.launch(self.machine, held, frames, release_after, self.idle_skip, self._launch)
+            self.frames_run += frames
+            return
         shape = self._shape()
         sorts = self._sorts and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
@@ -194,7 +206,7 @@ class Emulator:
             states.index.assign(np.asarray(index, dtype=np.int32))
             source = states.index
         wp.launch(
-            frame.reset_envs,
+            self._kernels.reset_envs,
             dim=(self.num_envs, self._row_bytes // 4),
             inputs=[
                 self.machine, self.machine.console, chosen, source, states.console,
@@ -280,15 +292,15 @@ class Emulator:
         plans, found = self._picture_plans(), out
 
         def launch() -> None:
-            picture.render_pictures(self.machine, plans)
-            picture.observe(self.machine, found)
+            picture.render_pictures(self.machine, plans, self._launch)
+            picture.observe(self.machine, found, self._launch)
 
         self._do(("observe", found.ptr), launch)
         return out
 
     def draw(self) -> None:
         """Draw the pictures that were completed since the last call and are still shown."""
-        picture.render_pictures(self.machine, self._picture_plans())
+        picture.render_pictures(self.machine, self._picture_plans(), self._launch)
 
     def _picture_plans(self) -> wp.array:
         if self._plans is None:
@@ -311,7 +323,7 @@ class Emulator:
         """Bytes as the CPU would see them, uint8[n], without side effects or access blocking."""
         out = wp.zeros(n, dtype=wp.uint8, device=self.device)
         wp.launch(
-            frame.peek,
+            self._kernels.peek,
             dim=1,
             inputs=[self.machine, self.machine.console, self._checked(env), address, n, out],
             device=self.device,
@@ -374,7 +386,7 @@ class Emulator:
         ]
         self._power_on = StateCache(snapshots, self.num_envs, self._row_bytes, self.device)
         wp.launch(
-            frame.power_on,
+            self._kernels.power_on,
             dim=len(snapshots),
             inputs=[
                 self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]
@@ -399,6 +411,14 @@ class Emulator:
 
     def _console_record(self, env: int) -> np.ndarray:
         return self.machine.console[env : env + 1].numpy()
+
+
+def chosen_executor(device: str, wanted: Executor | None) -> Executor:
+    """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
+    is_cuda = wp.get_device(device).is_cuda
+    if wanted not in (None, "table", "switch") or (is_cuda and wanted == "switch"):
+        raise EmulatorError(f"executor={wanted!r} on {device}: give table, or switch on a cpu")
+    return wanted or ("table" if is_cuda else "switch")
 
 
 class StateCache:

@@ -409,11 +409,12 @@ SLOW_FETCH = 0x200
 """Bit of a predecoded word: the instruction crosses the end of its bank."""
 
 
-def predecode(rom: np.ndarray) -> np.ndarray:
+def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
     """Control row | immediate << 16 for each byte of `rom` taken as an opcode, uint32.
 
     The immediate of rst is its vector. An instruction that crosses a 16 KiB boundary carries
-    `SLOW_FETCH`: what follows depends on the bank mapped behind it.
+    `SLOW_FETCH`: what follows depends on the bank mapped behind it. With `ends` so does one that
+    touches the boundary: whoever walks along the words then never leaves the bank.
     """
     opcode = rom.astype(np.uint32)
     first = np.append(opcode[1:], 0).astype(np.uint32)
@@ -424,6 +425,6 @@ def predecode(rom: np.ndarray) -> np.ndarray:
     immediate = np.where((opcode & 0xC7) == 0xC7, opcode & 0x38, immediate)
     length = np.array([instruction.length for instruction in INSTRUCTIONS], np.uint32)[row]
     place = np.arange(len(rom), dtype=np.uint32) & 0x3FFF
-    crosses = place + length > 0x4000
+    crosses = place + length > 0x4000 - int(ends)
     words = row | np.where(prefix, 0, immediate) << 16
     return np.where(crosses, row | SLOW_FETCH, words).astype(np.uint32)

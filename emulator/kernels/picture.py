@@ -6,6 +6,8 @@ the VRAM and shows the picture. Consoles whose VRAM or OAM changed while the pic
 down the screen are drawn by one thread each, in the first launch.
 """
 
+from collections.abc import Callable
+
 import warp as wp
 
 from emulator.constants import (
@@ -173,14 +175,14 @@ def allocate_plans(num_envs: int, device: str) -> wp.array:
     return wp.zeros(num_envs * SCREEN_HEIGHT * 16, dtype=wp.uint8, device=device)
 
 
-def render_pictures(machine: Machine, plans: wp.array) -> None:
+def render_pictures(machine: Machine, plans: wp.array, launch: Callable = wp.launch) -> None:
     """Draw every finished picture that waits in `machine`; needs `allocate_plans`."""
     n = int(machine.num_envs)
     device = plans.device
     inputs = [machine, machine.console]
-    wp.launch(prepare_pictures, dim=n, inputs=[*inputs, plans.ptr], device=device)
-    wp.launch(draw_pictures, dim=(n, SCREEN_HEIGHT), inputs=[*inputs, plans.ptr], device=device)
-    wp.launch(release_pictures, dim=n, inputs=inputs, device=device)
+    launch(prepare_pictures, dim=n, inputs=[*inputs, plans.ptr], device=device)
+    launch(draw_pictures, dim=(n, SCREEN_HEIGHT), inputs=[*inputs, plans.ptr], device=device)
+    launch(release_pictures, dim=n, inputs=inputs, device=device)
 
 
 def unpack(machine: Machine, shades: wp.array) -> None:
@@ -190,8 +192,8 @@ def unpack(machine: Machine, shades: wp.array) -> None:
     wp.launch(unpack_screens, dim=dim, inputs=inputs, device=shades.device)
 
 
-def observe(machine: Machine, observation: wp.array) -> None:
+def observe(machine: Machine, observation: wp.array, launch: Callable = wp.launch) -> None:
     """Write the downsampled pictures to `observation`, uint8 [N, 72, 80]."""
     dim = (int(machine.num_envs), OBSERVATION_HEIGHT, OBSERVATION_WIDTH // 4)
     inputs = [machine, machine.console, observation]
-    wp.launch(downsample, dim=dim, inputs=inputs, device=observation.device)
+    launch(downsample, dim=dim, inputs=inputs, device=observation.device)

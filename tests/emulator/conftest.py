@@ -16,9 +16,21 @@ wp.config.log_level = wp.LOG_WARNING
 @pytest.fixture(params=["cpu", "cuda:0"], scope="session")
 def device(request: pytest.FixtureRequest) -> str:
     """Each device that Warp has here."""
-    if request.param != "cpu" and not wp.is_cuda_available():
+    return available(request.param)
+
+
+@pytest.fixture(params=[("cpu", "switch"), ("cpu", "table"), ("cuda:0", "table")], scope="session",
+                ids="-".join)  # fmt: skip
+def engine(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """Each device with each executor that it can use: the GPU's runs on the cpu too."""
+    return available(request.param[0]), request.param[1]
+
+
+def available(device: str) -> str:
+    """The device, or the end of the test if Warp has none."""
+    if device != "cpu" and not wp.is_cuda_available():
         pytest.skip("no CUDA device")
-    return request.param
+    return device
 
 
 @pytest.fixture(scope="session")

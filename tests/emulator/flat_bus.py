@@ -7,7 +7,7 @@ import warp as wp
 
 from emulator import isa
 from emulator.cartridge import MapperKind
-from emulator.kernels import frame
+from emulator.kernels import frame, host
 from emulator.kernels.events import TRAP_STEP
 from emulator.machine import CONSOLE_DTYPE, Layout, allocate
 
@@ -15,8 +15,8 @@ from emulator.machine import CONSOLE_DTYPE, Layout, allocate
 class FlatBus:
     """N consoles. Fill `low`/`high` and `state`, call `step`, read them again."""
 
-    def __init__(self, n: int, device: str) -> None:
-        self.n, self.device = n, device
+    def __init__(self, n: int, device: str, executor: str = "table") -> None:
+        self.n, self.device, self.executor = n, device, executor
         self.machine = allocate(
             Layout(n), np.zeros(n * 0x8000, np.uint8), np.zeros(1, np.uint32),
             isa.control_words(), device,
@@ -67,7 +67,10 @@ class FlatBus:
         self.machine.rom.assign(self.low.reshape(-1))
         self.machine.ram.assign(self.high)
         self.machine.console.assign(self.state)
-        frame.launch(self.machine, self.buttons, 1, 0, (32, 32, 0), True)
+        if self.executor == "switch":
+            host.launch(self.machine, self.buttons, 1, 0, True)
+        else:
+            frame.launch(self.machine, self.buttons, 1, 0, (1, 4, 2, 3), True)
         self.low = self.machine.rom.numpy().reshape(self.n, 0x8000).copy()
         self.high = self.machine.ram.numpy().copy()
         self.state = self.machine.console.numpy().copy()

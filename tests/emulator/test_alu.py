@@ -1,4 +1,4 @@
-"""Arithmetic of the data path against a plain model of the manual's words."""
+"""Arithmetic of both executors against a plain model of the manual's words."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ flags = st.sampled_from([z | n | h | c for z in (0, Z) for n in (0, N) for h in 
 pytestmark = pytest.mark.warp
 
 
-@pytest.fixture(scope="module")
-def bus() -> FlatBus:
-    return FlatBus(CASES, "cpu")
+@pytest.fixture(scope="module", params=["switch", "table"])
+def bus(request: pytest.FixtureRequest) -> FlatBus:
+    return FlatBus(CASES, "cpu", request.param)
 
 
 def model_alu(operation: int, a: int, f: int, operand: int) -> tuple[int, int]:

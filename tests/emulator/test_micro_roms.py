@@ -23,11 +23,11 @@ HELD = {  # buttons from frame 41 on
 PAIRS = ("af", "bc", "de", "hl")
 
 
-@pytest.fixture(scope="module")
-def finished() -> Emulator:
+@pytest.fixture(scope="module", params=["switch", "table"])
+def finished(request: pytest.FixtureRequest) -> Emulator:
     """All micro-ROMs after 120 frames."""
     cartridges = [Cartridge.from_bytes(rom.image, name) for name, rom in ROMS.items()]
-    emulator = Emulator(cartridges, len(cartridges), trap_ld_b_b=True)
+    emulator = Emulator(cartridges, len(cartridges), trap_ld_b_b=True, executor=request.param)
     held = np.array([HELD.get(name, 0) for name in ROMS], np.uint8)
     for launch in range(6):
         assert launch >= 3 or not emulator.stopped()[held != 0].any()

@@ -20,12 +20,12 @@ BATCH = 4980
 pytestmark = pytest.mark.warp
 
 
-def test_every_vector_passes(device: str) -> None:
+def test_every_vector_passes(engine: tuple[str, str]) -> None:
     with lzma.open(VECTORS, "rt") as lines:
         cases = [json.loads(line) for line in lines]
     cases = [case for case in cases if case[0] not in ("10", "76")]
     assert len(cases) == 49_800
-    bus = FlatBus(BATCH, device)
+    bus = FlatBus(BATCH, *engine)
     failures = []
     for start in range(0, len(cases), BATCH):
         failures += run_batch(bus, cases[start : start + BATCH])

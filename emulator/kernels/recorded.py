@@ -1,0 +1,32 @@
+"""Launches that are prepared once: on a CPU, Warp's preparation costs more than the call itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+
+class RecordedLaunches:
+    """Takes the place of `wp.launch` for kernels that one object launches again and again.
+
+    A launch is recorded at its first call; later calls pass on only the inputs that are other
+    objects or numbers than before. A struct must not be changed after its first launch.
+    """
+
+    def __init__(self) -> None:
+        self._commands: dict[Any, tuple[wp.Launch, list[Any]]] = {}
+
+    def launch(self, kernel: wp.Kernel, dim: Any, inputs: list[Any], device: Any) -> None:
+        """Launch `kernel` as wp.launch would."""
+        known = self._commands.get(kernel)
+        if known is None:
+            command = wp.launch(kernel, dim=dim, inputs=inputs, device=device, record_cmd=True)
+            self._commands[kernel] = (command, list(inputs))
+        else:
+            command, before = known
+            for i, value in enumerate(inputs):
+                if value is not before[i] and (not isinstance(value, int) or value != before[i]):
+                    command.set_param_at_index(i, value)
+                    before[i] = value
+        command.launch()
