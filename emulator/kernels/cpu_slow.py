@@ -372,7 +372,7 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
 
 @wp.func
 def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_skip: U) -> U:
-    """Leave the memory operand in the scratch bytes. Returns LOOK_LATER for VRAM's sake, or 0."""
+    """Leave the memory operand in the scratch bytes. Returns LOOK_LATER if VRAM may open, or 0."""
     o = CpuLocals()
     a = ld32(scratch + Q(U(ASKED)))
     ctl = ld32(scratch + Q(U(ASKED + 8)))
@@ -393,7 +393,8 @@ def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_
 
 @wp.func
 def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: U) -> U:
-    """What the instruction just executed still has to do. Returns LOOK_NOW for VRAM's sake, or 0."""
+    """What the instruction just executed still has to do. Returns LOOK_NOW if VRAM may have opened
+    or closed, else 0."""
     o = CpuLocals()
     o.look = U(0)
     a = ld32(scratch + Q(U(ASKED)))
@@ -402,8 +403,8 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     t = ld32(scratch + Q(U(ASKED + 12)))
     if (asked & U(ASK_WRITE)) != U(0):
         answer_write(c, mem, rom, a, value, ctl, t)
-        if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(3):
-            o.look = U(LOOK_NOW)  # VRAM, LCDC or STAT was written
+        if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(7):
+            o.look = U(LOOK_NOW)  # VRAM, LCDC, STAT or LYC was written
         elif a == U(0xFF46) and idle_skip != U(0):
             skip_dma_wait(c, mem, rom)
     if (asked & U(ASK_OAM_BUG)) != U(0):
@@ -455,6 +456,9 @@ def attend(
     if (c.ppu_drafting | c.ppu_finished | c.dma_state) != U(0):
         st32(scratch + Q(U(WINDOW_AT)), c.now)
     elif o.look != U(0):
-        until = ppu_vram_window(c, mem, c.now + wp.where(o.look == U(LOOK_LATER), U(4), U(0)))
-        st32(scratch + Q(U(WINDOW_AT)), until)
+        o.value = U(0)
+        if o.look == U(LOOK_LATER) and ld32(scratch + Q(U(ASKED))) == U(0xFF41):
+            o.value = ld32(scratch + Q(U(MEMORY_AT)))
+        later = c.now + wp.where(o.look == U(LOOK_LATER), U(4), U(0))
+        st32(scratch + Q(U(WINDOW_AT)), ppu_vram_window(c, mem, later, o.value))
     return o.answer

@@ -269,7 +269,7 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
 
 @wp.func
 def enable_interrupts(c: wp.ref[Console], mem: Q, now: U):
-    """EI: IME is on after the next instruction. Nobody looks then unless there is something to see."""
+    """EI: IME is on after the next instruction; the CPU looks up then only if it must."""
     if c.ime == U(0):
         c.ime = U(2)
         c.ei_time = now

@@ -17,7 +17,7 @@ from emulator.kernels.picture_draft import (
     keep_register,
 )
 from emulator.kernels.picture_log import DMA_DOTS, DRAFT_BASE, R_DMA, get8, register_number, set8
-from emulator.kernels.ppu_access import access_time, lcd_is_on
+from emulator.kernels.ppu_access import access_time, hide_status, lcd_is_on
 from emulator.kernels.ppu_stat import (
     FAST_VRAM,
     advance,
@@ -285,6 +285,7 @@ def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
     """A write that may move interrupts: STAT, LYC, the LCD's switch, or any with mode 0 as source,
     since every picture register may move the end of mode 3.
     """
+    hide_status(mem)
     t_cycles = access_time(t)
     on = lcd_is_on(mem)
     if on and I(t - U(1) - c.ppu_next) >= I(0):
@@ -413,6 +414,7 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
     """Bring the PPU to `c.now + length` in a form that depends on nothing but the machine's past,
     and move its time marks by the launch's length.
     """
+    hide_status(mem)
     t_cycles = (c.now + length) * U(4)
     advance(c, mem, t_cycles)
     if lcd_is_on(mem):

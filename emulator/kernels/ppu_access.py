@@ -7,7 +7,7 @@ import warp as wp
 
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U
 from emulator.kernels.picture_draft import keep_byte
-from emulator.kernels.picture_log import get8
+from emulator.kernels.picture_log import get8, set8
 from emulator.kernels.ppu_stat import roll_frame
 from emulator.kernels.ppu_timing import (
     FRAME_DOTS,
@@ -23,8 +23,12 @@ from emulator.kernels.ppu_timing import (
 )
 from emulator.machine import Console
 
-# Bit of Console.fast: writes to the plain picture registers need no call while VRAM is open.
+# Bits of Console.fast: while VRAM is open, writes to the plain picture registers need no call,
 PICTURE_PLAIN = wp.constant(wp.uint32(0x40000000))
+STATUS_PLAIN = wp.constant(wp.uint32(0x20000000))  # and FF41 in the row is what STAT reads.
+ANY_PLAIN = wp.constant(wp.uint32(0x60000000))
+STATUS_SHOWN = 0x80  # bit of FF41 in the row: it holds what STAT reads (`show_status`)
+STATUS_KEPT = wp.constant(0x7F7F)  # row offset of FF7F, no register: bit 2 of FF41 meanwhile
 
 
 @wp.func
@@ -82,6 +86,25 @@ def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U
     return wp.where(free, result, U(0))
 
 
+@wp.func
+def show_status(mem: Q, value: int):
+    """Leave in the row what STAT reads until HBlank ends: a program that polls it before every byte
+    it stores to VRAM asks once a line."""
+    old = get8(mem, STAT)
+    if (old & STATUS_SHOWN) == 0:
+        set8(mem, STATUS_KEPT, old & 4)
+    set8(mem, STAT, value)
+
+
+@wp.func
+def hide_status(mem: Q):
+    """Put the sources and the kept comparison bit back into FF41 of the row."""
+    shown = get8(mem, STAT)
+    if (shown & STATUS_SHOWN) != 0:
+        set8(mem, STAT, (shown & 0x78) | get8(mem, STATUS_KEPT))
+        set8(mem, STATUS_KEPT, 0xFF)
+
+
 @wp.struct
 class WindowLocals:
     last: wp.int32
@@ -90,12 +113,13 @@ class WindowLocals:
 
 
 @wp.func
-def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U) -> U:
+def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
     """Last M-cycle up to which the CPU certainly reads and writes VRAM with nothing to note.
 
     At or after `t`; before `t` if it may not, if a picture needs to know, or during an OAM DMA.
     `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory
     for writes as well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
+    `status`: what STAT was just read as, or 0; if it is mode 0 it stays so to the line's end.
     """
     o = WindowLocals()
     o.until = t - U(1)
@@ -116,9 +140,13 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U) -> U:
                     o.quiet = PICTURE_PLAIN
             elif x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end):
                 o.last = o.last + LINE_DOTS
+                if (status & U(0x83)) == U(0x80):
+                    o.last = line * LINE_DOTS + LINE_DOTS - 4
+                    show_status(mem, I(status))
+                    o.quiet = STATUS_PLAIN
             if dot >= 0 and dot < o.last:
                 o.until = c.ppu_origin + U(o.last >> 2) + U(1)
-    c.fast = (c.fast & (ALL_ONES ^ PICTURE_PLAIN)) | o.quiet
+    c.fast = (c.fast & (ALL_ONES ^ ANY_PLAIN)) | o.quiet
     return o.until
 
 
