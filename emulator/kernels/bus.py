@@ -12,7 +12,7 @@ from emulator.kernels.apu import apu_read, apu_write
 from emulator.kernels.dma import dma_byte, dma_conflict, dma_holds_oam, dma_sync, dma_write
 from emulator.kernels.events import catch_up, set_deadline
 from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, io_set, ld8, st8
-from emulator.kernels.joypad import joypad_read, joypad_select
+from emulator.kernels.joypad import joypad_read, joypad_rest, joypad_select, joypad_settle
 from emulator.kernels.mapper import cart_ram_read, cart_ram_write, mapper_write
 from emulator.kernels.memory import address_in, is_flat, peek_memory
 from emulator.kernels.ppu import (
@@ -237,7 +237,11 @@ def peek_bus(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U) -> U:
     """The byte at `a` without blocking, conflicts or side effects."""
     o = BusLocals()
     o.value = U(0)
-    if a >= U(0xFF00):
+    if a == U(0xFF00):
+        o.value = joypad_read(c, mem, t - U(1))
+        joypad_settle(c, mem, t - U(1))
+        joypad_rest(mem)
+    elif a > U(0xFF00):
         o.value = io_read(c, mem, rom, a & U(255), t)
     elif a >= U(0xFEA0):
         o.value = U(0)
