@@ -51,7 +51,7 @@ from emulator.kernels.intrinsics import (
 from emulator.kernels.joypad import SETTLED
 from emulator.kernels.mapper import MBC1, MBC3, MBC5
 from emulator.kernels.memory import plain_address
-from emulator.kernels.ppu_access import PICTURE_PLAIN
+from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
 from emulator.machine import Console
 
 READ = isa.READ
@@ -347,18 +347,11 @@ def switch_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U):
 
 
 @wp.func(inline=True)
-def vram_is_open(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
-    """True if `a` lies in VRAM, which is plain memory to the end of any instruction at `start`."""
-    until = earlier(r.vram_until, r.deadline)
-    return (a & U(0xE000)) == U(0x8000) and I(until - start) >= I(LONGEST)
-
-
-@wp.func(inline=True)
 def stores_plainly(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
     """True for VRAM while it is open, and for the plain picture registers if they are, too."""
     until = earlier(r.vram_until, r.deadline)
     plain = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_PICTURE) >> (a & U(15))) & U(1)) != U(0)
-    open_now = (a & U(0xE000)) == U(0x8000) or (plain and (r.fast & U(PICTURE_PLAIN)) != U(0))
+    open_now = (a & U(0xE000)) == U(0x8000) or (plain and (r.fast & PICTURE_PLAIN) != U(0))
     return open_now and I(until - start) >= I(LONGEST)
 
 
@@ -371,14 +364,20 @@ def read_or_ask(
     While nothing is due within the instruction VRAM may be open, and some I/O registers read as
     they lie there. `attend` has to be asked for all else.
     """
-    vram = vram_is_open(r, a, r.now) and not splits
+    until = earlier(r.vram_until, r.deadline)
+    is_open = I(until - r.now) >= I(LONGEST)
+    vram = (a & U(0xE000)) == U(0x8000) and is_open and not splits
+    status = a == U(0xFF41) and (r.fast & STATUS_PLAIN) != U(0) and is_open
     picture = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_IO) >> (a & U(15))) & U(1)) != U(0)
     calm = I(r.deadline - r.now) >= I(LONGEST) and not wide
-    if vram or (calm and (picture or a == U(0xFF00))):
+    if vram or (calm and (picture or status or a == U(0xFF00))):
         r.memory = ld8_if(p, r.memory, ctl & U(READ), ctl & U(READ16))
+    joypad = a == U(0xFF00) and (r.memory & U(SETTLED)) != U(0)
     if vram:
         r.stable = r.now  # who may read VRAM changes
-    elif not (calm and (picture or (a == U(0xFF00) and (r.memory & U(SETTLED)) != U(0)))):
+    elif calm and status:
+        r.stable = earlier(r.stable, r.vram_until)
+    elif not (calm and (picture or joypad)):
         st128(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
         r.asked = U(ASK_READ)
 
