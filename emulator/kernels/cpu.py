@@ -48,7 +48,7 @@ from emulator.kernels.intrinsics import (
     st32,
     st128,
 )
-from emulator.kernels.joypad import SETTLED
+from emulator.kernels.joypad import SETTLED, joypad_select
 from emulator.kernels.mapper import MBC1, MBC3, MBC5
 from emulator.kernels.memory import plain_address
 from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
@@ -329,6 +329,15 @@ def switch_interrupts(r: wp.ref[Registers], c: wp.ref[Console], kind: U):
 
 
 @wp.func(inline=True)
+def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, start: U):
+    """A write to P1 without a call."""
+    cycle = (ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7)
+    if joypad_select(c, r.mem, value, start + cycle - U(1)) != U(0):
+        r.deadline = r.now  # an interrupt is requested
+        c.deadline = r.now
+
+
+@wp.func(inline=True)
 def switch_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U):
     """A write to 2000-3FFF that only changes the ROM bank at 4000, without a call."""
     kind = c.mapper
@@ -475,6 +484,13 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
         if (pair | control | stores) != U(0):
             if stores != U(0) and not splits and stores_plainly(r, a, start):
                 st8_if(p, v, ctl & U(WRITE), ctl & U(WRITE16))
+            elif (
+                stores != U(0)
+                and a == U(0xFF00)
+                and not wide
+                and I(r.deadline - start) >= I(LONGEST)
+            ):
+                select_buttons(r, c, v & U(255), ctl, start)
             else:
                 operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
                 st128(r.mem + Q(b.scratch), wp.where(pair != U(0), before, a), operand, ctl, start)
