@@ -9,6 +9,7 @@ https://gbdev.io/pandocs/Rendering.html
 import warp as wp
 
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U
+from emulator.kernels.mapper import FLAT
 from emulator.kernels.picture_draft import (
     VBLANK_TIME,
     begin_draft,
@@ -414,7 +415,8 @@ def ppu_launch_end(c: wp.ref[Console], mem: Q, length: U):
     """Bring the PPU to `c.now + length` in a form that depends on nothing but the machine's past,
     and move its time marks by the launch's length.
     """
-    hide_status(mem)
+    if c.mapper != U(FLAT):
+        hide_status(mem)
     t_cycles = (c.now + length) * U(4)
     advance(c, mem, t_cycles)
     if lcd_is_on(mem):
