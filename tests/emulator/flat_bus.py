@@ -10,6 +10,7 @@ from emulator.cartridge import MapperKind
 from emulator.kernels import frame, host
 from emulator.kernels.events import TRAP_STEP
 from emulator.machine import CONSOLE_DTYPE, Layout, allocate
+from emulator.shapes import built_in
 
 
 class FlatBus:
@@ -70,7 +71,7 @@ class FlatBus:
         if self.executor == "switch":
             host.launch(self.machine, self.buttons, 1, 0, True)
         else:
-            frame.launch(self.machine, self.buttons, 1, 0, (1, 4, 2, 3), True)
+            frame.launch(self.machine, self.buttons, 1, 0, built_in(self.n), True)
         self.low = self.machine.rom.numpy().reshape(self.n, 0x8000).copy()
         self.high = self.machine.ram.numpy().copy()
         self.state = self.machine.console.numpy().copy()

@@ -16,8 +16,8 @@ BUTTONS = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=np.uint8)
 
 def pair(cartridge: Cartridge, device: str, shape: Shape | None) -> tuple[Emulator, Emulator]:
     """The same machines launched one kernel at a time, and recorded (on a CPU by force)."""
-    plain = Emulator(cartridge, 8, device, shape=shape)
-    recorded = Emulator(cartridge, 8, device, shape=shape, cuda_graphs=True)
+    plain = Emulator(cartridge, 8, device, shape=shape, executor="table")
+    recorded = Emulator(cartridge, 8, device, shape=shape, executor="table", cuda_graphs=True)
     recorded._recorder = recorded._recorder or Recorder(device)
     return plain, recorded
 
