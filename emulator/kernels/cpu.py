@@ -2,12 +2,9 @@
 
 `step` runs any instruction through the same sequence: fetch, two 16-byte control loads, address,
 read, operand select by byte permute, one adder/logic unit, write-back, branch, store. Lanes of a
-warp at different opcodes therefore run together. Rotates and DAA branch; EI and the like, and
+warp at different opcodes therefore run together. Rotates and DAA branch; HALT and the like, and
 accesses that need the bus, leave a request that `attend` (kernels/cpu_slow.py) serves before the
-next trip. The one call per trip stands at its beginning, where nothing but the registers is alive.
-
-Values that are assigned inside an `if` live in fields of `Registers`: a plain local would become
-a variable of the whole loop and cost a machine register for good.
+next trip. Nothing here calls: what lives across a call would live in memory.
 """
 
 import warp as wp
@@ -15,20 +12,22 @@ import warp as wp
 from emulator import isa
 from emulator.constants import FLAG_C, FLAG_H, FLAG_N, FLAG_Z
 from emulator.kernels.cpu_slow import (
-    ANSWER,
-    ANSWER_AT,
     ASK_CONTROL,
     ASK_FETCH,
     ASK_OAM_BUG,
-    ASK_READ,
     ASK_WRITE,
-    DONE,
     HAS_MEMORY,
-    SEEN,
     WORD,
-    attend,
     fast_bits,
     fetched,
+)
+from emulator.kernels.in_place import (
+    LONGEST,
+    read_or_ask,
+    select_buttons,
+    stores_plainly,
+    switch_bank,
+    switch_interrupts,
 )
 from emulator.kernels.intrinsics import (
     FAR,
@@ -36,22 +35,16 @@ from emulator.kernels.intrinsics import (
     Q,
     U,
     earlier,
-    io_get,
     ld8,
     ld8_if,
-    ld32,
     ld32_constant,
-    ld128,
     ld128_constant,
     prmt,
     st8_if,
-    st32,
     st128,
 )
-from emulator.kernels.joypad import SETTLED, joypad_select
-from emulator.kernels.mapper import MBC1, MBC3, MBC5
 from emulator.kernels.memory import plain_address
-from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
+from emulator.kernels.registers import Bases, Registers
 from emulator.machine import Console
 
 READ = isa.READ
@@ -79,172 +72,10 @@ NOT_TAKEN = wp.constant(
 )
 F_BYTE = wp.constant(wp.uint32(0xFF00FFFF))  # everything of `hi` but F
 F_NIBBLE = wp.constant(wp.uint32(0x00F00000))
-DI = isa.SLOW_KINDS["di"]
-RETI = isa.SLOW_KINDS["reti"]
-LONGEST = 6  # M-cycles of the longest instruction
-PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
-PLAIN_PICTURE = 0x0B8C  # SCY SCX BGP OBP0 OBP1 WX
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
 C_BIT = FLAG_C << 16
-
-
-@wp.struct
-class Registers:
-    """The CPU while it runs: held in machine registers after inlining."""
-
-    lo: wp.uint32
-    hi: wp.uint32
-    sp: wp.uint32
-    pc: wp.uint32
-    now: wp.uint32
-    deadline: wp.uint32
-    fast: wp.uint32
-    rom_low: wp.uint32
-    rom_high: wp.uint32
-    ram_offset: wp.uint32
-    # Idle-loop skipping: the state at the last backward branch, and how long reads stay as they are
-    seen_lo: wp.uint32
-    seen_hi: wp.uint32
-    seen_place: wp.uint32
-    seen_time: wp.uint32
-    stable: wp.uint32
-    vram_until: wp.uint32  # last M-cycle in which VRAM is plain memory
-    work: wp.uint32
-    # Scratch
-    word: wp.uint32
-    memory: wp.uint32
-    result: wp.uint32
-    carries: wp.uint32
-    # What is asked of `attend` (ASK_*), and which of its answers (HAS_*) this trip uses
-    asked: wp.uint32
-    given: wp.uint32
-    trip: wp.uint32
-    posted: wp.uint32
-    running: wp.uint32
-    mem: wp.uint64
-
-
-@wp.struct
-class Bases:
-    """Addresses of the constant data, equal for all lanes."""
-
-    rom: wp.uint64
-    words: wp.uint64
-    control: wp.uint64
-    scratch: wp.uint32
-    idle_skip: wp.uint32
-
-
-@wp.func(inline=True)
-def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
-    r.lo = c.lo
-    r.hi = c.hi
-    r.sp = c.sp
-    r.pc = c.pc
-    r.now = c.now
-    r.deadline = c.deadline
-    r.fast = c.fast
-    r.rom_low = c.rom_low
-    r.rom_high = c.rom_high
-    r.ram_offset = c.ram_offset
-
-
-@wp.func(inline=True)
-def begin(r: wp.ref[Registers], c: wp.ref[Console]):
-    load_registers(r, c)
-    r.deadline = r.now  # look up first
-    # Nothing seen yet: a skip needs two equal visits with stable reads between.
-    r.seen_lo = U(0)
-    r.seen_hi = U(0)
-    r.seen_place = U(0)
-    r.seen_time = c.now
-    r.stable = c.now
-    r.vram_until = c.now
-    r.work = U(0)
-    r.asked = U(0)
-    r.given = U(0)
-    r.trip = U(0)
-    r.posted = U(0)
-    r.word = U(0)
-    r.memory = U(0)
-
-
-@wp.func(inline=True)
-def goes_on(r: wp.ref[Registers]) -> wp.bool:
-    """True while nothing is asked and nothing is due: the console can execute by itself."""
-    return I(r.deadline - r.now) > I(0) and r.asked == U(0)
-
-
-@wp.struct
-class KindLocals:
-    kind: wp.uint32
-
-
-@wp.func(inline=True)
-def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
-    """0 if nothing waits, else 1 to 15: consoles of one kind take the same way through `attend`."""
-    o = KindLocals()
-    o.kind = U(0)
-    if not goes_on(r):
-        o.kind = U(1)  # something is due
-        a = ld32(r.mem + Q(b.scratch))
-        place = a & U(0xF0)
-        if (r.asked & U(ASK_READ)) != U(0):
-            status = a == U(0xFF41) or a == U(0xFF44)
-            o.kind = wp.where(status, U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), U(4)))
-        elif (r.asked & U(ASK_WRITE)) != U(0):
-            sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
-            other = wp.where(a == U(0xFF46), U(9), sound)
-            memory = wp.where((a & U(0xE000)) == U(0x8000), U(10), U(11))
-            o.kind = wp.where(a >= U(0xFF00), other, memory)
-        elif (r.asked & U(ASK_CONTROL)) != U(0):
-            o.kind = U(5)
-        elif r.asked == U(ASK_FETCH):
-            o.kind = U(12)
-        elif r.asked != U(0):
-            o.kind = U(13)
-    return o.kind
-
-
-@wp.func(inline=True)
-def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Leave everything where `serve` finds it, whichever thread that is."""
-    c.lo = r.lo
-    c.hi = r.hi
-    c.sp = r.sp
-    c.pc = r.pc
-    c.now = r.now
-    c.work = r.work
-    c.stable = r.stable
-    p = r.mem + Q(b.scratch)
-    st128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
-    st128(p + Q(U(ANSWER)), r.word, U(0), r.vram_until, r.asked)
-
-
-@wp.func(inline=True)
-def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Go on with what `serve` has left."""
-    load_registers(r, c)
-    r.stable = c.stable
-    p = r.mem + Q(b.scratch)
-    ld128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
-    ld128(p + Q(U(ANSWER)), r.word, r.memory, r.vram_until, r.given)
-    r.asked = r.given & DONE
-    # What was answered is for the next instruction, whatever is due. Where code cannot be fetched
-    # plainly (bit 31 of `fast`), each instruction is followed by a request.
-    if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or (r.fast >> U(31)) != U(0)):
-        r.deadline = r.now + U(1)
-
-
-@wp.func(inline=True)
-def serve(c: wp.ref[Console], mem: Q, b: wp.ref[Bases]):
-    """`attend` to the request of one console and leave the answer."""
-    p = mem + Q(b.scratch)
-    asked = ld32(p + Q(U(ANSWER_AT)))
-    answer = attend(c, mem, b.rom, b.control, p, asked, c.stable, b.idle_skip)
-    st32(p + Q(U(ANSWER_AT)), answer)
 
 
 @wp.func(inline=True)
@@ -314,81 +145,6 @@ def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
                 r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
             else:
                 r.asked = U(ASK_FETCH)
-
-
-@wp.func(inline=True)
-def switch_interrupts(r: wp.ref[Registers], c: wp.ref[Console], kind: U):
-    """DI and RETI without a call; a deadline that comes too early does no harm."""
-    if kind == U(DI) or kind == U(RETI):
-        c.ime = wp.where(kind == U(RETI), U(1), U(0))
-        waiting = io_get(r.mem, U(0x0F)) & io_get(r.mem, U(0xFF)) & U(0x1F)
-        if kind == U(RETI) and waiting != U(0):
-            r.deadline = r.now
-            c.deadline = r.now
-        r.asked = U(0)
-
-
-@wp.func(inline=True)
-def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, start: U):
-    """A write to P1 without a call."""
-    cycle = (ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7)
-    if joypad_select(c, r.mem, value, start + cycle - U(1)) != U(0):
-        r.deadline = r.now  # an interrupt is requested
-        c.deadline = r.now
-
-
-@wp.func(inline=True)
-def switch_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U):
-    """A write to 2000-3FFF that only changes the ROM bank at 4000, without a call."""
-    kind = c.mapper
-    if c.dma_state == U(0) and (kind == U(MBC1) or kind == U(MBC3) or kind == U(MBC5)):
-        old = c.rom_bank
-        mask = wp.where(kind == U(MBC1), U(31), wp.where(c.rom_banks > U(128), U(255), U(127)))
-        low = wp.where(a < U(0x3000), (old & U(0x100)) | value, old & U(0xFF))
-        high = wp.where(a < U(0x3000), U(0), (value & U(1)) << U(8))
-        bank = wp.where(kind == U(MBC5), low | high, wp.max(value & mask, U(1)))
-        c.rom_bank = bank
-        upper = wp.where(kind == U(MBC1), c.ram_bank << U(5), U(0))
-        place = ((upper | bank) & (c.rom_banks - U(1))) << U(14)
-        r.rom_high = c.rom_base + place - U(0x4000)
-        c.rom_high = r.rom_high
-        r.asked = U(0)
-
-
-@wp.func(inline=True)
-def stores_plainly(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
-    """True for VRAM while it is open, and for the plain picture registers if they are, too."""
-    until = earlier(r.vram_until, r.deadline)
-    plain = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_PICTURE) >> (a & U(15))) & U(1)) != U(0)
-    open_now = (a & U(0xE000)) == U(0x8000) or (plain and (r.fast & PICTURE_PLAIN) != U(0))
-    return open_now and I(until - start) >= I(LONGEST)
-
-
-@wp.func(inline=True)
-def read_or_ask(
-    r: wp.ref[Registers], b: wp.ref[Bases], a: U, p: Q, ctl: U, splits: wp.bool, wide: wp.bool
-):
-    """Read the operand of the instruction at `r.now` where it is not always plain memory.
-
-    While nothing is due within the instruction VRAM may be open, and some I/O registers read as
-    they lie there. `attend` has to be asked for all else.
-    """
-    until = earlier(r.vram_until, r.deadline)
-    is_open = I(until - r.now) >= I(LONGEST)
-    vram = (a & U(0xE000)) == U(0x8000) and is_open and not splits
-    status = a == U(0xFF41) and (r.fast & STATUS_PLAIN) != U(0) and is_open
-    picture = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_IO) >> (a & U(15))) & U(1)) != U(0)
-    calm = I(r.deadline - r.now) >= I(LONGEST) and not wide
-    if vram or (calm and (picture or status or a == U(0xFF00))):
-        r.memory = ld8_if(p, r.memory, ctl & U(READ), ctl & U(READ16))
-    joypad = a == U(0xFF00) and (r.memory & U(SETTLED)) != U(0)
-    if vram:
-        r.stable = r.now  # who may read VRAM changes
-    elif calm and status:
-        r.stable = earlier(r.stable, r.vram_until)
-    elif not (calm and (picture or joypad)):
-        st128(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
-        r.asked = U(ASK_READ)
 
 
 @wp.func(inline=True)
@@ -482,7 +238,7 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
         control = ctl & U(CONTROL)
         stores = (ctl ^ writes) & U(WRITE)
         if (pair | control | stores) != U(0):
-            if stores != U(0) and not splits and stores_plainly(r, a, start):
+            if stores != U(0) and not splits and stores_plainly(r, a, p, v, wide, start):
                 st8_if(p, v, ctl & U(WRITE), ctl & U(WRITE16))
             elif (
                 stores != U(0)

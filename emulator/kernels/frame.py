@@ -10,17 +10,7 @@ import warp as wp
 from emulator.constants import M_CYCLES_PER_FRAME
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
-from emulator.kernels.cpu import (
-    Bases,
-    Registers,
-    begin,
-    goes_on,
-    hand_over,
-    request_kind,
-    serve,
-    step,
-    take_back,
-)
+from emulator.kernels.cpu import step
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
@@ -37,6 +27,16 @@ from emulator.kernels.intrinsics import (
 from emulator.kernels.joypad import joypad_hold, joypad_rest, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
 from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
+from emulator.kernels.registers import (
+    Bases,
+    Registers,
+    begin,
+    goes_on,
+    hand_over,
+    request_kind,
+    serve,
+    take_back,
+)
 from emulator.kernels.rtc import RTC_HALT, rtc_sync
 from emulator.kernels.service_board import (
     answer,

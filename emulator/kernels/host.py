@@ -11,7 +11,6 @@ import warp as wp
 
 from emulator import isa
 from emulator.kernels import frame
-from emulator.kernels.cpu import PLAIN_IO
 from emulator.kernels.cpu_slow import (
     ANSWER,
     ASK_CONTROL,
@@ -30,6 +29,7 @@ from emulator.kernels.cpu_slow import (
 )
 from emulator.kernels.frame import launch_begin, launch_end
 from emulator.kernels.host_code import source
+from emulator.kernels.in_place import PLAIN_IO
 from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, ld32, st32
 from emulator.kernels.joypad import SETTLED
 from emulator.kernels.mapper import MBC1, MBC3, MBC5

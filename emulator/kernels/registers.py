@@ -1,0 +1,178 @@
+"""The CPU's registers while it runs, and how they change hands between hot loop and `attend`.
+
+Values that are assigned inside an `if` live in fields of `Registers`: a plain local would become
+a variable of the whole loop and cost a machine register for good.
+"""
+
+import warp as wp
+
+from emulator.kernels.cpu_slow import (
+    ANSWER,
+    ANSWER_AT,
+    ASK_CONTROL,
+    ASK_FETCH,
+    ASK_READ,
+    ASK_WRITE,
+    DONE,
+    SEEN,
+    attend,
+)
+from emulator.kernels.intrinsics import I, Q, U, ld32, ld128, st32, st128
+from emulator.machine import Console
+
+
+@wp.struct
+class Registers:
+    """The CPU while it runs: held in machine registers after inlining."""
+
+    lo: wp.uint32
+    hi: wp.uint32
+    sp: wp.uint32
+    pc: wp.uint32
+    now: wp.uint32
+    deadline: wp.uint32
+    fast: wp.uint32
+    rom_low: wp.uint32
+    rom_high: wp.uint32
+    ram_offset: wp.uint32
+    # Idle-loop skipping: the state at the last backward branch, and how long reads stay as they are
+    seen_lo: wp.uint32
+    seen_hi: wp.uint32
+    seen_place: wp.uint32
+    seen_time: wp.uint32
+    stable: wp.uint32
+    vram_until: wp.uint32  # last M-cycle in which VRAM is plain memory
+    work: wp.uint32
+    # Scratch
+    word: wp.uint32
+    memory: wp.uint32
+    result: wp.uint32
+    carries: wp.uint32
+    # What is asked of `attend` (ASK_*), and which of its answers (HAS_*) this trip uses
+    asked: wp.uint32
+    given: wp.uint32
+    trip: wp.uint32
+    posted: wp.uint32
+    running: wp.uint32
+    mem: wp.uint64
+
+
+@wp.struct
+class Bases:
+    """Addresses of the constant data, equal for all lanes."""
+
+    rom: wp.uint64
+    words: wp.uint64
+    control: wp.uint64
+    scratch: wp.uint32
+    idle_skip: wp.uint32
+
+
+@wp.func(inline=True)
+def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
+    r.lo = c.lo
+    r.hi = c.hi
+    r.sp = c.sp
+    r.pc = c.pc
+    r.now = c.now
+    r.deadline = c.deadline
+    r.fast = c.fast
+    r.rom_low = c.rom_low
+    r.rom_high = c.rom_high
+    r.ram_offset = c.ram_offset
+
+
+@wp.func(inline=True)
+def begin(r: wp.ref[Registers], c: wp.ref[Console]):
+    load_registers(r, c)
+    r.deadline = r.now  # look up first
+    # Nothing seen yet: a skip needs two equal visits with stable reads between.
+    r.seen_lo = U(0)
+    r.seen_hi = U(0)
+    r.seen_place = U(0)
+    r.seen_time = c.now
+    r.stable = c.now
+    r.vram_until = c.now
+    r.work = U(0)
+    r.asked = U(0)
+    r.given = U(0)
+    r.trip = U(0)
+    r.posted = U(0)
+    r.word = U(0)
+    r.memory = U(0)
+
+
+@wp.func(inline=True)
+def goes_on(r: wp.ref[Registers]) -> wp.bool:
+    """True while nothing is asked and nothing is due: the console can execute by itself."""
+    return I(r.deadline - r.now) > I(0) and r.asked == U(0)
+
+
+@wp.struct
+class KindLocals:
+    kind: wp.uint32
+
+
+@wp.func(inline=True)
+def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
+    """0 if nothing waits, else 1 to 15: consoles of one kind take the same way through `attend`."""
+    o = KindLocals()
+    o.kind = U(0)
+    if not goes_on(r):
+        o.kind = U(1)  # something is due
+        a = ld32(r.mem + Q(b.scratch))
+        place = a & U(0xF0)
+        if (r.asked & U(ASK_READ)) != U(0):
+            status = a == U(0xFF41) or a == U(0xFF44)
+            o.kind = wp.where(status, U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), U(4)))
+        elif (r.asked & U(ASK_WRITE)) != U(0):
+            sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
+            other = wp.where(a == U(0xFF46), U(9), sound)
+            memory = wp.where((a & U(0xE000)) == U(0x8000), U(10), U(11))
+            o.kind = wp.where(a >= U(0xFF00), other, memory)
+        elif (r.asked & U(ASK_CONTROL)) != U(0):
+            o.kind = U(5)
+        elif r.asked == U(ASK_FETCH):
+            o.kind = U(12)
+        elif r.asked != U(0):
+            o.kind = U(13)
+    return o.kind
+
+
+@wp.func(inline=True)
+def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """Leave everything where `serve` finds it, whichever thread that is."""
+    c.lo = r.lo
+    c.hi = r.hi
+    c.sp = r.sp
+    c.pc = r.pc
+    c.now = r.now
+    c.work = r.work
+    c.stable = r.stable
+    p = r.mem + Q(b.scratch)
+    st128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
+    st128(p + Q(U(ANSWER)), r.word, U(0), r.vram_until, r.asked)
+
+
+@wp.func(inline=True)
+def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """Go on with what `serve` has left."""
+    load_registers(r, c)
+    r.stable = c.stable
+    p = r.mem + Q(b.scratch)
+    ld128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
+    ld128(p + Q(U(ANSWER)), r.word, r.memory, r.vram_until, r.given)
+    r.asked = r.given & DONE
+    # What was answered is for the next instruction, whatever is due. Where code cannot be fetched
+    # plainly (bit 31 of `fast`), each instruction is followed by a request.
+    if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or (r.fast >> U(31)) != U(0)):
+        r.deadline = r.now + U(1)
+
+
+@wp.func(inline=True)
+def serve(c: wp.ref[Console], mem: Q, b: wp.ref[Bases]):
+    """`attend` to the request of one console and leave the answer."""
+    p = mem + Q(b.scratch)
+    asked = ld32(p + Q(U(ANSWER_AT)))
+    answer = attend(c, mem, b.rom, b.control, p, asked, c.stable, b.idle_skip)
+    st32(p + Q(U(ANSWER_AT)), answer)
