@@ -213,6 +213,7 @@ class Emulator:
                 states.rows.ptr, states.rows.shape[1],
             ],
             device=self.device,
+            block_dim=self._shape().block,  # as the frames: one compile
         )  # fmt: skip
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
@@ -327,6 +328,7 @@ class Emulator:
             dim=1,
             inputs=[self.machine, self.machine.console, self._checked(env), address, n, out],
             device=self.device,
+            block_dim=self._shape().block,  # as the frames: one compile
         )
         return out.numpy()
 
@@ -392,6 +394,7 @@ class Emulator:
                 self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]
             ],
             device=self.device,
+            block_dim=self._shape().block,  # as the frames: one compile
         )  # fmt: skip
         consoles = np.zeros(self.num_envs, dtype=CONSOLE_DTYPE)
         consoles["rom_base"] = np.array(self._rom_bases, dtype=np.uint32)[self.rom_of_env]

@@ -237,7 +237,7 @@ def run_frames(
         serve_consoles(machine, b, board, warp - running, running, unknown)
 
 
-@wp.kernel(enable_backward=False, grid_stride=False)
+@wp.kernel(enable_backward=False, grid_stride=False, module="unique")  # a GPU never compiles it
 def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32):
     """Thread env runs its console and serves it itself: the data path on a CPU."""
     env = U(wp.tid())
@@ -302,7 +302,7 @@ def launch(
     wp.launch(end_frames, dim=n, inputs=[machine, console, frames], device=device, block_dim=block)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def power_on(console: wp.array[Console], rows: wp.uint64, row_stride: wp.uint32):
     """Thread i completes the power-on state of console i: its address map and its PPU."""
     i = wp.tid()
@@ -311,7 +311,7 @@ def power_on(console: wp.array[Console], rows: wp.uint64, row_stride: wp.uint32)
     ppu_power_on(console[i], mem)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def reset_envs(
     machine: Machine,
     console: wp.array[Console],
@@ -345,7 +345,7 @@ def reset_envs(
             update_map(console[env])
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def peek(
     machine: Machine,
     console: wp.array[Console],
