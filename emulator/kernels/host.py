@@ -29,10 +29,11 @@ from emulator.kernels.cpu_slow import (
 )
 from emulator.kernels.frame import launch_begin, launch_end
 from emulator.kernels.host_code import source
-from emulator.kernels.in_place import PLAIN_IO
-from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, ld32, st32
+from emulator.kernels.in_place import PLAIN_IO, PLAIN_PICTURE
+from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, io_get, ld32, st32
 from emulator.kernels.joypad import SETTLED
 from emulator.kernels.mapper import MBC1, MBC3, MBC5
+from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
 from emulator.machine import Console, Machine
 
 WRITE16 = isa.WRITE16
@@ -88,7 +89,8 @@ TEXT = source(
         "ASK_FETCH": ASK_FETCH, "ASK_READ": ASK_READ, "ASK_WRITE": ASK_WRITE,
         "ASK_OAM_BUG": ASK_OAM_BUG, "ASK_CONTROL": ASK_CONTROL, "HAS_MEMORY": HAS_MEMORY,
         "WORD_AT": WORD_AT, "MEMORY_AT": MEMORY_AT, "LONGEST": LONGEST, "PLAIN_IO": PLAIN_IO,
-        "SETTLED": SETTLED, "FAR": int(FAR),
+        "SETTLED": SETTLED, "FAR": int(FAR), "PLAIN_PICTURE": PLAIN_PICTURE,
+        "PICTURE_PLAIN": int(PICTURE_PLAIN), "STATUS_PLAIN": int(STATUS_PLAIN),
     }
 )  # fmt: skip
 
@@ -123,7 +125,7 @@ def begin_host(h: wp.ref[Host], c: wp.ref[Console], machine: Machine, mem: Q, id
     h.control = machine.control_base
     h.scratch = mem + Q(machine.scratch)
     h.idle_skip = idle_skip
-    h.fast = c.fast ^ U(1)  # no map yet
+    h.fast = ALL_ONES  # no map yet
     h.stable = c.now
     h.vram_until = c.now
     h.asked = U(0)

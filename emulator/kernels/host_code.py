@@ -53,6 +53,7 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
 #define GO_TO(part) DISPATCH(AT_##part)
 #define NEXT { if (__builtin_expect(t >= h->limit, 0)) GO_TO(look); \\
     word = *ip; DISPATCH(word & 1023); }
+#define MAP 0x01FF01FF // bits of `fast` that are pages
 #define PAST (-(1ll << 62))
 #define TIME(cycles) t += ((i64)(cycles) << 24) + 1;
 #define NOW ((u32)(t >> 24))
@@ -172,9 +173,12 @@ PART(cold_read)
     const bool joypad = a == 0xFF00 && !plain;
     if (calm && !(ctl & WIDE))
         plain |= joypad || ((a & 0xFFF0) == 0xFF40 && (PLAIN_IO >> (a & 15) & 1));
+    const bool status = a == 0xFF41 && calm && !(ctl & WIDE) && CONSOLE->fast & STATUS_PLAIN
+        && (int)(h->vram_until - start) >= LONGEST;
+    plain |= status;
     const u8* p = (const u8*)place(h, a);
     if (!plain || (joypad && !(*p & SETTLED))) ASK(ASK_READ, a, 0, start);
-    if ((a & 0xE000) == 0x8000) h->stable_t = t; // who may read VRAM changes
+    if (status || (a & 0xE000) == 0x8000) h->stable_t = t; // that changes, who may read VRAM too
     h->memory = ctl & WIDE_READ ? p[0] | (u32)p[1] << 8 : *p;
     DISPATCH(WITH_MEMORY + (word & 511));
 END
@@ -183,7 +187,11 @@ END
 PART(cold_write)
     const u32 a = h->address, ctl = ROW[6], start = NOW - (ROW[7] & 255) - (ROW[7] >> 24);
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
-    if (!(plain_bits(h, a, ctl, start, calm) >> 16 & 1)) ASK(ASK_WRITE, a, h->value, start);
+    const bool picture = calm && !(ctl & WIDE) && (a & 0xFFF0) == 0xFF40
+        && (PLAIN_PICTURE >> (a & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
+        && (int)(h->vram_until - start) >= LONGEST;
+    if (!picture && !(plain_bits(h, a, ctl, start, calm) >> 16 & 1))
+        ASK(ASK_WRITE, a, h->value, start);
     if (ctl & WIDE) *(loose16*)place(h, a) = h->value;
     else *(u8*)place(h, a) = h->value;
     NEXT;
@@ -204,9 +212,10 @@ h.deadline_t = (i64)(int)c.deadline << 24;
 // At most 2^23 M-cycles, that the instruction count cannot spill into the time.
 const i64 last = ((i64)(int)start + (1 << 23)) << 24;
 h.due = h.deadline_t < last ? h.deadline_t : last;
-if (c.fast != h.fast || c.rom_low != h.rom_low || c.rom_high != h.rom_high
+if ((c.fast & MAP) != h.fast || c.rom_low != h.rom_low || c.rom_high != h.rom_high
         || c.ram_offset != h.ram_offset) {
-    h.fast = c.fast; h.rom_low = c.rom_low; h.rom_high = c.rom_high; h.ram_offset = c.ram_offset;
+    h.fast = c.fast & MAP; h.ram_offset = c.ram_offset;
+    h.rom_low = c.rom_low; h.rom_high = c.rom_high;
     for (u32 i = 0; i < 7; i++) {
         const u64 at = Cpu::place(&h, i << 13) - (i << 13);
         h.reads.c[i] = h.fast >> i & 1 ? at : 0;
