@@ -25,9 +25,9 @@ from emulator.kernels.in_place import (
     LONGEST,
     read_or_ask,
     select_buttons,
+    set_bank,
+    set_ime,
     stores_plainly,
-    switch_bank,
-    switch_interrupts,
 )
 from emulator.kernels.intrinsics import (
     FAR,
@@ -255,9 +255,9 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
                 r.asked = r.asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))
             if control != U(0):
                 r.stable = r.now
-                switch_interrupts(r, c, w6 >> U(24))
+                set_ime(r, c, w6 >> U(24))
             elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide:
-                switch_bank(r, c, a, v & U(255))
+                set_bank(r, c, a, v & U(255))
 
 
 @wp.func(inline=True)

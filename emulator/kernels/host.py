@@ -30,16 +30,15 @@ from emulator.kernels.cpu_slow import (
 from emulator.kernels.frame import launch_begin, launch_end
 from emulator.kernels.host_code import source
 from emulator.kernels.in_place import PLAIN_IO, PLAIN_PICTURE
-from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, io_get, ld32, st32
+from emulator.kernels.interrupts import switch_interrupts, switches_interrupts
+from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
 from emulator.kernels.joypad import SETTLED
-from emulator.kernels.mapper import MBC1, MBC3, MBC5
+from emulator.kernels.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
 from emulator.machine import Console, Machine
 
 WRITE16 = isa.WRITE16
 LONGEST = max(row.m_cycles + row.taken_extra for row in isa.INSTRUCTIONS)
-DI = isa.SLOW_KINDS["di"]
-RETI = isa.SLOW_KINDS["reti"]
 NOWHERE = wp.constant(wp.uint32(0xFFFFFFFF))
 Pages = wp.types.vector(length=8, dtype=wp.uint64)
 
@@ -133,43 +132,18 @@ def begin_host(h: wp.ref[Host], c: wp.ref[Console], machine: Machine, mem: Q, id
 
 
 @wp.func
-def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U):
-    """DI and RETI without a call; a deadline that comes too early does no harm."""
-    c.ime = wp.where(kind == U(RETI), U(1), U(0))
-    waiting = io_get(mem, U(0x0F)) & io_get(mem, U(0xFF)) & U(0x1F)
-    if kind == U(RETI) and waiting != U(0):
-        c.deadline = c.now
-
-
-@wp.func
-def switch_bank(c: wp.ref[Console], a: U, value: U):
-    """A write to 2000-3FFF of MBC1, 3 or 5, which only changes the ROM bank at 4000."""
-    kind = c.mapper
-    old = c.rom_bank
-    mask = wp.where(kind == U(MBC1), U(31), wp.where(c.rom_banks > U(128), U(255), U(127)))
-    low = wp.where(a < U(0x3000), (old & U(0x100)) | value, old & U(0xFF))
-    high = wp.where(a < U(0x3000), U(0), (value & U(1)) << U(8))
-    bank = wp.where(kind == U(MBC5), low | high, wp.max(value & mask, U(1)))
-    c.rom_bank = bank
-    upper = wp.where(kind == U(MBC1), c.ram_bank << U(5), U(0))
-    place = ((upper | bank) & (c.rom_banks - U(1))) << U(14)
-    c.rom_high = c.rom_base + place - U(0x4000)
-
-
-@wp.func
 def serve(h: wp.ref[Host], c: wp.ref[Console], asked: U) -> U:
     """Do what is asked if that is quick; what is still asked."""
     o = HostLocals()
     o.asked = asked
-    kind = c.mapper
     a = ld32(h.scratch + Q(U(ASKED)))
     ctl = ld32(h.scratch + Q(U(ASKED + 8)))
     if asked == U(ASK_CONTROL):
-        if (ctl >> U(24)) == U(DI) or (ctl >> U(24)) == U(RETI):
-            switch_interrupts(c, h.mem, ctl >> U(24))
+        if switches_interrupts(ctl >> U(24)):
+            switch_interrupts(c, h.mem, ctl >> U(24), c.now)
             o.asked = U(0)
     elif asked == U(ASK_WRITE) and (a & U(0xE000)) == U(0x2000) and (ctl & U(WRITE16)) == U(0):
-        if c.dma_state == U(0) and (kind == U(MBC1) or kind == U(MBC3) or kind == U(MBC5)):
+        if c.dma_state == U(0) and switches_bank(c):
             switch_bank(c, a, ld32(h.scratch + Q(U(ASKED + 4))) & U(0xFF))
             o.asked = U(0)
     return o.asked

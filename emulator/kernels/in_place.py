@@ -7,37 +7,27 @@ import warp as wp
 
 from emulator import isa
 from emulator.kernels.cpu_slow import ASK_READ
-from emulator.kernels.intrinsics import I, Q, U, earlier, io_get, ld8, ld8_if, st128
+from emulator.kernels.interrupts import switch_interrupts, switches_interrupts
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld8_if, st128
 from emulator.kernels.joypad import SETTLED, joypad_select
-from emulator.kernels.mapper import MBC1, MBC3, MBC5
+from emulator.kernels.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
 from emulator.kernels.registers import Bases, Registers
 from emulator.machine import Console
 
 READ = isa.READ
 READ16 = isa.READ16
-EI = isa.SLOW_KINDS["ei"]
-DI = isa.SLOW_KINDS["di"]
-RETI = isa.SLOW_KINDS["reti"]
 LONGEST = 6  # M-cycles of the longest instruction
 PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
 PLAIN_PICTURE = 0x0B8C  # SCY SCX BGP OBP0 OBP1 WX
 
 
 @wp.func(inline=True)
-def switch_interrupts(r: wp.ref[Registers], c: wp.ref[Console], kind: U):
-    """EI, DI and RETI; a deadline that comes too early does no harm."""
-    if kind == U(EI) or kind == U(DI) or kind == U(RETI):
-        waiting = io_get(r.mem, U(0x0F)) & io_get(r.mem, U(0xFF)) & U(0x1F)
-        if kind != U(EI):
-            c.ime = wp.where(kind == U(RETI), U(1), U(0))
-        elif c.ime == U(0):
-            c.ime = U(2)
-            c.ei_time = r.now
-        ends = kind == U(EI) and I(c.launch_end - r.now) < I(8)  # IME is 1 when a launch has ended
-        if kind != U(DI) and (waiting != U(0) or ends):
+def set_ime(r: wp.ref[Registers], c: wp.ref[Console], kind: U):
+    """EI, DI and RETI."""
+    if switches_interrupts(kind):
+        if switch_interrupts(c, r.mem, kind, r.now) != U(0):
             r.deadline = r.now
-            c.deadline = r.now
         r.asked = U(0)
 
 
@@ -51,20 +41,11 @@ def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, s
 
 
 @wp.func(inline=True)
-def switch_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U):
+def set_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U):
     """A write to 2000-3FFF, if it only changes the ROM bank at 4000."""
-    kind = c.mapper
-    if c.dma_state == U(0) and (kind == U(MBC1) or kind == U(MBC3) or kind == U(MBC5)):
-        old = c.rom_bank
-        mask = wp.where(kind == U(MBC1), U(31), wp.where(c.rom_banks > U(128), U(255), U(127)))
-        low = wp.where(a < U(0x3000), (old & U(0x100)) | value, old & U(0xFF))
-        high = wp.where(a < U(0x3000), U(0), (value & U(1)) << U(8))
-        bank = wp.where(kind == U(MBC5), low | high, wp.max(value & mask, U(1)))
-        c.rom_bank = bank
-        upper = wp.where(kind == U(MBC1), c.ram_bank << U(5), U(0))
-        place = ((upper | bank) & (c.rom_banks - U(1))) << U(14)
-        r.rom_high = c.rom_base + place - U(0x4000)
-        c.rom_high = r.rom_high
+    if c.dma_state == U(0) and switches_bank(c):
+        switch_bank(c, a, value)
+        r.rom_high = c.rom_high
         r.asked = U(0)
 
 

@@ -5,6 +5,7 @@ https://gbdev.io/pandocs/Interrupts.html, https://gbdev.io/pandocs/halt.html
 
 import warp as wp
 
+from emulator import isa
 from emulator.constants import ROW_ORIGIN
 from emulator.kernels.bus import bus_write, div_write
 from emulator.kernels.events import (
@@ -26,6 +27,10 @@ from emulator.kernels.joypad import joypad_lines, joypad_settle
 from emulator.kernels.mapper import FLAT, update_map
 from emulator.kernels.ppu import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
 from emulator.machine import Console
+
+EI = isa.SLOW_KINDS["ei"]
+DI = isa.SLOW_KINDS["di"]
+RETI = isa.SLOW_KINDS["reti"]
 
 
 @wp.struct
@@ -265,6 +270,30 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
         hold_cpu(c, mem, U(HALTED), now)
         c.ppu_late = now + U(1)
     return o.pc
+
+
+@wp.func(inline=True)
+def switches_interrupts(kind: U) -> wp.bool:
+    """True for EI, DI and RETI."""
+    return kind == U(EI) or kind == U(DI) or kind == U(RETI)
+
+
+@wp.func(inline=True)
+def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
+    """EI, DI or RETI has been executed; `now` is the boundary after it. Returns 1 if the deadline
+    became `now`: the CPU must look up. One that comes too early does no harm.
+    """
+    o = ServiceLocals()
+    o.more = U(0)
+    if kind != U(EI):
+        c.ime = wp.where(kind == U(RETI), U(1), U(0))
+    elif c.ime == U(0):
+        c.ime = U(2)
+        c.ei_time = now
+    if kind != U(DI) and (pending_interrupts(mem) != U(0) or (kind == U(EI) and shows_end(c))):
+        c.deadline = now
+        o.more = U(1)
+    return o.more
 
 
 @wp.func

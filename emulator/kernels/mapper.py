@@ -107,6 +107,27 @@ def mbc5_write(c: wp.ref[Console], address: U, value: U):
         c.rom_bank = (c.rom_bank & U(0x100)) | value
 
 
+@wp.func(inline=True)
+def switches_bank(c: wp.ref[Console]) -> wp.bool:
+    """True if a write to 2000-3FFF does nothing but choose the ROM bank at 4000."""
+    return c.mapper == U(MBC1) or c.mapper == U(MBC3) or c.mapper == U(MBC5)
+
+
+@wp.func(inline=True)
+def switch_bank(c: wp.ref[Console], a: U, value: U):
+    """That write; short enough to stand where no call may."""
+    kind = c.mapper
+    old = c.rom_bank
+    mask = wp.where(kind == U(MBC1), U(31), wp.where(c.rom_banks > U(128), U(255), U(127)))
+    low = wp.where(a < U(0x3000), (old & U(0x100)) | value, old & U(0xFF))
+    high = wp.where(a < U(0x3000), U(0), (value & U(1)) << U(8))
+    bank = wp.where(kind == U(MBC5), low | high, wp.max(value & mask, U(1)))
+    c.rom_bank = bank
+    upper = wp.where(kind == U(MBC1), c.ram_bank << U(5), U(0))
+    place = ((upper | bank) & (c.rom_banks - U(1))) << U(14)
+    c.rom_high = c.rom_base + place - U(0x4000)
+
+
 @wp.func(inline=False)
 def mapper_write(c: wp.ref[Console], address: U, value: U, t: U):
     """A CPU write to 0000-7FFF."""
