@@ -31,6 +31,7 @@ from emulator.kernels.registers import (
     Bases,
     Registers,
     begin,
+    find_bases,
     goes_on,
     hand_over,
     request_kind,
@@ -218,11 +219,7 @@ def run_frames(
     has_console = warp < running and (t & U(31)) < lanes and slot < machine.num_envs
     env = U(machine.order[I(wp.where(has_console, slot, U(0)))])
     b = Bases()
-    b.rom = machine.rom_base
-    b.words = machine.words_base
-    b.control = machine.control_base
-    b.scratch = machine.scratch
-    b.idle_skip = idle_skip
+    find_bases(b, machine, idle_skip)
     board = open_board(env)
     if warp < running:
         r = Registers()
@@ -242,11 +239,7 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
     """Thread env runs its console and serves it itself: the data path on a CPU."""
     env = U(wp.tid())
     b = Bases()
-    b.rom = machine.rom_base
-    b.words = machine.words_base
-    b.control = machine.control_base
-    b.scratch = machine.scratch
-    b.idle_skip = idle_skip
+    find_bases(b, machine, idle_skip)
     r = Registers()
     r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
     begin(r, console[env])

@@ -18,7 +18,7 @@ from emulator.kernels.cpu_slow import (
     attend,
 )
 from emulator.kernels.intrinsics import I, Q, U, ld32, ld128, st32, st128
-from emulator.machine import Console
+from emulator.machine import Console, Machine
 
 
 @wp.struct
@@ -66,6 +66,15 @@ class Bases:
     control: wp.uint64
     scratch: wp.uint32
     idle_skip: wp.uint32
+
+
+@wp.func(inline=True)
+def find_bases(b: wp.ref[Bases], machine: wp.ref[Machine], idle_skip: U):
+    b.rom = machine.rom_base
+    b.words = machine.words_base
+    b.control = machine.control_base
+    b.scratch = machine.scratch
+    b.idle_skip = idle_skip
 
 
 @wp.func(inline=True)
