@@ -459,6 +459,8 @@ def attend(
         o.value = U(0)
         if o.look == U(LOOK_LATER) and ld32(scratch + Q(U(ASKED))) == U(0xFF41):
             o.value = ld32(scratch + Q(U(MEMORY_AT)))
-        later = c.now + wp.where(o.look == U(LOOK_LATER), U(4), U(0))
+        # The first access to come may be the store of INC (HL), in the third M-cycle. A read comes
+        # later, and so misses the dot at which mode 3 ends (ppu_vram_access: 2).
+        later = c.now + wp.where(o.look == U(LOOK_LATER), U(3), U(0))
         st32(scratch + Q(U(WINDOW_AT)), ppu_vram_window(c, mem, later, o.value))
     return o.answer
