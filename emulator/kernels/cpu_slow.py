@@ -377,11 +377,11 @@ def answer_read(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, stable: U, idle_
     a = ld32(scratch + Q(U(ASKED)))
     ctl = ld32(scratch + Q(U(ASKED + 8)))
     word = ld32(scratch + Q(U(WORD_AT)))
-    c.open_bus = left_on_bus(c.pc, word, (ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
     status = a == U(0xFF41) or a == U(0xFF44)
     if status:
         o.value = read_status(c, mem, rom, a, ctl)
     else:
+        c.open_bus = left_on_bus(c.pc, word, (ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
         o.value = slow_read(c, mem, rom, a, ctl, c.now)
     if status and idle_skip != U(0):
         o.value = wait_for_register(c, mem, rom, a, ctl, word, o.value)
