@@ -27,7 +27,7 @@ from emulator.machine import (
     row_bytes,
 )
 from emulator.power_on import power_on_console, power_on_row
-from emulator.shapes import Shape, find_shape
+from emulator.shapes import Shape, find_shape, impossible
 from emulator.snapshot import Snapshot, SnapshotError
 from emulator.warp_start import start_warp
 
@@ -66,6 +66,8 @@ class Emulator:
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
         if num_envs < 1 or not self.cartridges:
             raise EmulatorError(f"num_envs={num_envs}: at least one env and one cartridge")
+        if shape is not None and impossible(shape):
+            raise EmulatorError(f"shape: {impossible(shape)}")
         self.num_envs = num_envs
         self.device = device
         self.idle_skip = idle_skip

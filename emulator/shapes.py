@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
+from emulator.constants import MAX_BLOCK
+
 FORMAT = 1
 """Raised whenever the file changes its meaning."""
 MOST_ENTRIES = 32
@@ -45,6 +47,20 @@ class Shape(NamedTuple):
         return 32 * (self.running + self.serving)
 
 
+MOST_SERVING = 8  # warps for which the board has room
+
+
+def impossible(shape: Shape) -> str:
+    """Say what is wrong with a shape, or nothing: a launch of such a shape would never end."""
+    if not 1 <= shape.lanes <= 32:
+        return f"lanes={shape.lanes}: a warp has 1 to 32"
+    if shape.running < 1 or not 1 <= shape.serving <= MOST_SERVING:
+        return f"running={shape.running}, serving={shape.serving}: give 1 or more and 1 to 8 warps"
+    if shape.block > MAX_BLOCK:
+        return f"{shape.block} threads a block: {MAX_BLOCK} at most"
+    return "" if shape.patience >= 1 else f"patience={shape.patience}: give 1 or more"
+
+
 CANDIDATES: dict[str, tuple[int, ...]] = {
     "lanes": (1, 2, 4, 8, 16, 32),
     "running": (2, 4, 8, 12, 16),
@@ -53,7 +69,7 @@ CANDIDATES: dict[str, tuple[int, ...]] = {
 }
 """What `tune` may put into each field of a Shape, in order of size.
 
-More than 20 warps a block (frame.MAX_BLOCK) would leave each thread fewer machine registers.
+More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine registers.
 """
 
 BUILT_IN: tuple[tuple[int, Shape], ...] = (

@@ -7,7 +7,7 @@ so that the state does not depend on how a run is cut into launches.
 
 import warp as wp
 
-from emulator.constants import M_CYCLES_PER_FRAME
+from emulator.constants import M_CYCLES_PER_FRAME, MAX_BLOCK
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
 from emulator.kernels.cpu import step
@@ -53,7 +53,6 @@ from emulator.kernels.service_board import (
 from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
 
-MAX_BLOCK = 640
 SERVICE_TIME = 200  # nanoseconds that a warp rests when all its lanes wait to be served
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 

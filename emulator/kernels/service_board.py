@@ -15,9 +15,6 @@ import warp as wp
 
 from emulator.kernels.intrinsics import Q, U
 
-KINDS = 16
-MAX_WARPS = 32
-
 
 # Counts 0, answers 16, requests 48, done 560, picked 576 (8 serving warps), envs 832.
 @wp.func_native("""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator import Cartridge, Emulator, shapes
+from emulator import Cartridge, Emulator, EmulatorError, shapes
 from emulator.__main__ import main
-from emulator.kernels.frame import MAX_BLOCK
+from emulator.constants import MAX_BLOCK
 from emulator.shapes import CANDIDATES, Shape
 from emulator.tune import Course, climb, tune
 
@@ -185,3 +185,20 @@ def test_a_tuned_shape_is_used_and_changes_no_state(busy: Cartridge) -> None:
         emulator.run(None, 30)
     assert tuned.shape == Shape(**record["shapes"][0]["shape"])
     assert plain.state_hash() == tuned.state_hash()
+
+
+@pytest.mark.warp
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lanes": 33},
+        {"running": 0},
+        {"serving": 0},
+        {"serving": 9},
+        {"patience": 0},
+        {"running": 20},
+    ],
+)
+def test_a_shape_that_would_never_end_is_refused(busy: Cartridge, change: dict[str, int]) -> None:
+    with pytest.raises(EmulatorError, match="shape: "):
+        Emulator(busy, 2, "cpu", shape=ONE._replace(**change))
