@@ -52,6 +52,7 @@ from emulator.kernels.service_board import (
 )
 from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
+from emulator.shapes import Shape
 
 SERVICE_TIME = 200  # nanoseconds that a warp rests when all its lanes wait to be served
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
@@ -268,25 +269,24 @@ def launch(
     buttons: wp.array,
     frames: int,
     release_after: int,
-    shape: tuple[int, int, int, int],
+    shape: Shape,
     idle_skip: bool,
 ) -> None:
-    """Run every console for `frames` frames. `shape`: see Emulator._shape."""
-    lanes, running, serving, patience = shape
+    """Run every console for `frames` frames."""
     n = int(machine.num_envs)
     console = machine.console
     device = buttons.device
-    block = 32 * (running + serving)
+    block = shape.block
     wp.launch(
         begin_frames, dim=n, inputs=[machine, console, buttons, frames, release_after],
         device=device, block_dim=block,
     )  # fmt: skip
     if device.is_cuda:
-        blocks = -(-n // (lanes * running))
+        blocks = -(-n // (shape.lanes * shape.running))
         wp.launch(
             run_frames, dim=blocks * block,
-            inputs=[machine, console, lanes, running, block, blocks, patience, int(idle_skip),
-                    0xFFFFFFFF],
+            inputs=[machine, console, shape.lanes, shape.running, block, blocks, shape.patience,
+                    int(idle_skip), 0xFFFFFFFF],
             device=device, block_dim=block,
         )  # fmt: skip
     else:

@@ -29,7 +29,7 @@ from emulator.kernels.cpu_slow import (
 )
 from emulator.kernels.frame import launch_begin, launch_end
 from emulator.kernels.host_code import source
-from emulator.kernels.in_place import PLAIN_IO, PLAIN_PICTURE
+from emulator.kernels.in_place import LONGEST, PLAIN_IO, PLAIN_PICTURE
 from emulator.kernels.interrupts import switch_interrupts, switches_interrupts
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
 from emulator.kernels.joypad import SETTLED
@@ -38,7 +38,6 @@ from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
 from emulator.machine import Console, Machine
 
 WRITE16 = isa.WRITE16
-LONGEST = max(row.m_cycles + row.taken_extra for row in isa.INSTRUCTIONS)
 NOWHERE = wp.constant(wp.uint32(0xFFFFFFFF))
 Pages = wp.types.vector(length=8, dtype=wp.uint64)
 

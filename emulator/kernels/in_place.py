@@ -17,7 +17,8 @@ from emulator.machine import Console
 
 READ = isa.READ
 READ16 = isa.READ16
-LONGEST = 6  # M-cycles of the longest instruction
+# M-cycles of the longest instruction
+LONGEST = max(row.m_cycles + row.taken_extra for row in isa.INSTRUCTIONS)
 PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
 PLAIN_PICTURE = 0x0B8C  # SCY SCX BGP OBP0 OBP1 WX
 

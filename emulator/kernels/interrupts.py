@@ -22,7 +22,7 @@ from emulator.kernels.events import (
     set_deadline,
     shows_end,
 )
-from emulator.kernels.intrinsics import I, Q, U, earlier, io_get, io_set, st8
+from emulator.kernels.intrinsics import I, Q, U, io_get, io_set, st8
 from emulator.kernels.joypad import joypad_lines, joypad_settle
 from emulator.kernels.mapper import FLAT, update_map
 from emulator.kernels.ppu import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
@@ -296,34 +296,19 @@ def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
     return o.more
 
 
-@wp.func
-def enable_interrupts(c: wp.ref[Console], mem: Q, now: U):
-    """EI: IME is on after the next instruction; the CPU looks up then only if it must."""
-    if c.ime == U(0):
-        c.ime = U(2)
-        c.ei_time = now
-        if pending_interrupts(mem) != U(0) or shows_end(c):
-            c.deadline = earlier(c.deadline, now + U(1))
-
-
 @wp.func(inline=False)
 def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, length: U) -> U:
-    """EI, DI, HALT, RETI, STOP, a locking opcode or a trap. Returns the new PC.
+    """HALT, STOP, a locking opcode or a trap. Returns the new PC.
 
-    `now` and `pc` are those after the instruction; the deadline is set anew.
+    `now` and `pc` are those after the instruction; the deadline is set anew. EI, DI and RETI do
+    not come here (`switch_interrupts`).
     """
     o = ServiceLocals()
     o.pc = pc
     o.more = U(0)
-    if kind == U(9):
-        enable_interrupts(c, mem, now)
-    elif kind == U(10):
-        c.ime = U(0)
-    elif kind == U(11):
+    if kind == U(11):
         o.pc = halt(c, mem, rom, now, pc)
         o.more = U(1)
-    elif kind == U(12):
-        c.ime = U(1)
     elif kind == U(13):
         let_happen(c, mem, rom, now)
         o.pc = stop(c, mem, now, pc)
@@ -339,6 +324,6 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
         o.more = U(1)
     if o.more != U(0):
         c.deadline = now  # look up at once
-    elif kind != U(9):
+    else:
         set_deadline(c, mem, now)
     return o.pc
