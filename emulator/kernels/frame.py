@@ -39,6 +39,7 @@ from emulator.kernels.registers import (
     take_back,
 )
 from emulator.kernels.rtc import RTC_HALT, rtc_sync
+from emulator.kernels.self_service import serve_itself
 from emulator.kernels.service_board import (
     answer,
     answered,
@@ -146,6 +147,8 @@ def begin_frames(
 def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q):
     """Post what a console newly asks for, and take back those that have been served."""
     if r.posted == U(0) and not goes_on(r):
+        serve_itself(r, c, b)
+    if r.posted == U(0) and not goes_on(r):
         hand_over(r, c, b)
         post(board, request_kind(r, b))
         r.posted = U(1)
@@ -248,7 +251,8 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
     while r.asked < DONE:
         if goes_on(r):
             step(r, console[env], b)
-        else:
+        serve_itself(r, console[env], b)
+        if not goes_on(r):
             hand_over(r, console[env], b)
             serve(console[env], r.mem, b)
             take_back(r, console[env], b)

@@ -1,0 +1,217 @@
+"""What a running lane does for itself before it asks: STAT, and VRAM while it is open.
+
+Programs poll STAT before every byte they copy to VRAM. A request costs as much as twenty
+instructions, so the common cases are answered where the lane stands, between two instructions,
+when nothing but its registers is alive. All else goes to `attend`, which gives the same answers.
+"""
+
+import warp as wp
+
+from emulator import isa
+from emulator.kernels.cpu_slow import (
+    A_CARRY_HL,
+    ASK_READ,
+    ASK_WRITE,
+    ASKED,
+    HAS_MEMORY,
+    HAS_WORD,
+    turns_in,
+)
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld32, ld32_constant, ld128, st8_if
+from emulator.kernels.memory import is_flat
+from emulator.kernels.picture_log import DMA_DOTS
+from emulator.kernels.ppu_access import access_time, ppu_vram_window
+from emulator.kernels.ppu_timing import (
+    FRAME_DOTS,
+    LAST_LINE,
+    LCDC,
+    LINE_DOTS,
+    OAM,
+    VBLANK_LINE,
+    Found,
+    dot_of,
+    find_on_line,
+    has_window,
+    is_plain,
+    window_seen,
+)
+from emulator.kernels.registers import Bases, Registers
+from emulator.machine import Console
+
+READ16 = isa.READ16
+WRITE = isa.WRITE
+WRITE16 = isa.WRITE16
+
+
+@wp.struct
+class Status:
+    """A read of STAT on its way."""
+
+    value: wp.uint32  # what it reads; 0 if that takes a closer look
+    line: wp.int32
+    x: wp.int32  # dot of the line
+    end: wp.int32  # dot at which mode 3 ends; 0 if that takes a closer look
+    change: wp.int32  # dot at which STAT changes
+    loop: wp.uint32  # M-cycles of a turn if the read is part of a loop that waits, else 0
+    hblank: wp.bool  # ... for HBlank
+    # FF40-FF4F of the row
+    registers: wp.uint32
+    compare: wp.uint32
+    window: wp.uint32
+    rest: wp.uint32
+
+
+@wp.func
+def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
+    """`ppu_timing.line_end` of a line that is known, or that nothing but a window makes longer."""
+    o.end = 0
+    if I(c.ppu_end_line) == o.line + 1:
+        o.end = I(c.ppu_end)
+    elif I(c.ppu_log_line) != o.line + 1 or c.ppu_log_count <= c.ppu_log_start:
+        lcdc = I(o.registers & U(0xFF))
+        scx = I(o.registers >> U(24))
+        wx = I(o.window >> U(24))
+        window = window_seen(c, mem, o.line * LINE_DOTS + 4)
+        if is_plain(lcdc, scx, wx, window):
+            o.end = 256 + (scx & 7) + wp.where(has_window(lcdc, wx, window), 6, 0)
+            if (lcdc & 2) != 0:
+                found = Found()
+                height = wp.where((lcdc & 4) != 0, U(16), U(8))
+                find_on_line(found, mem + Q(U(OAM)), o.line, height)
+                o.end = wp.where((found.low | found.high) != U(0), 0, o.end)
+        if o.end != 0:
+            c.ppu_end_line = U(o.line + 1)
+            c.ppu_end = U(o.end)
+
+
+@wp.func
+def find_loop(o: wp.ref[Status], r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Is the instruction at PC the first of a loop that `cpu_slow.wait_code` knows?"""
+    o.loop = U(0)
+    o.hblank = wp.bool(False)
+    if b.idle_skip != U(0) and r.pc < U(0x8000) and (r.pc & U(0x3FFF)) < U(0x3FF8):
+        bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
+        place = b.words + Q(r.pc + bank) * Q(4)
+        second = ld32_constant(place + Q(8))
+        if (r.word & U(511)) == U(0xF0):
+            third = ld32_constant(place + Q(16))
+            tests = ((second & U(0x1FF)) | U(0x18)) == U(0xFE)
+            if tests and (third & U(0x00FF01E7)) == U(0x00FA0020):
+                o.loop = U(8)
+                o.hblank = (second & U(0x00FF01FF)) == U(0x000200E6)
+                o.hblank = o.hblank and (third & U(0x18)) == U(0)
+        elif (r.word & U(0x1C7)) == U(0x146) and (second & U(0x00FF01E7)) == U(0x00FC0020):
+            o.loop = U(6)
+            o.hblank = (r.word & U(511)) == U(0x14E) and (second & U(0x18)) == U(0)
+
+
+@wp.func
+def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
+    """STAT as read at `t`, from dot 12 of a line on, with the LCD on and no OAM DMA about."""
+    o.value = U(0)
+    dot = dot_of(c, access_time(t))
+    o.line = dot / LINE_DOTS
+    o.x = dot - o.line * LINE_DOTS
+    ld128(mem + Q(U(LCDC)), o.registers, o.compare, o.window, o.rest)
+    calm = c.ppu_dma == U(0)
+    if c.ppu_dma == U(1):
+        calm = I(t * U(4) - c.ppu_dma_start) >= DMA_DOTS + 16 + LINE_DOTS
+    calm = calm and c.ppu_first == U(0) and (o.registers & U(0x80)) != U(0) and not is_flat(c)
+    if calm and dot >= 0 and dot < FRAME_DOTS and o.x >= 12:
+        o.end = 1
+        ly = wp.where(o.line == LAST_LINE, 0, o.line)
+        o.change = LINE_DOTS + wp.where(o.line < VBLANK_LINE - 1 or o.line == LAST_LINE, 3, 2)
+        mode = U(1)
+        if o.line < VBLANK_LINE:
+            if o.x >= 84 or o.hblank:
+                plain_line_end(o, c, mem)
+            mode = wp.where(o.x < 84, U(2), wp.where(o.x < o.end, U(3), U(0)))
+            o.change = wp.where(o.x < 84, 84, wp.where(o.x < o.end, o.end, o.change))
+        if o.end != 0:
+            equal = wp.where(U(ly) == ((o.compare >> U(8)) & U(0xFF)), U(4), U(0))
+            o.value = ((o.registers >> U(8)) & U(0x78)) | U(0x80) | equal | mode
+
+
+@wp.func
+def time_of(o: wp.ref[Status], c: wp.ref[Console], dot: int) -> U:
+    """First M-cycle whose access sees dot `dot` of the line."""
+    return c.ppu_origin + U((o.line * LINE_DOTS + dot + 4) >> 2) + U(1)
+
+
+@wp.func
+def wait_for_hblank(o: wp.ref[Status], r: wp.ref[Registers], c: wp.ref[Console], t: U):
+    """`cpu_slow.wait_for_hblank`, or a closer look if something intervenes."""
+    hblank = time_of(o, c, o.end)
+    passed = (turns_in(hblank - t, o.loop) + U(1)) * o.loop
+    ready = r.now + passed
+    fits = I(ready - r.deadline) < I(0) and I(t + passed - U(1) - r.deadline) < I(0)
+    if I(hblank - t) > I(0) and fits:
+        masks = o.loop == U(8)
+        r.now = ready
+        r.hi = (r.hi & wp.where(masks, U(0xFFFF), A_CARRY_HL)) | U(0x200000)
+        r.hi = r.hi | wp.where(masks, U(0x02000000), U(0))
+        o.value = o.value & U(0xFC)
+    else:
+        o.value = U(0)
+
+
+@wp.func
+def look_at_vram(r: wp.ref[Registers], c: wp.ref[Console], t: U, status: U):
+    """Keep for how long VRAM is plain memory from `t` on."""
+    r.vram_until = r.now
+    if (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0):
+        r.vram_until = ppu_vram_window(c, r.mem, t, status)
+        r.fast = c.fast
+
+
+@wp.func
+def serve_status(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], ctl: U):
+    """STAT as the operand of the instruction at PC; a loop waiting for HBlank is passed over."""
+    o = Status()
+    t = r.now + ((ctl >> U(isa.READ_CYCLE_SHIFT)) & U(7))
+    find_loop(o, r, b)
+    if o.loop == U(0) or o.hblank:
+        see_status(o, c, r.mem, t)
+        if o.value != U(0):
+            stable = earlier(r.stable, time_of(o, c, o.change))
+            if o.hblank and (o.value & U(2)) != U(0):
+                wait_for_hblank(o, r, c, t)
+            if o.value != U(0):
+                r.stable = stable
+                r.memory = o.value
+                r.given = U(HAS_WORD | HAS_MEMORY)
+                r.asked = U(0)
+                look_at_vram(r, c, r.now + U(3), o.value)
+
+
+@wp.func
+def serve_store(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], a: U, ctl: U):
+    """The store to VRAM of the instruction just executed, if VRAM is open and nobody objects."""
+    p = r.mem + Q(b.scratch)
+    value = ld32(p + Q(U(ASKED + 4)))
+    t = ld32(p + Q(U(ASKED + 12))) + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
+    plain = (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0) and not is_flat(c)
+    if plain and (ctl & U(WRITE16)) == U(0) and I(t - U(1) - r.deadline) < I(0):
+        until = ppu_vram_window(c, r.mem, t, U(0))
+        if I(until - t) >= I(0):
+            st8_if(r.mem + Q(a - U(0x8000)), value, U(1), U(0))
+            r.vram_until = until
+            r.fast = c.fast
+            r.asked = U(0)
+
+
+@wp.func
+def serve_itself(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """Do what the lane is about to ask for, if it is simple; clears `r.asked` then."""
+    if r.asked == U(ASK_READ) or r.asked == U(ASK_WRITE):
+        a = U(0)
+        operand = U(0)
+        ctl = U(0)
+        start = U(0)
+        ld128(r.mem + Q(b.scratch), a, operand, ctl, start)
+        if r.asked == U(ASK_READ):
+            calm = I(r.deadline - r.now) > I(6)
+            if a == U(0xFF41) and calm and (ctl & U(READ16)) == U(0) and (r.fast >> U(31)) == U(0):
+                serve_status(r, c, b, ctl)
+        elif (a & U(0xE000)) == U(0x8000):
+            serve_store(r, c, b, a, ctl)
