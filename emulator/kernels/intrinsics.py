@@ -145,6 +145,18 @@ def prmt(a: U, b: U, s: U) -> U:
     ...
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+return __popc(v);
+#else
+return __builtin_popcount(v);
+#endif
+""")
+def popcount(v: U) -> U:
+    """Number of set bits."""
+    ...
+
+
 # OAM DMA in one go: both addresses are multiples of 16.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)

@@ -17,10 +17,16 @@ from emulator.kernels.cpu_slow import (
     HAS_WORD,
     turns_in,
 )
-from emulator.kernels.intrinsics import I, Q, U, earlier, ld32, ld32_constant, ld128, st8_if
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld32, ld32_constant, ld128, st8
 from emulator.kernels.memory import is_flat
 from emulator.kernels.picture_log import DMA_DOTS
-from emulator.kernels.ppu_access import access_time, ppu_vram_window
+from emulator.kernels.picture_draft import keep_vram_byte
+from emulator.kernels.ppu_access import (
+    access_time,
+    first_line_to_see,
+    lcd_is_on,
+    ppu_vram_window,
+)
 from emulator.kernels.ppu_timing import (
     FRAME_DOTS,
     LAST_LINE,
@@ -29,6 +35,7 @@ from emulator.kernels.ppu_timing import (
     OAM,
     VBLANK_LINE,
     Found,
+    cost_of_objects,
     dot_of,
     find_on_line,
     has_window,
@@ -62,8 +69,17 @@ class Status:
 
 
 @wp.func
+def add_objects(o: wp.ref[Status], oam: Q, lcdc: int, scx: int, window_x: int):
+    """Move the end of mode 3 by what the line's objects cost."""
+    found = Found()
+    find_on_line(found, oam, o.line, wp.where((lcdc & 4) != 0, U(16), U(8)))
+    if (found.low | found.high) != U(0):
+        o.end = o.end + cost_of_objects(found, oam, scx, window_x)
+
+
+@wp.func
 def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
-    """`ppu_timing.line_end` of a line that is known, or that nothing but a window makes longer."""
+    """`ppu_timing.line_end` of a line that is known, or plain and without writes."""
     o.end = 0
     if I(c.ppu_end_line) == o.line + 1:
         o.end = I(c.ppu_end)
@@ -75,11 +91,8 @@ def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
         if is_plain(lcdc, scx, wx, window):
             o.end = 256 + (scx & 7) + wp.where(has_window(lcdc, wx, window), 6, 0)
             if (lcdc & 2) != 0:
-                found = Found()
-                height = wp.where((lcdc & 4) != 0, U(16), U(8))
-                find_on_line(found, mem + Q(U(OAM)), o.line, height)
-                o.end = wp.where((found.low | found.high) != U(0), 0, o.end)
-        if o.end != 0:
+                window_x = wp.where(has_window(lcdc, wx, window), wx + 1, 256)
+                add_objects(o, mem + Q(U(OAM)), lcdc, scx, window_x)
             c.ppu_end_line = U(o.line + 1)
             c.ppu_end = U(o.end)
 
@@ -107,7 +120,7 @@ def find_loop(o: wp.ref[Status], r: wp.ref[Registers], b: wp.ref[Bases]):
 
 @wp.func
 def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
-    """STAT as read at `t`, from dot 12 of a line on, with the LCD on and no OAM DMA about."""
+    """STAT as read at `t`, with the LCD on and no OAM DMA about."""
     o.value = U(0)
     dot = dot_of(c, access_time(t))
     o.line = dot / LINE_DOTS
@@ -116,8 +129,11 @@ def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
     calm = c.ppu_dma == U(0)
     if c.ppu_dma == U(1):
         calm = I(t * U(4) - c.ppu_dma_start) >= DMA_DOTS + 16 + LINE_DOTS
-    calm = calm and c.ppu_first == U(0) and (o.registers & U(0x80)) != U(0) and not is_flat(c)
-    if calm and dot >= 0 and dot < FRAME_DOTS and o.x >= 12:
+    # Line 153 shows its number for a moment only; what the first dots show differs by line.
+    settled = o.x >= 12 or (o.x >= 5 and o.line != LAST_LINE)
+    settled = settled or (o.line > 0 and o.line < VBLANK_LINE)
+    calm = calm and settled and c.ppu_first == U(0) and (o.registers & U(0x80)) != U(0) and not is_flat(c)
+    if calm and dot >= 0 and dot < FRAME_DOTS:
         o.end = 1
         ly = wp.where(o.line == LAST_LINE, 0, o.line)
         o.change = LINE_DOTS + wp.where(o.line < VBLANK_LINE - 1 or o.line == LAST_LINE, 3, 2)
@@ -127,8 +143,12 @@ def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
                 plain_line_end(o, c, mem)
             mode = wp.where(o.x < 84, U(2), wp.where(o.x < o.end, U(3), U(0)))
             o.change = wp.where(o.x < 84, 84, wp.where(o.x < o.end, o.end, o.change))
+        if o.x < 5:
+            o.change = o.x + 1
+            mode = wp.where(o.x < 4, U(0), U(2))
+            ly = wp.where(o.x < 3, ly - 1, wp.where(o.x == 3, -1, ly))
         if o.end != 0:
-            equal = wp.where(U(ly) == ((o.compare >> U(8)) & U(0xFF)), U(4), U(0))
+            equal = wp.where(ly == I((o.compare >> U(8)) & U(0xFF)), U(4), U(0))
             o.value = ((o.registers >> U(8)) & U(0x78)) | U(0x80) | equal | mode
 
 
@@ -185,18 +205,41 @@ def serve_status(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], ctl
 
 
 @wp.func
+def keep_old_byte(c: wp.ref[Console], mem: Q, offset: U, t: U) -> wp.bool:
+    """Note the byte of VRAM that a store at `t` replaces, for pictures not drawn yet.
+
+    False if VRAM may be closed, or if something takes a closer look.
+    """
+    dot = dot_of(c, access_time(t))
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    done = lcd_is_on(mem) and c.ppu_first == U(0) and dot >= 0 and dot < FRAME_DOTS
+    over = x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end)
+    if done and (line >= VBLANK_LINE or x < 84 or over):
+        old = I(ld8(mem + Q(offset)))
+        done = keep_vram_byte(c, mem, I(offset), first_line_to_see(line, x, 89), old)
+    else:
+        done = wp.bool(False)
+    return done
+
+
+@wp.func
 def serve_store(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], a: U, ctl: U):
-    """The store to VRAM of the instruction just executed, if VRAM is open and nobody objects."""
+    """The store to VRAM of the instruction just executed, if VRAM is open."""
     p = r.mem + Q(b.scratch)
     value = ld32(p + Q(U(ASKED + 4)))
     t = ld32(p + Q(U(ASKED + 12))) + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
-    plain = (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0) and not is_flat(c)
-    if plain and (ctl & U(WRITE16)) == U(0) and I(t - U(1) - r.deadline) < I(0):
-        until = ppu_vram_window(c, r.mem, t, U(0))
-        if I(until - t) >= I(0):
-            st8_if(r.mem + Q(a - U(0x8000)), value, U(1), U(0))
-            r.vram_until = until
+    offset = a - U(0x8000)
+    plain = c.dma_state == U(0) and not is_flat(c) and I(t - U(1) - r.deadline) < I(0)
+    if plain and (ctl & U(WRITE16)) == U(0):
+        if (c.ppu_drafting | c.ppu_finished) != U(0):
+            plain = keep_old_byte(c, r.mem, offset, t)
+        else:
+            r.vram_until = ppu_vram_window(c, r.mem, t, U(0))
             r.fast = c.fast
+            plain = I(r.vram_until - t) >= I(0)
+        if plain:
+            st8(r.mem + Q(offset), value)
             r.asked = U(0)
 
 
