@@ -1,6 +1,6 @@
 """The SM83 as one uniform data path steered by the control rows of isa.py.
 
-`step` runs any instruction through the same sequence: fetch, two 16-byte control loads, address,
+`execute` runs any instruction through the same sequence: fetch, two 16-byte control loads, address,
 read, operand select by byte permute, one adder/logic unit, write-back, branch, store. Lanes of a
 warp at different opcodes therefore run together. Rotates and DAA branch; HALT and the like, and
 accesses that need the bus, leave a request that `attend` (kernels/cpu_slow.py) serves before the
@@ -16,7 +16,6 @@ from emulator.kernels.cpu_slow import (
     ASK_FETCH,
     ASK_OAM_BUG,
     ASK_WRITE,
-    HAS_MEMORY,
     WORD,
     fast_bits,
     fetched,
@@ -30,6 +29,7 @@ from emulator.kernels.in_place import (
     stores_plainly,
 )
 from emulator.kernels.intrinsics import (
+    ALL_ONES,
     FAR,
     I,
     Q,
@@ -37,14 +37,12 @@ from emulator.kernels.intrinsics import (
     earlier,
     ld8,
     ld8_if,
-    ld32_constant,
-    ld128_constant,
     prmt,
     st8_if,
     st128,
 )
 from emulator.kernels.memory import plain_address
-from emulator.kernels.registers import Bases, Registers
+from emulator.kernels.registers import Bases, Registers, load_word
 from emulator.machine import Console
 
 READ = isa.READ
@@ -62,7 +60,6 @@ FLAGS16 = isa.FLAGS16
 SLOW = isa.SLOW
 CONTROL = isa.CONTROL
 INC_DEC_PAIR = isa.INC_DEC_PAIR
-SLOW_FETCH = isa.SLOW_FETCH
 # What a branch that is not taken must not do.
 NOT_TAKEN = wp.constant(
     wp.uint32(
@@ -130,38 +127,17 @@ def skip_idle_loop(r: wp.ref[Registers], ctl: U, next_pc: U):
 
 
 @wp.func(inline=True)
-def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Put the predecoded word at PC into `r.word`, or ask for it."""
-    if r.given == U(0):
-        if r.pc < U(0x8000):
-            bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
-            r.word = ld32_constant(b.words + Q(r.pc + bank) * Q(4))
-            r.asked = (r.word >> U(9)) & U(ASK_FETCH)  # isa.SLOW_FETCH
-        else:
-            last = r.pc + U(2)
-            page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(0xFF80)) == (last >= U(0xFF80))
-            if page and (fast_bits(r.fast, r.pc) & U(1)) != U(0):
-                p = plain_address(r.pc, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
-                r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
-            else:
-                r.asked = U(ASK_FETCH)
-
-
-@wp.func(inline=True)
 def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     """Execute the instruction `r.word`, unless its operand must be asked for first."""
     word = r.word
-    w0 = U(0)
-    w1 = U(0)
-    w2 = U(0)
-    w3 = U(0)
-    w4 = U(0)
-    w5 = U(0)
-    w6 = U(0)
-    w7 = U(0)
-    row = b.control + Q((word & U(511)) << U(5))
-    ld128_constant(row, w0, w1, w2, w3)
-    ld128_constant(row + Q(16), w4, w5, w6, w7)
+    w0 = r.w0
+    w1 = r.w1
+    w2 = r.w2
+    w3 = r.w3
+    w4 = r.w4
+    w5 = r.w5
+    w6 = r.w6
+    w7 = r.w7
     lo = r.lo
     hi = r.hi
     sp = r.sp
@@ -183,7 +159,7 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     plain = wp.where(splits, U(0), fast_bits(r.fast, a))
 
     # Read. What lies in `memory` otherwise is used by nobody.
-    wanted = wp.where(r.given >= U(HAS_MEMORY), U(0), ctl)
+    wanted = ctl & (r.given ^ ALL_ONES)
     reads = wp.where((plain & U(1)) != U(0), wanted, U(0))
     r.memory = ld8_if(p, r.memory, reads & U(READ), reads & U(READ16))
     if ((wanted ^ reads) & U(READ)) != U(0):
@@ -223,6 +199,7 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
         target = wp.where((ctl & U(BRANCH_IMMEDIATE)) != U(0), word >> U(16), v)
         branches = (ctl & U(BRANCH)) != U(0)
         r.pc = wp.where(branches, target, next_pc) & WORD
+        load_word(r, b)  # before all that the next instruction does not wait for
         r.now = now + wp.where(branches, w7 >> U(24), U(0))
         r.work = r.work + U(1)
         if b.idle_skip != U(0):
@@ -258,12 +235,17 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
                 set_ime(r, c, w6 >> U(24))
             elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide:
                 set_bank(r, c, a, v & U(255))
+                load_word(r, b)
+    r.given = U(0)
 
 
 @wp.func(inline=True)
-def step(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Execute one instruction (or a skipped run of idle ones) of one console."""
-    fetch(r, b)
-    if r.asked == U(0):
-        execute(r, c, b)
-    r.given = U(0)
+def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Put the word of code in RAM into `r.word`, or ask for what no plain fetch brings."""
+    last = r.pc + U(2)
+    page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(0xFF80)) == (last >= U(0xFF80))
+    if page and r.pc >= U(0x8000) and (fast_bits(r.fast, r.pc) & U(1)) != U(0):
+        p = plain_address(r.pc, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
+        r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
+    else:
+        r.asked = U(ASK_FETCH)

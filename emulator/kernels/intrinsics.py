@@ -75,6 +75,17 @@ def ld32_constant(p: Q) -> U: ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+unsigned int v = old; asm("{ .reg .pred a; setp.ne.u32 a, %2, 0; @a ld.global.nc.u32 %0, [%1]; }"
+ : "+r"(v) : "l"(p), "r"(wanted)); return v;
+#else
+return wanted ? *(const unsigned int*)p : old;
+#endif
+""")
+def ld32_constant_if(p: Q, old: U, wanted: U) -> U: ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
 asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(p));
 #else
 const unsigned int* q = (const unsigned int*)p; a = q[0]; b = q[1]; c = q[2]; d = q[3];

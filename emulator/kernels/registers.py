@@ -6,6 +6,7 @@ a variable of the whole loop and cost a machine register for good.
 
 import warp as wp
 
+from emulator import isa
 from emulator.kernels.cpu_slow import (
     ANSWER,
     ANSWER_AT,
@@ -14,11 +15,27 @@ from emulator.kernels.cpu_slow import (
     ASK_READ,
     ASK_WRITE,
     DONE,
+    HAS_MEMORY,
+    HAS_WORD,
     SEEN,
     attend,
 )
-from emulator.kernels.intrinsics import I, Q, U, ld32, ld128, st32, st128
+from emulator.kernels.intrinsics import (
+    I,
+    Q,
+    U,
+    ld32,
+    ld32_constant_if,
+    ld128,
+    ld128_constant,
+    st32,
+    st128,
+)
 from emulator.machine import Console, Machine
+
+READ = isa.READ
+READ16 = isa.READ16
+UNREADY = isa.SLOW_FETCH  # of a word: it has not been fetched, or takes more than a look at the ROM
 
 
 @wp.struct
@@ -43,12 +60,21 @@ class Registers:
     stable: wp.uint32
     vram_until: wp.uint32  # last M-cycle in which VRAM is plain memory
     work: wp.uint32
-    # Scratch
+    # The next instruction: its predecoded word, or UNREADY, and its control row
     word: wp.uint32
+    w0: wp.uint32
+    w1: wp.uint32
+    w2: wp.uint32
+    w3: wp.uint32
+    w4: wp.uint32
+    w5: wp.uint32
+    w6: wp.uint32
+    w7: wp.uint32
+    # Scratch
     memory: wp.uint32
     result: wp.uint32
     carries: wp.uint32
-    # What is asked of `attend` (ASK_*), and which of its answers (HAS_*) this trip uses
+    # What is asked of `attend` (ASK_*), and READ | READ16 if it has left the memory operand
     asked: wp.uint32
     given: wp.uint32
     trip: wp.uint32
@@ -78,6 +104,22 @@ def find_bases(b: wp.ref[Bases], machine: wp.ref[Machine], idle_skip: U):
 
 
 @wp.func(inline=True)
+def load_word(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Put the predecoded word at PC into `r.word`, outside ROM UNREADY."""
+    bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
+    in_rom = wp.where(r.pc < U(0x8000), U(1), U(0))
+    r.word = ld32_constant_if(b.words + Q(r.pc + bank) * Q(4), U(UNREADY), in_rom)
+
+
+@wp.func(inline=True)
+def load_row(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Load the control row of `r.word`; every word names one, so that no lane stands aside."""
+    row = b.control + Q(r.word & U(511)) * Q(32)
+    ld128_constant(row, r.w0, r.w1, r.w2, r.w3)
+    ld128_constant(row + Q(16), r.w4, r.w5, r.w6, r.w7)
+
+
+@wp.func(inline=True)
 def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
     r.lo = c.lo
     r.hi = c.hi
@@ -92,7 +134,7 @@ def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
 
 
 @wp.func(inline=True)
-def begin(r: wp.ref[Registers], c: wp.ref[Console]):
+def begin(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     load_registers(r, c)
     r.deadline = r.now  # look up first
     # Nothing seen yet: a skip needs two equal visits with stable reads between.
@@ -107,8 +149,9 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console]):
     r.given = U(0)
     r.trip = U(0)
     r.posted = U(0)
-    r.word = U(0)
+    r.word = U(UNREADY)
     r.memory = U(0)
+    load_row(r, b)
 
 
 @wp.func(inline=True)
@@ -176,6 +219,9 @@ def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     # plainly (bit 31 of `fast`), each instruction is followed by a request.
     if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or (r.fast >> U(31)) != U(0)):
         r.deadline = r.now + U(1)
+    if (r.given & U(HAS_WORD)) == U(0):
+        load_word(r, b)
+    r.given = wp.where((r.given & U(HAS_MEMORY)) != U(0), U(READ | READ16), U(0))
 
 
 @wp.func(inline=True)

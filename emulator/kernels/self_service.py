@@ -13,8 +13,6 @@ from emulator.kernels.cpu_slow import (
     ASK_READ,
     ASK_WRITE,
     ASKED,
-    HAS_MEMORY,
-    HAS_WORD,
     turns_in,
 )
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld32, ld32_constant, ld128, st8
@@ -45,6 +43,7 @@ from emulator.kernels.ppu_timing import (
 from emulator.kernels.registers import Bases, Registers
 from emulator.machine import Console
 
+READ = isa.READ
 READ16 = isa.READ16
 WRITE = isa.WRITE
 WRITE16 = isa.WRITE16
@@ -199,7 +198,7 @@ def serve_status(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], ctl
             if o.value != U(0):
                 r.stable = stable
                 r.memory = o.value
-                r.given = U(HAS_WORD | HAS_MEMORY)
+                r.given = U(READ | READ16)
                 r.asked = U(0)
                 look_at_vram(r, c, r.now + U(3), o.value)
 
