@@ -20,6 +20,8 @@ from emulator.kernels.intrinsics import (
     Q,
     U,
     converge,
+    gather,
+    gathered,
     ld32,
     meet,
     st32,
@@ -203,12 +205,15 @@ def serve_consoles(
         o.turn = o.turn + U(1)
         if item != U(0):
             env = env_of(board, item)
-            serve(machine.console[env], machine.ram_base + Q(env) * Q(machine.row_stride), b)
+            mem = machine.ram_base + Q(env) * Q(machine.row_stride)
+            gather(machine.console[env].lo, mem, mem + Q(b.scratch))
+            serve(machine.console[env], mem, b)
         converge(unknown)
         if item != U(0):
             answer(board, item)
         if meet(item) == U(0):
             rest(U(100))
+    gathered()
 
 
 @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(MAX_BLOCK, 1))

@@ -43,6 +43,17 @@ class ServiceLocals:
 
 
 @wp.func(inline=False)
+def push_slowly(c: wp.ref[Console], mem: Q, rom: Q, sp: U) -> U:
+    """Push PC where somebody may see when; returns the interrupts enabled between the two bytes."""
+    now = c.now
+    pc = c.pc
+    bus_write(c, mem, rom, (sp + U(1)) & U(0xFFFF), pc >> U(8), now + U(4))
+    enabled = io_get(mem, U(0xFF))
+    bus_write(c, mem, rom, sp, pc & U(0xFF), now + U(5))
+    return enabled
+
+
+@wp.func
 def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
     """Five M-cycles: three idle, PC high, PC low.
 
@@ -61,19 +72,16 @@ def dispatch(c: wp.ref[Console], mem: Q, rom: Q):
         st8(p, pc & U(0xFF))
         st8(p + Q(1), pc >> U(8))
     else:
-        bus_write(c, mem, rom, (sp + U(1)) & U(0xFFFF), pc >> U(8), now + U(4))
-        o.enabled = io_get(mem, U(0xFF))
-        bus_write(c, mem, rom, sp, pc & U(0xFF), now + U(5))
+        o.enabled = push_slowly(c, mem, rom, sp)
     requested = io_get(mem, U(0x0F))
     pending = requested & o.enabled & U(0x1F)
-    o.pc = U(0)
-    if pending != U(0):
-        o.bit = U(0)
-        while ((pending >> o.bit) & U(1)) == U(0):
-            o.bit = o.bit + U(1)
-        io_set(mem, U(0x0F), requested & (U(0xFF) ^ (U(1) << o.bit)))
-        o.pc = U(0x40) + (o.bit << U(3))
-    c.pc = o.pc
+    first = pending & (U(0) - pending)
+    io_set(mem, U(0x0F), requested & (U(0xFF) ^ first))
+    # The number of the lowest bit; 0 if the push has cancelled everything.
+    number = wp.where((first & U(0x0A)) != U(0), U(1), U(0))
+    number = number | wp.where((first & U(0x0C)) != U(0), U(2), U(0))
+    number = number | wp.where((first & U(0x10)) != U(0), U(4), U(0))
+    c.pc = wp.where(first != U(0), U(0x40) + (number << U(3)), U(0))
     c.sp = sp
     c.ime = U(0)
     c.now = now + U(5)
@@ -184,16 +192,16 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
         settle_ei(c, I(c.now - c.ei_time) > I(0))
         o.more = wake(c, mem)
         if o.more == U(0):
+            o.done = U(0)
+            if c.run_state == U(RUNNING) and c.ime == U(1) and pending_interrupts(mem) != U(0):
+                dispatch(c, mem, rom)
+                o.done = U(1)
+            set_deadline(c, mem, c.now)
             if c.run_state != U(RUNNING):
-                set_deadline(c, mem, c.now)
                 c.now = c.deadline
                 o.more = U(1)
-            elif c.ime == U(1) and pending_interrupts(mem) != U(0):
-                dispatch(c, mem, rom)
-                set_deadline(c, mem, c.now)
-                o.more = wp.where(I(c.now - c.deadline) >= I(0), U(1), U(0))
-            else:
-                set_deadline(c, mem, c.now)
+            elif o.done != U(0) and I(c.now - c.deadline) >= I(0):
+                o.more = U(1)
     return o.more
 
 

@@ -183,6 +183,41 @@ for (int i = 0; i < 160; i++) ((unsigned char*)dst)[i] = ((const unsigned char*)
 def copy160(dst: Q, src: Q): ...
 
 
+# Asynchronous copies of a word each to where nobody looks: unlike a load they need no register and
+# nobody waits for them, and unlike a prefetch they certainly fill the cache.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+__shared__ unsigned int nowhere[4];
+unsigned int to = (unsigned int)__cvta_generic_to_shared(nowhere);
+auto fetch = [to](const char* p) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(p) : "memory");
+};
+const char* record = (const char*)&first;
+const char* io = (const char*)(mem + 0x7F00);
+const char* own = (const char*)scratch;
+#pragma unroll
+for (int i = 0; i < 16; i++) fetch(record + 32 * i);
+fetch(own); fetch(own + 32);
+fetch(io); fetch(io + 0x20); fetch(io + 0x40); fetch(io + 0x80); fetch(io + 0xE0);
+fetch(record + 496);
+#endif
+""")
+def gather(first: wp.ref[U], mem: Q, scratch: Q):
+    """Bring a console's record (`first`: its first field), the I/O page of its row and the scratch
+    bytes to the nearest cache, all at once: what comes next would miss them one after another."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+""")
+def gathered():
+    """Wait for what `gather` has begun: before the thread ends."""
+    ...
+
+
 # All 32 lanes must arrive: they go on together, which the end of a branch alone does not ensure.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)

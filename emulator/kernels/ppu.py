@@ -22,6 +22,7 @@ from emulator.kernels.ppu_access import access_time, hide_status, lcd_is_on
 from emulator.kernels.ppu_stat import (
     FAST_VRAM,
     advance,
+    advance_quietly,
     evaluate,
     open_vram,
     plan_events,
@@ -54,7 +55,8 @@ HAND_OFF_DOT = wp.constant(70224 - 53)  # line 0 begins 13 M-cycles later
 @wp.func(inline=False)
 def ppu_event(c: wp.ref[Console], mem: Q, t: U):
     """Handle every PPU event at or before `t`: interrupts, finished pictures; sets `ppu_next`."""
-    advance(c, mem, t * U(4))
+    if not advance_quietly(c, mem, t * U(4)):
+        advance(c, mem, t * U(4))
 
 
 @wp.func(inline=False)

@@ -64,15 +64,14 @@ class StatLocals:
     mode: wp.int32
 
 
-@wp.func(inline=False)
-def settle(c: wp.ref[Console], mem: Q, dot: int):
-    """Bring the latched comparison and the STAT line to `dot`, if evaluated since ppu_sync."""
+@wp.func
+def latch_comparison(c: wp.ref[Console], mem: Q, dot: int, since: int) -> wp.bool:
+    """The comparison at `dot`, latched through the dots at which nothing is compared. Returns
+    whether that came after dot `since`."""
     o = StatLocals()
-    since = dot_of(c, c.ppu_sync)
     line = dot / LINE_DOTS
     x = dot - line * LINE_DOTS
     start = line * LINE_DOTS
-    # The comparison, latched through the dots at which nothing is compared.
     o.value = line
     o.latched_at = start + 4
     if line == LAST_LINE and x >= 6:
@@ -86,6 +85,16 @@ def settle(c: wp.ref[Console], mem: Q, dot: int):
     latched = o.latched_at > since and o.latched_at <= dot
     if latched:
         c.ppu_lyc_line = U(wp.where(o.value == get8(mem, LYC), 1, 0))
+    return latched
+
+
+@wp.func(inline=False)
+def settle(c: wp.ref[Console], mem: Q, dot: int):
+    """Bring the latched comparison and the STAT line to `dot`, if evaluated since ppu_sync."""
+    since = dot_of(c, c.ppu_sync)
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    latched = latch_comparison(c, mem, dot, since)
     # With every source off the line is low and stays low.
     if ((get8(mem, STAT) & 0x78) | I(c.ppu_stat_line)) != 0:
         settle_level(c, mem, line, x, since, latched)
@@ -243,6 +252,64 @@ def advance(c: wp.ref[Console], mem: Q, t_cycles: U):
             else:
                 do_event(c, mem, e)
         settle_at(c, mem, t_cycles)
+
+
+@wp.struct
+class QuietLocals:
+    since: wp.int32
+    dot: wp.int32
+    lyc: wp.int32
+    sources: wp.int32
+    request: wp.uint32
+    next: wp.int32
+    done: wp.bool
+
+
+@wp.func(inline=False)
+def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
+    """`advance` where no mode is a STAT source: VBlank and a line's comparison, each an event whose
+    effect is known. False, with nothing done, if it takes a closer look.
+
+    VBlank and the comparison fall on dots whose interrupts are not late (`ppu_late`).
+    """
+    o = QuietLocals()
+    o.sources = get8(mem, STAT) & 0x78
+    compares = o.sources == 0x40
+    o.lyc = get8(mem, LYC)
+    o.since = dot_of(c, c.ppu_sync)
+    o.dot = dot_of(c, t_cycles)
+    if o.dot >= FRAME_DOTS:
+        o.since = o.since - FRAME_DOTS
+        o.dot = o.dot - FRAME_DOTS
+    # In step with the comparison, and the last VBlank has been seen.
+    level = wp.where(compares, c.ppu_lyc_line, U(0))
+    o.done = (o.sources == 0 or (compares and o.lyc - 1 < 143 and o.lyc > 0)) and (
+        c.ppu_stat_line == level and c.ppu_first == U(0) and (get8(mem, LCDC) & 0x80) != 0
+    )
+    o.done = o.done and o.since >= VBLANK_DOT - FRAME_DOTS and o.since <= o.dot
+    if o.done and o.dot < FRAME_DOTS:
+        roll_frame(c, t_cycles)
+        meets = o.lyc * LINE_DOTS + 4
+        o.request = U(0)
+        if compares and o.since < meets and o.dot >= meets:
+            # A line of the same number just before, as after a write to LYC, keeps the level high.
+            if c.ppu_lyc_line == U(0) or o.since < meets - LINE_DOTS:
+                o.request = U(2)
+        if o.since < VBLANK_DOT and o.dot >= VBLANK_DOT:
+            o.request = o.request | U(1)
+            finish_picture(c, mem)
+        if o.request != U(0):
+            raise_if(mem, o.request)
+        latch_comparison(c, mem, o.dot, o.since)
+        c.ppu_stat_line = wp.where(compares, c.ppu_lyc_line, U(0))
+        c.ppu_sync = t_cycles
+        o.next = wp.where(o.dot < VBLANK_DOT, VBLANK_DOT, VBLANK_DOT + FRAME_DOTS)
+        if compares:
+            o.next = wp.min(o.next, wp.where(meets > o.dot, meets, meets + FRAME_DOTS))
+        c.ppu_next = c.ppu_origin + U((o.next + 4) >> 2)
+    else:
+        o.done = wp.bool(False)
+    return o.done
 
 
 @wp.func(inline=False)
