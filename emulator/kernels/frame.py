@@ -43,7 +43,6 @@ from emulator.kernels.registers import (
     take_back,
 )
 from emulator.kernels.rtc import RTC_HALT, rtc_sync
-from emulator.kernels.self_service import serve_itself
 from emulator.kernels.service_board import (
     accept,
     answer,
@@ -175,8 +174,6 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
         r.trip = r.trip + U(1)
         turn = waits == U(0) and (r.trip & (patience - U(1))) == U(0)
         if wp.where(goes_on(r), (r.word & U(UNREADY)) != U(0), turn):
-            if r.posted == U(0):
-                serve_itself(r, c, b)
             if not goes_on(r):
                 exchange(r, c, b, board)
             if goes_on(r) and (r.word & U(UNREADY)) != U(0):
@@ -267,7 +264,6 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
     if console[env].launch_end == U(0):
         r.asked = DONE
     while r.asked < DONE:
-        serve_itself(r, console[env], b)
         if not goes_on(r):
             hand_over(r, console[env], b)
             serve(console[env], r.mem, b)

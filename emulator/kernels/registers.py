@@ -31,6 +31,7 @@ from emulator.kernels.intrinsics import (
     st32,
     st128,
 )
+from emulator.kernels.quick_service import NO_ANSWER, answer_quickly
 from emulator.machine import Console, Machine
 
 READ = isa.READ
@@ -175,8 +176,8 @@ def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
         a = ld32(r.mem + Q(b.scratch))
         place = a & U(0xF0)
         if (r.asked & U(ASK_READ)) != U(0):
-            status = a == U(0xFF41) or a == U(0xFF44)
-            o.kind = wp.where(status, U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), U(4)))
+            other = wp.where(a == U(0xFF44), U(14), U(4))
+            o.kind = wp.where(a == U(0xFF41), U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), other))
         elif (r.asked & U(ASK_WRITE)) != U(0):
             sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
             other = wp.where(a == U(0xFF46), U(9), sound)
@@ -229,5 +230,7 @@ def serve(c: wp.ref[Console], mem: Q, b: wp.ref[Bases]):
     """`attend` to the request of one console and leave the answer."""
     p = mem + Q(b.scratch)
     asked = ld32(p + Q(U(ANSWER_AT)))
-    answer = attend(c, mem, b.rom, b.control, p, asked, c.stable, b.idle_skip)
+    answer = answer_quickly(c, mem, p, b.words, asked, b.idle_skip)
+    if answer == NO_ANSWER:
+        answer = attend(c, mem, b.rom, b.control, p, asked, c.stable, b.idle_skip)
     st32(p + Q(U(ANSWER_AT)), answer)
