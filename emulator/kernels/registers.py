@@ -73,8 +73,6 @@ class Registers:
     w7: wp.uint32
     # Scratch
     memory: wp.uint32
-    result: wp.uint32
-    carries: wp.uint32
     # What is asked of `attend` (ASK_*), and READ | READ16 if it has left the memory operand
     asked: wp.uint32
     given: wp.uint32
