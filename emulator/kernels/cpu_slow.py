@@ -17,7 +17,7 @@ from emulator.kernels.bus import (
     io_write,
 )
 from emulator.kernels.events import catch_up, set_deadline
-from emulator.kernels.interrupts import control_op, service
+from emulator.kernels.interrupts import HALT, control_op, halt, service
 from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
 from emulator.kernels.memory import address_in, is_flat
@@ -410,11 +410,15 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     if (asked & U(ASK_OAM_BUG)) != U(0):
         inc_dec_oam_bug(c, mem, rom, a, c.now)
     if (asked & U(ASK_CONTROL)) != U(0):
-        c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
+        if (ctl >> U(24)) == U(HALT):
+            c.pc = halt(c, mem, rom, c.now, c.pc)
+            c.deadline = c.now  # look up at once
+        else:
+            c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
     return o.look
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def attend(
     c: wp.ref[Console],
     mem: Q,

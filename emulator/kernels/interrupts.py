@@ -30,6 +30,7 @@ from emulator.machine import Console
 
 EI = isa.SLOW_KINDS["ei"]
 DI = isa.SLOW_KINDS["di"]
+HALT = isa.SLOW_KINDS["halt"]
 RETI = isa.SLOW_KINDS["reti"]
 
 
@@ -306,18 +307,15 @@ def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
 
 @wp.func(inline=False)
 def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, length: U) -> U:
-    """HALT, STOP, a locking opcode or a trap. Returns the new PC.
+    """STOP, a locking opcode or a trap. Returns the new PC.
 
-    `now` and `pc` are those after the instruction; the deadline is set anew. EI, DI and RETI do
-    not come here (`switch_interrupts`).
+    `now` and `pc` are those after the instruction; the deadline is set anew. HALT (`halt`), EI, DI
+    and RETI (`switch_interrupts`) do not come here.
     """
     o = ServiceLocals()
     o.pc = pc
     o.more = U(0)
-    if kind == U(11):
-        o.pc = halt(c, mem, rom, now, pc)
-        o.more = U(1)
-    elif kind == U(13):
+    if kind == U(13):
         let_happen(c, mem, rom, now)
         o.pc = stop(c, mem, now, pc)
         o.more = U(1)
