@@ -36,6 +36,7 @@ class ApuLocals:
     left: wp.uint32
     value: wp.uint32
     place: wp.uint32
+    plain: wp.bool
 
 
 @wp.func
@@ -310,6 +311,48 @@ def write_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
                 channel_off(c, U(0))
         if not dac_is_on(mem, channel):
             channel_off(c, channel)
+
+
+@wp.func
+def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, value: U) -> wp.bool:
+    """Whether a write with the power on leads to the same state before as after `apu_sync`: neither
+    the frame sequencer nor the wave channel would meanwhile read or change what it changes."""
+    o = ApuLocals()
+    wave_off = (c.apu_status & U(4)) == U(0)
+    limited = (c.apu_status >> (U(4) + channel)) & U(1)
+    sweeps = (c.apu_sweep_flags & U(SWEEP_ENABLED)) != U(0)
+    untuned = wp.where(channel == U(0), not sweeps, channel != U(2) or wave_off)
+    o.plain = wp.bool(True)  # volume, DAC, panning and what is no register
+    if register >= U(0x24):
+        o.plain = wp.where(register >= U(0x30), wave_off, register != U(0x26) or value >= U(0x80))
+    elif place == U(1):
+        o.plain = limited == U(0)
+    elif place == U(3):
+        o.plain = untuned
+    elif place == U(4):
+        o.plain = untuned and (value >> U(6)) == limited
+    elif register == U(0x10):
+        negated = (c.apu_sweep_flags & U(SWEEP_NEGATED)) != U(0) and (value & U(8)) == U(0)
+        o.plain = value == io_get(mem, register) and not negated
+    return o.plain
+
+
+@wp.func
+def apu_store(c: wp.ref[Console], mem: Q, register: U, value: U) -> wp.bool:
+    """Write FF10-FF3F if it does not matter when; False, with nothing done, if it does."""
+    channel = (register - U(0x10)) / U(5)
+    place = register - U(0x10) - channel * U(5)
+    plain = power_is_on(mem) and is_timeless(c, mem, register, channel, place, value)
+    if plain:
+        if register <= U(0x26) or register >= U(0x30):
+            io_set(mem, register, wp.where(register == U(0x26), U(0x80), value))
+        if channel < U(4):
+            if place == U(1):
+                full = wp.where(channel == U(2), U(256), U(64))
+                set_length(c, channel, full - (value & (full - U(1))))
+            if not dac_is_on(mem, channel):
+                channel_off(c, channel)
+    return plain
 
 
 @wp.func(inline=False)

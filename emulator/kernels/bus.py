@@ -8,7 +8,7 @@ https://gbdev.io/pandocs/Memory_Map.html
 
 import warp as wp
 
-from emulator.kernels.apu import apu_read, apu_write
+from emulator.kernels.apu import apu_read, apu_store, apu_write
 from emulator.kernels.dma import dma_byte, dma_conflict, dma_holds_oam, dma_sync, dma_write
 from emulator.kernels.events import catch_up, set_deadline
 from emulator.kernels.intrinsics import FAR, I, Q, U, io_get, io_set, ld8, st8
@@ -105,7 +105,7 @@ def div_write(c: wp.ref[Console], mem: Q, t: U):
     serial_div_write(c, o.edges, t)
 
 
-@wp.func(inline=False)
+@wp.func
 def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) -> U:
     """Write FF00-FFFF, with everything done that was due before. Returns 1 if that may have moved
     the deadline: the caller must set it anew then.
@@ -116,20 +116,27 @@ def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) ->
     if register >= U(0x80):
         io_set(mem, register, value)
         o.moved = wp.where(register == U(0xFF), U(1), U(0))
-    elif register == U(0x46):
-        dma_write(c, mem, rom, value, t)
-        o.moved = U(1)
     elif register >= U(0x40):
-        if register < U(0x4C):
+        if register == U(0x46):
+            dma_write(c, mem, rom, value, t)
+            o.moved = U(1)
+        elif register < U(0x4C):
             o.moved = ppu_write(c, mem, register, value, t)
     elif register >= U(0x10):
-        apu_write(c, mem, register, value, began)
+        if not apu_store(c, mem, register, value):
+            apu_write(c, mem, register, value, began)
     elif register == U(0x00):
         o.moved = wp.where(joypad_select(c, mem, value, began) != U(0), U(1), U(0))
     else:
         write_low_register(c, mem, register, value, t)
         o.moved = U(1)
     return o.moved
+
+
+@wp.func(inline=False)
+def io_write_far(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) -> U:
+    """`io_write`, away from where it would be in the way."""
+    return io_write(c, mem, rom, register, value, t)
 
 
 @wp.func(inline=False)
@@ -216,7 +223,7 @@ def bus_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, t: U):
         if c.dma_state != U(0) and a < U(0xFE00):
             dma_sync(c, mem, rom, t - U(1))  # the transfer reads what was there before
         if a >= U(0xFF00):
-            if io_write(c, mem, rom, a & U(255), value, t) != U(0):
+            if io_write_far(c, mem, rom, a & U(255), value, t) != U(0):
                 set_deadline(c, mem, t)
         elif a >= U(0xFE00):
             oam_write(c, mem, a, value, t)

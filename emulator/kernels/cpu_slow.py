@@ -17,12 +17,12 @@ from emulator.kernels.bus import (
     io_write,
 )
 from emulator.kernels.events import catch_up, set_deadline
-from emulator.kernels.interrupts import control_op, service
-from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st32, st128
+from emulator.kernels.interrupts import HALT, control_op, halt, service
+from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st8, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
 from emulator.kernels.memory import address_in, is_flat
 from emulator.kernels.ppu import ppu_hblank, ppu_status
-from emulator.kernels.ppu_access import ppu_vram_window
+from emulator.kernels.ppu_access import ppu_vram_access, ppu_vram_window
 from emulator.kernels.ppu_oam import ppu_oam_bug
 from emulator.kernels.waiting import skip_countdown, skip_dma_wait
 from emulator.machine import Console
@@ -172,8 +172,8 @@ def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
 
 @wp.func
 def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U):
-    """The store of an instruction. A byte for a register or the mapper, with nothing due before,
-    takes no detour over the bus."""
+    """The store of an instruction. A byte for a register, the mapper or VRAM, with nothing due
+    before, takes no detour over the bus."""
     t = now + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
     calm = (ctl & U(WRITE16)) == U(0) and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
     if calm and a >= U(0xFF00):
@@ -181,6 +181,9 @@ def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now
             set_deadline(c, mem, t)
     elif calm and a < U(0x8000) and c.dma_state == U(0):
         mapper_write(c, a, value & U(255), t - U(1))
+    elif calm and (a & U(0xE000)) == U(0x8000) and c.dma_state == U(0):
+        if ppu_vram_access(c, mem, a, t, U(1)) != U(0):
+            st8(mem + Q(a - U(0x8000)), value & U(255))
     else:
         slow_write(c, mem, rom, a, value, ctl, t)
 
@@ -410,11 +413,15 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     if (asked & U(ASK_OAM_BUG)) != U(0):
         inc_dec_oam_bug(c, mem, rom, a, c.now)
     if (asked & U(ASK_CONTROL)) != U(0):
-        c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
+        if (ctl >> U(24)) == U(HALT):
+            c.pc = halt(c, mem, rom, c.now, c.pc)
+            c.deadline = c.now  # look up at once
+        else:
+            c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
     return o.look
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def attend(
     c: wp.ref[Console],
     mem: Q,

@@ -30,6 +30,7 @@ from emulator.machine import Console
 
 EI = isa.SLOW_KINDS["ei"]
 DI = isa.SLOW_KINDS["di"]
+HALT = isa.SLOW_KINDS["halt"]
 RETI = isa.SLOW_KINDS["reti"]
 
 
@@ -111,16 +112,20 @@ def dma_stand_still(c: wp.ref[Console], t: U):
 
 @wp.func(inline=False)
 def stand_still(c: wp.ref[Console], mem: Q, t: U):
-    """STOP: nothing but the joypad and the cartridge's clock has moved until time `t`.
+    """Until boundary `t` the CPU has done nothing, and an OAM DMA with it.
 
-    The LCD shows nothing meanwhile. https://gbdev.io/pandocs/Reducing_Power_Consumption.html
+    STOP: nothing but the joypad and the cartridge's clock has moved either. The LCD shows nothing
+    meanwhile. https://gbdev.io/pandocs/Reducing_Power_Consumption.html
     """
-    span = t - c.stop_time
-    if span != U(0):
-        delay_divider(c, span)
+    if c.run_state == U(STOPPED):
+        span = t - c.stop_time
+        if span != U(0):
+            delay_divider(c, span)
+            dma_stand_still(c, t)
+            ppu_stand_still(c, mem, span)
+            c.stop_time = t
+    elif c.run_state != U(RUNNING):
         dma_stand_still(c, t)
-        ppu_stand_still(c, mem, span)
-        c.stop_time = t
 
 
 @wp.func(inline=False)
@@ -129,9 +134,9 @@ def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
     o = ServiceLocals()
     o.more = U(0)
     if joypad_lines(io_get(mem, U(0)), c.buttons) != U(15):
-        c.run_state = U(RUNNING)
         # Seen one M-cycle later; the first opcode is fetched two after that.
         stand_still(c, mem, c.now + U(1))
+        c.run_state = U(RUNNING)
         if c.ime == U(0):
             delay_divider(c, U(1))  # held in reset for one more
         c.now = c.now + U(3)
@@ -140,31 +145,27 @@ def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
     return o.more
 
 
-@wp.func
-def wake(c: wp.ref[Console], mem: Q) -> U:
-    """End HALT when an enabled interrupt is requested, STOP when a selected line is low.
+@wp.func(inline=False)
+def dma_goes_on(c: wp.ref[Console], mem: Q, late: U):
+    """HALT ends during an OAM DMA, at `c.now`; `late`: it took an M-cycle to end."""
+    if late == U(0):
+        c.dma_start = c.dma_start - U(1)  # the last M-cycle of HALT moves a byte
+    ppu_oam_dma_resume(c, mem, c.now, c.dma_start)
 
-    Returns 1 if that took an M-cycle.
-    """
+
+@wp.func
+def wake(c: wp.ref[Console], mem: Q, pending: U) -> U:
+    """End HALT, since an enabled interrupt is requested. Returns 1 if that took an M-cycle."""
     o = ServiceLocals()
-    o.more = U(0)
-    if c.run_state == U(HALTED):
-        pending = pending_interrupts(mem)
-        if pending != U(0):
-            c.run_state = U(RUNNING)
-            # A halted CPU samples requests in the middle of the M-cycle, 2 T-cycles after a running
-            # one: only what the PPU requested in the first half wakes it without delay.
-            # (mooneye ppu/hblank_ly_scx_timing; gbmicrotest int_timer_halt)
-            if c.ppu_late == c.now or pending >= U(4):
-                c.now = c.now + U(1)
-                o.more = U(1)
-            elif c.dma_state != U(0):
-                c.dma_start = c.dma_start - U(1)  # the last M-cycle of HALT moves a byte
-            if c.dma_state != U(0):
-                ppu_oam_dma_resume(c, mem, c.now, c.dma_start)
-            c.stop_time = U(0)
-    elif c.run_state == U(STOPPED):
-        o.more = wake_from_stop(c, mem)
+    c.run_state = U(RUNNING)
+    # A halted CPU samples requests in the middle of the M-cycle, 2 T-cycles after a running
+    # one: only what the PPU requested in the first half wakes it without delay.
+    # (mooneye ppu/hblank_ly_scx_timing; gbmicrotest int_timer_halt)
+    o.more = wp.where(c.ppu_late == c.now or pending >= U(4), U(1), U(0))
+    c.now = c.now + o.more
+    if c.dma_state != U(0):
+        dma_goes_on(c, mem, o.more)
+    c.stop_time = U(0)
     return o.more
 
 
@@ -176,32 +177,41 @@ def settle_ei(c: wp.ref[Console], over: wp.bool):
 
 
 @wp.func
+def go_on(c: wp.ref[Console], mem: Q, rom: Q) -> U:
+    """The CPU acts at boundary `c.now`, after what was due: 1 if there is more to do."""
+    o = ServiceLocals()
+    o.more = U(0)
+    pending = pending_interrupts(mem)
+    if c.run_state == U(HALTED) and pending != U(0):
+        o.more = wake(c, mem, pending)
+    elif c.run_state == U(STOPPED):
+        o.more = wake_from_stop(c, mem)
+    if o.more == U(0):
+        o.done = U(0)
+        if c.run_state == U(RUNNING) and c.ime == U(1) and pending != U(0):
+            dispatch(c, mem, rom)
+            o.done = U(1)
+        set_deadline(c, mem, c.now)
+        if c.run_state != U(RUNNING):
+            c.now = c.deadline
+            o.more = U(1)
+        elif o.done != U(0) and I(c.now - c.deadline) >= I(0):
+            o.more = U(1)
+    return o.more
+
+
+@wp.func
 def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     """One pass at the boundary `c.now`: 0 run on, 1 pass again, 2 the launch is over."""
     o = ServiceLocals()
-    o.more = U(0)
-    if c.run_state == U(STOPPED):
+    o.more = U(2)
+    if c.run_state > U(HALTED) or c.dma_state != U(0):
         stand_still(c, mem, c.now)
-    elif c.run_state != U(RUNNING):
-        dma_stand_still(c, c.now)
     let_happen(c, mem, rom, c.now)
-    if I(c.now - c.launch_end) >= I(0):
-        settle_ei(c, not shows_end(c))
-        o.more = U(2)
-    else:
-        settle_ei(c, I(c.now - c.ei_time) > I(0))
-        o.more = wake(c, mem)
-        if o.more == U(0):
-            o.done = U(0)
-            if c.run_state == U(RUNNING) and c.ime == U(1) and pending_interrupts(mem) != U(0):
-                dispatch(c, mem, rom)
-                o.done = U(1)
-            set_deadline(c, mem, c.now)
-            if c.run_state != U(RUNNING):
-                c.now = c.deadline
-                o.more = U(1)
-            elif o.done != U(0) and I(c.now - c.deadline) >= I(0):
-                o.more = U(1)
+    over = I(c.now - c.launch_end) >= I(0)
+    settle_ei(c, wp.where(over, not shows_end(c), I(c.now - c.ei_time) > I(0)))
+    if not over:
+        o.more = go_on(c, mem, rom)
     return o.more
 
 
@@ -306,18 +316,15 @@ def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
 
 @wp.func(inline=False)
 def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, length: U) -> U:
-    """HALT, STOP, a locking opcode or a trap. Returns the new PC.
+    """STOP, a locking opcode or a trap. Returns the new PC.
 
-    `now` and `pc` are those after the instruction; the deadline is set anew. EI, DI and RETI do
-    not come here (`switch_interrupts`).
+    `now` and `pc` are those after the instruction; the deadline is set anew. HALT (`halt`), EI, DI
+    and RETI (`switch_interrupts`) do not come here.
     """
     o = ServiceLocals()
     o.pc = pc
     o.more = U(0)
-    if kind == U(11):
-        o.pc = halt(c, mem, rom, now, pc)
-        o.more = U(1)
-    elif kind == U(13):
+    if kind == U(13):
         let_happen(c, mem, rom, now)
         o.pc = stop(c, mem, now, pc)
         o.more = U(1)

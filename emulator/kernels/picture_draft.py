@@ -168,14 +168,20 @@ def draw_draft(c: wp.ref[Console], mem: Q, line: int):
     drop_entries(c, mem, wp.min(w.next, I(c.ppu_log_start)), kept)
 
 
-@wp.func(inline=False)
+@wp.func
 def make_room(c: wp.ref[Console], mem: Q, line: int):
     """See to it that one more entry fits."""
     if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
-        if c.ppu_finished != U(0):
-            draw_finished(c, mem)
-        elif c.ppu_drafting != U(0) and line <= VBLANK_LINE:
-            draw_draft(c, mem, line)
+        empty_logs(c, mem, line)
+
+
+@wp.func(inline=False)
+def empty_logs(c: wp.ref[Console], mem: Q, line: int):
+    """The logs are full: draw what is pending, or forget something."""
+    if c.ppu_finished != U(0):
+        draw_finished(c, mem)
+    elif c.ppu_drafting != U(0) and line <= VBLANK_LINE:
+        draw_draft(c, mem, line)
     if I(c.ppu_log_count + c.ppu_undo_count) >= LOG_CAPACITY:
         # More writes in one line than the log holds: forget the oldest of this line.
         quarter = LOG_CAPACITY / 4

@@ -23,6 +23,7 @@ from emulator.kernels.ppu_stat import (
     FAST_VRAM,
     advance,
     advance_quietly,
+    compare_quietly,
     evaluate,
     open_vram,
     plan_events,
@@ -288,7 +289,6 @@ def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
     """A write that may move interrupts: STAT, LYC, the LCD's switch, or any with mode 0 as source,
     since every picture register may move the end of mode 3.
     """
-    hide_status(mem)
     t_cycles = access_time(t)
     on = lcd_is_on(mem)
     if on and I(t - U(1) - c.ppu_next) >= I(0):
@@ -315,6 +315,17 @@ def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
     plan_events(c, mem)
 
 
+@wp.func
+def write_calmly_or_follow(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
+    """`write_followed`, but LYC in one step where that does."""
+    done = wp.bool(False)
+    hide_status(mem)
+    if reg == 0x45 and I(t - U(1) - c.ppu_next) < I(0):
+        done = compare_quietly(c, mem, new, access_time(t))
+    if not done:
+        write_followed(c, mem, reg, new, t)
+
+
 @wp.func(inline=False)
 def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
     """The CPU writes FF40-FF4B (not DMA) at `t`. Returns 1 if interrupts may have moved."""
@@ -325,7 +336,7 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
     switches = reg == 0x40 and ((new ^ old) & 0x80) != 0
     follows = reg == 0x41 or reg == 0x45 or switches or (on and (get8(mem, STAT) & 8) != 0)
     if follows:
-        write_followed(c, mem, reg, new, t)
+        write_calmly_or_follow(c, mem, reg, new, t)
     elif reg != 0x44 and new != old:
         if on:
             note_write(c, mem, reg, new, t)

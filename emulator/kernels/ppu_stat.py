@@ -12,7 +12,7 @@ import warp as wp
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, raise_if
 from emulator.kernels.mapper import update_map
 from emulator.kernels.picture_draft import finish_picture
-from emulator.kernels.picture_log import get8
+from emulator.kernels.picture_log import get8, set8
 from emulator.kernels.ppu_timing import (
     FRAME_DOTS,
     LAST_LINE,
@@ -258,40 +258,60 @@ def advance(c: wp.ref[Console], mem: Q, t_cycles: U):
 class QuietLocals:
     since: wp.int32
     dot: wp.int32
-    lyc: wp.int32
-    sources: wp.int32
     request: wp.uint32
     next: wp.int32
     done: wp.bool
 
 
+@wp.func
+def is_quiet(c: wp.ref[Console], mem: Q, stat: int, lyc: int) -> wp.bool:
+    """Whether VBlank and a line's comparison are all that can request an interrupt, and the STAT
+    line's level is known: each event has one known effect then, and none is late (`ppu_late`)."""
+    sources = stat & 0x78
+    compares = sources == 0x40
+    level = wp.where(compares, c.ppu_lyc_line, U(0))
+    few = sources == 0 or (compares and lyc > 0 and lyc < VBLANK_LINE)
+    on = (get8(mem, LCDC) & 0x80) != 0
+    return few and on and c.ppu_stat_line == level and c.ppu_first == U(0)
+
+
+@wp.func
+def plan_quietly(c: wp.ref[Console], stat: int, lyc: int, dot: int):
+    """`plan_events` after `dot`."""
+    o = QuietLocals()
+    o.next = wp.where(dot < VBLANK_DOT, VBLANK_DOT, VBLANK_DOT + FRAME_DOTS)
+    if (stat & 0x40) != 0:
+        meets = lyc * LINE_DOTS + 4
+        o.next = wp.min(o.next, wp.where(meets > dot, meets, meets + FRAME_DOTS))
+    c.ppu_next = c.ppu_origin + U((o.next + 4) >> 2)
+
+
+@wp.func
+def settle_quietly(c: wp.ref[Console], mem: Q, stat: int, dot: int, since: int):
+    """`settle` between dots `since` and `dot`; the caller moves `ppu_sync`."""
+    latch_comparison(c, mem, dot, since)
+    c.ppu_stat_line = wp.where((stat & 0x40) != 0, c.ppu_lyc_line, U(0))
+
+
 @wp.func(inline=False)
 def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
-    """`advance` where no mode is a STAT source: VBlank and a line's comparison, each an event whose
-    effect is known. False, with nothing done, if it takes a closer look.
-
-    VBlank and the comparison fall on dots whose interrupts are not late (`ppu_late`).
-    """
+    """`advance` where no mode is a STAT source, in one step. False, with nothing done, if it takes
+    a closer look."""
     o = QuietLocals()
-    o.sources = get8(mem, STAT) & 0x78
-    compares = o.sources == 0x40
-    o.lyc = get8(mem, LYC)
+    stat = get8(mem, STAT)
+    lyc = get8(mem, LYC)
     o.since = dot_of(c, c.ppu_sync)
     o.dot = dot_of(c, t_cycles)
     if o.dot >= FRAME_DOTS:
         o.since = o.since - FRAME_DOTS
         o.dot = o.dot - FRAME_DOTS
-    # In step with the comparison, and the last VBlank has been seen.
-    level = wp.where(compares, c.ppu_lyc_line, U(0))
-    o.done = (o.sources == 0 or (compares and o.lyc - 1 < 143 and o.lyc > 0)) and (
-        c.ppu_stat_line == level and c.ppu_first == U(0) and (get8(mem, LCDC) & 0x80) != 0
-    )
-    o.done = o.done and o.since >= VBLANK_DOT - FRAME_DOTS and o.since <= o.dot
-    if o.done and o.dot < FRAME_DOTS:
+    # The last VBlank has been seen.
+    o.done = o.since >= VBLANK_DOT - FRAME_DOTS and o.since <= o.dot and o.dot < FRAME_DOTS
+    if o.done and is_quiet(c, mem, stat, lyc):
         roll_frame(c, t_cycles)
-        meets = o.lyc * LINE_DOTS + 4
+        meets = lyc * LINE_DOTS + 4
         o.request = U(0)
-        if compares and o.since < meets and o.dot >= meets:
+        if (stat & 0x40) != 0 and o.since < meets and o.dot >= meets:
             # A line of the same number just before, as after a write to LYC, keeps the level high.
             if c.ppu_lyc_line == U(0) or o.since < meets - LINE_DOTS:
                 o.request = U(2)
@@ -300,15 +320,36 @@ def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
             finish_picture(c, mem)
         if o.request != U(0):
             raise_if(mem, o.request)
-        latch_comparison(c, mem, o.dot, o.since)
-        c.ppu_stat_line = wp.where(compares, c.ppu_lyc_line, U(0))
+        settle_quietly(c, mem, stat, o.dot, o.since)
+        plan_quietly(c, stat, lyc, o.dot)
         c.ppu_sync = t_cycles
-        o.next = wp.where(o.dot < VBLANK_DOT, VBLANK_DOT, VBLANK_DOT + FRAME_DOTS)
-        if compares:
-            o.next = wp.min(o.next, wp.where(meets > o.dot, meets, meets + FRAME_DOTS))
-        c.ppu_next = c.ppu_origin + U((o.next + 4) >> 2)
     else:
         o.done = wp.bool(False)
+    return o.done
+
+
+@wp.func(inline=False)
+def compare_quietly(c: wp.ref[Console], mem: Q, new: int, t_cycles: U) -> wp.bool:
+    """A write to LYC with no event due before, where no mode is a STAT source. False, with nothing
+    done, if it takes a closer look."""
+    o = QuietLocals()
+    stat = get8(mem, STAT)
+    o.done = is_quiet(c, mem, stat, get8(mem, LYC)) and is_quiet(c, mem, stat, new)
+    if o.done:
+        roll_frame(c, t_cycles)
+        o.dot = dot_of(c, t_cycles)
+        settle_quietly(c, mem, stat, o.dot, dot_of(c, c.ppu_sync))
+        c.ppu_sync = t_cycles
+        set8(mem, LYC, new)
+        line = o.dot / LINE_DOTS
+        ly = compared_ly(line, o.dot - line * LINE_DOTS)
+        if ly != NOT_COMPARED:
+            c.ppu_lyc_line = U(wp.where(ly == new, 1, 0))
+        if (stat & 0x40) != 0:
+            if c.ppu_lyc_line != U(0) and c.ppu_stat_line == U(0):
+                raise_if(mem, U(2))
+            c.ppu_stat_line = c.ppu_lyc_line
+        plan_quietly(c, stat, new, o.dot)
     return o.done
 
 
