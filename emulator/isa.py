@@ -406,9 +406,16 @@ def encode(row: Instruction) -> tuple[int, ...]:
     )  # fmt: skip
 
 
+IDLE = 0xCB
+"""Row of no instruction: it takes no time and changes nothing."""
+IDLE_LO, IDLE_HI, IDLE_FLAGS = 0x3210, 0x3210, 0xF00000
+IDLE_ROW = (0, IDLE_LO, IDLE_HI, IDLE_FLAGS, 0, 0, 0, 0)
+
+
 def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
     """Control table, uint32[512 * 8]. `trap_ld_b_b` makes opcode 40 a software breakpoint."""
     table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
+    table[IDLE] = IDLE_ROW
     if trap_ld_b_b:
         table[0x40, 6] |= np.uint32(slow_bits("trap"))
     return table.reshape(-1)

@@ -86,6 +86,16 @@ def ld32_constant_if(p: Q, old: U, wanted: U) -> U: ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+unsigned long long p; asm("mad.wide.u32 %0, %1, 32, %2;" : "=l"(p) : "r"(row), "l"(table)); return p;
+#else
+return table + (unsigned long long)row * 32;
+#endif
+""")
+def row_address(table: Q, row: U) -> Q: ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
 asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(p));
 #else
 const unsigned int* q = (const unsigned int*)p; a = q[0]; b = q[1]; c = q[2]; d = q[3];
