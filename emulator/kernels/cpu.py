@@ -34,7 +34,9 @@ from emulator.kernels.intrinsics import (
     I,
     Q,
     U,
+    both,
     earlier,
+    either,
     ld8,
     ld_operand_if,
     prmt,
@@ -54,12 +56,9 @@ HL_FROM_ADDRESS = isa.HL_FROM_ADDRESS
 ADJUST_FIRST = isa.ADJUST_FIRST
 BRANCH = isa.BRANCH
 BRANCH_IMMEDIATE = isa.BRANCH_IMMEDIATE
-FLAGS16 = isa.FLAGS16
 SLOW = isa.SLOW
 CONTROL = isa.CONTROL
 INC_DEC_PAIR = isa.INC_DEC_PAIR
-F_BYTE = wp.constant(wp.uint32(0xFF00FFFF))  # everything of `hi` but F
-F_NIBBLE = wp.constant(wp.uint32(0x00F00000))
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
@@ -215,35 +214,33 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     if (wanted & (plain ^ ALL_ONES) & U(READ | SLOW)) != U(0):
         read_or_change(r, b, o, a, p, wanted & (plain ^ ALL_ONES), w5)
 
-    now = start + (o.w7 & U(255))
-    next_pc = r.pc + ((o.w7 >> U(8)) & U(255))
+    next_pc = r.pc + prmt(o.w7, U(0), U(0x4441))
 
-    # Operands and the adder/logic unit: v = (x & y) + (x ^ y) + (x & y) + carry, terms by mask
+    # Operands and the adder/logic unit: v = (x ^ y or 0) + (x & y) * (0, 1 or 2) + carry
     y = prmt(o.registers, prmt(r.memory, word, U(0x7610)), o.w3 >> U(8))
     y = (y & prmt(w4, w4, U(0x9999))) ^ prmt(w4, w4, U(0xAAAA))
     x = prmt(hi, prmt(sp, next_pc, U(0x5410)), o.w3)
     x = (x & prmt(w4, w4, U(0x8888))) | U(I(o.w2) >> I(24))
-    carry = (((hi & o.w7) ^ (o.w7 << U(4))) >> U(20)) & U(1)
-    both = x & y & U(I(w4) >> I(31))
-    either = (x ^ y) & prmt(w5, w5, U(0x8888))
-    v = both + either + (both & prmt(w5, w5, U(0x9999))) + carry
+    carry = ((hi & o.w7) ^ w4) & U(C_BIT)
+    differ = x ^ y
+    v = (differ & prmt(w5, w5, U(0x8888))) + (x & y) * (w4 >> U(30)) + (carry >> U(20))
 
     # Where to go on. The next instruction's word is looked up before all that can wait for it.
     target = wp.where((o.ctl & U(BRANCH_IMMEDIATE)) != U(0), word >> U(16), v)
-    branches = (o.ctl & U(BRANCH)) != U(0)
-    r.pc = wp.where(branches, target, next_pc) & WORD
+    r.pc = wp.where((o.ctl & U(BRANCH)) != U(0), target, next_pc) & WORD
     load_word(r, b)
-    r.now = now + wp.where(branches, o.w7 >> U(24), U(0))
+    cycles = wp.where((o.ctl & U(BRANCH)) != U(0), U(0x4443), U(0x4440))
+    r.now = start + prmt(o.w7, U(0), cycles)
 
     # Write back
-    carries = (x ^ y ^ v) >> wp.where((o.ctl & U(FLAGS16)) != U(0), U(8), U(0))
+    carries = prmt(differ ^ v, U(0), w5)  # byte 2: carry into bit 4, byte 3: carry out in bit 0
     zero = wp.where((v & U(255)) == U(0), U(Z_BIT), U(0))
-    half = (carries << U(17)) & U(H_BIT)
-    computed = zero | half | ((carries << U(12)) & U(C_BIT))
+    half = (carries << U(1)) & U(H_BIT)
+    computed = zero | half | ((carries >> U(4)) & U(C_BIT))
     r.lo = prmt(lo, v, o.w1)
     new_hi = prmt(hi, v, o.w2)
     flags = ((new_hi & o.w3) ^ (computed & o.w1)) ^ o.w2
-    new_hi = (new_hi & F_BYTE) | (flags & F_NIBBLE)
+    new_hi = prmt(new_hi, flags, U(0x3610))
     r.hi = wp.where(
         (o.ctl & U(HL_FROM_ADDRESS)) != U(0), prmt(new_hi, adjusted, U(0x3254)), new_hi
     )
@@ -256,9 +253,9 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     st_operand_if(p, v, o.ctl & plain & U(WRITE), w5)
 
     # What is rare. An INC or DEC may only have begun in OAM if it ends near.
-    o.backward = branches and r.pc < next_pc
-    pair = (o.ctl & U(INC_DEC_PAIR)) != U(0) and v >= U(0xFDFF)
-    o.unfinished = (o.ctl & (plain ^ ALL_ONES) & U(WRITE | CONTROL)) != U(0) or pair
+    o.backward = both((o.ctl & U(BRANCH)) != U(0), r.pc < next_pc)
+    pair = both((o.ctl & U(INC_DEC_PAIR)) != U(0), (v << U(16)) >= U(0xFDFF0000))
+    o.unfinished = either((o.ctl & (plain ^ ALL_ONES) & U(WRITE | CONTROL)) != U(0), pair)
     o.a = a
     o.p = p
     o.v = v

@@ -19,7 +19,9 @@ from emulator.kernels.intrinsics import (
     I,
     Q,
     U,
+    both,
     converge,
+    either,
     ld32,
     meet,
     st32,
@@ -48,6 +50,7 @@ from emulator.kernels.service_board import (
     hang_up,
     leave,
     mail,
+    mailbox,
     open_board,
     post,
     rest,
@@ -172,16 +175,19 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
     branches, for what is rare before the adder and for what is rare behind it.
     """
     o = Operands()
+    box = mailbox(board)
     r.running = U(1)
     while r.running != U(0):
-        while meet(wp.where(goes_on(r), U(1), U(0))) != U(0):
-            waits = mail(board)  # looked at behind the instruction, which hides how long it takes
+        r.together = U(1)
+        while r.together != U(0):
+            waits = mail(box)  # looked at behind the instruction, which hides how long it takes
             execute(r, b, o)
             r.trip = r.trip + U(1)
             waits = waits | (r.trip & pause)
-            unready = goes_on(r) and (r.word & U(UNREADY)) != U(0)
-            others = o.unfinished or unready or (waits == U(0) and not goes_on(r))
-            if o.backward or others:
+            unready = both(goes_on(r), (r.word & U(UNREADY)) != U(0))
+            turn = both(waits == U(0), I(r.deadline - r.now) <= I(0))
+            others = either(o.unfinished, either(unready, turn))
+            if either(o.backward, others):
                 if o.backward and b.idle_skip != U(0):
                     skip_idle_loop(r)
                 if others:
@@ -189,9 +195,10 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
                         finish(r, c, b, o)
                     exchange(r, c, b, board, waits)
             load_row(r, b)
+            r.together = meet(wp.where(goes_on(r), U(1), U(0)))
         r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
         rest(U(SERVICE_TIME))
-        exchange(r, c, b, board, mail(board))
+        exchange(r, c, b, board, mail(box))
         load_row(r, b)
 
 

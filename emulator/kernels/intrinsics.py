@@ -167,6 +167,15 @@ if (wanted && (int)wide < 0) ((unsigned char*)p)[1] = (unsigned char)(v >> 8);
 def st_operand_if(p: Q, v: U, wanted: U, wide: U): ...
 
 
+# No short circuit, which would make a branch or a number of what is one machine instruction.
+@wp.func_native("return a & b;")
+def both(a: wp.bool, b: wp.bool) -> wp.bool: ...
+
+
+@wp.func_native("return a | b;")
+def either(a: wp.bool, b: wp.bool) -> wp.bool: ...
+
+
 # prmt: each nibble of `s` picks one of the eight bytes of b:a; bit 3 replicates its sign.
 # On x86 a byte shuffle of the eight bytes and their eight signs; elsewhere variable shifts.
 @wp.func_native("""

@@ -81,6 +81,7 @@ class Registers:
     trip: wp.uint32
     posted: wp.uint32
     running: wp.uint32
+    together: wp.uint32
     mem: wp.uint64
 
 
@@ -119,8 +120,7 @@ def load_row(r: wp.ref[Registers], b: wp.ref[Bases]):
     row = row_address(b.control, wp.where(goes_on(r), r.word & U(511), U(IDLE)))
     ld128_constant(row, r.w0, r.w1, r.w2, r.w3)
     ld128_constant(row + Q(16), r.w4, r.w5, r.w6, r.w7)
-    if goes_on(r):
-        r.work = r.work + U(1)
+    r.work = r.work + wp.where(goes_on(r), U(1), U(0))
 
 
 @wp.func(inline=True)
