@@ -59,6 +59,9 @@ BRANCH_IMMEDIATE = isa.BRANCH_IMMEDIATE
 SLOW = isa.SLOW
 CONTROL = isa.CONTROL
 INC_DEC_PAIR = isa.INC_DEC_PAIR
+NEAR_OAM = wp.constant(wp.uint32(0xFDFF0000))
+# A second bit that is never set: the compiler tests two bits in one machine instruction, one in three.
+NEVER = isa.NEVER
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
@@ -253,8 +256,8 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     st_operand_if(p, v, o.ctl & plain & U(WRITE), w5)
 
     # What is rare. An INC or DEC may only have begun in OAM if it ends near.
-    o.backward = both((o.ctl & U(BRANCH)) != U(0), r.pc < next_pc)
-    pair = both((o.ctl & U(INC_DEC_PAIR)) != U(0), (v << U(16)) >= U(0xFDFF0000))
+    o.backward = both((o.ctl & U(BRANCH | NEVER)) != U(0), r.pc < next_pc)
+    pair = both((o.ctl & U(INC_DEC_PAIR | NEVER)) != U(0), (v << U(16)) >= NEAR_OAM)
     o.unfinished = either((o.ctl & (plain ^ ALL_ONES) & U(WRITE | CONTROL)) != U(0), pair)
     o.a = a
     o.p = p

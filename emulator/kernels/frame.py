@@ -34,6 +34,7 @@ from emulator.kernels.registers import (
     Bases,
     Registers,
     begin,
+    count_instruction,
     find_bases,
     goes_on,
     hand_over,
@@ -61,6 +62,7 @@ from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
 from emulator.shapes import Shape
 
+NEVER_SET = 0x800  # bit of a word; see cpu.NEVER
 SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be served
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 
@@ -184,9 +186,10 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
             execute(r, b, o)
             r.trip = r.trip + U(1)
             waits = waits | (r.trip & pause)
-            unready = both(goes_on(r), (r.word & U(UNREADY)) != U(0))
+            unready = both(goes_on(r), (r.word & U(UNREADY | NEVER_SET)) != U(0))
             turn = both(waits == U(0), I(r.deadline - r.now) <= I(0))
             others = either(o.unfinished, either(unready, turn))
+            load_row(r, b)
             if either(o.backward, others):
                 if o.backward and b.idle_skip != U(0):
                     skip_idle_loop(r)
@@ -194,12 +197,14 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
                     if o.unfinished:
                         finish(r, c, b, o)
                     exchange(r, c, b, board, waits)
-            load_row(r, b)
+                load_row(r, b)
+            count_instruction(r)
             r.together = meet(wp.where(goes_on(r), U(1), U(0)))
         r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
         rest(U(SERVICE_TIME))
         exchange(r, c, b, board, mail(box))
         load_row(r, b)
+        count_instruction(r)
 
 
 @wp.struct
@@ -286,6 +291,7 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
         if goes_on(r) and (r.word & U(UNREADY)) != U(0):
             fetch(r, b)
         load_row(r, b)
+        count_instruction(r)
         execute(r, b, o)
         if o.backward and b.idle_skip != U(0):
             skip_idle_loop(r)

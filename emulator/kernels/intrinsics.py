@@ -167,6 +167,19 @@ if (wanted && (int)wide < 0) ((unsigned char*)p)[1] = (unsigned char)(v >> 8);
 def st_operand_if(p: Q, v: U, wanted: U, wide: U): ...
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int v = n; asm("{ .reg .pred a; setp.gt.s32 a, %1, 0; @a add.u32 %0, %0, 1; }"
+ : "+r"(v) : "r"(left)); return v;
+#else
+return n + ((int)left > 0);
+#endif
+""")
+def count_if(n: U, left: U) -> U:
+    """`n` + 1 if `left`, taken as signed, is above 0."""
+    ...
+
+
 # No short circuit, which would make a branch or a number of what is one machine instruction.
 @wp.func_native("return a & b;")
 def both(a: wp.bool, b: wp.bool) -> wp.bool: ...

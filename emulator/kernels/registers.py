@@ -25,6 +25,7 @@ from emulator.kernels.intrinsics import (
     Q,
     U,
     ld32,
+    count_if,
     ld32_constant_if,
     ld128,
     ld128_constant,
@@ -120,7 +121,12 @@ def load_row(r: wp.ref[Registers], b: wp.ref[Bases]):
     row = row_address(b.control, wp.where(goes_on(r), r.word & U(511), U(IDLE)))
     ld128_constant(row, r.w0, r.w1, r.w2, r.w3)
     ld128_constant(row + Q(16), r.w4, r.w5, r.w6, r.w7)
-    r.work = r.work + wp.where(goes_on(r), U(1), U(0))
+
+
+@wp.func(inline=True)
+def count_instruction(r: wp.ref[Registers]):
+    """Count the instruction to come, if one comes."""
+    r.work = count_if(r.work, r.deadline - r.now)
 
 
 @wp.func(inline=True)
