@@ -207,7 +207,7 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     # Read, allowed or not. What lies in `memory` otherwise is used by nobody.
     wanted = ctl & (r.given ^ ALL_ONES)
     r.given = U(0)
-    r.memory = ld_operand_if(p, r.memory, wanted & U(READ), w5)
+    r.memory = ld_operand_if(p, r.memory, wanted & U(READ), w5, crosses)
     o.registers = prmt(lo, hi, w0)
     o.w1 = w1
     o.w2 = w2

@@ -179,8 +179,8 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
     o = Operands()
     box = mailbox(board)
     r.running = U(1)
+    r.together = U(1)
     while r.running != U(0):
-        r.together = U(1)
         while r.together != U(0):
             waits = mail(box)  # looked at behind the instruction, which hides how long it takes
             execute(r, b, o)
@@ -201,10 +201,9 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
             count_instruction(r)
             r.together = meet(wp.where(goes_on(r), U(1), U(0)))
         r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
+        r.together = r.running
+        r.trip = pause
         rest(U(SERVICE_TIME))
-        exchange(r, c, b, board, mail(box))
-        load_row(r, b)
-        count_instruction(r)
 
 
 @wp.struct

@@ -139,18 +139,20 @@ def st8_if(p: Q, v: U, low: U, high: U): ...
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int m = old; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
-" setp.lt.and.s32 b, %3, 0, a; @a ld.global.u8 %0, [%1]; @b ld.global.u8 t, [%1+1];"
-" @b prmt.b32 %0, %0, t, 0x1140; }" : "+r"(m) : "l"(p), "r"(wanted), "r"(wide) : "memory");
+" setp.lt.and.s32 b, %3, 0, a; setp.eq.and.u32 b, %4, 0, b; @a ld.global.u8 %0, [%1];"
+" @b ld.global.u8 t, [%1+1]; @b prmt.b32 %0, %0, t, 0x1140; }"
+ : "+r"(m) : "l"(p), "r"(wanted), "r"(wide), "r"(crosses) : "memory");
 return m;
 #else
 unsigned int m = old;
 if (wanted) m = *(const unsigned char*)p;
-if (wanted && (int)wide < 0) m |= (unsigned int)((const unsigned char*)p)[1] << 8;
+if (wanted && (int)wide < 0 && !crosses) m |= (unsigned int)((const unsigned char*)p)[1] << 8;
 return m;
 #endif
 """)
-def ld_operand_if(p: Q, old: U, wanted: U, wide: U) -> U:
-    """The operand at `p` if `wanted` is not 0, else `old`."""
+def ld_operand_if(p: Q, old: U, wanted: U, wide: U, crosses: U) -> U:
+    """The operand at `p` if `wanted` is not 0, else `old`. A second byte that `crosses` a page may
+    lie behind the end of the ROM: it is not read."""
     ...
 
 
