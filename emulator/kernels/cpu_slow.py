@@ -24,7 +24,7 @@ from emulator.kernels.memory import address_in, is_flat
 from emulator.kernels.ppu import ppu_hblank, ppu_status
 from emulator.kernels.ppu_access import ppu_vram_access, ppu_vram_window
 from emulator.kernels.ppu_oam import ppu_oam_bug
-from emulator.kernels.waiting import skip_countdown, skip_dma_wait
+from emulator.kernels.waiting import skip_countdown, write_dma_and_wait
 from emulator.machine import Console
 
 HL_FROM_ADDRESS = isa.HL_FROM_ADDRESS
@@ -171,12 +171,16 @@ def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
 
 
 @wp.func
-def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U):
+def answer_write(
+    c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U, idle_skip: U
+):
     """The store of an instruction. A byte for a register, the mapper or VRAM, with nothing due
     before, takes no detour over the bus."""
     t = now + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
     calm = (ctl & U(WRITE16)) == U(0) and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
-    if calm and a >= U(0xFF00):
+    if calm and a == U(0xFF46) and c.dma_state == U(0) and idle_skip != U(0):
+        write_dma_and_wait(c, mem, rom, value & U(255), t)
+    elif calm and a >= U(0xFF00):
         if io_write(c, mem, rom, a & U(255), value & U(255), t) != U(0):
             set_deadline(c, mem, t)
     elif calm and a < U(0x8000) and c.dma_state == U(0):
@@ -405,11 +409,9 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     ctl = ld32(scratch + Q(U(ASKED + 8)))
     t = ld32(scratch + Q(U(ASKED + 12)))
     if (asked & U(ASK_WRITE)) != U(0):
-        answer_write(c, mem, rom, a, value, ctl, t)
+        answer_write(c, mem, rom, a, value, ctl, t, idle_skip)
         if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(7):
             o.look = U(LOOK_NOW)  # VRAM, LCDC, STAT or LYC was written
-        elif a == U(0xFF46) and idle_skip != U(0):
-            skip_dma_wait(c, mem, rom)
     if (asked & U(ASK_OAM_BUG)) != U(0):
         inc_dec_oam_bug(c, mem, rom, a, c.now)
     if (asked & U(ASK_CONTROL)) != U(0):

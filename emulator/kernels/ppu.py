@@ -15,9 +15,10 @@ from emulator.kernels.picture_draft import (
     begin_draft,
     discard_draft,
     discard_pictures,
-    keep_register,
+    keep_dma,
+    log_register,
 )
-from emulator.kernels.picture_log import DMA_DOTS, DRAFT_BASE, R_DMA, get8, register_number, set8
+from emulator.kernels.picture_log import DMA_DOTS, DRAFT_BASE, get8, register_number, set8
 from emulator.kernels.ppu_access import access_time, hide_status, lcd_is_on
 from emulator.kernels.ppu_stat import (
     FAST_VRAM,
@@ -258,7 +259,7 @@ def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, do
     latch_window(c, mem, dot - 1)
     if I(c.ppu_end_line) == line + 1 and x - 2 <= I(c.ppu_end):
         c.ppu_end_line = U(0)
-    keep_register(c, mem, register_number(register), value, dot)
+    log_register(c, mem, register_number(register), value, line, dot)
     set8(mem, IO + register, value)
     if register == 0x40 or register == 0x4A:
         ly = wp.where(x >= 4 or line == 0, line, line - 1)
@@ -367,7 +368,7 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
         if line < VBLANK_LINE or c.ppu_drafting != U(0):
             if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
                 c.ppu_end_line = U(0)
-            keep_register(c, mem, R_DMA, value, dot)
+            keep_dma(c, mem, value, dot)
         if (get8(mem, STAT) & 8) != 0:
             plan_events(c, mem)  # the end of mode 3 may have moved
 

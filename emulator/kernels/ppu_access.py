@@ -186,6 +186,9 @@ def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
         roll_frame(c, access_time(t))
         dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
-        if line < VBLANK_LINE:
+        x = dot - line * LINE_DOTS
+        if line < VBLANK_LINE and c.ppu_drafting != U(0):
             for i in range(160):
-                keep_oam_byte(c, mem, i, line, dot - line * LINE_DOTS)
+                keep_oam_byte(c, mem, i, line, x)
+        elif line < VBLANK_LINE and x >= 84:
+            line_end(c, mem, line)
