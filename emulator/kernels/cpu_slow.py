@@ -17,12 +17,12 @@ from emulator.kernels.bus import (
     io_write,
 )
 from emulator.kernels.events import catch_up, set_deadline
-from emulator.kernels.interrupts import HALT, control_op, halt, service
+from emulator.kernels.interrupts import HALT, control_op, halt_plainly, service
 from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st8, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
 from emulator.kernels.memory import address_in, is_flat
 from emulator.kernels.ppu import ppu_hblank, ppu_status
-from emulator.kernels.ppu_access import ppu_vram_access, ppu_vram_window
+from emulator.kernels.ppu_access import ppu_vram_window, vram_access_here
 from emulator.kernels.ppu_oam import ppu_oam_bug
 from emulator.kernels.waiting import skip_countdown, write_dma_and_wait
 from emulator.machine import Console
@@ -186,7 +186,7 @@ def answer_write(
     elif calm and a < U(0x8000) and c.dma_state == U(0):
         mapper_write(c, a, value & U(255), t - U(1))
     elif calm and (a & U(0xE000)) == U(0x8000) and c.dma_state == U(0):
-        if ppu_vram_access(c, mem, a, t, U(1)) != U(0):
+        if vram_access_here(c, mem, a, t, U(1)) != U(0):
             st8(mem + Q(a - U(0x8000)), value & U(255))
     else:
         slow_write(c, mem, rom, a, value, ctl, t)
@@ -415,10 +415,7 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     if (asked & U(ASK_OAM_BUG)) != U(0):
         inc_dec_oam_bug(c, mem, rom, a, c.now)
     if (asked & U(ASK_CONTROL)) != U(0):
-        if (ctl >> U(24)) == U(HALT):
-            c.pc = halt(c, mem, rom, c.now, c.pc)
-            c.deadline = c.now  # look up at once
-        else:
+        if (ctl >> U(24)) != U(HALT) or not halt_plainly(c, mem, c.now):
             c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
     return o.look
 

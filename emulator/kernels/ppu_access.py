@@ -68,6 +68,12 @@ def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U
 
     2 for a read in the very dot at which mode 3 ends: the address bus still holds bit 12 low.
     """
+    return vram_access_here(c, mem, address, t, write)
+
+
+@wp.func(inline=True)
+def vram_access_here(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
+    """`ppu_vram_access` where a call would take longer."""
     result = U(1)
     free = wp.bool(True)
     if lcd_is_on(mem):

@@ -54,7 +54,7 @@ def code_at(mem: Q, pc: U) -> U:
     return ld8(p) | (ld8(p + Q(1)) << U(8))
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
     """Write FF46 at `t`, with no transfer under way, and pass over the loop in HRAM that waits for
     the new one.
