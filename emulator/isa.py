@@ -245,13 +245,16 @@ _BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "f": 6, "a": 7}
 _PAIR = {"bc": 0x10, "de": 0x32, "hl": 0x54, "af": 0x76}
 
 # Control bits, word 6 (low half).
-READ, READ16, WRITE, WRITE16 = 1, 2, 4, 8
+# READ and WRITE lie where `fast_bits` has the permission for them.
+READ, READ16, WRITE, WRITE16 = 1, 2, 0x10000, 0x20000
 SP_FROM_ADDRESS, SP_FROM_RESULT, HL_FROM_ADDRESS = 16, 32, 64
 ADJUST_FIRST, BRANCH, BRANCH_IMMEDIATE, FLAGS16, SLOW = 128, 256, 512, 1024, 2048
-READ_CYCLE_SHIFT, WRITE_CYCLE_SHIFT = 12, 15
+READ_CYCLE_SHIFT, WRITE_CYCLE_SHIFT = 12, 21
 ASCENDING = 1 << 18
 INC_DEC_PAIR = 1 << 19
 CONTROL = 1 << 20  # kinds behind daa: what `attend` has to do
+# What a branch that is not taken must not do.
+TAKEN_ONLY = READ | READ16 | WRITE | WRITE16 | SP_FROM_ADDRESS | BRANCH
 
 # Slow kinds, word 6 bits 24-31. The first eight are the rotates and shifts.
 ROTATES = ("rlc", "rrc", "rl", "rr", "sla", "sra", "swap", "srl")
@@ -344,8 +347,9 @@ def encode(row: Instruction) -> tuple[int, ...]:
     Word 2  hi selector 0-15; toggled flags 20-23; constant or-ed into x 24-31
     Word 3  x selector 0-7; y selector 8-15; kept flags 20-23; address selector 24-31
     Word 4  sign bits of the bytes: x on, y on, y inverted, and-term on
-    Word 5  sign bits of the bytes 0-1: xor-term on, and-term doubled; condition 19-23
-    Word 6  control bits; kind of a slow instruction 24-31
+    Word 5  sign bits of the bytes 0-1: xor-term on, and-term doubled; flag of the condition 20-23;
+            16-bit access 31; the bits of TAKEN_ONLY that change in word 6 if that flag is set
+    Word 6  control bits (if the flag is clear); kind of a slow instruction 24-31
     Word 7  M-cycles 0-7; length 8-15; carry-in toggle 16; carry-in from C 20; taken extra 24-31
     """
     operation, operand = row.operation, row.y
@@ -383,15 +387,20 @@ def encode(row: Instruction) -> tuple[int, ...]:
     )
     lo_select, hi_select = _destination_selectors(row.destination)
     keep, computed, toggle = _flag_masks(row.flags)
-    condition = {"": 0x080000, "nz": 0x880000, "z": 0x800000, "nc": 0x180000, "c": 0x100000}
+    control = _control_bits(row)
+    changes = control & TAKEN_ONLY if row.condition else 0
+    if row.condition in ("z", "c"):
+        control &= ~TAKEN_ONLY
+    flag = {"": 0, "nz": 0x800000, "z": 0x800000, "nc": 0x100000, "c": 0x100000}[row.condition]
+    wide = int(row.access is not None and row.access.size == 2)
     return (
         y_register | pair << 8 | address_constant << 16,
         lo_select | computed << 20 | (adjust & 255) << 24,
         hi_select | toggle << 20 | (x_constant & 255) << 24,
         x_select | y_select << 8 | keep << 20 | address_select << 24,
         x_on << 7 | y_on << 15 | y_inverted << 23 | masks[0] << 31,
-        masks[1] << 7 | masks[2] << 15 | condition[row.condition],
-        _control_bits(row),
+        masks[1] << 7 | masks[2] << 15 | flag | wide << 31 | changes,
+        control,
         row.m_cycles | row.length << 8 | carry_toggle << 16 | carry_in << 20
         | row.taken_extra << 24,
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """The SM83 as one uniform data path steered by the control rows of isa.py.
 
-`step` runs any instruction through the same sequence: fetch, two 16-byte control loads, address,
+`execute` runs any instruction through the same sequence: fetch, two 16-byte control loads, address,
 read, operand select by byte permute, one adder/logic unit, write-back, branch, store. Lanes of a
 warp at different opcodes therefore run together. Rotates and DAA branch; HALT and the like, and
 accesses that need the bus, leave a request that `attend` (kernels/cpu_slow.py) serves before the
@@ -16,7 +16,6 @@ from emulator.kernels.cpu_slow import (
     ASK_FETCH,
     ASK_OAM_BUG,
     ASK_WRITE,
-    HAS_MEMORY,
     WORD,
     fast_bits,
     fetched,
@@ -30,28 +29,25 @@ from emulator.kernels.in_place import (
     stores_plainly,
 )
 from emulator.kernels.intrinsics import (
+    ALL_ONES,
     FAR,
     I,
     Q,
     U,
     earlier,
     ld8,
-    ld8_if,
-    ld32_constant,
-    ld128_constant,
+    ld_operand_if,
     prmt,
-    st8_if,
+    st_operand_if,
     st128,
 )
 from emulator.kernels.memory import plain_address
-from emulator.kernels.registers import Bases, Registers
+from emulator.kernels.registers import UNREADY, Bases, Registers, load_word
 from emulator.machine import Console
 
 READ = isa.READ
-READ16 = isa.READ16
 WRITE = isa.WRITE
-WRITE16 = isa.WRITE16
-WIDE = isa.READ16 | isa.WRITE16
+TAKEN_ONLY = isa.TAKEN_ONLY
 SP_FROM_ADDRESS = isa.SP_FROM_ADDRESS
 SP_FROM_RESULT = isa.SP_FROM_RESULT
 HL_FROM_ADDRESS = isa.HL_FROM_ADDRESS
@@ -62,14 +58,6 @@ FLAGS16 = isa.FLAGS16
 SLOW = isa.SLOW
 CONTROL = isa.CONTROL
 INC_DEC_PAIR = isa.INC_DEC_PAIR
-SLOW_FETCH = isa.SLOW_FETCH
-# What a branch that is not taken must not do.
-NOT_TAKEN = wp.constant(
-    wp.uint32(
-        0xFFFFFFFF
-        ^ (isa.READ | isa.READ16 | isa.WRITE | isa.WRITE16 | isa.SP_FROM_ADDRESS | isa.BRANCH)
-    )
-)
 F_BYTE = wp.constant(wp.uint32(0xFF00FFFF))  # everything of `hi` but F
 F_NIBBLE = wp.constant(wp.uint32(0x00F00000))
 Z_BIT = FLAG_Z << 16
@@ -78,8 +66,18 @@ H_BIT = FLAG_H << 16
 C_BIT = FLAG_C << 16
 
 
+@wp.struct
+class Operands:
+    """What `rotate_or_adjust` changes for the rest of the instruction."""
+
+    registers: wp.uint32
+    w2: wp.uint32
+    result: wp.uint32
+    carry: wp.uint32
+
+
 @wp.func(inline=True)
-def rotate(r: wp.ref[Registers], kind: U, y: U, carry: U):
+def rotate(o: wp.ref[Operands], kind: U, y: U, carry: U):
     """RLC RRC RL RR SLA SRA SWAP SRL: rotate by 1, 7 or 4, then fill the bit shifted in."""
     right = (kind & U(1)) != U(0)
     swap = kind == U(6)
@@ -89,87 +87,75 @@ def rotate(r: wp.ref[Registers], kind: U, y: U, carry: U):
     hole = wp.where(kind < U(2) or swap, U(0), wp.where(right, U(0x80), U(1)))
     fill = wp.where(kind == U(2), carry, wp.where(kind == U(3), carry << U(7), U(0)))
     fill = wp.where(kind == U(5), y & U(0x80), fill)
-    r.result = (turned & (hole ^ U(255))) | fill
-    r.carries = out << U(8)
+    o.result = (turned & (hole ^ U(255))) | fill
+    o.carry = out
 
 
 @wp.func(inline=True)
-def decimal_adjust(r: wp.ref[Registers], hi: U):
+def decimal_adjust(o: wp.ref[Operands], hi: U):
     """DAA. https://gbdev.io/gb-opcodes/optables/"""
     a = hi >> U(24)
     after_sub = (hi & U(N_BIT)) != U(0)
     low = (hi & U(H_BIT)) != U(0) or (not after_sub and (a & U(15)) > U(9))
     high = (hi & U(C_BIT)) != U(0) or (not after_sub and a > U(0x99))
     adjust = wp.where(low, U(6), U(0)) | wp.where(high, U(0x60), U(0))
-    r.result = wp.where(after_sub, a - adjust, a + adjust)
-    r.carries = wp.where(high, U(0x100), U(0))
+    o.result = wp.where(after_sub, a - adjust, a + adjust) & U(255)
+    o.carry = wp.where(high, U(1), U(0))
 
 
 @wp.func(inline=True)
-def skip_idle_loop(r: wp.ref[Registers], ctl: U, next_pc: U):
+def rotate_or_adjust(r: wp.ref[Registers], o: wp.ref[Operands], hi: U, kind: U, y: U):
+    """Have the result pass through the adder as operand y, and C come out of the toggled flags."""
+    if kind < U(8):
+        rotate(o, kind, y, (hi >> U(20)) & U(1))
+    else:
+        decimal_adjust(o, hi)
+    o.registers = o.result
+    r.memory = o.result
+    o.w2 = o.w2 | (o.carry << U(20))
+
+
+@wp.func(inline=True)
+def skip_idle_loop(r: wp.ref[Registers]):
     """Exact idle-loop skipping, at a backward branch.
 
     Same registers as at the last visit, nothing written and no VRAM read since, and every I/O read
     stays as it is until `stable`: then the loop repeats, and whole periods can pass up to the next
     deadline.
     """
-    if (ctl & U(WRITE)) != U(0):
-        r.stable = r.now
-    if (ctl & U(BRANCH)) != U(0) and r.pc < next_pc:
-        place = r.pc | (r.sp << U(16))
-        period = r.now - r.seen_time
-        span = earlier(r.stable, r.deadline) - r.now
-        same = place == r.seen_place and r.lo == r.seen_lo and r.hi == r.seen_hi
-        if same and I(span) > I(period):
-            r.now = r.now + (span - U(1)) / period * period
-        r.seen_lo = r.lo
-        r.seen_hi = r.hi
-        r.seen_place = place
-        r.seen_time = r.now
-        r.stable = r.now + FAR
-
-
-@wp.func(inline=True)
-def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Put the predecoded word at PC into `r.word`, or ask for it."""
-    if r.given == U(0):
-        if r.pc < U(0x8000):
-            bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
-            r.word = ld32_constant(b.words + Q(r.pc + bank) * Q(4))
-            r.asked = (r.word >> U(9)) & U(ASK_FETCH)  # isa.SLOW_FETCH
-        else:
-            last = r.pc + U(2)
-            page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(0xFF80)) == (last >= U(0xFF80))
-            if page and (fast_bits(r.fast, r.pc) & U(1)) != U(0):
-                p = plain_address(r.pc, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
-                r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
-            else:
-                r.asked = U(ASK_FETCH)
+    place = r.pc | (r.sp << U(16))
+    period = r.now - r.seen_time
+    span = earlier(r.stable, r.deadline) - r.now
+    same = place == r.seen_place and r.lo == r.seen_lo and r.hi == r.seen_hi
+    if same and I(span) > I(period):
+        r.now = r.now + (span - U(1)) / period * period
+    r.seen_lo = r.lo
+    r.seen_hi = r.hi
+    r.seen_place = place
+    r.seen_time = r.now
+    r.stable = r.now + FAR
 
 
 @wp.func(inline=True)
 def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     """Execute the instruction `r.word`, unless its operand must be asked for first."""
     word = r.word
-    w0 = U(0)
-    w1 = U(0)
-    w2 = U(0)
-    w3 = U(0)
-    w4 = U(0)
-    w5 = U(0)
-    w6 = U(0)
-    w7 = U(0)
-    row = b.control + Q((word & U(511)) << U(5))
-    ld128_constant(row, w0, w1, w2, w3)
-    ld128_constant(row + Q(16), w4, w5, w6, w7)
+    w0 = r.w0
+    w1 = r.w1
+    w2 = r.w2
+    w3 = r.w3
+    w4 = r.w4
+    w5 = r.w5
+    w6 = r.w6
+    w7 = r.w7
     lo = r.lo
     hi = r.hi
     sp = r.sp
     start = r.now
     now = start + (w7 & U(255))
     next_pc = r.pc + ((w7 >> U(8)) & U(255))
-    met = ((hi & w5 & U(Z_BIT | C_BIT)) != U(0)) != ((w5 & U(0x00080000)) != U(0))
-    ctl = wp.where(met, w6, w6 & NOT_TAKEN)
+    flag = (hi & w5 & U(Z_BIT | C_BIT)) != U(0)
+    ctl = wp.where(flag, w6 ^ (w5 & U(TAKEN_ONLY)), w6)
 
     # Address. Each 16-bit operand is a byte permute of the register file, SP and the immediate.
     operands = prmt(lo, hi, w0)
@@ -178,92 +164,124 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     a = wp.where((ctl & U(ADJUST_FIRST)) != U(0), adjusted, base)
     p = plain_address(a, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
     # Two bytes may lie on two pages; FFFE is the last plain byte of its page.
-    wide = (ctl & U(WIDE)) != U(0)
+    wide = I(w5) < I(0)
     splits = wide and (((a + U(1)) & U(0x1FFF)) == U(0) or a == U(0xFFFE))
-    plain = wp.where(splits, U(0), fast_bits(r.fast, a))
+    plain = wp.where(splits, U(0), fast_bits(r.fast, a)) & U(READ | WRITE)
 
-    # Read. What lies in `memory` otherwise is used by nobody.
-    wanted = wp.where(r.given >= U(HAS_MEMORY), U(0), ctl)
-    reads = wp.where((plain & U(1)) != U(0), wanted, U(0))
-    r.memory = ld8_if(p, r.memory, reads & U(READ), reads & U(READ16))
-    if ((wanted ^ reads) & U(READ)) != U(0):
-        read_or_ask(r, b, a, p, ctl, splits, wide)
+    # Read, allowed or not. What lies in `memory` otherwise is used by nobody.
+    wanted = ctl & (r.given ^ ALL_ONES)
+    r.given = U(0)
+    r.memory = ld_operand_if(p, r.memory, wanted & U(READ), w5)
+    o = Operands()
+    o.registers = operands
+    o.w2 = w2
+    if (wanted & (plain ^ ALL_ONES) & U(READ | SLOW)) != U(0):
+        if (wanted & (plain ^ ALL_ONES) & U(READ)) != U(0):
+            read_or_ask(r, b, a, p, ctl, splits, wide)
+        if (ctl & U(SLOW)) != U(0):
+            y = prmt(operands, prmt(r.memory, word, U(0x7610)), w3 >> U(8)) & U(255)
+            rotate_or_adjust(r, o, hi, w6 >> U(24), y)
     if r.asked == U(0):
         # Operands and the adder/logic unit: v = (x & y) + (x ^ y) + (x & y) + carry, terms by mask
-        y = prmt(operands, prmt(r.memory, word, U(0x7610)), w3 >> U(8))
+        y = prmt(o.registers, prmt(r.memory, word, U(0x7610)), w3 >> U(8))
         y = (y & prmt(w4, w4, U(0x9999))) ^ prmt(w4, w4, U(0xAAAA))
         x = prmt(hi, prmt(sp, next_pc, U(0x5410)), w3)
-        x = (x & prmt(w4, w4, U(0x8888))) | U(I(w2) >> I(24))
+        x = (x & prmt(w4, w4, U(0x8888))) | U(I(o.w2) >> I(24))
         carry = (((hi & w7) ^ (w7 << U(4))) >> U(20)) & U(1)
         both = x & y & U(I(w4) >> I(31))
         either = (x ^ y) & prmt(w5, w5, U(0x8888))
-        r.result = both + either + (both & prmt(w5, w5, U(0x9999))) + carry
-        r.carries = (x ^ y ^ r.result) >> wp.where((ctl & U(FLAGS16)) != U(0), U(8), U(0))
-        if (ctl & U(SLOW)) != U(0):
-            kind = w6 >> U(24)
-            if kind < U(8):
-                rotate(r, kind, y & U(255), (hi >> U(20)) & U(1))
-            else:
-                decimal_adjust(r, hi)
+        v = both + either + (both & prmt(w5, w5, U(0x9999))) + carry
+
+        # Where to go on. The next instruction's word is looked up before all that can wait for it.
+        target = wp.where((ctl & U(BRANCH_IMMEDIATE)) != U(0), word >> U(16), v)
+        branches = (ctl & U(BRANCH)) != U(0)
+        r.pc = wp.where(branches, target, next_pc) & WORD
+        load_word(r, b)
+        r.now = now + wp.where(branches, w7 >> U(24), U(0))
+        r.work = r.work + U(1)
 
         # Write back
-        v = r.result
+        carries = (x ^ y ^ v) >> wp.where((ctl & U(FLAGS16)) != U(0), U(8), U(0))
         zero = wp.where((v & U(255)) == U(0), U(Z_BIT), U(0))
-        half = (r.carries << U(17)) & U(H_BIT)
-        computed = zero | half | ((r.carries << U(12)) & U(C_BIT))
+        half = (carries << U(17)) & U(H_BIT)
+        computed = zero | half | ((carries << U(12)) & U(C_BIT))
         r.lo = prmt(lo, v, w1)
-        new_hi = prmt(hi, v, w2)
-        flags = ((new_hi & w3) ^ (computed & w1)) ^ w2
+        new_hi = prmt(hi, v, o.w2)
+        flags = ((new_hi & w3) ^ (computed & w1)) ^ o.w2
         new_hi = (new_hi & F_BYTE) | (flags & F_NIBBLE)
         r.hi = wp.where(
             (ctl & U(HL_FROM_ADDRESS)) != U(0), prmt(new_hi, adjusted, U(0x3254)), new_hi
         )
         sp_or_result = wp.where((ctl & U(SP_FROM_RESULT)) != U(0), v & WORD, sp)
         r.sp = wp.where((ctl & U(SP_FROM_ADDRESS)) != U(0), adjusted, sp_or_result)
-        target = wp.where((ctl & U(BRANCH_IMMEDIATE)) != U(0), word >> U(16), v)
-        branches = (ctl & U(BRANCH)) != U(0)
-        r.pc = wp.where(branches, target, next_pc) & WORD
-        r.now = now + wp.where(branches, w7 >> U(24), U(0))
-        r.work = r.work + U(1)
-        if b.idle_skip != U(0):
-            skip_idle_loop(r, ctl, next_pc)
 
         # Store
-        writes = wp.where((plain & U(0x10000)) != U(0), ctl, U(0))
-        st8_if(p, v, writes & U(WRITE), writes & U(WRITE16))
+        if (ctl & U(WRITE)) != U(0):
+            r.stable = r.now
+        st_operand_if(p, v, ctl & plain & U(WRITE), w5)
 
-        # What is left for `attend`
-        before = wp.where((w7 & U(0x10000)) != U(0), v - U(1), v + U(1))
-        pair = wp.where((before & U(0xFF00)) == U(0xFE00), ctl & U(INC_DEC_PAIR), U(0))
-        control = ctl & U(CONTROL)
-        stores = (ctl ^ writes) & U(WRITE)
-        if (pair | control | stores) != U(0):
-            if stores != U(0) and not splits and stores_plainly(r, a, p, v, wide, start):
-                st8_if(p, v, ctl & U(WRITE), ctl & U(WRITE16))
-            elif (
-                stores != U(0)
-                and a == U(0xFF00)
-                and not wide
-                and I(r.deadline - start) >= I(LONGEST)
-            ):
-                select_buttons(r, c, v & U(255), ctl, start)
-            else:
-                operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
-                st128(r.mem + Q(b.scratch), wp.where(pair != U(0), before, a), operand, ctl, start)
-                r.asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
-                r.asked = r.asked | wp.where(pair != U(0), U(ASK_OAM_BUG), U(0))
-                r.asked = r.asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))
-            if control != U(0):
-                r.stable = r.now
-                set_ime(r, c, w6 >> U(24))
-            elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide:
-                set_bank(r, c, a, v & U(255))
+        # What is rare. An INC or DEC may only have begun in OAM if it ends near.
+        backward = branches and r.pc < next_pc
+        pair = (ctl & U(INC_DEC_PAIR)) != U(0) and v >= U(0xFDFF)
+        if (ctl & (plain ^ ALL_ONES) & U(WRITE | CONTROL)) != U(0) or pair or backward:
+            if backward and b.idle_skip != U(0):
+                skip_idle_loop(r)
+            finish(r, c, b, a, p, ctl, v, w5, w7, start, (plain ^ ALL_ONES) & ctl & U(WRITE))
 
 
 @wp.func(inline=True)
-def step(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
-    """Execute one instruction (or a skipped run of idle ones) of one console."""
-    fetch(r, b)
-    if r.asked == U(0):
-        execute(r, c, b)
-    r.given = U(0)
+def finish(
+    r: wp.ref[Registers],
+    c: wp.ref[Console],
+    b: wp.ref[Bases],
+    a: U,
+    p: Q,
+    ctl: U,
+    v: U,
+    w5: U,
+    w7: U,
+    start: U,
+    stores: U,
+):
+    """What no plain store does, and what is left for `attend`."""
+    wide = I(w5) < I(0)
+    splits = wide and (((a + U(1)) & U(0x1FFF)) == U(0) or a == U(0xFFFE))
+    control = ctl & U(CONTROL)
+    before = wp.where((w7 & U(0x10000)) != U(0), v - U(1), v + U(1))
+    pair = wp.where((before & U(0xFF00)) == U(0xFE00), ctl & U(INC_DEC_PAIR), U(0))
+    if (pair | control | stores) != U(0):
+        if stores != U(0) and not splits and stores_plainly(r, a, p, v, wide, start):
+            st_operand_if(p, v, stores, w5)
+        elif (
+            stores != U(0)
+            and a == U(0xFF00)
+            and not wide
+            and I(r.deadline - start) >= I(LONGEST)
+        ):
+            select_buttons(r, c, v & U(255), ctl, start)
+        else:
+            operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
+            st128(r.mem + Q(b.scratch), wp.where(pair != U(0), before, a), operand, ctl, start)
+            r.asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
+            r.asked = r.asked | wp.where(pair != U(0), U(ASK_OAM_BUG), U(0))
+            r.asked = r.asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))
+        if control != U(0):
+            r.stable = r.now
+            set_ime(r, c, ctl >> U(24))
+        elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide:
+            set_bank(r, c, a, v & U(255))
+            r.word = U(UNREADY)
+
+
+@wp.func(inline=True)
+def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Look up what `load_word` has not, or not since the bank changed; ask for what is not plain."""
+    load_word(r, b)
+    last = r.pc + U(2)
+    page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(0xFF80)) == (last >= U(0xFF80))
+    if (r.word & U(UNREADY)) != U(0):
+        if page and r.pc >= U(0x8000) and (fast_bits(r.fast, r.pc) & U(1)) != U(0):
+            p = plain_address(r.pc, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
+            r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
+        else:
+            r.asked = U(ASK_FETCH)

@@ -10,7 +10,7 @@ import warp as wp
 from emulator.constants import M_CYCLES_PER_FRAME, MAX_BLOCK
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
-from emulator.kernels.cpu import step
+from emulator.kernels.cpu import execute, fetch
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
@@ -30,22 +30,26 @@ from emulator.kernels.joypad import joypad_hold, joypad_rest, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
 from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
 from emulator.kernels.registers import (
+    UNREADY,
     Bases,
     Registers,
     begin,
     find_bases,
     goes_on,
     hand_over,
+    load_row,
     request_kind,
     serve,
     take_back,
 )
 from emulator.kernels.rtc import RTC_HALT, rtc_sync
 from emulator.kernels.service_board import (
+    accept,
     answer,
-    answered,
     env_of,
+    hang_up,
     leave,
+    mail,
     open_board,
     post,
     rest,
@@ -56,7 +60,7 @@ from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
 from emulator.shapes import Shape
 
-SERVICE_TIME = 200  # nanoseconds that a warp rests when all its lanes wait to be served
+SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be served
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 
 
@@ -146,14 +150,17 @@ def begin_frames(
 
 @wp.func(inline=True)
 def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q):
-    """Post what a console newly asks for, and take back those that have been served."""
-    if r.posted == U(0) and not goes_on(r):
+    """Post what a console newly asks for, or take back what has been served."""
+    if r.posted == U(0):
         hand_over(r, c, b)
         post(board, request_kind(r, b))
         r.posted = U(1)
-    if answered(board) != U(0):
+    else:
+        accept(board)
         take_back(r, c, b)
-        r.posted = r.asked
+        r.posted = U(0)
+        if r.asked != U(0):
+            hang_up(board)  # the launch is over
 
 
 @wp.func(inline=True)
@@ -161,14 +168,20 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
     """Run the console of this lane to the end of the launch, along with those of the warp."""
     r.running = U(1)
     while r.running != U(0):
-        r.trip = patience
-        while r.trip != U(0):
-            if goes_on(r):
-                step(r, c, b)
-            r.trip = r.trip - U(1)
-        exchange(r, c, b, board)
+        waits = mail(board)  # looked at behind the instruction, which hides how long it takes
+        if goes_on(r):
+            execute(r, c, b)
+        r.trip = r.trip + U(1)
+        turn = waits == U(0) and (r.trip & (patience - U(1))) == U(0)
+        if wp.where(goes_on(r), (r.word & U(UNREADY)) != U(0), turn):
+            if not goes_on(r):
+                exchange(r, c, b, board)
+            if goes_on(r) and (r.word & U(UNREADY)) != U(0):
+                fetch(r, b)
+        load_row(r, b)
         if meet(wp.where(goes_on(r), U(1), U(0))) == U(0):
             r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
+            r.trip = patience - U(1)
             rest(U(SERVICE_TIME))
 
 
@@ -216,7 +229,7 @@ def run_frames(
     lanes; the others serve them. Every block gets warps from all along the order: no SM is left
     with the longest consoles alone.
 
-    `patience`: instructions that a running warp executes between two looks at the board.
+    `patience`: instructions that a running warp executes between two exchanges; a power of two.
     """
     t = U(wp.tid())
     warp = (t % block) >> U(5)
@@ -229,10 +242,10 @@ def run_frames(
     if warp < running:
         r = Registers()
         r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
-        begin(r, console[env])
+        begin(r, console[env], b)
         if not has_console or console[env].launch_end == U(0):
             r.asked = DONE
-            r.posted = U(1)
+            hang_up(board)
         run_console(r, console[env], b, board, patience)
         leave(board)
     else:
@@ -247,16 +260,19 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
     find_bases(b, machine, idle_skip)
     r = Registers()
     r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
-    begin(r, console[env])
+    begin(r, console[env], b)
     if console[env].launch_end == U(0):
         r.asked = DONE
     while r.asked < DONE:
-        if goes_on(r):
-            step(r, console[env], b)
-        else:
+        if not goes_on(r):
             hand_over(r, console[env], b)
             serve(console[env], r.mem, b)
             take_back(r, console[env], b)
+        if goes_on(r) and (r.word & U(UNREADY)) != U(0):
+            fetch(r, b)
+        load_row(r, b)
+        if goes_on(r):
+            execute(r, console[env], b)
 
 
 @wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))

@@ -75,6 +75,17 @@ def ld32_constant(p: Q) -> U: ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+unsigned int v = old; asm volatile("{ .reg .pred a; setp.ne.u32 a, %2, 0; @a ld.global.nc.u32 %0, [%1]; }"
+ : "+r"(v) : "l"(p), "r"(wanted)); return v;
+#else
+return wanted ? *(const unsigned int*)p : old;
+#endif
+""")
+def ld32_constant_if(p: Q, old: U, wanted: U) -> U: ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
 asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(p));
 #else
 const unsigned int* q = (const unsigned int*)p; a = q[0]; b = q[1]; c = q[2]; d = q[3];
@@ -114,6 +125,38 @@ if (high) ((unsigned char*)p)[1] = (unsigned char)(v >> 8);
 def st8_if(p: Q, v: U, low: U, high: U): ...
 
 
+# The same for an operand of one byte, or of two if the sign of `wide` is set.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int m = old; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
+" setp.lt.and.s32 b, %3, 0, a; @a ld.global.u8 %0, [%1]; @b ld.global.u8 t, [%1+1];"
+" @b prmt.b32 %0, %0, t, 0x1140; }" : "+r"(m) : "l"(p), "r"(wanted), "r"(wide) : "memory");
+return m;
+#else
+unsigned int m = old;
+if (wanted) m = *(const unsigned char*)p;
+if (wanted && (int)wide < 0) m |= (unsigned int)((const unsigned char*)p)[1] << 8;
+return m;
+#endif
+""")
+def ld_operand_if(p: Q, old: U, wanted: U, wide: U) -> U:
+    """The operand at `p` if `wanted` is not 0, else `old`."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0; setp.lt.and.s32 b, %3, 0, a;"
+" @a st.global.u8 [%0], %1; shr.u32 t, %1, 8; @b st.global.u8 [%0+1], t; }"
+:: "l"(p), "r"(v), "r"(wanted), "r"(wide) : "memory");
+#else
+if (wanted) *(unsigned char*)p = (unsigned char)v;
+if (wanted && (int)wide < 0) ((unsigned char*)p)[1] = (unsigned char)(v >> 8);
+#endif
+""")
+def st_operand_if(p: Q, v: U, wanted: U, wide: U): ...
+
+
 # prmt: each nibble of `s` picks one of the eight bytes of b:a; bit 3 replicates its sign.
 # On x86 a byte shuffle of the eight bytes and their eight signs; elsewhere variable shifts.
 @wp.func_native("""
@@ -142,6 +185,18 @@ return d;
 """)
 def prmt(a: U, b: U, s: U) -> U:
     """Bytes of b:a picked by the four nibbles of s (CUDA `prmt.b32`)."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+return __popc(v);
+#else
+return __builtin_popcount(v);
+#endif
+""")
+def popcount(v: U) -> U:
+    """Number of set bits."""
     ...
 
 

@@ -9,7 +9,7 @@ https://gbdev.io/pandocs/Rendering.html, https://gbdev.io/pandocs/STAT.html
 
 import warp as wp
 
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32, ld128
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32, ld128, popcount
 from emulator.kernels.picture_fifo import Fifo, run_line
 from emulator.kernels.picture_log import (
     BASE_WINDOW,
@@ -96,14 +96,6 @@ def compared_ly(line: int, x: int) -> int:
     return value
 
 
-@wp.func
-def popcount(bits: U) -> int:
-    """Number of set bits."""
-    v = bits - ((bits >> U(1)) & U(0x55555555))
-    v = (v & U(0x33333333)) + ((v >> U(2)) & U(0x33333333))
-    return I((((v + (v >> U(4))) & U(0x0F0F0F0F)) * U(0x01010101)) >> U(24))
-
-
 @wp.struct
 class Found:
     """Objects of a line: bit i stands for entry i of OAM."""
@@ -143,7 +135,7 @@ def take_first(found: wp.ref[Found]) -> int:
     rest = bits & (bits - U(1))
     found.low = wp.where(in_low, rest, U(0))
     found.high = wp.where(in_low, found.high, rest)
-    return popcount((bits ^ rest) - U(1)) + wp.where(in_low, 0, 32)
+    return I(popcount((bits ^ rest) - U(1))) + wp.where(in_low, 0, 32)
 
 
 @wp.func(inline=False)
@@ -203,7 +195,7 @@ def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> in
 @wp.func
 def count64(bits: Q) -> int:
     """Number of set bits."""
-    return popcount(U(bits)) + popcount(U(bits >> Q(32)))
+    return I(popcount(U(bits)) + popcount(U(bits >> Q(32))))
 
 
 @wp.func

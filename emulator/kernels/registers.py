@@ -6,6 +6,7 @@ a variable of the whole loop and cost a machine register for good.
 
 import warp as wp
 
+from emulator import isa
 from emulator.kernels.cpu_slow import (
     ANSWER,
     ANSWER_AT,
@@ -14,11 +15,28 @@ from emulator.kernels.cpu_slow import (
     ASK_READ,
     ASK_WRITE,
     DONE,
+    HAS_MEMORY,
+    HAS_WORD,
     SEEN,
     attend,
 )
-from emulator.kernels.intrinsics import I, Q, U, ld32, ld128, st32, st128
+from emulator.kernels.intrinsics import (
+    I,
+    Q,
+    U,
+    ld32,
+    ld32_constant_if,
+    ld128,
+    ld128_constant,
+    st32,
+    st128,
+)
+from emulator.kernels.quick_service import NO_ANSWER, answer_quickly
 from emulator.machine import Console, Machine
+
+READ = isa.READ
+READ16 = isa.READ16
+UNREADY = isa.SLOW_FETCH  # of a word: it has not been fetched, or takes more than a look at the ROM
 
 
 @wp.struct
@@ -43,12 +61,19 @@ class Registers:
     stable: wp.uint32
     vram_until: wp.uint32  # last M-cycle in which VRAM is plain memory
     work: wp.uint32
-    # Scratch
+    # The next instruction: its predecoded word, or UNREADY, and its control row
     word: wp.uint32
+    w0: wp.uint32
+    w1: wp.uint32
+    w2: wp.uint32
+    w3: wp.uint32
+    w4: wp.uint32
+    w5: wp.uint32
+    w6: wp.uint32
+    w7: wp.uint32
+    # Scratch
     memory: wp.uint32
-    result: wp.uint32
-    carries: wp.uint32
-    # What is asked of `attend` (ASK_*), and which of its answers (HAS_*) this trip uses
+    # What is asked of `attend` (ASK_*), and READ | READ16 if it has left the memory operand
     asked: wp.uint32
     given: wp.uint32
     trip: wp.uint32
@@ -78,6 +103,22 @@ def find_bases(b: wp.ref[Bases], machine: wp.ref[Machine], idle_skip: U):
 
 
 @wp.func(inline=True)
+def load_word(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Put the predecoded word at PC into `r.word`, outside ROM UNREADY."""
+    bank = wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low)
+    in_rom = wp.where(r.pc < U(0x8000), U(1), U(0))
+    r.word = ld32_constant_if(b.words + Q(r.pc + bank) * Q(4), U(UNREADY), in_rom)
+
+
+@wp.func(inline=True)
+def load_row(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """Load the control row of `r.word`; every word names one, so that no lane stands aside."""
+    row = b.control + Q(r.word & U(511)) * Q(32)
+    ld128_constant(row, r.w0, r.w1, r.w2, r.w3)
+    ld128_constant(row + Q(16), r.w4, r.w5, r.w6, r.w7)
+
+
+@wp.func(inline=True)
 def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
     r.lo = c.lo
     r.hi = c.hi
@@ -92,7 +133,7 @@ def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
 
 
 @wp.func(inline=True)
-def begin(r: wp.ref[Registers], c: wp.ref[Console]):
+def begin(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     load_registers(r, c)
     r.deadline = r.now  # look up first
     # Nothing seen yet: a skip needs two equal visits with stable reads between.
@@ -107,8 +148,9 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console]):
     r.given = U(0)
     r.trip = U(0)
     r.posted = U(0)
-    r.word = U(0)
+    r.word = U(UNREADY)
     r.memory = U(0)
+    load_row(r, b)
 
 
 @wp.func(inline=True)
@@ -132,8 +174,8 @@ def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
         a = ld32(r.mem + Q(b.scratch))
         place = a & U(0xF0)
         if (r.asked & U(ASK_READ)) != U(0):
-            status = a == U(0xFF41) or a == U(0xFF44)
-            o.kind = wp.where(status, U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), U(4)))
+            other = wp.where(a == U(0xFF44), U(14), U(4))
+            o.kind = wp.where(a == U(0xFF41), U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), other))
         elif (r.asked & U(ASK_WRITE)) != U(0):
             sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
             other = wp.where(a == U(0xFF46), U(9), sound)
@@ -176,6 +218,9 @@ def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     # plainly (bit 31 of `fast`), each instruction is followed by a request.
     if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or (r.fast >> U(31)) != U(0)):
         r.deadline = r.now + U(1)
+    if (r.given & U(HAS_WORD)) == U(0):
+        load_word(r, b)
+    r.given = wp.where((r.given & U(HAS_MEMORY)) != U(0), U(READ | READ16), U(0))
 
 
 @wp.func(inline=True)
@@ -183,5 +228,7 @@ def serve(c: wp.ref[Console], mem: Q, b: wp.ref[Bases]):
     """`attend` to the request of one console and leave the answer."""
     p = mem + Q(b.scratch)
     asked = ld32(p + Q(U(ANSWER_AT)))
-    answer = attend(c, mem, b.rom, b.control, p, asked, c.stable, b.idle_skip)
+    answer = answer_quickly(c, mem, p, b.words, asked, b.idle_skip)
+    if answer == NO_ANSWER:
+        answer = attend(c, mem, b.rom, b.control, p, asked, c.stable, b.idle_skip)
     st32(p + Q(U(ANSWER_AT)), answer)

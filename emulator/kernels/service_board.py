@@ -16,12 +16,13 @@ import warp as wp
 from emulator.kernels.intrinsics import Q, U
 
 
-# Counts 0, answers 16, requests 48, done 560, picked 576 (8 serving warps), envs 832.
+# Counts 0, requests 48, done 560, picked 576 (8 serving warps), envs 832, mailboxes 1472.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-__shared__ unsigned int words[1856];
+__shared__ unsigned int words[2112];
 for (unsigned int i = threadIdx.x; i < 576; i += blockDim.x) words[i] = 0;
 words[832 + threadIdx.x] = env;
+words[1472 + threadIdx.x] = 0;
 __syncthreads();
 return (unsigned long long)words;
 #else
@@ -36,6 +37,7 @@ def open_board(env: U) -> Q:
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int* words = (unsigned int*)board;
+((volatile unsigned int*)words)[1472 + threadIdx.x] = 1;
 __threadfence_block();
 atomicOr(&words[48 + kind * 32 + (threadIdx.x >> 5)], 1u << (threadIdx.x & 31));
 atomicAdd(&words[kind], 1u);
@@ -46,23 +48,36 @@ def post(board: Q, kind: U):
     ...
 
 
-# Only this warp takes answers off the board: what a lane has seen stays until it is taken.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned int* word = (unsigned int*)board + 16 + (threadIdx.x >> 5);
-unsigned int mine = *(volatile unsigned int*)word >> (threadIdx.x & 31) & 1u;
-unsigned int seen = __ballot_sync(0xffffffffu, mine);
-if (mine) {
-    if ((seen & ((1u << (threadIdx.x & 31)) - 1u)) == 0) atomicAnd(word, ~seen);
-    __threadfence_block();
-}
-return mine;
+return ((volatile unsigned int*)board)[1472 + threadIdx.x];
 #else
 return 0;
 #endif
 """)
-def answered(board: Q) -> U:
-    """1 if this lane's request has been served since the last time. For whole warps only."""
+def mail(board: Q) -> U:
+    """0 if this lane may post, or if it has posted and been answered; 1 while it must wait."""
+    ...
+
+
+# What `serve` has written is read behind this.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+__threadfence_block();
+#endif
+""")
+def accept(board: Q):
+    """Take the answer that `mail` has shown."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+((volatile unsigned int*)board)[1472 + threadIdx.x] = 1;
+#endif
+""")
+def hang_up(board: Q):
+    """This lane has nothing to ask any more: `mail` is 1 from now on."""
     ...
 
 
@@ -142,9 +157,8 @@ def env_of(board: Q, item: U) -> U:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned int* words = (unsigned int*)board;
 __threadfence_block();
-atomicOr(&words[16 + ((item - 1) >> 5)], 1u << ((item - 1) & 31));
+((volatile unsigned int*)board)[1472 + item - 1] = 0;
 #endif
 """)
 def answer(board: Q, item: U):
