@@ -171,9 +171,7 @@ def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
 
 
 @wp.func
-def answer_write(
-    c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U, idle_skip: U
-):
+def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U, idle_skip: U):
     """The store of an instruction. A byte for a register, the mapper or VRAM, with nothing due
     before, takes no detour over the bus."""
     t = now + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
