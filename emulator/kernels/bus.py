@@ -105,7 +105,7 @@ def div_write(c: wp.ref[Console], mem: Q, t: U):
     serial_div_write(c, o.edges, t)
 
 
-@wp.func
+@wp.func(inline=True)
 def io_write(c: wp.ref[Console], mem: Q, rom: Q, register: U, value: U, t: U) -> U:
     """Write FF00-FFFF, with everything done that was due before. Returns 1 if that may have moved
     the deadline: the caller must set it anew then.

@@ -17,14 +17,14 @@ from emulator.kernels.bus import (
     io_write,
 )
 from emulator.kernels.events import catch_up, set_deadline
-from emulator.kernels.interrupts import HALT, control_op, halt, service
+from emulator.kernels.interrupts import HALT, control_op, halt_plainly, service
 from emulator.kernels.intrinsics import FAR, I, Q, U, earlier, ld8, ld32, st8, st32, st128
 from emulator.kernels.mapper import mapper_write, update_map
 from emulator.kernels.memory import address_in, is_flat
 from emulator.kernels.ppu import ppu_hblank, ppu_status
-from emulator.kernels.ppu_access import ppu_vram_access, ppu_vram_window
+from emulator.kernels.ppu_access import ppu_vram_window, vram_access_here
 from emulator.kernels.ppu_oam import ppu_oam_bug
-from emulator.kernels.waiting import skip_countdown, skip_dma_wait
+from emulator.kernels.waiting import skip_countdown, write_dma_and_wait
 from emulator.machine import Console
 
 HL_FROM_ADDRESS = isa.HL_FROM_ADDRESS
@@ -171,18 +171,20 @@ def slow_read(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, now: U) -> U:
 
 
 @wp.func
-def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U):
+def answer_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, now: U, idle_skip: U):
     """The store of an instruction. A byte for a register, the mapper or VRAM, with nothing due
     before, takes no detour over the bus."""
     t = now + ((ctl >> U(isa.WRITE_CYCLE_SHIFT)) & U(7))
     calm = (ctl & U(WRITE16)) == U(0) and I(t - U(1) - c.deadline) < I(0) and not is_flat(c)
-    if calm and a >= U(0xFF00):
+    if calm and a == U(0xFF46) and c.dma_state == U(0) and idle_skip != U(0):
+        write_dma_and_wait(c, mem, rom, value & U(255), t)
+    elif calm and a >= U(0xFF00):
         if io_write(c, mem, rom, a & U(255), value & U(255), t) != U(0):
             set_deadline(c, mem, t)
     elif calm and a < U(0x8000) and c.dma_state == U(0):
         mapper_write(c, a, value & U(255), t - U(1))
     elif calm and (a & U(0xE000)) == U(0x8000) and c.dma_state == U(0):
-        if ppu_vram_access(c, mem, a, t, U(1)) != U(0):
+        if vram_access_here(c, mem, a, t, U(1)) != U(0):
             st8(mem + Q(a - U(0x8000)), value & U(255))
     else:
         slow_write(c, mem, rom, a, value, ctl, t)
@@ -405,18 +407,13 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     ctl = ld32(scratch + Q(U(ASKED + 8)))
     t = ld32(scratch + Q(U(ASKED + 12)))
     if (asked & U(ASK_WRITE)) != U(0):
-        answer_write(c, mem, rom, a, value, ctl, t)
+        answer_write(c, mem, rom, a, value, ctl, t, idle_skip)
         if (a & U(0xE000)) == U(0x8000) or a - U(0xFF3F) < U(7):
             o.look = U(LOOK_NOW)  # VRAM, LCDC, STAT or LYC was written
-        elif a == U(0xFF46) and idle_skip != U(0):
-            skip_dma_wait(c, mem, rom)
     if (asked & U(ASK_OAM_BUG)) != U(0):
         inc_dec_oam_bug(c, mem, rom, a, c.now)
     if (asked & U(ASK_CONTROL)) != U(0):
-        if (ctl >> U(24)) == U(HALT):
-            c.pc = halt(c, mem, rom, c.now, c.pc)
-            c.deadline = c.now  # look up at once
-        else:
+        if (ctl >> U(24)) != U(HALT) or not halt_plainly(c, mem, c.now):
             c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
     return o.look
 

@@ -8,11 +8,11 @@ https://gbdev.io/pandocs/OAM_DMA_Transfer.html
 import warp as wp
 
 from emulator.constants import OAM_SIZE, ROW_OAM
-from emulator.kernels.intrinsics import I, Q, U, copy160, io_set, st8
+from emulator.kernels.intrinsics import ALL_ONES, I, Q, U, copy160, io_set, st8
 from emulator.kernels.mapper import update_map
 from emulator.kernels.memory import address_in, peek_memory
 from emulator.kernels.ppu import ppu_oam_dma_begin
-from emulator.kernels.ppu_access import ppu_oam_dma
+from emulator.kernels.ppu_access import ANY_PLAIN, ppu_oam_dma
 from emulator.machine import Console
 
 
@@ -64,21 +64,47 @@ def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
         update_map(c)
 
 
+@wp.func
+def dma_begin(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
+    """What a write to FF46 at time `t` changes at once; returns the transfer's source."""
+    io_set(mem, U(0x46), value)
+    source = value << U(8)
+    ppu_oam_dma_begin(c, mem, t)
+    return wp.where(source >= U(0xE000), source - U(0x2000), source)
+
+
+@wp.func
+def dma_request(c: wp.ref[Console], source: U, t: U):
+    """A transfer from `source` was asked for at time `t`."""
+    c.dma_state = U(1)
+    c.dma_source = source
+    c.dma_start = t + U(1)
+    c.dma_done = U(0)
+    update_map(c)
+
+
 @wp.func(inline=False)
 def dma_write(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
     """Write FF46 at time `t`; a running transfer goes on until the new one starts."""
     running = dma_running(c, t)
     if c.dma_state != U(0):
         dma_sync(c, mem, rom, t + U(1))
-    io_set(mem, U(0x46), value)
-    source = value << U(8)
-    c.dma_state = U(1)
-    c.dma_source = wp.where(source >= U(0xE000), source - U(0x2000), source)
-    c.dma_start = t + U(1)
-    c.dma_done = U(0)
     c.dma_blocked = wp.where(running, U(1), U(0))
-    ppu_oam_dma_begin(c, mem, t)
-    update_map(c)
+    dma_request(c, dma_begin(c, mem, value, t), t)
+
+
+@wp.func
+def dma_copies_whole(source: U) -> wp.bool:
+    """Whether all bytes can be copied at once: cartridge RAM may be closed, or a clock."""
+    return (source & U(0xE000)) != U(0xA000)
+
+
+@wp.func
+def dma_whole(c: wp.ref[Console], mem: Q, rom: Q, source: U, t: U):
+    """A transfer that nobody has seen begin is over at `t`."""
+    ppu_oam_dma(c, mem, t)
+    copy160(mem + Q(U(ROW_OAM)), address_in(c, mem, rom, source))
+    c.fast = c.fast & (ALL_ONES ^ ANY_PLAIN)  # as `update_map` leaves it
 
 
 @wp.func

@@ -59,6 +59,12 @@ def shows_end(c: wp.ref[Console]) -> wp.bool:
 @wp.func(inline=False)
 def set_deadline(c: wp.ref[Console], mem: Q, t: U):
     """Store the earliest time at which the CPU must look up from its instructions."""
+    set_deadline_here(c, mem, t)
+
+
+@wp.func(inline=True)
+def set_deadline_here(c: wp.ref[Console], mem: Q, t: U):
+    """`set_deadline` where a call would take longer."""
     o = EventLocals()
     o.deadline = next_due(c)
     if c.run_state == U(STOPPED):
@@ -78,13 +84,26 @@ def set_deadline(c: wp.ref[Console], mem: Q, t: U):
 def let_happen(c: wp.ref[Console], mem: Q, rom: Q, t: U):
     """Let everything happen that is due at or before `t`; the deadline is left as it was."""
     # Mostly nothing is due. The lanes of a warp for which something is meet again behind it.
-    if I(t) >= next_but_dma(c) or (c.dma_state != U(0) and I(t - dma_end(c)) >= I(0)):
+    if is_due(c, t):
         happen(c, mem, rom, t)
+
+
+@wp.func(inline=True)
+def is_due(c: wp.ref[Console], t: U) -> wp.bool:
+    """Whether anything happens at or before `t`."""
+    dma = c.dma_state != U(0) and I(t - dma_end(c)) >= I(0)
+    return I(t) >= next_but_dma(c) or dma
 
 
 @wp.func(inline=False)
 def happen(c: wp.ref[Console], mem: Q, rom: Q, t: U):
     """Everything that is due at or before `t`."""
+    happen_here(c, mem, rom, t)
+
+
+@wp.func(inline=True)
+def happen_here(c: wp.ref[Console], mem: Q, rom: Q, t: U):
+    """`happen` where a call would take longer."""
     if c.dma_state != U(0) and I(t - dma_end(c)) >= I(0):
         dma_sync(c, mem, rom, t)
     if I(t - c.ppu_next) >= I(0):

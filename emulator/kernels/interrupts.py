@@ -16,10 +16,13 @@ from emulator.kernels.events import (
     TRAP_LD_B_B,
     TRAP_STEP,
     TRAP_STEPPED,
+    happen_here,
+    is_due,
     let_happen,
     next_due,
     pending_interrupts,
     set_deadline,
+    set_deadline_here,
     shows_end,
 )
 from emulator.kernels.intrinsics import I, Q, U, io_get, io_set, st8
@@ -191,7 +194,7 @@ def go_on(c: wp.ref[Console], mem: Q, rom: Q) -> U:
         if c.run_state == U(RUNNING) and c.ime == U(1) and pending != U(0):
             dispatch(c, mem, rom)
             o.done = U(1)
-        set_deadline(c, mem, c.now)
+        set_deadline_here(c, mem, c.now)
         if c.run_state != U(RUNNING):
             c.now = c.deadline
             o.more = U(1)
@@ -207,7 +210,8 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     o.more = U(2)
     if c.run_state > U(HALTED) or c.dma_state != U(0):
         stand_still(c, mem, c.now)
-    let_happen(c, mem, rom, c.now)
+    if is_due(c, c.now):
+        happen_here(c, mem, rom, c.now)
     over = I(c.now - c.launch_end) >= I(0)
     settle_ei(c, wp.where(over, not shows_end(c), I(c.now - c.ei_time) > I(0)))
     if not over:
@@ -215,7 +219,7 @@ def between_instructions(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     return o.more
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def service(c: wp.ref[Console], mem: Q, rom: Q) -> U:
     """Called when the deadline has come. Returns 1 when the launch is over."""
     o = ServiceLocals()
@@ -269,6 +273,18 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
     return o.pc
 
 
+@wp.func(inline=True)
+def halt_plainly(c: wp.ref[Console], mem: Q, now: U) -> wp.bool:
+    """HALT with nothing due, requested or under way; False, with nothing done, if it is not so."""
+    plain = not is_due(c, now) and c.dma_state == U(0) and pending_interrupts(mem) == U(0)
+    if plain:
+        c.run_state = U(HALTED)
+        c.stop_time = now
+        c.ppu_late = now + U(1)  # as in `halt`
+        c.deadline = now
+    return plain
+
+
 @wp.func(inline=False)
 def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
     """STOP; returns the new PC. With a line of P1 low it only halts, and only if nothing is
@@ -316,15 +332,18 @@ def switch_interrupts(c: wp.ref[Console], mem: Q, kind: U, now: U) -> U:
 
 @wp.func(inline=False)
 def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, length: U) -> U:
-    """STOP, a locking opcode or a trap. Returns the new PC.
+    """HALT, STOP, a locking opcode or a trap. Returns the new PC.
 
-    `now` and `pc` are those after the instruction; the deadline is set anew. HALT (`halt`), EI, DI
-    and RETI (`switch_interrupts`) do not come here.
+    `now` and `pc` are those after the instruction; the deadline is set anew. EI, DI and RETI do
+    not come here (`switch_interrupts`), nor does the common HALT (`halt_plainly`).
     """
     o = ServiceLocals()
     o.pc = pc
     o.more = U(0)
-    if kind == U(13):
+    if kind == U(HALT):
+        o.pc = halt(c, mem, rom, now, pc)
+        o.more = U(1)
+    elif kind == U(13):
         let_happen(c, mem, rom, now)
         o.pc = stop(c, mem, now, pc)
         o.more = U(1)

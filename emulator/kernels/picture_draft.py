@@ -206,6 +206,22 @@ def keep_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
 
 
 @wp.func
+def log_register(c: wp.ref[Console], mem: Q, number: int, value: int, line: int, dot: int):
+    """Log a write to a picture register on a visible line; call before it changes, with
+    `ppu_window` up to date."""
+    if I(c.ppu_log_line) != line + 1:
+        store_base(mem, LINE_BASE)
+        set8(mem, LINE_BASE + BASE_WINDOW, I(c.ppu_window))
+        if c.ppu_drafting == U(0):
+            c.ppu_log_count = c.ppu_draft_log
+        c.ppu_log_start = c.ppu_log_count
+        c.ppu_log_line = U(line + 1)
+    make_room(c, mem, line)
+    set32(mem, LOG + 4 * I(c.ppu_log_count), log_entry(dot, number, value))
+    c.ppu_log_count = c.ppu_log_count + U(1)
+
+
+@wp.func
 def add_undo(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
     """Append to the undo log, which has room."""
     set32(mem, UNDO_TOP - 4 - 4 * I(c.ppu_undo_count), undo_entry(offset, line, old))
@@ -225,25 +241,13 @@ def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int)
 
 
 @wp.func(inline=False)
-def keep_register(c: wp.ref[Console], mem: Q, number: int, value: int, dot: int):
-    """Log a write to a picture register; call before it changes, with `ppu_window` up to date."""
+def keep_dma(c: wp.ref[Console], mem: Q, value: int, dot: int):
+    """Log what happens to an OAM DMA (R_DMA)."""
     line = dot / LINE_DOTS
     if line < VBLANK_LINE:
-        if I(c.ppu_log_line) != line + 1:
-            store_base(mem, LINE_BASE)
-            set8(mem, LINE_BASE + BASE_WINDOW, I(c.ppu_window))
-            if c.ppu_drafting == U(0):
-                c.ppu_log_count = c.ppu_draft_log
-            c.ppu_log_start = c.ppu_log_count
-            c.ppu_log_line = U(line + 1)
-        make_room(c, mem, line)
-        set32(mem, LOG + 4 * I(c.ppu_log_count), log_entry(dot, number, value))
-        c.ppu_log_count = c.ppu_log_count + U(1)
+        log_register(c, mem, R_DMA, value, line, dot)
     elif c.ppu_drafting != U(0):
-        if number == R_DMA:
-            set32(mem, DRAFT_BASE + BASE_DMA, U(dma_start_of(value, dot - FRAME_DOTS)))
-        else:
-            set8(mem, DRAFT_BASE + number, value)
+        set32(mem, DRAFT_BASE + BASE_DMA, U(dma_start_of(value, dot - FRAME_DOTS)))
 
 
 @wp.func

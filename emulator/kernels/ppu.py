@@ -15,9 +15,10 @@ from emulator.kernels.picture_draft import (
     begin_draft,
     discard_draft,
     discard_pictures,
-    keep_register,
+    keep_dma,
+    log_register,
 )
-from emulator.kernels.picture_log import DMA_DOTS, DRAFT_BASE, R_DMA, get8, register_number, set8
+from emulator.kernels.picture_log import DMA_DOTS, DRAFT_BASE, get8, register_number, set8
 from emulator.kernels.ppu_access import access_time, hide_status, lcd_is_on
 from emulator.kernels.ppu_stat import (
     FAST_VRAM,
@@ -53,7 +54,7 @@ IO = wp.constant(0x7F00)
 HAND_OFF_DOT = wp.constant(70224 - 53)  # line 0 begins 13 M-cycles later
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def ppu_event(c: wp.ref[Console], mem: Q, t: U):
     """Handle every PPU event at or before `t`: interrupts, finished pictures; sets `ppu_next`."""
     if not advance_quietly(c, mem, t * U(4)):
@@ -250,7 +251,7 @@ def latch_window(c: wp.ref[Console], mem: Q, dot: int):
     c.ppu_window_sync = U(dot)
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, dot: int):
     """A picture register changes on a visible line: window latch, log, end of mode 3."""
     line = dot / LINE_DOTS
@@ -258,7 +259,7 @@ def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, do
     latch_window(c, mem, dot - 1)
     if I(c.ppu_end_line) == line + 1 and x - 2 <= I(c.ppu_end):
         c.ppu_end_line = U(0)
-    keep_register(c, mem, register_number(register), value, dot)
+    log_register(c, mem, register_number(register), value, line, dot)
     set8(mem, IO + register, value)
     if register == 0x40 or register == 0x4A:
         ly = wp.where(x >= 4 or line == 0, line, line - 1)
@@ -266,7 +267,7 @@ def note_visible_write(c: wp.ref[Console], mem: Q, register: int, value: int, do
             c.ppu_window = U(1)
 
 
-@wp.func
+@wp.func(inline=True)
 def note_write(c: wp.ref[Console], mem: Q, register: int, value: int, t: U):
     """A picture register changes while the LCD is on. In VBlank that concerns only the window's
     latch, which depends on WY and LCDC bit 5, and a picture that is logged from its first line on.
@@ -315,7 +316,7 @@ def write_followed(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
     plan_events(c, mem)
 
 
-@wp.func
+@wp.func(inline=True)
 def write_calmly_or_follow(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U):
     """`write_followed`, but LYC in one step where that does."""
     done = wp.bool(False)
@@ -326,7 +327,7 @@ def write_calmly_or_follow(c: wp.ref[Console], mem: Q, reg: int, new: int, t: U)
         write_followed(c, mem, reg, new, t)
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
     """The CPU writes FF40-FF4B (not DMA) at `t`. Returns 1 if interrupts may have moved."""
     reg = I(register)
@@ -367,7 +368,7 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
         if line < VBLANK_LINE or c.ppu_drafting != U(0):
             if I(c.ppu_end_line) == line + 1 and dot - line * LINE_DOTS <= I(c.ppu_end):
                 c.ppu_end_line = U(0)
-            keep_register(c, mem, R_DMA, value, dot)
+            keep_dma(c, mem, value, dot)
         if (get8(mem, STAT) & 8) != 0:
             plan_events(c, mem)  # the end of mode 3 may have moved
 

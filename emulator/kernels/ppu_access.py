@@ -68,6 +68,12 @@ def ppu_vram_access(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U
 
     2 for a read in the very dot at which mode 3 ends: the address bus still holds bit 12 low.
     """
+    return vram_access_here(c, mem, address, t, write)
+
+
+@wp.func(inline=True)
+def vram_access_here(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> U:
+    """`ppu_vram_access` where a call would take longer."""
     result = U(1)
     free = wp.bool(True)
     if lcd_is_on(mem):
@@ -186,6 +192,9 @@ def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
         roll_frame(c, access_time(t))
         dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
-        if line < VBLANK_LINE:
+        x = dot - line * LINE_DOTS
+        if line < VBLANK_LINE and c.ppu_drafting != U(0):
             for i in range(160):
-                keep_oam_byte(c, mem, i, line, dot - line * LINE_DOTS)
+                keep_oam_byte(c, mem, i, line, x)
+        elif line < VBLANK_LINE and x >= 84:
+            line_end(c, mem, line)

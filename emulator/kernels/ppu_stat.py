@@ -293,7 +293,7 @@ def settle_quietly(c: wp.ref[Console], mem: Q, stat: int, dot: int, since: int):
     c.ppu_stat_line = wp.where((stat & 0x40) != 0, c.ppu_lyc_line, U(0))
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
     """`advance` where no mode is a STAT source, in one step. False, with nothing done, if it takes
     a closer look."""
@@ -328,7 +328,7 @@ def advance_quietly(c: wp.ref[Console], mem: Q, t_cycles: U) -> wp.bool:
     return o.done
 
 
-@wp.func(inline=False)
+@wp.func(inline=True)
 def compare_quietly(c: wp.ref[Console], mem: Q, new: int, t_cycles: U) -> wp.bool:
     """A write to LYC with no event due before, where no mode is a STAT source. False, with nothing
     done, if it takes a closer look."""

@@ -2,8 +2,14 @@
 
 import warp as wp
 
-from emulator.constants import FLAG_H, FLAG_N, FLAG_Z, ROW_ORIGIN
-from emulator.kernels.dma import dma_end, dma_sync
+from emulator.constants import FLAG_H, FLAG_N, FLAG_Z, OAM_SIZE, ROW_ORIGIN
+from emulator.kernels.dma import (
+    dma_begin,
+    dma_copies_whole,
+    dma_request,
+    dma_sync,
+    dma_whole,
+)
 from emulator.kernels.events import next_due, set_deadline
 from emulator.kernels.intrinsics import I, Q, U, ld8
 from emulator.machine import Console
@@ -23,8 +29,9 @@ class CountdownLocals:
     turns: wp.uint32
     pc: wp.uint32
     start: wp.uint32
-    sync: wp.uint32
+    end: wp.uint32
     load: wp.uint32
+    dec: wp.uint32
 
 
 @wp.func
@@ -47,17 +54,45 @@ def code_at(mem: Q, pc: U) -> U:
     return ld8(p) | (ld8(p + Q(1)) << U(8))
 
 
-@wp.func(inline=False)
-def skip_dma_wait(c: wp.ref[Console], mem: Q, rom: Q):
-    """FF46 was just written: pass over the loop in HRAM that waits for the transfer.
+@wp.func(inline=True)
+def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
+    """Write FF46 at `t`, with no transfer under way, and pass over the loop in HRAM that waits for
+    the new one.
 
     '[ld r, n]; dec r; jr nz, -3' with r = A, B or C. Only if nothing but the transfer's end comes
     due before the loop is over; the transfer ends at the boundary at which it would have.
     https://gbdev.io/pandocs/OAM_DMA_Transfer.html
     """
     o = CountdownLocals()
+    source = dma_begin(c, mem, value, t)
+    find_countdown(c, mem, o)
+    set_deadline(c, mem, t)  # without the transfer
+    dma = t + U(1) + U(OAM_SIZE)
+    fits = o.dec != U(0) and I(o.end - next_due(c)) < I(0) and I(c.deadline - dma) >= I(0)
+    if fits and I(o.end - dma) >= I(0) and dma_copies_whole(source):
+        # The first boundary at or after the transfer's end: 0, 1 (behind a DEC) or 4 into a turn.
+        into = (dma - o.start) & U(3)
+        sync = dma + wp.where(into >= U(2), U(4) - into, U(0))
+        dma_whole(c, mem, rom, source, wp.where(I(sync - o.end) > I(0), o.end, sync))
+        end_countdown(c, o)
+    else:
+        dma_request(c, source, t)
+        if fits:
+            if I(o.end - dma) >= I(0):
+                into = (dma - o.start) & U(3)
+                sync = dma + wp.where(into >= U(2), U(4) - into, U(0))
+                dma_sync(c, mem, rom, wp.where(I(sync - o.end) > I(0), o.end, sync))
+            end_countdown(c, o)
+        set_deadline(c, mem, wp.where(fits, c.now, t))
+
+
+@wp.func
+def find_countdown(c: wp.ref[Console], mem: Q, o: wp.ref[CountdownLocals]):
+    """Look for the loop at PC: `dec` becomes its DEC or 0, `start` and `end` its times."""
     o.pc = c.pc
-    if o.pc >= U(0xFF80) and o.pc < U(0xFFF8) and c.deadline == dma_end(c):
+    o.dec = U(0)
+    o.end = c.now
+    if o.pc >= U(0xFF80) and o.pc < U(0xFFF8):
         first = code_at(mem, o.pc)
         o.turns = U(0)
         o.start = c.now
@@ -71,37 +106,24 @@ def skip_dma_wait(c: wp.ref[Console], mem: Q, rom: Q):
         known = dec == U(0x3D) or dec == U(0x05) or dec == U(0x0D)
         same = o.turns == U(0) or o.load == dec
         if known and same and code_at(mem, o.pc + U(1)) == U(JR_NZ_BACK):
-            count_down(c, mem, rom, o, dec)
+            o.dec = dec
+            counter = wp.where(dec == U(5), c.lo >> U(8), c.lo)
+            counter = wp.where(dec == U(0x3D), c.hi >> U(24), counter)
+            counter = wp.where(o.turns == U(0), counter, o.turns)
+            o.turns = ((counter - U(1)) & U(0xFF)) + U(1)
+            # DEC takes one M-cycle, JR three, the last JR two.
+            o.end = o.start + U(4) * o.turns - U(1)
 
 
 @wp.func
-def count_down(c: wp.ref[Console], mem: Q, rom: Q, o: wp.ref[CountdownLocals], dec: U):
-    """Run the loop at `o.pc` that begins at `o.start` to its end."""
-    if o.turns == U(0):
-        o.turns = wp.where(dec == U(0x3D), c.hi >> U(24), c.lo >> wp.where(dec == U(5), U(8), U(0)))
-    o.turns = ((o.turns - U(1)) & U(0xFF)) + U(1)
-    # DEC takes one M-cycle, JR three, the last JR two.
-    end = o.start + U(4) * o.turns - U(1)
-    dma = dma_end(c)
-    # The first boundary at or after the transfer's end: 0, 1 (behind a DEC) or 4 into a turn.
-    into = (dma - o.start) & U(3)
-    o.sync = dma + wp.where(into >= U(2), U(4) - into, U(0))
-    o.sync = wp.where(I(o.sync - end) > I(0), end, o.sync)
-    ended = I(end - dma) >= I(0)
-    held = c.dma_state
-    c.dma_state = U(0)
-    due = next_due(c)
-    c.dma_state = held
-    if I(end - due) < I(0):
-        if ended:
-            dma_sync(c, mem, rom, o.sync)
-        c.now = end
-        c.pc = o.pc + U(3)
-        c.hi = (c.hi & FLAGS_KEPT) | U(DONE_FLAGS)
-        if dec == U(0x3D):
-            c.hi = c.hi & NO_A
-        elif dec == U(0x05):
-            c.lo = c.lo & NO_B
-        else:
-            c.lo = c.lo & NO_C
-        set_deadline(c, mem, c.now)
+def end_countdown(c: wp.ref[Console], o: wp.ref[CountdownLocals]):
+    """The loop that `find_countdown` has found is over."""
+    c.now = o.end
+    c.pc = o.pc + U(3)
+    c.hi = (c.hi & FLAGS_KEPT) | U(DONE_FLAGS)
+    if o.dec == U(0x3D):
+        c.hi = c.hi & NO_A
+    elif o.dec == U(0x05):
+        c.lo = c.lo & NO_B
+    else:
+        c.lo = c.lo & NO_C
