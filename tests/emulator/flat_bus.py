@@ -19,7 +19,7 @@ class FlatBus:
     def __init__(self, n: int, device: str, executor: str = "table") -> None:
         self.n, self.device, self.executor = n, device, executor
         self.machine = allocate(
-            Layout(n), np.zeros(n * 0x8000, np.uint8), np.zeros(1, np.uint32),
+            Layout(n), np.zeros(n * 0x8000, np.uint8), np.zeros(n * 0x8000, np.uint32),
             isa.control_words(), device,
         )  # fmt: skip
         self.buttons = wp.zeros(n, dtype=wp.uint8, device=device)

@@ -196,6 +196,7 @@ def test_a_tuned_shape_is_used_and_changes_no_state(busy: Cartridge) -> None:
         {"serving": 0},
         {"serving": 9},
         {"patience": 0},
+        {"patience": 3},
         {"running": 20},
     ],
 )
