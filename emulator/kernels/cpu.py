@@ -1,10 +1,11 @@
 """The SM83 as one uniform data path steered by the control rows of isa.py.
 
-`execute` runs any instruction through the same sequence: fetch, two 16-byte control loads, address,
-read, operand select by byte permute, one adder/logic unit, write-back, branch, store. Lanes of a
-warp at different opcodes therefore run together. Rotates and DAA branch; HALT and the like, and
-accesses that need the bus, leave a request that `attend` (kernels/cpu_slow.py) serves before the
-next trip. Nothing here calls: what lives across a call would live in memory.
+`execute` runs any instruction through the same sequence: address, read, operand select by byte
+permute, one adder/logic unit, branch and look-up of the next instruction, write-back, store. Lanes
+of a warp at different opcodes therefore run together, those that wait with a row that does nothing.
+It has one branch, for rotates, DAA and reads that are not plain; what is rare behind it is for
+`finish`. HALT and the like, and accesses that need the bus, leave a request for `attend`
+(kernels/cpu_slow.py). Nothing here calls: what lives across a call would live in memory.
 """
 
 import warp as wp
@@ -40,8 +41,8 @@ from emulator.kernels.intrinsics import (
     ld8,
     ld_operand_if,
     prmt,
-    st_operand_if,
     st128,
+    st_operand_if,
 )
 from emulator.kernels.memory import plain_address
 from emulator.kernels.registers import UNREADY, Bases, Registers, load_word, stop
@@ -60,7 +61,7 @@ SLOW = isa.SLOW
 CONTROL = isa.CONTROL
 INC_DEC_PAIR = isa.INC_DEC_PAIR
 NEAR_OAM = wp.constant(wp.uint32(0xFDFF0000))
-# A second bit that is never set: the compiler tests two bits in one machine instruction, one in three.
+# A second bit, never set: the compiler tests two bits in one machine instruction, one in three.
 NEVER = isa.NEVER
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
@@ -70,7 +71,7 @@ C_BIT = FLAG_C << 16
 
 @wp.struct
 class Operands:
-    """What rare cases change for the rest of an instruction, and what `finish` has to know of it."""
+    """What rare cases change for the rest of an instruction, and what `finish` must know of it."""
 
     registers: wp.uint32
     w1: wp.uint32
@@ -175,7 +176,10 @@ def read_or_change(
 
 @wp.func(inline=True)
 def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """Execute the instruction `r.word`, unless its operand must be asked for first."""
+    """Execute the instruction `r.word`, up to what `skip_idle_loop` and `finish` do for few.
+
+    If its operand must be asked for, nothing happens, and it is executed anew with the answer.
+    """
     word = r.word
     w0 = r.w0
     w1 = r.w1
@@ -244,9 +248,7 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     new_hi = prmt(hi, v, o.w2)
     flags = ((new_hi & o.w3) ^ (computed & o.w1)) ^ o.w2
     new_hi = prmt(new_hi, flags, U(0x3610))
-    r.hi = wp.where(
-        (o.ctl & U(HL_FROM_ADDRESS)) != U(0), prmt(new_hi, adjusted, U(0x3254)), new_hi
-    )
+    r.hi = wp.where((o.ctl & U(HL_FROM_ADDRESS)) != U(0), prmt(new_hi, adjusted, U(0x3254)), new_hi)
     sp_or_result = wp.where((o.ctl & U(SP_FROM_RESULT)) != U(0), v & WORD, sp)
     r.sp = wp.where((o.ctl & U(SP_FROM_ADDRESS)) != U(0), adjusted, sp_or_result)
 
@@ -285,12 +287,7 @@ def finish(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref
     if (pair | control | stores) != U(0):
         if stores != U(0) and not splits and stores_plainly(r, a, p, v, wide, start):
             st_operand_if(p, v, stores, o.w5)
-        elif (
-            stores != U(0)
-            and a == U(0xFF00)
-            and not wide
-            and I(r.deadline - start) >= I(LONGEST)
-        ):
+        elif stores != U(0) and a == U(0xFF00) and not wide and I(r.deadline - start) >= I(LONGEST):
             select_buttons(r, c, v & U(255), ctl, start)
         else:
             operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
@@ -309,7 +306,7 @@ def finish(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref
 
 @wp.func(inline=True)
 def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Look up what `load_word` has not, or not since the bank changed; ask for what is not plain."""
+    """Look up what `load_word` has not, or not in this bank; ask for what is not plain."""
     load_word(r, b)
     last = r.pc + U(2)
     page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(0xFF80)) == (last >= U(0xFF80))

@@ -75,8 +75,8 @@ def ld32_constant(p: Q) -> U: ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned int v = old; asm volatile("{ .reg .pred a; setp.ne.u32 a, %2, 0; @a ld.global.nc.u32 %0, [%1]; }"
- : "+r"(v) : "l"(p), "r"(wanted)); return v;
+unsigned int v = old; asm volatile("{ .reg .pred a; setp.ne.u32 a, %2, 0;"
+" @a ld.global.nc.u32 %0, [%1]; }" : "+r"(v) : "l"(p), "r"(wanted)); return v;
 #else
 return wanted ? *(const unsigned int*)p : old;
 #endif
@@ -86,7 +86,8 @@ def ld32_constant_if(p: Q, old: U, wanted: U) -> U: ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned long long p; asm("mad.wide.u32 %0, %1, 32, %2;" : "=l"(p) : "r"(row), "l"(table)); return p;
+unsigned long long p; asm("mad.wide.u32 %0, %1, 32, %2;" : "=l"(p) : "r"(row), "l"(table));
+return p;
 #else
 return table + (unsigned long long)row * 32;
 #endif

@@ -6,9 +6,14 @@ to 32 requests of one kind from all over the block, so that its lanes take the s
 code that is far from the instruction caches, and marks them answered. Nobody waits at a block
 barrier.
 
-Words of the board: requests of each kind, answers for each running warp, the requests themselves
-(kind by warp, a bit per lane), running warps that are done, picked requests of each serving warp,
-and the env of each lane.
+Words of the board: requests of each kind, the requests themselves (kind by warp, a bit per lane),
+running warps that are done, picked requests of each serving warp, the env and the mailbox of each
+lane.
+
+A mailbox is 1 while its lane has to wait. Its lane sets it before it posts, and the serving warp
+clears it behind all that it has done. In between, the fences in `post` and `take` put what the lane
+has written before what the server reads; those in `answer` and `accept`, the other way round. So a
+lane may look at its mailbox as early as it likes: a 0 that it has seen stays true until it posts.
 """
 
 import warp as wp
