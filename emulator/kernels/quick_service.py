@@ -149,7 +149,13 @@ def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
     # Line 153 shows its number for a moment only; what the first dots show differs by line.
     settled = o.x >= 12 or (o.x >= 5 and o.line != LAST_LINE)
     settled = settled or (o.line > 0 and o.line < VBLANK_LINE)
-    calm = calm and settled and c.ppu_first == U(0) and (o.registers & U(0x80)) != U(0) and not is_flat(c)
+    calm = (
+        calm
+        and settled
+        and c.ppu_first == U(0)
+        and (o.registers & U(0x80)) != U(0)
+        and not is_flat(c)
+    )
     if calm and dot >= 0 and dot < FRAME_DOTS:
         o.end = 1
         ly = wp.where(o.line == LAST_LINE, 0, o.line)

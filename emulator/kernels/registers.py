@@ -195,7 +195,9 @@ def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
         place = a & U(0xF0)
         if (r.asked & U(ASK_READ)) != U(0):
             other = wp.where(a == U(0xFF44), U(14), U(4))
-            o.kind = wp.where(a == U(0xFF41), U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), other))
+            o.kind = wp.where(
+                a == U(0xFF41), U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), other)
+            )
         elif (r.asked & U(ASK_WRITE)) != U(0):
             sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
             other = wp.where(a == U(0xFF46), U(9), sound)

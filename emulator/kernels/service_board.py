@@ -12,8 +12,9 @@ lane.
 
 A mailbox is 1 while its lane has to wait. Its lane sets it before it posts, and the serving warp
 clears it behind all that it has done. In between, the fences in `post` and `take` put what the lane
-has written before what the server reads; those in `answer` and `accept`, the other way round. So a
-lane may look at its mailbox as early as it likes: a 0 that it has seen stays true until it posts.
+has written before what the server reads; those in `answer` and `accept`, the other way round: a
+message is passed each time, for which fences that acquire and release suffice. So a lane may look
+at its mailbox as early as it likes: a 0 that it has seen stays true until it posts.
 """
 
 import warp as wp
@@ -43,7 +44,7 @@ def open_board(env: U) -> Q:
 #if defined(__CUDA_ARCH__)
 unsigned int* words = (unsigned int*)board;
 ((volatile unsigned int*)words)[1472 + threadIdx.x] = 1;
-__threadfence_block();
+asm volatile("fence.acq_rel.cta;" ::: "memory");
 atomicOr(&words[48 + kind * 32 + (threadIdx.x >> 5)], 1u << (threadIdx.x & 31));
 atomicAdd(&words[kind], 1u);
 #endif
@@ -85,7 +86,7 @@ def mail(box: U) -> U:
 # What `serve` has written is read behind this.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-__threadfence_block();
+asm volatile("fence.acq_rel.cta;" ::: "memory");
 #endif
 """)
 def accept(board: Q):
@@ -106,7 +107,7 @@ def hang_up(board: Q):
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int* words = (unsigned int*)board;
-if ((threadIdx.x & 31) == 0) { __threadfence_block(); atomicAdd(&words[560], 1u); }
+if ((threadIdx.x & 31) == 0) { asm volatile("fence.acq_rel.cta;" ::: "memory"); atomicAdd(&words[560], 1u); }
 #endif
 """)
 def leave(board: Q):
@@ -151,7 +152,7 @@ if (lane == 0 && total) atomicSub(&words[kind], total);
 __syncwarp();
 unsigned int item = lane < total ? picked[lane] : 0;
 __syncwarp();
-__threadfence_block();
+asm volatile("fence.acq_rel.cta;" ::: "memory");
 return item;
 #else
 return 0;
@@ -179,7 +180,7 @@ def env_of(board: Q, item: U) -> U:
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-__threadfence_block();
+asm volatile("fence.acq_rel.cta;" ::: "memory");
 ((volatile unsigned int*)board)[1472 + item - 1] = 0;
 #endif
 """)
