@@ -248,7 +248,8 @@ _PAIR = {"bc": 0x10, "de": 0x32, "hl": 0x54, "af": 0x76}
 # READ and WRITE lie where `fast_bits` has the permission for them.
 READ, READ16, WRITE, WRITE16 = 1, 2, 0x10000, 0x20000
 SP_FROM_ADDRESS, SP_FROM_RESULT, HL_FROM_ADDRESS = 16, 32, 64
-ADJUST_FIRST, BRANCH, BRANCH_IMMEDIATE, FLAGS16, SLOW = 128, 256, 512, 1024, 2048
+ADJUST_FIRST, BRANCH, BRANCH_IMMEDIATE, SLOW = 128, 4, 512, 2048
+NEVER = 8
 READ_CYCLE_SHIFT, WRITE_CYCLE_SHIFT = 12, 21
 ASCENDING = 1 << 18
 INC_DEC_PAIR = 1 << 19
@@ -331,7 +332,6 @@ def _control_bits(row: Instruction) -> int:
     bits |= SP_FROM_RESULT * (row.destination == "sp")
     bits |= BRANCH * (row.destination in ("pc", "vector"))
     bits |= BRANCH_IMMEDIATE * (row.destination == "vector")
-    bits |= FLAGS16 * (row.operation == "add16")
     pair = row.y in R16 and row.operation in ("inc", "dec")
     bits |= INC_DEC_PAIR * pair
     if row.operation in SLOW_KINDS:
@@ -346,11 +346,11 @@ def encode(row: Instruction) -> tuple[int, ...]:
     Word 1  lo selector 0-15; computed flags 20-23; address adjustment 24-31
     Word 2  hi selector 0-15; toggled flags 20-23; constant or-ed into x 24-31
     Word 3  x selector 0-7; y selector 8-15; kept flags 20-23; address selector 24-31
-    Word 4  sign bits of the bytes: x on, y on, y inverted, and-term on
-    Word 5  sign bits of the bytes 0-1: xor-term on, and-term doubled; flag of the condition 20-23;
-            16-bit access 31; the bits of TAKEN_ONLY that change in word 6 if that flag is set
+    Word 4  sign bits of the bytes: x on, y on, y inverted; carry-in toggle 20; and-term times 30-31
+    Word 5  sign bit of byte 0: xor-term on; selector of the carries 8-15; flag of the condition
+            20-23; 16-bit access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
     Word 6  control bits (if the flag is clear); kind of a slow instruction 24-31
-    Word 7  M-cycles 0-7; length 8-15; carry-in toggle 16; carry-in from C 20; taken extra 24-31
+    Word 7  M-cycles 0-7; length 8-15; increment 16; carry-in from C 20; M-cycles of a branch 24-31
     """
     operation, operand = row.operation, row.y
     x_on, x_select, x_constant = 0, 0x10, 0
@@ -392,23 +392,32 @@ def encode(row: Instruction) -> tuple[int, ...]:
     if row.condition in ("z", "c"):
         control &= ~TAKEN_ONLY
     flag = {"": 0, "nz": 0x800000, "z": 0x800000, "nc": 0x100000, "c": 0x100000}[row.condition]
+    carries = 0x21 if operation == "add16" else 0x10
     wide = int(row.access is not None and row.access.size == 2)
     return (
         y_register | pair << 8 | address_constant << 16,
         lo_select | computed << 20 | (adjust & 255) << 24,
         hi_select | toggle << 20 | (x_constant & 255) << 24,
         x_select | y_select << 8 | keep << 20 | address_select << 24,
-        x_on << 7 | y_on << 15 | y_inverted << 23 | masks[0] << 31,
-        masks[1] << 7 | masks[2] << 15 | flag | wide << 31 | changes,
+        x_on << 7 | y_on << 15 | y_inverted << 23 | carry_toggle << 20
+        | (masks[0] + masks[2]) << 30,
+        masks[1] << 7 | carries << 8 | flag | wide << 31 | changes,
         control,
         row.m_cycles | row.length << 8 | carry_toggle << 16 | carry_in << 20
-        | row.taken_extra << 24,
+        | (row.m_cycles + row.taken_extra) << 24,
     )  # fmt: skip
+
+
+IDLE = 0xCB
+"""Row of no instruction: it takes no time and changes nothing."""
+IDLE_LO, IDLE_HI, IDLE_FLAGS = 0x3210, 0x3210, 0xF00000
+IDLE_ROW = (0, IDLE_LO, IDLE_HI, IDLE_FLAGS, 0, 0, 0, 0)
 
 
 def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
     """Control table, uint32[512 * 8]. `trap_ld_b_b` makes opcode 40 a software breakpoint."""
     table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
+    table[IDLE] = IDLE_ROW
     if trap_ld_b_b:
         table[0x40, 6] |= np.uint32(slow_bits("trap"))
     return table.reshape(-1)

@@ -39,7 +39,7 @@ class Shape(NamedTuple):
     serving: int
     """Warps per block that do the rare work for them."""
     patience: int
-    """Instructions of each console between two looks of its warp at the board."""
+    """Instructions between two exchanges of requests and answers: a power of two."""
 
     @property
     def block(self) -> int:
@@ -58,14 +58,16 @@ def impossible(shape: Shape) -> str:
         return f"running={shape.running}, serving={shape.serving}: give 1 or more and 1 to 8 warps"
     if shape.block > MAX_BLOCK:
         return f"{shape.block} threads a block: {MAX_BLOCK} at most"
-    return "" if shape.patience >= 1 else f"patience={shape.patience}: give 1 or more"
+    if shape.patience < 1 or shape.patience & (shape.patience - 1):
+        return f"patience={shape.patience}: give a power of two"
+    return ""
 
 
 CANDIDATES: dict[str, tuple[int, ...]] = {
     "lanes": (1, 2, 4, 8, 16, 32),
     "running": (2, 4, 8, 12, 16),
     "serving": (1, 2, 4),
-    "patience": (2, 4, 8, 16, 32),
+    "patience": (1, 2, 4, 8, 16),
 }
 """What `tune` may put into each field of a Shape, in order of size.
 
@@ -73,12 +75,12 @@ More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine reg
 """
 
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
-    (1024, Shape(1, 8, 4, 8)),
-    (8192, Shape(8, 4, 4, 8)),
-    (32768, Shape(16, 8, 4, 8)),
+    (1024, Shape(1, 8, 4, 1)),
+    (8192, Shape(8, 4, 4, 1)),
+    (32768, Shape(16, 8, 4, 2)),
 )
 """(most consoles, shape), measured on an H200."""
-BUILT_IN_LARGEST = Shape(32, 16, 4, 8)
+BUILT_IN_LARGEST = Shape(32, 16, 4, 4)
 ON_CPU = BUILT_IN[0][1]  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]

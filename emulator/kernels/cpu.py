@@ -34,7 +34,9 @@ from emulator.kernels.intrinsics import (
     I,
     Q,
     U,
+    both,
     earlier,
+    either,
     ld8,
     ld_operand_if,
     prmt,
@@ -42,7 +44,7 @@ from emulator.kernels.intrinsics import (
     st128,
 )
 from emulator.kernels.memory import plain_address
-from emulator.kernels.registers import UNREADY, Bases, Registers, load_word
+from emulator.kernels.registers import UNREADY, Bases, Registers, load_word, stop
 from emulator.machine import Console
 
 READ = isa.READ
@@ -54,12 +56,12 @@ HL_FROM_ADDRESS = isa.HL_FROM_ADDRESS
 ADJUST_FIRST = isa.ADJUST_FIRST
 BRANCH = isa.BRANCH
 BRANCH_IMMEDIATE = isa.BRANCH_IMMEDIATE
-FLAGS16 = isa.FLAGS16
 SLOW = isa.SLOW
 CONTROL = isa.CONTROL
 INC_DEC_PAIR = isa.INC_DEC_PAIR
-F_BYTE = wp.constant(wp.uint32(0xFF00FFFF))  # everything of `hi` but F
-F_NIBBLE = wp.constant(wp.uint32(0x00F00000))
+NEAR_OAM = wp.constant(wp.uint32(0xFDFF0000))
+# A second bit that is never set: the compiler tests two bits in one machine instruction, one in three.
+NEVER = isa.NEVER
 Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
@@ -68,12 +70,24 @@ C_BIT = FLAG_C << 16
 
 @wp.struct
 class Operands:
-    """What `rotate_or_adjust` changes for the rest of the instruction."""
+    """What rare cases change for the rest of an instruction, and what `finish` has to know of it."""
 
     registers: wp.uint32
+    w1: wp.uint32
     w2: wp.uint32
+    w3: wp.uint32
+    w7: wp.uint32
+    ctl: wp.uint32
     result: wp.uint32
     carry: wp.uint32
+    a: wp.uint32
+    p: wp.uint64
+    v: wp.uint32
+    w5: wp.uint32
+    start: wp.uint32
+    stores: wp.uint32
+    backward: wp.bool
+    unfinished: wp.bool
 
 
 @wp.func(inline=True)
@@ -137,7 +151,30 @@ def skip_idle_loop(r: wp.ref[Registers]):
 
 
 @wp.func(inline=True)
-def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+def read_or_change(
+    r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands], a: U, p: Q, need: U, w5: U
+):
+    """Read what is not always plain memory, or rotate. What has to ask becomes an idle row."""
+    if (need & U(READ)) != U(0):
+        wide = I(w5) < I(0)
+        splits = wide and (((a + U(1)) & U(0x1FFF)) == U(0) or a == U(0xFFFE))
+        read_or_ask(r, b, a, p, o.ctl, splits, wide)
+    if r.asked != U(0):
+        r.deadline = r.now
+        r.held = r.word
+        r.work = r.work - U(1)
+        o.ctl = U(0)
+        o.w1 = U(isa.IDLE_LO)
+        o.w2 = U(isa.IDLE_HI)
+        o.w3 = U(isa.IDLE_FLAGS)
+        o.w7 = U(0)
+    elif (o.ctl & U(SLOW)) != U(0):
+        y = prmt(o.registers, prmt(r.memory, r.word, U(0x7610)), o.w3 >> U(8)) & U(255)
+        rotate_or_adjust(r, o, r.hi, o.ctl >> U(24), y)
+
+
+@wp.func(inline=True)
+def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     """Execute the instruction `r.word`, unless its operand must be asked for first."""
     word = r.word
     w0 = r.w0
@@ -152,8 +189,6 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     hi = r.hi
     sp = r.sp
     start = r.now
-    now = start + (w7 & U(255))
-    next_pc = r.pc + ((w7 >> U(8)) & U(255))
     flag = (hi & w5 & U(Z_BIT | C_BIT)) != U(0)
     ctl = wp.where(flag, w6 ^ (w5 & U(TAKEN_ONLY)), w6)
 
@@ -164,94 +199,92 @@ def execute(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     a = wp.where((ctl & U(ADJUST_FIRST)) != U(0), adjusted, base)
     p = plain_address(a, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
     # Two bytes may lie on two pages; FFFE is the last plain byte of its page.
-    wide = I(w5) < I(0)
-    splits = wide and (((a + U(1)) & U(0x1FFF)) == U(0) or a == U(0xFFFE))
-    plain = wp.where(splits, U(0), fast_bits(r.fast, a)) & U(READ | WRITE)
+    second = U(I(w5) >> I(31))  # -1 if there is a second byte
+    crosses = ((a - second) ^ a) & U(0x2000)
+    page = wp.where(a - U(0xFF80) < U(0x7F) + second, U(8), a >> U(13))
+    plain = wp.where(crosses != U(0), U(0), (r.fast >> page) & U(READ | WRITE))
 
     # Read, allowed or not. What lies in `memory` otherwise is used by nobody.
     wanted = ctl & (r.given ^ ALL_ONES)
     r.given = U(0)
-    r.memory = ld_operand_if(p, r.memory, wanted & U(READ), w5)
-    o = Operands()
-    o.registers = operands
+    r.memory = ld_operand_if(p, r.memory, wanted & U(READ), w5, crosses)
+    o.registers = prmt(lo, hi, w0)
+    o.w1 = w1
     o.w2 = w2
+    o.w3 = w3
+    o.w7 = w7
+    o.ctl = ctl
     if (wanted & (plain ^ ALL_ONES) & U(READ | SLOW)) != U(0):
-        if (wanted & (plain ^ ALL_ONES) & U(READ)) != U(0):
-            read_or_ask(r, b, a, p, ctl, splits, wide)
-        if (ctl & U(SLOW)) != U(0):
-            y = prmt(operands, prmt(r.memory, word, U(0x7610)), w3 >> U(8)) & U(255)
-            rotate_or_adjust(r, o, hi, w6 >> U(24), y)
-    if r.asked == U(0):
-        # Operands and the adder/logic unit: v = (x & y) + (x ^ y) + (x & y) + carry, terms by mask
-        y = prmt(o.registers, prmt(r.memory, word, U(0x7610)), w3 >> U(8))
-        y = (y & prmt(w4, w4, U(0x9999))) ^ prmt(w4, w4, U(0xAAAA))
-        x = prmt(hi, prmt(sp, next_pc, U(0x5410)), w3)
-        x = (x & prmt(w4, w4, U(0x8888))) | U(I(o.w2) >> I(24))
-        carry = (((hi & w7) ^ (w7 << U(4))) >> U(20)) & U(1)
-        both = x & y & U(I(w4) >> I(31))
-        either = (x ^ y) & prmt(w5, w5, U(0x8888))
-        v = both + either + (both & prmt(w5, w5, U(0x9999))) + carry
+        read_or_change(r, b, o, a, p, wanted & (plain ^ ALL_ONES), w5)
 
-        # Where to go on. The next instruction's word is looked up before all that can wait for it.
-        target = wp.where((ctl & U(BRANCH_IMMEDIATE)) != U(0), word >> U(16), v)
-        branches = (ctl & U(BRANCH)) != U(0)
-        r.pc = wp.where(branches, target, next_pc) & WORD
-        load_word(r, b)
-        r.now = now + wp.where(branches, w7 >> U(24), U(0))
-        r.work = r.work + U(1)
+    next_pc = r.pc + prmt(o.w7, U(0), U(0x4441))
 
-        # Write back
-        carries = (x ^ y ^ v) >> wp.where((ctl & U(FLAGS16)) != U(0), U(8), U(0))
-        zero = wp.where((v & U(255)) == U(0), U(Z_BIT), U(0))
-        half = (carries << U(17)) & U(H_BIT)
-        computed = zero | half | ((carries << U(12)) & U(C_BIT))
-        r.lo = prmt(lo, v, w1)
-        new_hi = prmt(hi, v, o.w2)
-        flags = ((new_hi & w3) ^ (computed & w1)) ^ o.w2
-        new_hi = (new_hi & F_BYTE) | (flags & F_NIBBLE)
-        r.hi = wp.where(
-            (ctl & U(HL_FROM_ADDRESS)) != U(0), prmt(new_hi, adjusted, U(0x3254)), new_hi
-        )
-        sp_or_result = wp.where((ctl & U(SP_FROM_RESULT)) != U(0), v & WORD, sp)
-        r.sp = wp.where((ctl & U(SP_FROM_ADDRESS)) != U(0), adjusted, sp_or_result)
+    # Operands and the adder/logic unit: v = (x ^ y or 0) + (x & y) * (0, 1 or 2) + carry
+    y = prmt(o.registers, prmt(r.memory, word, U(0x7610)), o.w3 >> U(8))
+    y = (y & prmt(w4, w4, U(0x9999))) ^ prmt(w4, w4, U(0xAAAA))
+    x = prmt(hi, prmt(sp, next_pc, U(0x5410)), o.w3)
+    x = (x & prmt(w4, w4, U(0x8888))) | U(I(o.w2) >> I(24))
+    carry = ((hi & o.w7) ^ w4) & U(C_BIT)
+    differ = x ^ y
+    v = (differ & prmt(w5, w5, U(0x8888))) + (x & y) * (w4 >> U(30)) + (carry >> U(20))
 
-        # Store
-        if (ctl & U(WRITE)) != U(0):
-            r.stable = r.now
-        st_operand_if(p, v, ctl & plain & U(WRITE), w5)
+    # Where to go on. The next instruction's word is looked up before all that can wait for it.
+    target = wp.where((o.ctl & U(BRANCH_IMMEDIATE)) != U(0), word >> U(16), v)
+    r.pc = wp.where((o.ctl & U(BRANCH)) != U(0), target, next_pc) & WORD
+    load_word(r, b)
+    cycles = wp.where((o.ctl & U(BRANCH)) != U(0), U(0x4443), U(0x4440))
+    r.now = start + prmt(o.w7, U(0), cycles)
 
-        # What is rare. An INC or DEC may only have begun in OAM if it ends near.
-        backward = branches and r.pc < next_pc
-        pair = (ctl & U(INC_DEC_PAIR)) != U(0) and v >= U(0xFDFF)
-        if (ctl & (plain ^ ALL_ONES) & U(WRITE | CONTROL)) != U(0) or pair or backward:
-            if backward and b.idle_skip != U(0):
-                skip_idle_loop(r)
-            finish(r, c, b, a, p, ctl, v, w5, w7, start, (plain ^ ALL_ONES) & ctl & U(WRITE))
+    # Write back
+    carries = prmt(differ ^ v, U(0), w5)  # byte 2: carry into bit 4, byte 3: carry out in bit 0
+    zero = wp.where((v & U(255)) == U(0), U(Z_BIT), U(0))
+    half = (carries << U(1)) & U(H_BIT)
+    computed = zero | half | ((carries >> U(4)) & U(C_BIT))
+    r.lo = prmt(lo, v, o.w1)
+    new_hi = prmt(hi, v, o.w2)
+    flags = ((new_hi & o.w3) ^ (computed & o.w1)) ^ o.w2
+    new_hi = prmt(new_hi, flags, U(0x3610))
+    r.hi = wp.where(
+        (o.ctl & U(HL_FROM_ADDRESS)) != U(0), prmt(new_hi, adjusted, U(0x3254)), new_hi
+    )
+    sp_or_result = wp.where((o.ctl & U(SP_FROM_RESULT)) != U(0), v & WORD, sp)
+    r.sp = wp.where((o.ctl & U(SP_FROM_ADDRESS)) != U(0), adjusted, sp_or_result)
+
+    # Store
+    if (o.ctl & U(WRITE)) != U(0):
+        r.stable = r.now
+    st_operand_if(p, v, o.ctl & plain & U(WRITE), w5)
+
+    # What is rare. An INC or DEC may only have begun in OAM if it ends near.
+    o.backward = both((o.ctl & U(BRANCH | NEVER)) != U(0), r.pc < next_pc)
+    pair = both((o.ctl & U(INC_DEC_PAIR | NEVER)) != U(0), (v << U(16)) >= NEAR_OAM)
+    o.unfinished = either((o.ctl & (plain ^ ALL_ONES) & U(WRITE | CONTROL)) != U(0), pair)
+    o.a = a
+    o.p = p
+    o.v = v
+    o.w5 = w5
+    o.stores = o.ctl & (plain ^ ALL_ONES) & U(WRITE)
+    o.start = start
 
 
 @wp.func(inline=True)
-def finish(
-    r: wp.ref[Registers],
-    c: wp.ref[Console],
-    b: wp.ref[Bases],
-    a: U,
-    p: Q,
-    ctl: U,
-    v: U,
-    w5: U,
-    w7: U,
-    start: U,
-    stores: U,
-):
+def finish(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]):
     """What no plain store does, and what is left for `attend`."""
-    wide = I(w5) < I(0)
+    a = o.a
+    p = o.p
+    v = o.v
+    w7 = o.w7
+    ctl = o.ctl
+    start = o.start
+    stores = o.stores
+    wide = I(o.w5) < I(0)
     splits = wide and (((a + U(1)) & U(0x1FFF)) == U(0) or a == U(0xFFFE))
     control = ctl & U(CONTROL)
     before = wp.where((w7 & U(0x10000)) != U(0), v - U(1), v + U(1))
     pair = wp.where((before & U(0xFF00)) == U(0xFE00), ctl & U(INC_DEC_PAIR), U(0))
     if (pair | control | stores) != U(0):
         if stores != U(0) and not splits and stores_plainly(r, a, p, v, wide, start):
-            st_operand_if(p, v, stores, w5)
+            st_operand_if(p, v, stores, o.w5)
         elif (
             stores != U(0)
             and a == U(0xFF00)
@@ -271,6 +304,7 @@ def finish(
         elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide:
             set_bank(r, c, a, v & U(255))
             r.word = U(UNREADY)
+        stop(r)
 
 
 @wp.func(inline=True)
@@ -285,3 +319,4 @@ def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
             r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
         else:
             r.asked = U(ASK_FETCH)
+            stop(r)

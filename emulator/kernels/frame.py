@@ -10,7 +10,7 @@ import warp as wp
 from emulator.constants import M_CYCLES_PER_FRAME, MAX_BLOCK
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
-from emulator.kernels.cpu import execute, fetch
+from emulator.kernels.cpu import Operands, execute, fetch, finish, skip_idle_loop
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
@@ -19,9 +19,11 @@ from emulator.kernels.intrinsics import (
     I,
     Q,
     U,
+    both,
     converge,
     gather,
     gathered,
+    either,
     ld32,
     meet,
     st32,
@@ -34,6 +36,7 @@ from emulator.kernels.registers import (
     Bases,
     Registers,
     begin,
+    count_instruction,
     find_bases,
     goes_on,
     hand_over,
@@ -50,6 +53,7 @@ from emulator.kernels.service_board import (
     hang_up,
     leave,
     mail,
+    mailbox,
     open_board,
     post,
     rest,
@@ -60,6 +64,7 @@ from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
 from emulator.shapes import Shape
 
+NEVER_SET = 0x800  # bit of a word; see cpu.NEVER
 SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be served
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 
@@ -149,40 +154,58 @@ def begin_frames(
 
 
 @wp.func(inline=True)
-def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q):
-    """Post what a console newly asks for, or take back what has been served."""
-    if r.posted == U(0):
-        hand_over(r, c, b)
-        post(board, request_kind(r, b))
-        r.posted = U(1)
-    else:
-        accept(board)
-        take_back(r, c, b)
-        r.posted = U(0)
-        if r.asked != U(0):
-            hang_up(board)  # the launch is over
+def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q, waits: U):
+    """If the console waits, post what it newly asks for, or take back what has been served."""
+    if waits == U(0) and not goes_on(r):
+        if r.posted == U(0):
+            hand_over(r, c, b)
+            post(board, request_kind(r, b))
+            r.posted = U(1)
+        else:
+            accept(board)
+            take_back(r, c, b)
+            r.posted = U(0)
+            if r.asked != U(0):
+                hang_up(board)  # the launch is over
+    if goes_on(r) and (r.word & U(UNREADY)) != U(0):
+        fetch(r, b)
 
 
 @wp.func(inline=True)
-def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q, patience: U):
-    """Run the console of this lane to the end of the launch, along with those of the warp."""
+def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q, pause: U):
+    """Run the console of this lane to the end of the launch, along with those of the warp.
+
+    A trip of the inner loop is one instruction of each console that does not wait. It has two
+    branches, for what is rare before the adder and for what is rare behind it.
+    """
+    o = Operands()
+    box = mailbox(board)
     r.running = U(1)
+    r.together = U(1)
     while r.running != U(0):
-        waits = mail(board)  # looked at behind the instruction, which hides how long it takes
-        if goes_on(r):
-            execute(r, c, b)
-        r.trip = r.trip + U(1)
-        turn = waits == U(0) and (r.trip & (patience - U(1))) == U(0)
-        if wp.where(goes_on(r), (r.word & U(UNREADY)) != U(0), turn):
-            if not goes_on(r):
-                exchange(r, c, b, board)
-            if goes_on(r) and (r.word & U(UNREADY)) != U(0):
-                fetch(r, b)
-        load_row(r, b)
-        if meet(wp.where(goes_on(r), U(1), U(0))) == U(0):
-            r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
-            r.trip = patience - U(1)
-            rest(U(SERVICE_TIME))
+        while r.together != U(0):
+            waits = mail(box)  # looked at behind the instruction, which hides how long it takes
+            execute(r, b, o)
+            r.trip = r.trip + U(1)
+            waits = waits | (r.trip & pause)
+            unready = both(goes_on(r), (r.word & U(UNREADY | NEVER_SET)) != U(0))
+            turn = both(waits == U(0), I(r.deadline - r.now) <= I(0))
+            others = either(o.unfinished, either(unready, turn))
+            load_row(r, b)
+            if either(o.backward, others):
+                if o.backward and b.idle_skip != U(0):
+                    skip_idle_loop(r)
+                if others:
+                    if o.unfinished:
+                        finish(r, c, b, o)
+                    exchange(r, c, b, board, waits)
+                load_row(r, b)
+            count_instruction(r)
+            r.together = meet(wp.where(goes_on(r), U(1), U(0)))
+        r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
+        r.together = r.running
+        r.trip = pause
+        rest(U(SERVICE_TIME))
 
 
 @wp.struct
@@ -221,7 +244,7 @@ def run_frames(
     running: wp.uint32,
     block: wp.uint32,
     blocks: wp.uint32,
-    patience: wp.uint32,
+    pause: wp.uint32,
     idle_skip: wp.uint32,
     unknown: wp.uint32,
 ):
@@ -229,7 +252,7 @@ def run_frames(
     lanes; the others serve them. Every block gets warps from all along the order: no SM is left
     with the longest consoles alone.
 
-    `patience`: instructions that a running warp executes between two exchanges; a power of two.
+    A running warp exchanges requests and answers when its count of trips has no bit of `pause`.
     """
     t = U(wp.tid())
     warp = (t % block) >> U(5)
@@ -246,7 +269,7 @@ def run_frames(
         if not has_console or console[env].launch_end == U(0):
             r.asked = DONE
             hang_up(board)
-        run_console(r, console[env], b, board, patience)
+        run_console(r, console[env], b, board, pause)
         leave(board)
     else:
         serve_consoles(machine, b, board, warp - running, running, unknown)
@@ -263,6 +286,7 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
     begin(r, console[env], b)
     if console[env].launch_end == U(0):
         r.asked = DONE
+    o = Operands()
     while r.asked < DONE:
         if not goes_on(r):
             hand_over(r, console[env], b)
@@ -271,8 +295,12 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
         if goes_on(r) and (r.word & U(UNREADY)) != U(0):
             fetch(r, b)
         load_row(r, b)
-        if goes_on(r):
-            execute(r, console[env], b)
+        count_instruction(r)
+        execute(r, b, o)
+        if o.backward and b.idle_skip != U(0):
+            skip_idle_loop(r)
+        if o.unfinished:
+            finish(r, console[env], b, o)
 
 
 @wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
@@ -306,7 +334,7 @@ def launch(
         blocks = -(-n // (shape.lanes * shape.running))
         wp.launch(
             run_frames, dim=blocks * block,
-            inputs=[machine, console, shape.lanes, shape.running, block, blocks, shape.patience,
+            inputs=[machine, console, shape.lanes, shape.running, block, blocks, shape.patience - 1,
                     int(idle_skip), 0xFFFFFFFF],
             device=device, block_dim=block,
         )  # fmt: skip

@@ -35,6 +35,7 @@ from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
 from emulator.kernels.joypad import SETTLED
 from emulator.kernels.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
+from emulator.kernels.quick_service import NO_ANSWER, answer_quickly
 from emulator.machine import Console, Machine
 
 WRITE16 = isa.WRITE16
@@ -150,8 +151,11 @@ def serve(h: wp.ref[Host], c: wp.ref[Console], asked: U) -> U:
 
 @wp.func
 def look_up(h: wp.ref[Host], c: wp.ref[Console]) -> U:
-    """`attend` with what is asked; its answer."""
-    answer = attend(c, h.mem, h.rom, h.control, h.scratch, h.asked, h.stable, h.idle_skip)
+    """`attend` with what is asked, unless the answer is quickly given; the answer."""
+    c.stable = h.stable
+    answer = answer_quickly(c, h.mem, h.scratch, h.words, h.asked, h.idle_skip)
+    if answer == NO_ANSWER:
+        answer = attend(c, h.mem, h.rom, h.control, h.scratch, h.asked, h.stable, h.idle_skip)
     h.stable = c.stable
     h.vram_until = ld32(h.scratch + Q(U(WINDOW_AT)))
     if ld32(h.scratch + Q(U(SEEN))) == U(0):

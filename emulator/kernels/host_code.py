@@ -76,9 +76,11 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
     if (__builtin_expect((to ^ h->window) >> 14 != 0, 0)) { OFF_WORDS(to); GO_TO(look); } \\
     ip = (const u32*)h->base + to; NEXT; }
 #define ASK(what, a, value, start) { loose32* asked = (loose32*)h->scratch; \\
-    asked[0] = (a); asked[1] = (value); asked[2] = ROW[6]; asked[3] = (start); \\
+    asked[0] = (a); asked[1] = (value); asked[2] = CTL; asked[3] = (start); \\
     h->asked = (what); GO_TO(leave); }
 #define ROW (((const u32*)h->control) + (word & 511) * 8)
+// Control bits of an instruction that comes to its access: its condition holds.
+#define CTL (ROW[6] | (ROW[5] & TAKEN_ONLY))
 """
 
 PARTS = """
@@ -167,7 +169,7 @@ static inline u32 plain_bits(Host* h, u32 a, u32 ctl, u32 start, bool calm) {
 }
 
 PART(cold_read)
-    const u32 a = h->address, ctl = ROW[6], start = NOW;
+    const u32 a = h->address, ctl = CTL, start = NOW;
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
     bool plain = plain_bits(h, a, ctl, start, calm) & 1;
     const bool joypad = a == 0xFF00 && !plain;
@@ -185,7 +187,7 @@ END
 
 // The instruction is over but for its store of h->value.
 PART(cold_write)
-    const u32 a = h->address, ctl = ROW[6], start = NOW - (ROW[7] & 255) - (ROW[7] >> 24);
+    const u32 a = h->address, ctl = CTL, start = NOW - (ROW[7] >> 24);
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
     const bool picture = calm && !(ctl & WIDE) && (a & 0xFFF0) == 0xFF40
         && (PLAIN_PICTURE >> (a & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
@@ -423,7 +425,8 @@ def _table() -> str:
 def source(constants: dict[str, int]) -> str:
     """Body of the native function `run`; `constants` are what kernels/host.py defines."""
     names = constants | {"WITH_MEMORY": WITH_MEMORY, "CONTROL": isa.CONTROL,
-                         "WIDE": isa.READ16 | isa.WRITE16, "WIDE_READ": isa.READ16}  # fmt: skip
+                         "WIDE": isa.READ16 | isa.WRITE16, "WIDE_READ": isa.READ16,
+                         "TAKEN_ONLY": isa.TAKEN_ONLY}  # fmt: skip
     names |= {f"AT_{name}": PARTS_AT + i for i, name in enumerate(RARE)}
     defines = "".join(f"#define {name} {value}\n" for name, value in names.items())
     handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())

@@ -86,6 +86,16 @@ def ld32_constant_if(p: Q, old: U, wanted: U) -> U: ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+unsigned long long p; asm("mad.wide.u32 %0, %1, 32, %2;" : "=l"(p) : "r"(row), "l"(table)); return p;
+#else
+return table + (unsigned long long)row * 32;
+#endif
+""")
+def row_address(table: Q, row: U) -> Q: ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
 asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(p));
 #else
 const unsigned int* q = (const unsigned int*)p; a = q[0]; b = q[1]; c = q[2]; d = q[3];
@@ -129,18 +139,20 @@ def st8_if(p: Q, v: U, low: U, high: U): ...
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int m = old; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
-" setp.lt.and.s32 b, %3, 0, a; @a ld.global.u8 %0, [%1]; @b ld.global.u8 t, [%1+1];"
-" @b prmt.b32 %0, %0, t, 0x1140; }" : "+r"(m) : "l"(p), "r"(wanted), "r"(wide) : "memory");
+" setp.lt.and.s32 b, %3, 0, a; setp.eq.and.u32 b, %4, 0, b; @a ld.global.u8 %0, [%1];"
+" @b ld.global.u8 t, [%1+1]; @b prmt.b32 %0, %0, t, 0x1140; }"
+ : "+r"(m) : "l"(p), "r"(wanted), "r"(wide), "r"(crosses) : "memory");
 return m;
 #else
 unsigned int m = old;
 if (wanted) m = *(const unsigned char*)p;
-if (wanted && (int)wide < 0) m |= (unsigned int)((const unsigned char*)p)[1] << 8;
+if (wanted && (int)wide < 0 && !crosses) m |= (unsigned int)((const unsigned char*)p)[1] << 8;
 return m;
 #endif
 """)
-def ld_operand_if(p: Q, old: U, wanted: U, wide: U) -> U:
-    """The operand at `p` if `wanted` is not 0, else `old`."""
+def ld_operand_if(p: Q, old: U, wanted: U, wide: U, crosses: U) -> U:
+    """The operand at `p` if `wanted` is not 0, else `old`. A second byte that `crosses` a page may
+    lie behind the end of the ROM: it is not read."""
     ...
 
 
@@ -155,6 +167,28 @@ if (wanted && (int)wide < 0) ((unsigned char*)p)[1] = (unsigned char)(v >> 8);
 #endif
 """)
 def st_operand_if(p: Q, v: U, wanted: U, wide: U): ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int v = n; asm("{ .reg .pred a; setp.gt.s32 a, %1, 0; @a add.u32 %0, %0, 1; }"
+ : "+r"(v) : "r"(left)); return v;
+#else
+return n + ((int)left > 0);
+#endif
+""")
+def count_if(n: U, left: U) -> U:
+    """`n` + 1 if `left`, taken as signed, is above 0."""
+    ...
+
+
+# No short circuit, which would make a branch or a number of what is one machine instruction.
+@wp.func_native("return a & b;")
+def both(a: wp.bool, b: wp.bool) -> wp.bool: ...
+
+
+@wp.func_native("return a | b;")
+def either(a: wp.bool, b: wp.bool) -> wp.bool: ...
 
 
 # prmt: each nibble of `s` picks one of the eight bytes of b:a; bit 3 replicates its sign.

@@ -25,9 +25,11 @@ from emulator.kernels.intrinsics import (
     Q,
     U,
     ld32,
+    count_if,
     ld32_constant_if,
     ld128,
     ld128_constant,
+    row_address,
     st32,
     st128,
 )
@@ -36,6 +38,7 @@ from emulator.machine import Console, Machine
 
 READ = isa.READ
 READ16 = isa.READ16
+IDLE = isa.IDLE
 UNREADY = isa.SLOW_FETCH  # of a word: it has not been fetched, or takes more than a look at the ROM
 
 
@@ -63,6 +66,7 @@ class Registers:
     work: wp.uint32
     # The next instruction: its predecoded word, or UNREADY, and its control row
     word: wp.uint32
+    held: wp.uint32  # that of the instruction that asks for its operand
     w0: wp.uint32
     w1: wp.uint32
     w2: wp.uint32
@@ -79,6 +83,7 @@ class Registers:
     trip: wp.uint32
     posted: wp.uint32
     running: wp.uint32
+    together: wp.uint32
     mem: wp.uint64
 
 
@@ -112,10 +117,17 @@ def load_word(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 @wp.func(inline=True)
 def load_row(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """Load the control row of `r.word`; every word names one, so that no lane stands aside."""
-    row = b.control + Q(r.word & U(511)) * Q(32)
+    """Load the control row of the next instruction. A console that waits gets one that does
+    nothing, so that no lane of a warp has to stand aside."""
+    row = row_address(b.control, wp.where(goes_on(r), r.word & U(511), U(IDLE)))
     ld128_constant(row, r.w0, r.w1, r.w2, r.w3)
     ld128_constant(row + Q(16), r.w4, r.w5, r.w6, r.w7)
+
+
+@wp.func(inline=True)
+def count_instruction(r: wp.ref[Registers]):
+    """Count the instruction to come, if one comes."""
+    r.work = count_if(r.work, r.deadline - r.now)
 
 
 @wp.func(inline=True)
@@ -149,14 +161,22 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     r.trip = U(0)
     r.posted = U(0)
     r.word = U(UNREADY)
+    r.held = U(0)
     r.memory = U(0)
     load_row(r, b)
 
 
 @wp.func(inline=True)
 def goes_on(r: wp.ref[Registers]) -> wp.bool:
-    """True while nothing is asked and nothing is due: the console can execute by itself."""
-    return I(r.deadline - r.now) > I(0) and r.asked == U(0)
+    """True while nothing is due and nothing is asked, which `stop` turns into the same."""
+    return I(r.deadline - r.now) > I(0)
+
+
+@wp.func(inline=True)
+def stop(r: wp.ref[Registers]):
+    """Have the console wait if it has asked for something."""
+    if r.asked != U(0):
+        r.deadline = r.now
 
 
 @wp.struct
@@ -202,7 +222,7 @@ def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     c.stable = r.stable
     p = r.mem + Q(b.scratch)
     st128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
-    st128(p + Q(U(ANSWER)), r.word, U(0), r.vram_until, r.asked)
+    st128(p + Q(U(ANSWER)), r.held, U(0), r.vram_until, r.asked)
 
 
 @wp.func(inline=True)
@@ -218,6 +238,7 @@ def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     # plainly (bit 31 of `fast`), each instruction is followed by a request.
     if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or (r.fast >> U(31)) != U(0)):
         r.deadline = r.now + U(1)
+    stop(r)
     if (r.given & U(HAS_WORD)) == U(0):
         load_word(r, b)
     r.given = wp.where((r.given & U(HAS_MEMORY)) != U(0), U(READ | READ16), U(0))

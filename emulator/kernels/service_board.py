@@ -48,14 +48,31 @@ def post(board: Q, kind: U):
     ...
 
 
+# A shared address that the compiler has to keep, instead of finding it anew for every look.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-return ((volatile unsigned int*)board)[1472 + threadIdx.x];
+unsigned int box;
+asm volatile("mov.b32 %0, %1;" : "=r"(box)
+    : "r"((unsigned int)__cvta_generic_to_shared((unsigned int*)board + 1472 + threadIdx.x)));
+return box;
 #else
 return 0;
 #endif
 """)
-def mail(board: Q) -> U:
+def mailbox(board: Q) -> U:
+    """Where `mail` looks."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int v; asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v) : "r"(box) : "memory");
+return v;
+#else
+return 0;
+#endif
+""")
+def mail(box: U) -> U:
     """0 if this lane may post, or if it has posted and been answered; 1 while it must wait."""
     ...
 
