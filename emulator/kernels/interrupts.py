@@ -275,13 +275,17 @@ def halt(c: wp.ref[Console], mem: Q, rom: Q, now: U, pc: U) -> U:
 
 @wp.func(inline=True)
 def halt_plainly(c: wp.ref[Console], mem: Q, now: U) -> wp.bool:
-    """HALT with nothing due, requested or under way; False, with nothing done, if it is not so."""
+    """HALT with nothing due, requested or under way, up to the next thing that comes due; False,
+    with nothing done, if it is not so."""
     plain = not is_due(c, now) and c.dma_state == U(0) and pending_interrupts(mem) == U(0)
+    plain = plain and I(now - c.launch_end) < I(0) and c.mapper != U(FLAT)
     if plain:
+        settle_ei(c, I(now - c.ei_time) > I(0))
         c.run_state = U(HALTED)
         c.stop_time = now
         c.ppu_late = now + U(1)  # as in `halt`
-        c.deadline = now
+        c.now = next_due(c)
+        c.deadline = c.now
     return plain
 
 
