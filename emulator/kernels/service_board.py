@@ -107,7 +107,8 @@ def hang_up(board: Q):
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int* words = (unsigned int*)board;
-if ((threadIdx.x & 31) == 0) { asm volatile("fence.acq_rel.cta;" ::: "memory"); atomicAdd(&words[560], 1u); }
+asm volatile("fence.acq_rel.cta;" ::: "memory");
+if ((threadIdx.x & 31) == 0) atomicAdd(&words[560], 1u);
 #endif
 """)
 def leave(board: Q):
