@@ -130,5 +130,5 @@ BUTTON_NAMES = ("right", "left", "up", "down", "a", "b", "select", "start")
 # --- Hand-off of the DMG boot ROM (EMULATOR_CLI: PC=0100 with the divider at ABCC) ------------
 BOOT_DIVIDER_T_CYCLES = 0xABCC
 
-MAX_BLOCK = 768
+MAX_BLOCK = 640
 """Threads of the largest launch block: bounds the machine registers that a thread may use."""

@@ -40,19 +40,6 @@ class Shape(NamedTuple):
     """Warps per block that do the rare work for them."""
     patience: int
     """Instructions between two exchanges of requests and answers: a power of two."""
-    sparse: int = 0
-    """The first so many running warps of each block, those of the longest consoles, take a quarter
-    of the lanes: fewer consoles stand by while one does something rare."""
-
-    @property
-    def consoles(self) -> int:
-        """Consoles per block."""
-        return self.sparse * self.sparse_lanes + (self.running - self.sparse) * self.lanes
-
-    @property
-    def sparse_lanes(self) -> int:
-        """Consoles per sparse warp."""
-        return max(self.lanes // 4, 1)
 
     @property
     def block(self) -> int:
@@ -69,8 +56,6 @@ def impossible(shape: Shape) -> str:
         return f"lanes={shape.lanes}: a warp has 1 to 32"
     if shape.running < 1 or not 1 <= shape.serving <= MOST_SERVING:
         return f"running={shape.running}, serving={shape.serving}: give 1 or more and 1 to 8 warps"
-    if not 0 <= shape.sparse <= shape.running:
-        return f"sparse={shape.sparse}: give 0 to running={shape.running} warps"
     if shape.block > MAX_BLOCK:
         return f"{shape.block} threads a block: {MAX_BLOCK} at most"
     if shape.patience < 1 or shape.patience & (shape.patience - 1):
@@ -80,14 +65,13 @@ def impossible(shape: Shape) -> str:
 
 CANDIDATES: dict[str, tuple[int, ...]] = {
     "lanes": (1, 2, 4, 8, 16, 32),
-    "running": (2, 4, 7, 8, 11, 12, 14, 16, 19),
+    "running": (2, 4, 8, 12, 16),
     "serving": (1, 2, 4),
     "patience": (1, 2, 4, 8, 16),
-    "sparse": (0, 2, 4, 8),
 }
 """What `tune` may put into each field of a Shape, in order of size.
 
-More than 24 warps a block (MAX_BLOCK) would leave each thread fewer machine registers.
+More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine registers.
 """
 
 BUILT_IN: tuple[tuple[int, Shape], ...] = (

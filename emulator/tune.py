@@ -121,7 +121,7 @@ def _climb_field(shape: Shape, name: str, step: int, measure: Callable[[Shape], 
         if not 0 <= place < len(values):
             return shape
         tried = shape._replace(**{name: values[place]})
-        if shapes.impossible(tried) or measure(tried) > LEAST_GAIN * measure(shape):
+        if measure(tried) > LEAST_GAIN * measure(shape):
             return shape
         shape = tried
 

@@ -242,8 +242,6 @@ def run_frames(
     console: wp.array[Console],
     lanes: wp.uint32,
     running: wp.uint32,
-    sparse: wp.uint32,
-    sparse_lanes: wp.uint32,
     block: wp.uint32,
     blocks: wp.uint32,
     pause: wp.uint32,
@@ -251,17 +249,15 @@ def run_frames(
     unknown: wp.uint32,
 ):
     """The first `running` warps of each block run consoles, one a lane in their first `lanes`
-    lanes (`sparse_lanes` in the first `sparse` warps); the others serve them. Every block gets
-    warps from all along the order: no SM is left with the longest consoles alone.
+    lanes; the others serve them. Every block gets warps from all along the order: no SM is left
+    with the longest consoles alone.
 
     A running warp exchanges requests and answers when its count of trips has no bit of `pause`.
     """
     t = U(wp.tid())
     warp = (t % block) >> U(5)
-    width = wp.where(warp < sparse, sparse_lanes, lanes)
-    before = wp.min(warp, sparse) * sparse_lanes + (warp - wp.min(warp, sparse)) * lanes
-    slot = before * blocks + t / block * width + (t & U(31))
-    has_console = warp < running and (t & U(31)) < width and slot < machine.num_envs
+    slot = (warp * blocks + t / block) * lanes + (t & U(31))
+    has_console = warp < running and (t & U(31)) < lanes and slot < machine.num_envs
     env = U(machine.order[I(wp.where(has_console, slot, U(0)))])
     b = Bases()
     find_bases(b, machine, idle_skip)
@@ -335,11 +331,11 @@ def launch(
         device=device, block_dim=block,
     )  # fmt: skip
     if device.is_cuda:
-        blocks = -(-n // shape.consoles)
+        blocks = -(-n // (shape.lanes * shape.running))
         wp.launch(
             run_frames, dim=blocks * block,
-            inputs=[machine, console, shape.lanes, shape.running, shape.sparse, shape.sparse_lanes,
-                    block, blocks, shape.patience - 1, int(idle_skip), 0xFFFFFFFF],
+            inputs=[machine, console, shape.lanes, shape.running, block, blocks, shape.patience - 1,
+                    int(idle_skip), 0xFFFFFFFF],
             device=device, block_dim=block,
         )  # fmt: skip
     else:
