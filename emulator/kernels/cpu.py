@@ -87,7 +87,7 @@ class Operands:
     w5: wp.uint32
     start: wp.uint32
     stores: wp.uint32
-    backward: wp.bool
+    repeats: wp.bool
     unfinished: wp.bool
 
 
@@ -131,22 +131,34 @@ def rotate_or_adjust(r: wp.ref[Registers], o: wp.ref[Operands], hi: U, kind: U, 
 
 
 @wp.func(inline=True)
-def skip_idle_loop(r: wp.ref[Registers]):
-    """Exact idle-loop skipping, at a backward branch.
+def watch_for_idle_loop(r: wp.ref[Registers], o: wp.ref[Operands], next_pc: U):
+    """At a backward branch: does it repeat the last one, with the same registers?
 
-    Same registers as at the last visit, nothing written and no VRAM read since, and every I/O read
-    stays as it is until `stable`: then the loop repeats, and whole periods can pass up to the next
-    deadline.
+    If not, this one is what the next is compared with. No branch: many instructions are one.
     """
-    place = r.pc | (r.sp << U(16))
+    backward = both((o.ctl & U(BRANCH | NEVER)) != U(0), r.pc < next_pc)
+    place = prmt(r.pc, r.sp, U(0x5410))
+    changes = (place ^ r.seen_place) | (r.lo ^ r.seen_lo) | (r.hi ^ r.seen_hi)
+    o.repeats = both(backward, changes == U(0))
+    new = both(backward, changes != U(0))
+    r.seen_place = wp.where(new, place, r.seen_place)
+    r.seen_lo = wp.where(new, r.lo, r.seen_lo)
+    r.seen_hi = wp.where(new, r.hi, r.seen_hi)
+    r.seen_time = wp.where(new, r.now, r.seen_time)
+    r.stable = wp.where(new, r.now + FAR, r.stable)
+
+
+@wp.func(inline=True)
+def skip_idle_loop(r: wp.ref[Registers]):
+    """Exact idle-loop skipping, at a backward branch that repeats the last one.
+
+    Nothing written and no VRAM read since, and every I/O read stays as it is until `stable`: then
+    the loop repeats, and whole periods can pass up to the next deadline.
+    """
     period = r.now - r.seen_time
     span = earlier(r.stable, r.deadline) - r.now
-    same = place == r.seen_place and r.lo == r.seen_lo and r.hi == r.seen_hi
-    if same and I(span) > I(period):
+    if I(span) > I(period):
         r.now = r.now + (span - U(1)) / period * period
-    r.seen_lo = r.lo
-    r.seen_hi = r.hi
-    r.seen_place = place
     r.seen_time = r.now
     r.stable = r.now + FAR
 
@@ -258,7 +270,7 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     st_operand_if(p, v, o.ctl & plain & U(WRITE), w5)
 
     # What is rare. An INC or DEC may only have begun in OAM if it ends near.
-    o.backward = both((o.ctl & U(BRANCH | NEVER)) != U(0), r.pc < next_pc)
+    watch_for_idle_loop(r, o, next_pc)
     pair = both((o.ctl & U(INC_DEC_PAIR | NEVER)) != U(0), (v << U(16)) >= NEAR_OAM)
     o.unfinished = either((o.ctl & (plain ^ ALL_ONES) & U(WRITE | CONTROL)) != U(0), pair)
     o.a = a

@@ -49,6 +49,7 @@ from emulator.kernels.rtc import RTC_HALT, rtc_sync
 from emulator.kernels.service_board import (
     accept,
     answer,
+    await_requests,
     env_of,
     hang_up,
     leave,
@@ -57,7 +58,6 @@ from emulator.kernels.service_board import (
     open_board,
     post,
     rest,
-    somebody_runs,
     take,
 )
 from emulator.kernels.timer import timer_sync
@@ -192,8 +192,8 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
             turn = both(waits == U(0), I(r.deadline - r.now) <= I(0))
             others = either(o.unfinished, either(unready, turn))
             load_row(r, b)
-            if either(o.backward, others):
-                if o.backward and b.idle_skip != U(0):
+            if either(o.repeats, others):
+                if o.repeats and b.idle_skip != U(0):
                     skip_idle_loop(r)
                 if others:
                     if o.unfinished:
@@ -220,7 +220,7 @@ def serve_consoles(
     """Serve what the running warps of the block post until all of them are done."""
     o = ServerLocals()
     o.turn = server
-    while somebody_runs(board, running) != U(0):
+    while await_requests(board, running) != U(0):
         item = take(board, server, o.turn)
         o.turn = o.turn + U(1)
         if item != U(0):
@@ -231,8 +231,6 @@ def serve_consoles(
         converge(unknown)
         if item != U(0):
             answer(board, item)
-        if meet(item) == U(0):
-            rest(U(100))
     gathered()
 
 
@@ -297,7 +295,7 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
         load_row(r, b)
         count_instruction(r)
         execute(r, b, o)
-        if o.backward and b.idle_skip != U(0):
+        if o.repeats and b.idle_skip != U(0):
             skip_idle_loop(r)
         if o.unfinished:
             finish(r, console[env], b, o)

@@ -34,7 +34,7 @@ from emulator.kernels.interrupts import switch_interrupts, switches_interrupts
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
 from emulator.kernels.joypad import SETTLED
 from emulator.kernels.mapper import switch_bank, switches_bank
-from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
+from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.quick_service import NO_ANSWER, answer_quickly
 from emulator.machine import Console, Machine
 
@@ -90,6 +90,7 @@ TEXT = source(
         "WORD_AT": WORD_AT, "MEMORY_AT": MEMORY_AT, "LONGEST": LONGEST, "PLAIN_IO": PLAIN_IO,
         "SETTLED": SETTLED, "FAR": int(FAR), "PLAIN_PICTURE": PLAIN_PICTURE,
         "PICTURE_PLAIN": int(PICTURE_PLAIN), "STATUS_PLAIN": int(STATUS_PLAIN),
+        "STATUS_MARGIN": STATUS_MARGIN,
     }
 )  # fmt: skip
 

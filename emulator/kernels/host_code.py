@@ -176,7 +176,7 @@ PART(cold_read)
     if (calm && !(ctl & WIDE))
         plain |= joypad || ((a & 0xFFF0) == 0xFF40 && (PLAIN_IO >> (a & 15) & 1));
     const bool status = a == 0xFF41 && calm && !(ctl & WIDE) && CONSOLE->fast & STATUS_PLAIN
-        && (int)(h->vram_until - start) >= LONGEST;
+        && (int)(h->vram_until - start) >= LONGEST + STATUS_MARGIN;
     plain |= status;
     const u8* p = (const u8*)place(h, a);
     if (!plain || (joypad && !(*p & SETTLED))) ASK(ASK_READ, a, 0, start);

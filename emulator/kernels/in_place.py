@@ -11,7 +11,7 @@ from emulator.kernels.interrupts import switch_interrupts, switches_interrupts
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld8_if, st128
 from emulator.kernels.joypad import SETTLED, joypad_select
 from emulator.kernels.mapper import switch_bank, switches_bank
-from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_PLAIN
+from emulator.kernels.ppu_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.registers import Bases, Registers
 from emulator.machine import Console
 
@@ -73,7 +73,8 @@ def read_or_ask(
     until = earlier(r.vram_until, r.deadline)
     is_open = I(until - r.now) >= I(LONGEST)
     vram = (a & U(0xE000)) == U(0x8000) and is_open and not splits
-    status = a == U(0xFF41) and (r.fast & STATUS_PLAIN) != U(0) and is_open
+    hblank = r.vram_until - U(STATUS_MARGIN)  # its end
+    status = a == U(0xFF41) and (r.fast & STATUS_PLAIN) != U(0) and I(hblank - r.now) >= I(LONGEST)
     picture = (a & U(0xFFF0)) == U(0xFF40) and ((U(PLAIN_IO) >> (a & U(15))) & U(1)) != U(0)
     calm = I(r.deadline - r.now) >= I(LONGEST) and not wide
     if vram or (calm and (picture or status or a == U(0xFF00))):
@@ -82,7 +83,7 @@ def read_or_ask(
     if vram:
         r.stable = r.now  # who may read VRAM changes
     elif calm and status:
-        r.stable = earlier(r.stable, r.vram_until)
+        r.stable = earlier(r.stable, hblank)
     elif not (calm and (picture or joypad)):
         st128(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
         r.asked = U(ASK_READ)

@@ -26,6 +26,7 @@ from emulator.machine import Console
 # Bits of Console.fast: while VRAM is open, writes to the plain picture registers need no call,
 PICTURE_PLAIN = wp.constant(wp.uint32(0x40000000))
 STATUS_PLAIN = wp.constant(wp.uint32(0x20000000))  # and FF41 in the row is what STAT reads.
+STATUS_MARGIN = 21  # ... up to so many M-cycles before VRAM closes: HBlank and mode 2 lie between
 ANY_PLAIN = wp.constant(wp.uint32(0x60000000))
 STATUS_SHOWN = 0x80  # bit of FF41 in the row: it holds what STAT reads (`show_status`)
 STATUS_KEPT = wp.constant(0x7F7F)  # row offset of FF7F, no register: bit 2 of FF41 meanwhile
@@ -147,7 +148,6 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
             elif x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end):
                 o.last = o.last + LINE_DOTS
                 if (status & U(0x83)) == U(0x80):
-                    o.last = line * LINE_DOTS + LINE_DOTS - 4
                     show_status(mem, I(status))
                     o.quiet = STATUS_PLAIN
             if dot >= 0 and dot < o.last:
