@@ -11,7 +11,7 @@ from emulator.constants import M_CYCLES_PER_FRAME, MAX_BLOCK
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
 from emulator.kernels.cpu import Operands, execute, fetch, finish, skip_idle_loop
-from emulator.kernels.cpu_slow import ANSWER_AT, DONE
+from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
 from emulator.kernels.intrinsics import (
@@ -31,12 +31,8 @@ from emulator.kernels.intrinsics import (
 from emulator.kernels.joypad import joypad_hold, joypad_rest, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
 from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
-from emulator.kernels.quick_service import NO_ANSWER, answer_quickly
 from emulator.kernels.registers import (
-    CLOSER_LOOK,
-    STAT_READ,
     UNREADY,
-    VRAM_WRITE,
     Bases,
     Registers,
     begin,
@@ -60,7 +56,6 @@ from emulator.kernels.service_board import (
     mail,
     mailbox,
     open_board,
-    pass_on,
     post,
     rest,
     take,
@@ -71,8 +66,6 @@ from emulator.shapes import Shape
 
 NEVER_SET = 0x800  # bit of a word; see cpu.NEVER
 SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be served
-ALL_KINDS = 0xFFFF
-QUICK_KINDS = 1 << STAT_READ | 1 << VRAM_WRITE
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 
 
@@ -218,57 +211,17 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], boar
 @wp.struct
 class ServerLocals:
     turn: wp.uint32
-    answer: wp.uint32
-
-
-@wp.func(inline=True)
-def serve_quickly(
-    machine: wp.ref[Machine], b: wp.ref[Bases], board: Q, server: U, running: U, unknown: U
-):
-    """Answer STAT and stores to VRAM, and pass on what takes a closer look.
-
-    These are most of all requests and most of what the longest consoles wait for. A warp that does
-    nothing else has its code in the nearest instruction cache, and no queue behind slower ones.
-    """
-    o = ServerLocals()
-    o.turn = server
-    while await_requests(board, running, U(QUICK_KINDS)) != U(0):
-        item = take(board, server, o.turn, U(QUICK_KINDS))
-        o.turn = o.turn + U(1)
-        o.answer = NO_ANSWER
-        if item != U(0):
-            env = env_of(board, item)
-            mem = machine.ram_base + Q(env) * Q(machine.row_stride)
-            p = mem + Q(b.scratch)
-            gather(machine.console[env].lo, mem, p)
-            asked = ld32(p + Q(U(ANSWER_AT)))
-            o.answer = answer_quickly(machine.console[env], mem, p, b.words, asked, b.idle_skip)
-            if o.answer != NO_ANSWER:
-                st32(p + Q(U(ANSWER_AT)), o.answer)
-        converge(unknown)
-        if item != U(0):
-            if o.answer != NO_ANSWER:
-                answer(board, item)
-            else:
-                pass_on(board, item, U(CLOSER_LOOK))
-    gathered()
 
 
 @wp.func(inline=True)
 def serve_consoles(
-    machine: wp.ref[Machine],
-    b: wp.ref[Bases],
-    board: Q,
-    server: U,
-    running: U,
-    kinds: U,
-    unknown: U,
+    machine: wp.ref[Machine], b: wp.ref[Bases], board: Q, server: U, running: U, unknown: U
 ):
     """Serve what the running warps of the block post until all of them are done."""
     o = ServerLocals()
     o.turn = server
-    while await_requests(board, running, kinds) != U(0):
-        item = take(board, server, o.turn, kinds)
+    while await_requests(board, running) != U(0):
+        item = take(board, server, o.turn)
         o.turn = o.turn + U(1)
         if item != U(0):
             env = env_of(board, item)
@@ -316,12 +269,8 @@ def run_frames(
             hang_up(board)
         run_console(r, console[env], b, board, pause)
         leave(board)
-    elif warp == running and block > (running + U(1)) * U(32):
-        serve_quickly(machine, b, board, U(0), running, unknown)
     else:
-        alone = block == (running + U(1)) * U(32)
-        kinds = wp.where(alone, U(ALL_KINDS), U(ALL_KINDS - QUICK_KINDS))
-        serve_consoles(machine, b, board, warp - running, running, kinds, unknown)
+        serve_consoles(machine, b, board, warp - running, running, unknown)
 
 
 @wp.kernel(enable_backward=False, grid_stride=False, module="unique")  # a GPU never compiles it

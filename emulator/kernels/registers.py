@@ -179,12 +179,6 @@ def stop(r: wp.ref[Registers]):
         r.deadline = r.now
 
 
-# Kinds of requests that others speak of
-STAT_READ = 2
-VRAM_WRITE = 10
-CLOSER_LOOK = 15  # one of those two, passed on
-
-
 @wp.struct
 class KindLocals:
     kind: wp.uint32
@@ -192,7 +186,7 @@ class KindLocals:
 
 @wp.func(inline=True)
 def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
-    """0 if nothing waits, else 1 to 14: consoles of one kind take the same way through `attend`."""
+    """0 if nothing waits, else 1 to 15: consoles of one kind take the same way through `attend`."""
     o = KindLocals()
     o.kind = U(0)
     if not goes_on(r):
@@ -202,12 +196,12 @@ def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
         if (r.asked & U(ASK_READ)) != U(0):
             other = wp.where(a == U(0xFF44), U(14), U(4))
             o.kind = wp.where(
-                a == U(0xFF41), U(STAT_READ), wp.where((a & U(0xE000)) == U(0x8000), U(3), other)
+                a == U(0xFF41), U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), other)
             )
         elif (r.asked & U(ASK_WRITE)) != U(0):
             sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
             other = wp.where(a == U(0xFF46), U(9), sound)
-            memory = wp.where((a & U(0xE000)) == U(0x8000), U(VRAM_WRITE), U(11))
+            memory = wp.where((a & U(0xE000)) == U(0x8000), U(10), U(11))
             o.kind = wp.where(a >= U(0xFF00), other, memory)
         elif (r.asked & U(ASK_CONTROL)) != U(0):
             o.kind = U(5)

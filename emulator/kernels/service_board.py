@@ -153,7 +153,6 @@ unsigned int lane = threadIdx.x & 31, found;
 for (;;) {
     int word = lane <= 16 ? *(volatile int*)((int*)board + (lane < 16 ? lane : LEFT)) : 0;
     found = __ballot_sync(0xffffffffu, word >= (lane < 16 ? 1 : lane == 16 ? (int)running : 1));
-    found &= kinds | 0x10000u;
     if (found) break;
     __nanosleep(100);
 }
@@ -163,11 +162,8 @@ return 0;
 #endif
 """)
 )
-def await_requests(board: Q, running: U, kinds: U) -> U:
-    """Wait for requests of `kinds` (a bit each); 0 once all `running` warps have left.
-
-    For whole warps only.
-    """
+def await_requests(board: Q, running: U) -> U:
+    """Wait for requests; 0 once all `running` warps have left. For whole warps only."""
     ...
 
 
@@ -178,7 +174,7 @@ def await_requests(board: Q, running: U, kinds: U) -> U:
 unsigned int* words = (unsigned int*)board;
 unsigned int* picked = words + PICKED + 32 * server;
 unsigned int lane = threadIdx.x & 31;
-int waiting = kinds >> lane & 1 ? *(volatile int*)&words[lane] : 0;
+int waiting = lane < 16 ? *(volatile int*)&words[lane] : 0;
 unsigned int rank = (turn & 3) ? (unsigned int)waiting : 16 - ((lane - (turn >> 2)) & 15);
 unsigned int best = __reduce_max_sync(0xffffffffu, waiting > 0 ? rank << 4 | lane : 0u);
 if (!best) return 0;
@@ -203,8 +199,8 @@ return 0;
 #endif
 """)
 )
-def take(board: Q, server: U, turn: U, kinds: U) -> U:
-    """A request for each lane, all of one of `kinds`: 1 + its thread, or 0. For whole warps only.
+def take(board: Q, server: U, turn: U) -> U:
+    """A request for each lane, all of one kind: 1 + its thread, or 0. For whole warps only.
 
     The kind with most requests, at every fourth turn each in its turn, so that none starves.
     """
@@ -235,21 +231,6 @@ asm volatile("fence.acq_rel.cta;" ::: "memory");
 )
 def answer(board: Q, item: U):
     """What was asked is done and written."""
-    ...
-
-
-@wp.func_native(
-    placed("""
-#if defined(__CUDA_ARCH__)
-unsigned int* words = (unsigned int*)board;
-asm volatile("fence.acq_rel.cta;" ::: "memory");
-atomicOr(&words[REQUESTS + kind * 32 + ((item - 1) >> 5)], 1u << ((item - 1) & 31));
-atomicAdd(&words[kind], 1u);
-#endif
-""")
-)
-def pass_on(board: Q, item: U, kind: U):
-    """Leave a request that was taken to whoever takes those of `kind`."""
     ...
 
 
