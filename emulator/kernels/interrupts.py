@@ -279,6 +279,7 @@ def halt_plainly(c: wp.ref[Console], mem: Q, now: U) -> wp.bool:
     with nothing done, if it is not so."""
     plain = not is_due(c, now) and c.dma_state == U(0) and pending_interrupts(mem) == U(0)
     plain = plain and I(now - c.launch_end) < I(0) and c.mapper != U(FLAT)
+    plain = plain and c.trap != U(TRAP_STEPPED)  # a single step ends with the HALT itself
     if plain:
         settle_ei(c, I(now - c.ei_time) > I(0))
         c.run_state = U(HALTED)

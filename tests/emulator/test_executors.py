@@ -48,6 +48,18 @@ def test_single_steps_come_to_the_same_states(busy: Cartridge) -> None:
 
 
 @pytest.mark.warp
+@pytest.mark.parametrize("executor", ["table", "switch"])
+def test_a_single_step_ends_with_halt(executor: str) -> None:
+    image = bytearray(0x8000)
+    image[0x14D] = 0xE7  # checksum of an empty header
+    image[0x100:0x102] = bytes([0x76, 0x00])
+    emulator = Emulator(Cartridge.from_bytes(bytes(image), "halt"), executor=executor)
+    before = emulator.machine.console.numpy()["now"][0]
+    emulator.step()
+    assert emulator.machine.console.numpy()["now"][0] - before == 1
+
+
+@pytest.mark.warp
 def test_an_unknown_executor_is_refused(busy: Cartridge) -> None:
     with pytest.raises(EmulatorError, match="executor='fast' on cpu"):
         Emulator(busy, executor="fast")  # type: ignore[arg-type]
