@@ -207,12 +207,14 @@ class Emulator:
         else:
             states.index.assign(np.asarray(index, dtype=np.int32))
             source = states.index
+        # On a GPU a warp for each console, which has next to nothing to do where nothing is reset.
+        threads = 32 if wp.get_device(self.device).is_cuda else 1
         wp.launch(
             self._kernels.reset_envs,
-            dim=(self.num_envs, self._row_bytes // 4),
+            dim=(self.num_envs, threads),
             inputs=[
                 self.machine, self.machine.console, chosen, source, states.console,
-                states.rows.ptr, states.rows.shape[1],
+                states.rows.ptr, states.rows.shape[1], self._row_bytes, threads,
             ],
             device=self.device,
             block_dim=self._shape().block,  # as the frames: one compile

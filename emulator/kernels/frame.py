@@ -360,6 +360,11 @@ def power_on(console: wp.array[Console], rows: wp.uint64, row_stride: wp.uint32)
     ppu_power_on(console[i], mem)
 
 
+@wp.struct
+class ResetLocals:
+    place: wp.uint32
+
+
 @wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def reset_envs(
     machine: Machine,
@@ -369,18 +374,25 @@ def reset_envs(
     cached: wp.array[Console],
     cached_rows: wp.uint64,
     cached_stride: wp.uint32,
+    row_bytes: wp.uint32,
+    threads: wp.uint32,
 ):
-    """Thread (env, word): copy four bytes of cached row `source[env]` into each masked env.
+    """Thread (env, i of `threads`): copy every i-th word of cached row `source[env]` into each
+    masked env.
 
-    The console record follows with word 0; what belongs to the batch, not to the state (the trap,
+    The console record follows with thread 0; what belongs to the batch, not to the state (the trap,
     the serial log, the place of the ROM in the blob), stays.
     """
-    env, word = wp.tid()
+    env, thread = wp.tid()
     if mask[env] != wp.uint8(0):
         from_row = cached_rows + Q(source[env]) * Q(cached_stride)
         to_row = machine.ram_base + Q(env) * Q(machine.row_stride)
-        st32(to_row + Q(word) * Q(4), ld32(from_row + Q(word) * Q(4)))
-        if word == 0:
+        o = ResetLocals()
+        o.place = U(thread) * U(4)
+        while o.place < row_bytes:
+            st32(to_row + Q(o.place), ld32(from_row + Q(o.place)))
+            o.place = o.place + threads * U(4)
+        if thread == 0:
             trap = console[env].trap
             capacity = console[env].serial_capacity
             log = console[env].serial_log
