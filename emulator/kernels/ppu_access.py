@@ -162,6 +162,8 @@ def keep_oam_byte(c: wp.ref[Console], mem: Q, index: int, line: int, x: int):
     if line < VBLANK_LINE:
         if x >= 84:
             line_end(c, mem, line)
+        else:
+            c.ppu_end_line = U(0)  # whoever waits for HBlank has looked ahead
         seen_by = first_line_to_see(line, x, 4)
         keep_byte(c, mem, 0x2000 + index, seen_by, get8(mem, OAM + index))
 

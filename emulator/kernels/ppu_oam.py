@@ -59,7 +59,9 @@ def majority(a: U, b: U, d: U) -> U:
 
 @wp.func(inline=False)
 def keep_oam(c: wp.ref[Console], mem: Q, t: U):
-    """Before OAM is corrupted: keep it for the picture in the making."""
+    """Before OAM is corrupted: keep it for the picture in the making, and forget how long the
+    line was to be."""
+    c.ppu_end_line = U(0)
     line = dot_of(c, (t - U(1)) * U(4)) / LINE_DOTS
     for i in range(160):
         keep_byte(c, mem, 0x2000 + i, line, get8(mem, OAM + i))

@@ -28,6 +28,15 @@ ENOUGH = 4  # bytes stored by a program that ends
 STEPS = 1000
 
 
+def cartridge(code: bytes, name: str) -> Cartridge:
+    """A ROM that runs `code`."""
+    image = bytearray(0x8000)
+    image[0x14D] = 0xE7  # checksum of an empty header
+    image[0x100:0x104] = bytes([0x00, 0xC3, 0x50, 0x01])
+    image[0x150 : 0x150 + len(code)] = code
+    return Cartridge.from_bytes(bytes(image), name)
+
+
 def set_up(lcdc: int, scx: int, wx: int) -> bytes:
     """Switch the LCD off, place ten objects on the first lines, switch it on."""
     code = bytes([0xAF, 0xE0, 0x40, 0x21, 0x00, 0xFE, 0x06, 0x0A, 0x0E, 0x08])  # HL, B, C
@@ -56,11 +65,19 @@ def copying_game(poll: bytes, scene: tuple[int, int, int], phase: int, ends: boo
         code += bytes([0xEA, 0x01, 0xC1, 0x18, 0xFE])
     else:
         code += bytes([0xC3, turn & 0xFF, turn >> 8])
-    image = bytearray(0x8000)
-    image[0x14D] = 0xE7  # checksum of an empty header
-    image[0x100:0x104] = bytes([0x00, 0xC3, 0x50, 0x01])
-    image[0x150 : 0x150 + len(code)] = code
-    return Cartridge.from_bytes(bytes(image), f"{scene} {phase}")
+    return cartridge(code, f"{scene} {phase}")
+
+
+def hiding_game(delay: int, between: int, later: int) -> Cartridge:
+    """Wait for HBlank around the start of line 6, hide an object `between` M-cycles later, before
+    mode 3, and note in C2xx what STAT reads from `later` on."""
+    code = set_up(*SCENES[2])
+    for line in (140, 5):
+        code += bytes([0xF0, 0x44, 0xFE, line, 0x20, 0xFA])
+    code += bytes(delay) + bytes([0x06, 0x00, 0x21, 0x08, 0xFE])  # ld b, 0; ld hl, FE08
+    code += BY_MASK + bytes(between) + bytes([0x70]) + bytes(later)  # ld (hl), b
+    code += bytes([0x21, 0x00, 0xC2]) + bytes([0xF0, 0x41, 0x22]) * 30
+    return cartridge(code + bytes([0x18, 0xFE]), f"{delay} {between} {later}")
 
 
 def copying_games(ends: bool) -> list[Cartridge]:
@@ -110,3 +127,21 @@ def test_single_steps_come_to_the_same_bytes(executor: str, draws: bool) -> None
     stored = others[:, 0x1000 : 0x1000 + ENOUGH] == np.arange(ENOUGH)
     assert stored[:, 1:].any(), "some stores find VRAM open"
     assert not stored[:, 1:].all(), "some do not"
+
+
+@pytest.mark.parametrize("executor", ["table", "switch"])
+def test_objects_that_change_before_mode_3_count(executor: str) -> None:
+    games = [
+        hiding_game(delay, between, later)
+        for delay in range(90, 112)
+        for between in (13, 14, 15)
+        for later in range(5)
+    ]
+    skipping, turning = (
+        Emulator(games, len(games), executor=executor, idle_skip=skip) for skip in (True, False)
+    )
+    for emulator in (skipping, turning):
+        emulator.run(None, 3)
+    assert skipping.state_hash() == turning.state_hash()
+    notes = turning.machine.ram.numpy()[:, 0x4200:0x421E] & 3
+    assert len(np.unique(notes, axis=0)) > 5
