@@ -43,12 +43,12 @@ ASK_FETCH = 1  # the word at PC
 ASK_READ = 2  # the memory operand; the instruction then starts over with it
 ASK_WRITE = 4  # the store of the instruction just executed
 ASK_OAM_BUG = 8  # INC/DEC of a pair that may have pointed into OAM
-ASK_CONTROL = 16  # EI, DI, HALT and the like, just executed
+ASK_CONTROL = 16  # HALT and the like, just executed
 
 # Answers of `attend`.
 HAS_WORD = 1
 HAS_MEMORY = 2
-DONE = wp.constant(wp.uint32(0x80000000))  # the launch is over; in Registers.pc as well
+DONE = wp.constant(wp.uint32(0x80000000))  # the launch is over; in Registers.asked as well
 
 # When to look how long VRAM is open: at the boundary, or for the accesses after an operand's read.
 LOOK_NOW = 1

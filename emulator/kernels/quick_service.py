@@ -50,8 +50,7 @@ from emulator.machine import Console
 READ16 = isa.READ16
 WRITE16 = isa.WRITE16
 
-
-NO_ANSWER = wp.constant(wp.uint32(0x40000000))
+NO_ANSWER = wp.constant(wp.uint32(0x40000000))  # `attend` has to be called; no bit of an answer
 
 
 @wp.struct

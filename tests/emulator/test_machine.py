@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, SnapshotError
+from emulator.machine import Console
 
 pytestmark = pytest.mark.warp
 
@@ -141,3 +142,9 @@ def test_observations_are_rounded_means_of_2x2_blocks(device: str, busy: Cartrid
 def test_wrong_arguments_are_named(busy: Cartridge, frames: int, count: int) -> None:
     with pytest.raises(EmulatorError, match=r"frames=|shape"):
         Emulator(busy, 1).run(np.zeros(count, np.uint8), frames)
+
+
+def test_gather_reads_the_whole_record_and_nothing_behind_it() -> None:
+    size = np.dtype(Console.numpy_dtype()).itemsize
+    words = 13  # of intrinsics.gather, 32 bytes apart
+    assert 32 * (words - 1) + 4 <= size <= 32 * words
