@@ -47,18 +47,15 @@ class Shape(NamedTuple):
         return 32 * (self.running + self.serving)
 
 
-# Warps for which the board has room in the 48 KiB of memory that a block shares
-MOST_RUNNING = 18
-MOST_SERVING = 8
+MOST_SERVING = 8  # warps for which the board has room
 
 
 def impossible(shape: Shape) -> str:
     """Say what is wrong with a shape, or nothing: a launch of such a shape would never end."""
     if not 1 <= shape.lanes <= 32:
         return f"lanes={shape.lanes}: a warp has 1 to 32"
-    if not 1 <= shape.running <= MOST_RUNNING or not 1 <= shape.serving <= MOST_SERVING:
-        most = f"1 to {MOST_RUNNING} and 1 to {MOST_SERVING} warps"
-        return f"running={shape.running}, serving={shape.serving}: give {most}"
+    if shape.running < 1 or not 1 <= shape.serving <= MOST_SERVING:
+        return f"running={shape.running}, serving={shape.serving}: give 1 or more and 1 to 8 warps"
     if shape.block > MAX_BLOCK:
         return f"{shape.block} threads a block: {MAX_BLOCK} at most"
     if shape.patience < 1 or shape.patience & (shape.patience - 1):

@@ -23,14 +23,14 @@ import warp as wp
 
 from emulator.constants import MAX_BLOCK
 from emulator.kernels.intrinsics import Q, U
-from emulator.shapes import MOST_RUNNING, MOST_SERVING
+from emulator.shapes import MOST_SERVING
 
 # Where each part of the board begins, in words.
 PLACES = {"COUNTS": 0, "REQUESTS": 16, "LEFT": 528, "PICKED": 529}
 PLACES["ENVS"] = PLACES["PICKED"] + 32 * MOST_SERVING
 PLACES["MAILBOXES"] = PLACES["ENVS"] + MAX_BLOCK
 PLACES["SLIPS"] = (PLACES["MAILBOXES"] + MAX_BLOCK + 3) // 4 * 4  # 16 bytes are read at once
-PLACES["WORDS"] = PLACES["SLIPS"] + 16 * 32 * MOST_RUNNING
+PLACES["WORDS"] = PLACES["SLIPS"] + 16 * (MAX_BLOCK - 32)  # one warp at least has no console
 
 
 def placed(code: str) -> str:
