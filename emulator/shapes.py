@@ -77,10 +77,10 @@ More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine reg
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (1024, Shape(1, 8, 4, 1)),
     (8192, Shape(8, 4, 4, 1)),
-    (32768, Shape(16, 8, 4, 1)),
+    (32768, Shape(16, 8, 4, 2)),
 )
 """(most consoles, shape), measured on an H200."""
-BUILT_IN_LARGEST = Shape(32, 16, 4, 2)
+BUILT_IN_LARGEST = Shape(32, 16, 4, 4)
 ON_CPU = BUILT_IN[0][1]  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]

@@ -304,7 +304,6 @@ def finish(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref
         else:
             operand = wp.where(control != U(0), (w7 >> U(8)) & U(255), v)
             st128(r.mem + Q(b.scratch), wp.where(pair != U(0), before, a), operand, ctl, start)
-            r.memory = a
             r.asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
             r.asked = r.asked | wp.where(pair != U(0), U(ASK_OAM_BUG), U(0))
             r.asked = r.asked | wp.where(control != U(0), U(ASK_CONTROL), U(0))

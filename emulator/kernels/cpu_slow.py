@@ -62,7 +62,6 @@ WORD_AT = 32
 MEMORY_AT = 36
 WINDOW_AT = 40
 ANSWER_AT = 44
-SLIP = 64  # 64 bytes on which a console changes hands, where there is no block that shares memory
 
 
 @wp.struct

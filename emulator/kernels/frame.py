@@ -11,7 +11,7 @@ from emulator.constants import M_CYCLES_PER_FRAME, MAX_BLOCK
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
 from emulator.kernels.cpu import Operands, execute, fetch, finish, skip_idle_loop
-from emulator.kernels.cpu_slow import DONE, SLIP
+from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
 from emulator.kernels.intrinsics import (
@@ -37,12 +37,10 @@ from emulator.kernels.registers import (
     Registers,
     begin,
     count_instruction,
-    deliver,
     find_bases,
     goes_on,
     hand_over,
     load_row,
-    receive,
     request_kind,
     serve,
     take_back,
@@ -57,11 +55,9 @@ from emulator.kernels.service_board import (
     leave,
     mail,
     mailbox,
-    my_slip,
     open_board,
     post,
     rest,
-    slip_of,
     take,
 )
 from emulator.kernels.timer import timer_sync
@@ -162,12 +158,12 @@ def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: 
     """If the console waits, post what it newly asks for, or take back what has been served."""
     if waits == U(0) and not goes_on(r):
         if r.posted == U(0):
-            hand_over(r, my_slip(board))
-            post(board, request_kind(r))
+            hand_over(r, c, b)
+            post(board, request_kind(r, b))
             r.posted = U(1)
         else:
             accept(board)
-            take_back(r, b, my_slip(board))
+            take_back(r, c, b)
             r.posted = U(0)
             if r.asked != U(0):
                 hang_up(board)  # the launch is over
@@ -230,11 +226,8 @@ def serve_consoles(
         if item != U(0):
             env = env_of(board, item)
             mem = machine.ram_base + Q(env) * Q(machine.row_stride)
-            scratch = mem + Q(b.scratch)
-            gather(machine.console[env].lo, mem, scratch)
-            receive(machine.console[env], scratch, slip_of(board, item))
+            gather(machine.console[env].lo, mem, mem + Q(b.scratch))
             serve(machine.console[env], mem, b)
-            deliver(machine.console[env], scratch, slip_of(board, item))
         converge(unknown)
         if item != U(0):
             answer(board, item)
@@ -294,12 +287,9 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
     o = Operands()
     while r.asked < DONE:
         if not goes_on(r):
-            slip = r.mem + Q(b.scratch) + Q(U(SLIP))
-            hand_over(r, slip)
-            receive(console[env], r.mem + Q(b.scratch), slip)
+            hand_over(r, console[env], b)
             serve(console[env], r.mem, b)
-            deliver(console[env], r.mem + Q(b.scratch), slip)
-            take_back(r, b, slip)
+            take_back(r, console[env], b)
         if goes_on(r) and (r.word & U(UNREADY)) != U(0):
             fetch(r, b)
         load_row(r, b)

@@ -86,5 +86,4 @@ def read_or_ask(
         r.stable = earlier(r.stable, hblank)
     elif not (calm and (picture or joypad)):
         st128(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
-        r.memory = a
         r.asked = U(ASK_READ)

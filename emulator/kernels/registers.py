@@ -18,7 +18,6 @@ from emulator.kernels.cpu_slow import (
     HAS_MEMORY,
     HAS_WORD,
     SEEN,
-    WORD,
     attend,
 )
 from emulator.kernels.intrinsics import (
@@ -40,7 +39,6 @@ from emulator.machine import Console, Machine
 READ = isa.READ
 READ16 = isa.READ16
 IDLE = isa.IDLE
-FORGET = 1 << 24  # bit of an answer on a slip
 UNREADY = isa.SLOW_FETCH  # of a word: it has not been fetched, or takes more than a look at the ROM
 
 
@@ -187,16 +185,13 @@ class KindLocals:
 
 
 @wp.func(inline=True)
-def request_kind(r: wp.ref[Registers]) -> U:
-    """0 if nothing waits, else 1 to 14: consoles of one kind take the same way through `attend`.
-
-    While something is asked, `r.memory` is the address that it is about.
-    """
+def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
+    """0 if nothing waits, else 1 to 15: consoles of one kind take the same way through `attend`."""
     o = KindLocals()
     o.kind = U(0)
     if not goes_on(r):
         o.kind = U(1)  # something is due
-        a = r.memory
+        a = ld32(r.mem + Q(b.scratch))
         place = a & U(0xF0)
         if (r.asked & U(ASK_READ)) != U(0):
             other = wp.where(a == U(0xFF44), U(14), U(4))
@@ -217,68 +212,30 @@ def request_kind(r: wp.ref[Registers]) -> U:
     return o.kind
 
 
-# How a console changes hands: on a slip of 64 bytes that lies near both threads. What the running
-# lane keeps meanwhile, as what it has seen, does not go with it.
 @wp.func(inline=True)
-def hand_over(r: wp.ref[Registers], slip: Q):
-    """Leave everything that `serve` may ask for, whichever thread that is."""
-    st128(slip, r.lo, r.hi, r.pc | (r.sp << U(16)), r.now)
-    st128(slip + Q(16), r.held, r.vram_until, r.stable, r.work)
-    st32(slip + Q(32), r.asked)
-
-
-@wp.func(inline=True)
-def receive(c: wp.ref[Console], scratch: Q, slip: Q):
-    """Put what `hand_over` has left where `serve` looks for it."""
-    place = U(0)
-    word = U(0)
-    window = U(0)
-    ld128(slip, c.lo, c.hi, place, c.now)
-    ld128(slip + Q(16), word, window, c.stable, c.work)
-    c.pc = place & U(WORD)
-    c.sp = place >> U(16)
-    st128(scratch + Q(U(ANSWER)), word, U(0), window, ld32(slip + Q(32)))
-    st32(scratch + Q(U(SEEN)), U(1))  # `attend` clears it
+def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """Leave everything where `serve` finds it, whichever thread that is."""
+    c.lo = r.lo
+    c.hi = r.hi
+    c.sp = r.sp
+    c.pc = r.pc
+    c.now = r.now
+    c.work = r.work
+    c.stable = r.stable
+    p = r.mem + Q(b.scratch)
+    st128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
+    st128(p + Q(U(ANSWER)), r.held, U(0), r.vram_until, r.asked)
 
 
 @wp.func(inline=True)
-def deliver(c: wp.ref[Console], scratch: Q, slip: Q):
-    """Leave for `take_back` what `serve` has done."""
-    word = U(0)
-    memory = U(0)
-    window = U(0)
-    answer = U(0)
-    ld128(scratch + Q(U(ANSWER)), word, memory, window, answer)
-    forgets = wp.where(ld32(scratch + Q(U(SEEN))) == U(0), U(FORGET), U(0))
-    st128(slip, c.lo, c.hi, c.pc | (c.sp << U(16)), c.now)
-    given = (answer & U(HAS_WORD | HAS_MEMORY)) << U(16)
-    st128(
-        slip + Q(16), word, window, c.stable, (memory & U(WORD)) | given | (answer & DONE) | forgets
-    )
-    st128(slip + Q(32), c.deadline, c.fast, c.rom_low, c.rom_high)
-    st32(slip + Q(48), c.ram_offset)
-
-
-@wp.func(inline=True)
-def take_back(r: wp.ref[Registers], b: wp.ref[Bases], slip: Q):
-    """Go on with what `deliver` has left."""
-    place = U(0)
-    given = U(0)
-    ld128(slip, r.lo, r.hi, place, r.now)
-    ld128(slip + Q(16), r.word, r.vram_until, r.stable, given)
-    ld128(slip + Q(32), r.deadline, r.fast, r.rom_low, r.rom_high)
-    r.ram_offset = ld32(slip + Q(48))
-    r.pc = place & U(WORD)
-    r.sp = place >> U(16)
-    r.memory = given & U(WORD)
-    r.asked = given & DONE
-    r.given = (given >> U(16)) & U(HAS_WORD | HAS_MEMORY)
-    if (given & U(FORGET)) != U(0):
-        # Nothing seen any more: a skip needs two equal visits with stable reads between.
-        r.seen_lo = U(0)
-        r.seen_hi = U(0)
-        r.seen_place = U(0)
-        r.seen_time = r.now
+def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """Go on with what `serve` has left."""
+    load_registers(r, c)
+    r.stable = c.stable
+    p = r.mem + Q(b.scratch)
+    ld128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
+    ld128(p + Q(U(ANSWER)), r.word, r.memory, r.vram_until, r.given)
+    r.asked = r.given & DONE
     # What was answered is for the next instruction, whatever is due. Where code cannot be fetched
     # plainly (bit 31 of `fast`), each instruction is followed by a request.
     if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or (r.fast >> U(31)) != U(0)):

@@ -29,8 +29,7 @@ from emulator.shapes import MOST_SERVING
 PLACES = {"COUNTS": 0, "REQUESTS": 16, "LEFT": 528, "PICKED": 529}
 PLACES["ENVS"] = PLACES["PICKED"] + 32 * MOST_SERVING
 PLACES["MAILBOXES"] = PLACES["ENVS"] + MAX_BLOCK
-PLACES["SLIPS"] = (PLACES["MAILBOXES"] + MAX_BLOCK + 3) // 4 * 4  # 16 bytes are read at once
-PLACES["WORDS"] = PLACES["SLIPS"] + 16 * (MAX_BLOCK - 32)  # one warp at least has no console
+PLACES["WORDS"] = PLACES["MAILBOXES"] + MAX_BLOCK
 
 
 def placed(code: str) -> str:
@@ -41,7 +40,7 @@ def placed(code: str) -> str:
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
-__shared__ __align__(16) unsigned int words[WORDS];
+__shared__ unsigned int words[WORDS];
 for (unsigned int i = threadIdx.x; i < PICKED; i += blockDim.x) words[i] = 0;
 words[ENVS + threadIdx.x] = env;
 words[MAILBOXES + threadIdx.x] = 0;
@@ -103,34 +102,6 @@ return 0;
 )
 def mail(box: U) -> U:
     """0 if this lane may post, or if it has posted and been answered; 1 while it must wait."""
-    ...
-
-
-@wp.func_native(
-    placed("""
-#if defined(__CUDA_ARCH__)
-return (unsigned long long)((unsigned int*)board + SLIPS + 16 * threadIdx.x);
-#else
-return 0;
-#endif
-""")
-)
-def my_slip(board: Q) -> Q:
-    """Address of the 64 bytes on which this lane's console changes hands."""
-    ...
-
-
-@wp.func_native(
-    placed("""
-#if defined(__CUDA_ARCH__)
-return (unsigned long long)((unsigned int*)board + SLIPS + 16 * (item - 1));
-#else
-return 0;
-#endif
-""")
-)
-def slip_of(board: Q, item: U) -> Q:
-    """`my_slip` of the lane behind a request."""
     ...
 
 
