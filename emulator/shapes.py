@@ -77,10 +77,11 @@ More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine reg
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (1024, Shape(1, 8, 4, 1)),
     (8192, Shape(8, 4, 4, 1)),
-    (32768, Shape(16, 8, 4, 2)),
+    (16384, Shape(16, 8, 4, 1)),
+    (32768, Shape(16, 16, 4, 1)),
 )
-"""(most consoles, shape), measured on an H200."""
-BUILT_IN_LARGEST = Shape(32, 16, 4, 4)
+"""(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
+BUILT_IN_LARGEST = Shape(32, 16, 4, 1)
 ON_CPU = BUILT_IN[0][1]  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]
