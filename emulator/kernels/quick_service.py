@@ -22,8 +22,8 @@ from emulator.kernels.cpu_slow import (
 )
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld32, ld32_constant, ld128, st8, st32
 from emulator.kernels.memory import is_flat
-from emulator.kernels.picture_log import DMA_DOTS
 from emulator.kernels.picture_draft import keep_vram_byte
+from emulator.kernels.picture_log import DMA_DOTS
 from emulator.kernels.ppu_access import (
     access_time,
     first_line_to_see,
