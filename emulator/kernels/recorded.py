@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import warp as wp
+
+# A kernel's first launch loads its module. Two threads that do so at once load it twice, and the
+# second load frees the code that the first thread is about to run.
+_preparing = threading.Lock()
 
 
 class RecordedLaunches:
@@ -21,7 +26,8 @@ class RecordedLaunches:
         """Launch `kernel` as wp.launch would."""
         known = self._commands.get(kernel)
         if known is None:
-            command = wp.launch(kernel, dim=dim, inputs=inputs, device=device, record_cmd=True)
+            with _preparing:
+                command = wp.launch(kernel, dim=dim, inputs=inputs, device=device, record_cmd=True)
             self._commands[kernel] = (command, list(inputs))
         else:
             command, before = known
