@@ -11,7 +11,7 @@ from emulator.kernels.dma import (
     dma_whole,
 )
 from emulator.kernels.events import next_due, set_deadline
-from emulator.kernels.intrinsics import I, Q, U, ld8
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld8
 from emulator.machine import Console
 
 N_BIT = FLAG_N << 16
@@ -54,6 +54,14 @@ def code_at(mem: Q, pc: U) -> U:
     return ld8(p) | (ld8(p + Q(1)) << U(8))
 
 
+@wp.func
+def boundary_behind(o: wp.ref[CountdownLocals], dma: U) -> U:
+    """The loop's first boundary at or after the transfer's end: 0, 1 (behind a DEC) or 4 M-cycles
+    into a turn, or where the loop ends."""
+    into = (dma - o.start) & U(3)
+    return earlier(o.end, dma + wp.where(into >= U(2), U(4) - into, U(0)))
+
+
 @wp.func(inline=True)
 def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
     """Write FF46 at `t`, with no transfer under way, and pass over the loop in HRAM that waits for
@@ -70,18 +78,13 @@ def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
     dma = t + U(1) + U(OAM_SIZE)
     fits = o.dec != U(0) and I(o.end - next_due(c)) < I(0) and I(c.deadline - dma) >= I(0)
     if fits and I(o.end - dma) >= I(0) and dma_copies_whole(source):
-        # The first boundary at or after the transfer's end: 0, 1 (behind a DEC) or 4 into a turn.
-        into = (dma - o.start) & U(3)
-        sync = dma + wp.where(into >= U(2), U(4) - into, U(0))
-        dma_whole(c, mem, rom, source, wp.where(I(sync - o.end) > I(0), o.end, sync))
+        dma_whole(c, mem, rom, source, boundary_behind(o, dma))
         end_countdown(c, o)
     else:
         dma_request(c, source, t)
         if fits:
             if I(o.end - dma) >= I(0):
-                into = (dma - o.start) & U(3)
-                sync = dma + wp.where(into >= U(2), U(4) - into, U(0))
-                dma_sync(c, mem, rom, wp.where(I(sync - o.end) > I(0), o.end, sync))
+                dma_sync(c, mem, rom, boundary_behind(o, dma))
             end_countdown(c, o)
         set_deadline(c, mem, wp.where(fits, c.now, t))
 
