@@ -14,6 +14,7 @@ from emulator import constants as k
 from emulator import isa
 from emulator.cartridge import Cartridge, EmulatorError
 from emulator.graphs import Recorder
+from emulator.idle_loops import mark_loops
 from emulator.kernels import frame, host, picture
 from emulator.kernels.events import TRAP_STEP
 from emulator.kernels.order import WorkOrder
@@ -89,7 +90,7 @@ class Emulator:
         self.machine = allocate(
             layout,
             np.concatenate(roms),
-            np.concatenate([isa.predecode(rom, self.executor == "switch") for rom in roms]),
+            np.concatenate([self._decoded(rom) for rom in roms]),
             isa.control_words(bool(np.any(trap_ld_b_b))),
             device,
         )
@@ -379,6 +380,10 @@ class Emulator:
         return hashes
 
     # ---- inside ----------------------------------------------------------------------------
+
+    def _decoded(self, rom: np.ndarray) -> np.ndarray:
+        """The words of a ROM as this executor wants them."""
+        return mark_loops(rom, isa.predecode(rom, ends=self.executor == "switch"))
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""

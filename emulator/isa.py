@@ -1,7 +1,7 @@
 """The SM83 instruction set as one datasheet, and its encoding into control rows.
 
 `DATASHEET` has one line per bit pattern; `INSTRUCTIONS` expands it to 512 rows (0-255 plain,
-256-511 behind the CB prefix), which feed the disassembler, the tests and `control_words`: eight
+256-511 behind the CB prefix), which feed the disassembler, the tests and `control_words`: twelve
 uint32 per instruction that steer one uniform data path (kernels/cpu.py), so that lanes at
 different opcodes run together. Sources: https://gbdev.io/gb-opcodes/optables/ and
 https://gekkio.fi/files/gb-docs/gbctr.pdf (which M-cycle does what).
@@ -237,6 +237,8 @@ def _expand_all() -> tuple[Instruction, ...]:
 
 
 INSTRUCTIONS = _expand_all()
+LONGEST = max(row.m_cycles + row.taken_extra for row in INSTRUCTIONS)
+"""M-cycles of the longest instruction."""
 
 
 # --- Encoding -------------------------------------------------------------------------------
@@ -248,16 +250,19 @@ _PAIR = {"bc": 0x10, "de": 0x32, "hl": 0x54, "af": 0x76}
 # READ and WRITE lie where `fast_bits` has the permission for them.
 READ, READ16, WRITE, WRITE16 = 1, 2, 0x10000, 0x20000
 SP_FROM_ADDRESS, SP_FROM_RESULT, HL_FROM_ADDRESS = 16, 32, 64
-ADJUST_FIRST, BRANCH, BRANCH_IMMEDIATE, SLOW = 128, 4, 512, 2048
-NEVER = 8
+ADJUST_FIRST, BRANCH, SLOW = 128, 4, 2048
+NEVER = 1 << 8
 READ_CYCLE_SHIFT, WRITE_CYCLE_SHIFT = 12, 21
 ASCENDING = 1 << 18
 INC_DEC_PAIR = 1 << 19
 CONTROL = 1 << 20  # kinds behind daa: what `attend` has to do
+WATCH = 8  # a backward branch that may close a loop that waits
+FETCH = 1 << 10  # no instruction yet
+CYCLES_SHIFT = 28
 # What a branch that is not taken must not do.
-TAKEN_ONLY = READ | READ16 | WRITE | WRITE16 | SP_FROM_ADDRESS | BRANCH
+TAKEN_ONLY = READ | READ16 | WRITE | WRITE16 | SP_FROM_ADDRESS | BRANCH | WATCH | 7 << CYCLES_SHIFT
 
-# Slow kinds, word 6 bits 24-31. The first eight are the rotates and shifts.
+# Slow kinds, word 6 bits 24-27. The first eight are the rotates and shifts.
 ROTATES = ("rlc", "rrc", "rl", "rr", "sla", "sra", "swap", "srl")
 SLOW_KINDS = {name: kind for kind, name in enumerate(
     (*ROTATES, "daa", "ei", "di", "halt", "reti", "stop", "lock", "trap"))}  # fmt: skip
@@ -312,6 +317,25 @@ def _destination_selectors(destination: str) -> tuple[int, int]:
     )
 
 
+# Rotates on the uniform path: the operand times the first, shifted right by the second, has the
+# result in byte 0 and, before it is shifted, the carry in bit 16. Byte 1 of the operand: the
+# register once more, 0 (of the immediate that such an instruction has not), or the sign.
+TURNS = {
+    "rlc": (2, 8, "twice"), "rrc": (0x10000, 17, "twice"), "rl": (0x200, 8, "zero"),
+    "sla": (0x200, 8, "zero"), "sra": (0x10000, 17, "sign"), "swap": (1, 4, "twice"),
+    "srl": (0x10000, 17, "zero"),
+}  # fmt: skip
+
+
+def _turn(row: Instruction) -> tuple[int, int, int] | None:
+    """Multiplier, shift and operand selector of a rotate on the uniform path."""
+    if row.operation not in TURNS or (row.operation == "rl" and row.opcode < 256):
+        return None  # rla is adc a, a
+    times, shift, upper = TURNS[row.operation]
+    low = 4 if row.y == "mem" else 0
+    return times, shift, low | {"twice": low, "zero": 6, "sign": low | 8}[upper] << 4
+
+
 def slow_bits(operation: str) -> int:
     """Control bits of an operation off the uniform path."""
     kind = SLOW_KINDS[operation]
@@ -331,26 +355,27 @@ def _control_bits(row: Instruction) -> int:
         bits |= ADJUST_FIRST * (access.address == "sp-2")
     bits |= SP_FROM_RESULT * (row.destination == "sp")
     bits |= BRANCH * (row.destination in ("pc", "vector"))
-    bits |= BRANCH_IMMEDIATE * (row.destination == "vector")
     pair = row.y in R16 and row.operation in ("inc", "dec")
     bits |= INC_DEC_PAIR * pair
-    if row.operation in SLOW_KINDS:
+    if row.operation in SLOW_KINDS and row.operation not in TURNS:
         bits |= slow_bits(row.operation)
     return bits
 
 
 def encode(row: Instruction) -> tuple[int, ...]:
-    """Eight control words of one instruction (layout read by kernels/cpu.py).
+    """Twelve control words of one instruction (layout read by kernels/cpu.py).
 
     Word 0  operand register bytes 0-15; address constant 16-31
     Word 1  lo selector 0-15; computed flags 20-23; address adjustment 24-31
-    Word 2  hi selector 0-15; toggled flags 20-23; constant or-ed into x 24-31
+    Word 2  hi selector 0-15; toggled flags 20-23
     Word 3  x selector 0-7; y selector 8-15; kept flags 20-23; address selector 24-31
-    Word 4  sign bits of the bytes: x on, y on, y inverted; carry-in toggle 20; and-term times 30-31
+    Word 4  selector of the branch's target 0-15; carry-in toggle 20; and-term times 30-31; of a
+            rotate nothing but the shift, less than 32
     Word 5  sign bit of byte 0: xor-term on; selector of the carries 8-15; flag of the condition
             20-23; 16-bit access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
-    Word 6  control bits (if the flag is clear); kind of a slow instruction 24-31
-    Word 7  M-cycles 0-7; length 8-15; increment 16; carry-in from C 20; M-cycles of a branch 24-31
+    Word 6  control bits (if the flag is clear); kind of a slow instruction 24-27; M-cycles 28-30
+    Word 7  length 8-15; increment 16; carry-in from C 20; M-cycles of a branch 24-30; 1 31
+    Word 8  y times this (1, 0 or -1); 9: plus this; 10: x times this (1 or 0); 11: plus this
     """
     operation, operand = row.operation, row.y
     x_on, x_select, x_constant = 0, 0x10, 0
@@ -365,7 +390,9 @@ def encode(row: Instruction) -> tuple[int, ...]:
         y_register = _PAIR["hl"]
     if operation in ("sub", "sbc"):
         y_inverted, carry_toggle = 1, 1
-    carry_in = int(operation in ("adc", "sbc"))
+    carry_in = int(operation in ("adc", "sbc", "rl"))
+    if operation == "rl" and row.opcode < 256:
+        x_on, x_select = 1, 0x13
     if operation == "inc":
         carry_toggle = 1
     elif operation == "dec" and operand == "sp":
@@ -387,44 +414,69 @@ def encode(row: Instruction) -> tuple[int, ...]:
     )
     lo_select, hi_select = _destination_selectors(row.destination)
     keep, computed, toggle = _flag_masks(row.flags)
-    control = _control_bits(row)
-    changes = control & TAKEN_ONLY if row.condition else 0
-    if row.condition in ("z", "c"):
-        control &= ~TAKEN_ONLY
+    taken = _control_bits(row) | (row.m_cycles + row.taken_extra) << CYCLES_SHIFT
+    not_taken = taken & ~TAKEN_ONLY | row.m_cycles << CYCLES_SHIFT
+    changes = taken ^ not_taken if row.condition else 0
+    control = not_taken if row.condition in ("z", "c") else taken
     flag = {"": 0, "nz": 0x800000, "z": 0x800000, "nc": 0x100000, "c": 0x100000}[row.condition]
     carries = 0x21 if operation == "add16" else 0x10
     wide = int(row.access is not None and row.access.size == 2)
+    y_times = y_on - 2 * y_on * y_inverted
+    w4 = (0x32 if row.destination == "vector" else 0x54) | carry_toggle << 20
+    w4 |= (masks[0] + masks[2]) << 30
+    turn = _turn(row)
+    if turn:
+        y_times, w4, y_select = turn
+        masks, carries = (0, 0, 0), 0x20
+        computed &= ~1 if operation == "swap" else ~0
     return (
         y_register | pair << 8 | address_constant << 16,
         lo_select | computed << 20 | (adjust & 255) << 24,
-        hi_select | toggle << 20 | (x_constant & 255) << 24,
+        hi_select | toggle << 20,
         x_select | y_select << 8 | keep << 20 | address_select << 24,
-        x_on << 7 | y_on << 15 | y_inverted << 23 | carry_toggle << 20
-        | (masks[0] + masks[2]) << 30,
+        w4,
         masks[1] << 7 | carries << 8 | flag | wide << 31 | changes,
         control,
-        row.m_cycles | row.length << 8 | carry_toggle << 16 | carry_in << 20
-        | (row.m_cycles + row.taken_extra) << 24,
+        row.length << 8 | carry_toggle << 16 | carry_in << 20
+        | (row.m_cycles + row.taken_extra) << 24 | 1 << 31,
+        y_times & 0xFFFFFFFF, -y_inverted & 0xFFFFFFFF,
+        x_on, x_constant & 0xFFFFFFFF,
     )  # fmt: skip
 
 
 IDLE = 0xCB
 """Row of no instruction: it takes no time and changes nothing."""
 IDLE_LO, IDLE_HI, IDLE_FLAGS = 0x3210, 0x3210, 0xF00000
-IDLE_ROW = (0, IDLE_LO, IDLE_HI, IDLE_FLAGS, 0, 0, 0, 0)
+IDLE_ROW = (0, IDLE_LO, IDLE_HI, IDLE_FLAGS, *[0] * 8)
+ROW_WORDS = 16  # twelve used
+ROWS = 2048
+"""Rows of the control table: of the instructions, of those not to be found in the predecoded ROM
+(`SLOW_FETCH`: the idle row, which then looks for them), and of branches that may close a loop that
+waits (`WAITS`)."""
 
 
 def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
-    """Control table, uint32[512 * 8]. `trap_ld_b_b` makes opcode 40 a software breakpoint."""
+    """Control table, uint32[ROWS * ROW_WORDS]; with `trap_ld_b_b` opcode 40 is a breakpoint."""
     table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
     table[IDLE] = IDLE_ROW
     if trap_ld_b_b:
         table[0x40, 6] |= np.uint32(slow_bits("trap"))
-    return table.reshape(-1)
+    fetch = np.array(IDLE_ROW, np.uint32)
+    fetch[6] = FETCH
+    waits = table.copy()
+    for word in (5, 6):  # a branch by condition has its bits in both
+        waits[table[:, word] & BRANCH != 0, word] |= WATCH
+    rows = np.tile(fetch, (ROWS, 1))
+    rows[:512], rows[WAITS : WAITS + 512] = table, waits
+    return np.pad(rows, ((0, 0), (0, ROW_WORDS - rows.shape[1]))).reshape(-1)
 
 
 SLOW_FETCH = 0x200
 """Bit of a predecoded word: the instruction crosses the end of its bank."""
+WAITS = 0x400
+"""Bit of a predecoded word: a backward branch that may close a loop that waits."""
+COUNTS_8, COUNTS_16 = 0x800, 0x1000
+"""Bits of such a word: the loop only counts a register, or a pair, down to zero."""
 
 
 def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:

@@ -157,8 +157,8 @@ class Machine:
     console: wp.array[Console]  # [N]
     ram: wp.array2d[wp.uint8]  # [N, row_stride]
     rom: wp.array[wp.uint8]  # all ROMs, one after another
-    words: wp.array[wp.uint32]  # per ROM byte: control row | immediate << 16
-    control: wp.array[wp.uint32]  # 512 control rows of 8 words (isa.py)
+    words: wp.array[wp.uint32]  # per ROM byte: control row and marks | immediate << 16
+    control: wp.array[wp.uint32]  # control rows (isa.py): ROWS of ROW_WORDS words
     order: wp.array[wp.int32]  # [N] env by launch slot
     ram_base: wp.uint64  # the same arrays as raw addresses
     rom_base: wp.uint64
@@ -199,7 +199,7 @@ def allocate(
 ) -> Machine:
     """Allocate a zeroed batch on `device` and upload the constant data.
 
-    `rom` uint8, `words` uint32 of the same length, `control` uint32[512 * 8].
+    `rom` uint8, `words` uint32 of the same length, `control` as `isa.control_words` makes it.
     """
     n = layout.num_envs
     stride = row_stride(layout.ram_banks, layout.serial_capacity)

@@ -38,8 +38,6 @@ class Shape(NamedTuple):
     """Warps per block that run consoles."""
     serving: int
     """Warps per block that do the rare work for them."""
-    patience: int
-    """Instructions between two exchanges of requests and answers: a power of two."""
 
     @property
     def block(self) -> int:
@@ -47,19 +45,19 @@ class Shape(NamedTuple):
         return 32 * (self.running + self.serving)
 
 
-MOST_SERVING = 8  # warps for which the board has room
+# Warps for which a block's board has room (kernels/service_board.py)
+MOST_RUNNING = 16
+MOST_SERVING = 8
 
 
 def impossible(shape: Shape) -> str:
     """Say what is wrong with a shape, or nothing: a launch of such a shape would never end."""
     if not 1 <= shape.lanes <= 32:
         return f"lanes={shape.lanes}: a warp has 1 to 32"
-    if shape.running < 1 or not 1 <= shape.serving <= MOST_SERVING:
-        return f"running={shape.running}, serving={shape.serving}: give 1 or more and 1 to 8 warps"
+    if not (1 <= shape.running <= MOST_RUNNING and 1 <= shape.serving <= MOST_SERVING):
+        return f"running={shape.running}, serving={shape.serving}: give 1 to 16 and 1 to 8 warps"
     if shape.block > MAX_BLOCK:
         return f"{shape.block} threads a block: {MAX_BLOCK} at most"
-    if shape.patience < 1 or shape.patience & (shape.patience - 1):
-        return f"patience={shape.patience}: give a power of two"
     return ""
 
 
@@ -67,7 +65,6 @@ CANDIDATES: dict[str, tuple[int, ...]] = {
     "lanes": (1, 2, 4, 8, 16, 32),
     "running": (2, 4, 8, 12, 16),
     "serving": (1, 2, 4),
-    "patience": (1, 2, 4, 8, 16),
 }
 """What `tune` may put into each field of a Shape, in order of size.
 
@@ -75,13 +72,14 @@ More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine reg
 """
 
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
-    (1024, Shape(1, 8, 4, 1)),
-    (8192, Shape(8, 4, 4, 1)),
-    (16384, Shape(16, 8, 4, 1)),
-    (32768, Shape(16, 16, 4, 1)),
+    (1024, Shape(1, 8, 4)),
+    (4096, Shape(8, 4, 2)),
+    (8192, Shape(8, 8, 4)),
+    (16384, Shape(16, 8, 4)),
+    (32768, Shape(16, 16, 4)),
 )
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
-BUILT_IN_LARGEST = Shape(32, 16, 4, 1)
+BUILT_IN_LARGEST = Shape(32, 16, 4)
 ON_CPU = BUILT_IN[0][1]  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]

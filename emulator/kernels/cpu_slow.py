@@ -64,6 +64,12 @@ WINDOW_AT = 40
 ANSWER_AT = 44
 
 
+@wp.func
+def slow_kind(ctl: U) -> U:
+    """What an instruction off the uniform path is (isa.SLOW_KINDS)."""
+    return (ctl >> U(24)) & U(15)
+
+
 @wp.struct
 class CpuLocals:
     word: wp.uint32
@@ -99,7 +105,7 @@ def fetch_from_bus(c: wp.ref[Console], mem: Q, rom: Q, control: Q, pc: U, now: U
     stable = c.stable
     o.row = first
     o.immediate = U(0)
-    o.length = (ld32(control + Q(first * U(32) + U(28))) >> U(8)) & U(255)
+    o.length = (ld32(control + Q(first * U(4 * isa.ROW_WORDS) + U(28))) >> U(8)) & U(255)
     if c.halt_bug != U(0):
         # The PC did not advance over the opcode: operands begin with the same byte.
         c.halt_bug = U(0)
@@ -413,8 +419,8 @@ def finish(c: wp.ref[Console], mem: Q, rom: Q, scratch: Q, asked: U, idle_skip: 
     if (asked & U(ASK_OAM_BUG)) != U(0):
         inc_dec_oam_bug(c, mem, rom, a, c.now)
     if (asked & U(ASK_CONTROL)) != U(0):
-        if (ctl >> U(24)) != U(HALT) or not halt_plainly(c, mem, c.now):
-            c.pc = control_op(c, mem, rom, ctl >> U(24), c.now, c.pc, value)
+        if slow_kind(ctl) != U(HALT) or not halt_plainly(c, mem, c.now):
+            c.pc = control_op(c, mem, rom, slow_kind(ctl), c.now, c.pc, value)
     return o.look
 
 

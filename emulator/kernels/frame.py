@@ -10,7 +10,7 @@ import warp as wp
 from emulator.constants import M_CYCLES_PER_FRAME, MAX_BLOCK
 from emulator.kernels.apu import apu_sync
 from emulator.kernels.bus import peek_bus
-from emulator.kernels.cpu import Operands, execute, fetch, finish, skip_idle_loop
+from emulator.kernels.cpu import Operands, execute, finish
 from emulator.kernels.cpu_slow import DONE
 from emulator.kernels.dma import dma_sync
 from emulator.kernels.events import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED
@@ -32,11 +32,10 @@ from emulator.kernels.joypad import joypad_hold, joypad_rest, joypad_settle
 from emulator.kernels.mapper import FLAT, MBC3, update_map
 from emulator.kernels.ppu import ppu_launch_begin, ppu_launch_end, ppu_power_on
 from emulator.kernels.registers import (
-    UNREADY,
     Bases,
     Registers,
     begin,
-    count_instruction,
+    close_vram,
     find_bases,
     goes_on,
     hand_over,
@@ -64,7 +63,7 @@ from emulator.kernels.timer import timer_sync
 from emulator.machine import Console, Machine
 from emulator.shapes import Shape
 
-NEVER_SET = 0x800  # bit of a word; see cpu.NEVER
+TRIPS_APART = 7  # bits of a number of trips: the warp meets when they are all clear
 SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be served
 DIVIDER_MASK = 0x3FFF  # the 16-bit divider in M-cycles
 
@@ -154,57 +153,51 @@ def begin_frames(
 
 
 @wp.func(inline=True)
-def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q, waits: U):
-    """If the console waits, post what it newly asks for, or take back what has been served."""
-    if waits == U(0) and not goes_on(r):
+def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U):
+    """Post what a console that waits newly asks for, or take back what has been served."""
+    if not goes_on(r):
         if r.posted == U(0):
-            hand_over(r, c, b)
-            post(board, request_kind(r, b))
-            r.posted = U(1)
+            if not close_vram(r):
+                hand_over(r, c, b)
+                post(box, request_kind(r))
+                r.posted = U(1)
         else:
-            accept(board)
+            accept()
             take_back(r, c, b)
             r.posted = U(0)
             if r.asked != U(0):
-                hang_up(board)  # the launch is over
-    if goes_on(r) and (r.word & U(UNREADY)) != U(0):
-        fetch(r, b)
+                hang_up(box)  # the launch is over
 
 
 @wp.func(inline=True)
-def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], board: Q, pause: U):
+def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U):
     """Run the console of this lane to the end of the launch, along with those of the warp.
 
-    A trip of the inner loop is one instruction of each console that does not wait. It has two
-    branches, for what is rare before the adder and for what is rare behind it.
+    A trip of the inner loop is one instruction of each console that does not wait. It has one
+    branch, for all that is rare. Whether any console goes on at all is looked at every few trips.
     """
     o = Operands()
-    box = mailbox(board)
     r.running = U(1)
-    r.together = U(1)
     while r.running != U(0):
+        r.together = U(1)
         while r.together != U(0):
             waits = mail(box)  # looked at behind the instruction, which hides how long it takes
             execute(r, b, o)
             r.trip = r.trip + U(1)
-            waits = waits | (r.trip & pause)
-            unready = both(goes_on(r), (r.word & U(UNREADY | NEVER_SET)) != U(0))
             turn = both(waits == U(0), I(r.deadline - r.now) <= I(0))
-            others = either(o.unfinished, either(unready, turn))
+            meets = (r.trip & U(TRIPS_APART)) == U(0)
             load_row(r, b)
-            if either(o.repeats, others):
-                if o.repeats and b.idle_skip != U(0):
-                    skip_idle_loop(r)
-                if others:
+            if either(meets, either(o.unfinished, turn)):
+                if either(o.unfinished, turn):
                     if o.unfinished:
                         finish(r, c, b, o)
-                    exchange(r, c, b, board, waits)
-                load_row(r, b)
-            count_instruction(r)
-            r.together = meet(wp.where(goes_on(r), U(1), U(0)))
+                    if waits == U(0):
+                        exchange(r, c, b, box)
+                    load_row(r, b)
+                if meets:
+                    r.together = meet(wp.where(goes_on(r), U(1), U(0)))
         r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
-        r.together = r.running
-        r.trip = pause
+        r.trip = U(TRIPS_APART)
         rest(U(SERVICE_TIME))
 
 
@@ -221,7 +214,7 @@ def serve_consoles(
     o = ServerLocals()
     o.turn = server
     while await_requests(board, running) != U(0):
-        item = take(board, server, o.turn)
+        item = take(board, server, running, o.turn)
         o.turn = o.turn + U(1)
         if item != U(0):
             env = env_of(board, item)
@@ -242,15 +235,12 @@ def run_frames(
     running: wp.uint32,
     block: wp.uint32,
     blocks: wp.uint32,
-    pause: wp.uint32,
     idle_skip: wp.uint32,
     unknown: wp.uint32,
 ):
     """The first `running` warps of each block run consoles, one a lane in their first `lanes`
     lanes; the others serve them. Every block gets warps from all along the order: no SM is left
     with the longest consoles alone.
-
-    A running warp exchanges requests and answers when its count of trips has no bit of `pause`.
     """
     t = U(wp.tid())
     warp = (t % block) >> U(5)
@@ -261,13 +251,14 @@ def run_frames(
     find_bases(b, machine, idle_skip)
     board = open_board(env)
     if warp < running:
+        box = mailbox(board)
         r = Registers()
         r.mem = machine.ram_base + Q(env) * Q(machine.row_stride)
         begin(r, console[env], b)
         if not has_console or console[env].launch_end == U(0):
             r.asked = DONE
-            hang_up(board)
-        run_console(r, console[env], b, board, pause)
+            hang_up(box)
+        run_console(r, console[env], b, box)
         leave(board)
     else:
         serve_consoles(machine, b, board, warp - running, running, unknown)
@@ -286,17 +277,12 @@ def run_alone(machine: Machine, console: wp.array[Console], idle_skip: wp.uint32
         r.asked = DONE
     o = Operands()
     while r.asked < DONE:
-        if not goes_on(r):
+        if not goes_on(r) and not close_vram(r):
             hand_over(r, console[env], b)
             serve(console[env], r.mem, b)
             take_back(r, console[env], b)
-        if goes_on(r) and (r.word & U(UNREADY)) != U(0):
-            fetch(r, b)
         load_row(r, b)
-        count_instruction(r)
         execute(r, b, o)
-        if o.repeats and b.idle_skip != U(0):
-            skip_idle_loop(r)
         if o.unfinished:
             finish(r, console[env], b, o)
 
@@ -332,7 +318,7 @@ def launch(
         blocks = -(-n // (shape.lanes * shape.running))
         wp.launch(
             run_frames, dim=blocks * block,
-            inputs=[machine, console, shape.lanes, shape.running, block, blocks, shape.patience - 1,
+            inputs=[machine, console, shape.lanes,  shape.running, block, blocks,
                     int(idle_skip), 0xFFFFFFFF],
             device=device, block_dim=block,
         )  # fmt: skip

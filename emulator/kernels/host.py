@@ -26,6 +26,7 @@ from emulator.kernels.cpu_slow import (
     WINDOW_AT,
     WORD_AT,
     attend,
+    slow_kind,
 )
 from emulator.kernels.frame import launch_begin, launch_end
 from emulator.kernels.host_code import source
@@ -140,8 +141,8 @@ def serve(h: wp.ref[Host], c: wp.ref[Console], asked: U) -> U:
     a = ld32(h.scratch + Q(U(ASKED)))
     ctl = ld32(h.scratch + Q(U(ASKED + 8)))
     if asked == U(ASK_CONTROL):
-        if switches_interrupts(ctl >> U(24)):
-            switch_interrupts(c, h.mem, ctl >> U(24), c.now)
+        if switches_interrupts(slow_kind(ctl)):
+            switch_interrupts(c, h.mem, slow_kind(ctl), c.now)
             o.asked = U(0)
     elif asked == U(ASK_WRITE) and (a & U(0xE000)) == U(0x2000) and (ctl & U(WRITE16)) == U(0):
         if c.dma_state == U(0) and switches_bank(c):

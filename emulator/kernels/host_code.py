@@ -72,13 +72,13 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
 #define OFF_WORDS(pc) { h->base = 0; h->window = ~0u; h->limit = PAST; \\
     ip = (const u32*)((u64)((pc) & 0xFFFF) << 2); }
 #define JUMP(target, next) { const u32 to = (target); \\
-    if (to < (next)) { word = to; GO_TO(back); } \\
+    if (to < (next)) { word = to | (word & COUNTS) << 16; GO_TO(back); } \\
     if (__builtin_expect((to ^ h->window) >> 14 != 0, 0)) { OFF_WORDS(to); GO_TO(look); } \\
     ip = (const u32*)h->base + to; NEXT; }
 #define ASK(what, a, value, start) { loose32* asked = (loose32*)h->scratch; \\
     asked[0] = (a); asked[1] = (value); asked[2] = CTL; asked[3] = (start); \\
     h->asked = (what); GO_TO(leave); }
-#define ROW (((const u32*)h->control) + (word & 511) * 8)
+#define ROW (((const u32*)h->control) + (word & 511) * ROW_WORDS)
 // Control bits of an instruction that comes to its access: its condition holds.
 #define CTL (ROW[6] | (ROW[5] & TAKEN_ONLY))
 """
@@ -132,18 +132,39 @@ END
 PART(slow_fetch) h->asked = ASK_FETCH; GO_TO(leave); END
 PART(none) GO_TO(leave); END
 
-// A branch back to `word`: exact idle-loop skipping, as in kernels/cpu.py.
+// Up to `turns` turns at once of a loop that only counts down: cpu.count_down.
+static inline i64 count_down(u32 counts, i64 turns, u64 step, u32 step_a, u32& BC, u32& DE, u32& HL,
+                             u32& A, u32& zr, u32& fl) {
+    const bool pair = counts == COUNTS_16, by_a = !pair && step == 0;
+    const int shift = by_a ? 0 : __builtin_ctzll(step | 1ull << 48);
+    if (by_a ? step_a != 1 : step != 1ull << shift || shift >= 48 || (!pair && step_a)) return 0;
+    u32& counter = by_a ? A : shift < 16 ? BC : shift < 32 ? DE : HL;
+    const u32 value = counter >> (shift & 8) & (pair ? 0xFFFF : 0xFF);
+    if (turns > (i64)value - 1) turns = value - 1;
+    const u32 left = value - (u32)turns;
+    counter -= (u32)turns << (shift & 8);
+    if (pair) zr = A = (left | left >> 8) & 255;
+    else { zr = left; fl = (fl & ~16u) | ((left & 15) == 15 ? 16 : 0); }
+    return turns;
+}
+
+// A branch back to `word`: exact skipping of loops that wait, as in kernels/cpu.py.
 PART(back)
-    const u32 now = NOW, to = word;
+    const u32 now = NOW, to = word & 0xFFFF, counts = word >> 16;
     const u64 first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
     const u64 second = (u64)fl << 32 | zr << 8 | A;
     const i64 end = h->stable_t < h->deadline_t ? h->stable_t : h->deadline_t;
     const int span = (int)((u32)(end >> 24) - now), period = (int)(now - h->seen_time);
-    if (span > period && to == h->seen_pc && first == h->seen_first && second == h->seen_second
-            && h->idle_skip)
-        t += (i64)((span - 1) / period * period) << 24;
-    h->seen_first = first;
-    h->seen_second = second;
+    if (span > period && to == h->seen_pc && h->idle_skip) {
+        const i64 turns = (span - 1) / period;
+        if (counts)
+            t += count_down(counts, turns, h->seen_first - first, (u32)h->seen_second - A & 255,
+                            BC, DE, HL, A, zr, fl) * period << 24;
+        else if (first == h->seen_first && second == h->seen_second)
+            t += turns * period << 24;
+    }
+    h->seen_first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
+    h->seen_second = (u64)fl << 32 | zr << 8 | A;
     h->seen_pc = to;
     h->seen_time = NOW;
     h->stable_t = t + ((i64)FAR << 24);
@@ -187,7 +208,7 @@ END
 
 // The instruction is over but for its store of h->value.
 PART(cold_write)
-    const u32 a = h->address, ctl = CTL, start = NOW - (ROW[7] >> 24);
+    const u32 a = h->address, ctl = CTL, start = NOW - ((ROW[7] >> 24 & 127));
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
     const bool picture = calm && !(ctl & WIDE) && (a & 0xFFF0) == 0xFF40
         && (PLAIN_PICTURE >> (a & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
@@ -426,7 +447,9 @@ def source(constants: dict[str, int]) -> str:
     """Body of the native function `run`; `constants` are what kernels/host.py defines."""
     names = constants | {"WITH_MEMORY": WITH_MEMORY, "CONTROL": isa.CONTROL,
                          "WIDE": isa.READ16 | isa.WRITE16, "WIDE_READ": isa.READ16,
-                         "TAKEN_ONLY": isa.TAKEN_ONLY}  # fmt: skip
+                         "TAKEN_ONLY": isa.TAKEN_ONLY & 0xFFFFFF,  # the bits that `attend` reads
+                         "ROW_WORDS": isa.ROW_WORDS, "COUNTS_16": isa.COUNTS_16,
+                         "COUNTS": isa.COUNTS_8 | isa.COUNTS_16}  # fmt: skip
     names |= {f"AT_{name}": PARTS_AT + i for i, name in enumerate(RARE)}
     defines = "".join(f"#define {name} {value}\n" for name, value in names.items())
     handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())

@@ -86,10 +86,10 @@ def ld32_constant_if(p: Q, old: U, wanted: U) -> U: ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned long long p; asm("mad.wide.u32 %0, %1, 32, %2;" : "=l"(p) : "r"(row), "l"(table));
+unsigned long long p; asm("mad.wide.u32 %0, %1, 64, %2;" : "=l"(p) : "r"(row), "l"(table));
 return p;
 #else
-return table + (unsigned long long)row * 32;
+return table + (unsigned long long)row * 64;
 #endif
 """)
 def row_address(table: Q, row: U) -> Q: ...
@@ -105,25 +105,8 @@ const unsigned int* q = (const unsigned int*)p; a = q[0]; b = q[1]; c = q[2]; d 
 def ld128_constant(p: Q, a: wp.ref[U], b: wp.ref[U], c: wp.ref[U], d: wp.ref[U]): ...
 
 
-# Predicated accesses: no branch, so no point where the lanes of a warp must meet again.
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-unsigned int m = old; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
-" setp.ne.u32 b, %3, 0; @a ld.global.u8 %0, [%1]; @b ld.global.u8 t, [%1+1]; @b shl.b32 t, t, 8;"
-" @b or.b32 %0, %0, t; }" : "+r"(m) : "l"(p), "r"(low), "r"(high) : "memory"); return m;
-#else
-unsigned int m = old;
-if (low) m = *(const unsigned char*)p;
-if (high) m |= (unsigned int)((const unsigned char*)p)[1] << 8;
-return m;
-#endif
-""")
-def ld8_if(p: Q, old: U, low: U, high: U) -> U:
-    """The byte at `p`, with the next one above it if `high` is not 0; `old` if `low` is 0."""
-    ...
-
-
-# The same for an operand of one byte, or of two if the sign of `wide` is set.
+# Predicated accesses, of one byte or of two if the sign of `wide` is set: no branch, so no point
+# where the lanes of a warp must meet again.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int m = old; asm volatile("{ .reg .pred a, b; .reg .u32 t; setp.ne.u32 a, %2, 0;"
@@ -159,14 +142,26 @@ def st_operand_if(p: Q, v: U, wanted: U, wide: U): ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned int v = n; asm("{ .reg .pred a; setp.gt.s32 a, %1, 0; @a add.u32 %0, %0, 1; }"
- : "+r"(v) : "r"(left)); return v;
+unsigned int r = v; asm("{ .reg .pred a; setp.ne.u32 a, %2, 0; @a xor.b32 %0, %0, %1; }"
+ : "+r"(r) : "r"(bits), "r"(wanted)); return r;
 #else
-return n + ((int)left > 0);
+return wanted ? v ^ bits : v;
 #endif
 """)
-def count_if(n: U, left: U) -> U:
-    """`n` + 1 if `left`, taken as signed, is above 0."""
+def xor_if(v: U, bits: U, wanted: U) -> U:
+    """`v` with `bits` toggled if `wanted` is not 0."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int r; asm("shr.u32 %0, %1, %2;" : "=r"(r) : "r"(v), "r"(n)); return r;
+#else
+return n > 31 ? 0 : v >> n;
+#endif
+""")
+def shift_out(v: U, n: U) -> U:
+    """`v` >> `n`: 0 if `n` is above 31."""
     ...
 
 

@@ -21,10 +21,11 @@ from emulator.kernels.cpu_slow import (
     attend,
 )
 from emulator.kernels.intrinsics import (
+    ALL_ONES,
     I,
     Q,
     U,
-    count_if,
+    earlier,
     ld32,
     ld32_constant_if,
     ld128,
@@ -33,12 +34,14 @@ from emulator.kernels.intrinsics import (
     st32,
     st128,
 )
+from emulator.kernels.ppu_stat import FAST_VRAM
 from emulator.kernels.quick_service import NO_ANSWER, answer_quickly
 from emulator.machine import Console, Machine
 
 READ = isa.READ
 READ16 = isa.READ16
 IDLE = isa.IDLE
+ROWS = isa.ROWS
 UNREADY = isa.SLOW_FETCH  # of a word: it has not been fetched, or takes more than a look at the ROM
 
 
@@ -51,12 +54,13 @@ class Registers:
     sp: wp.uint32
     pc: wp.uint32
     now: wp.uint32
-    deadline: wp.uint32
+    deadline: wp.uint32  # this lane stops here: something is due, or VRAM closes
+    due: wp.uint32
     fast: wp.uint32
     rom_low: wp.uint32
     rom_high: wp.uint32
     ram_offset: wp.uint32
-    # Idle-loop skipping: the state at the last backward branch, and how long reads stay as they are
+    # Idle-loop skipping: the last backward branch watched, and how long reads stay as they are
     seen_lo: wp.uint32
     seen_hi: wp.uint32
     seen_place: wp.uint32
@@ -75,6 +79,10 @@ class Registers:
     w5: wp.uint32
     w6: wp.uint32
     w7: wp.uint32
+    w8: wp.uint32
+    w9: wp.uint32
+    w10: wp.uint32
+    w11: wp.uint32
     # Scratch
     memory: wp.uint32
     # What is asked of `attend` (ASK_*), and READ | READ16 if it has left the memory operand
@@ -84,6 +92,7 @@ class Registers:
     posted: wp.uint32
     running: wp.uint32
     together: wp.uint32
+    waits: wp.uint32
     mem: wp.uint64
 
 
@@ -119,15 +128,10 @@ def load_word(r: wp.ref[Registers], b: wp.ref[Bases]):
 def load_row(r: wp.ref[Registers], b: wp.ref[Bases]):
     """Load the control row of the next instruction. A console that waits gets one that does
     nothing, so that no lane of a warp has to stand aside."""
-    row = row_address(b.control, wp.where(goes_on(r), r.word & U(511), U(IDLE)))
+    row = row_address(b.control, wp.where(goes_on(r), r.word & U(ROWS - 1), U(IDLE)))
     ld128_constant(row, r.w0, r.w1, r.w2, r.w3)
     ld128_constant(row + Q(16), r.w4, r.w5, r.w6, r.w7)
-
-
-@wp.func(inline=True)
-def count_instruction(r: wp.ref[Registers]):
-    """Count the instruction to come, if one comes."""
-    r.work = count_if(r.work, r.deadline - r.now)
+    ld128_constant(row + Q(32), r.w8, r.w9, r.w10, r.w11)
 
 
 @wp.func(inline=True)
@@ -147,7 +151,7 @@ def load_registers(r: wp.ref[Registers], c: wp.ref[Console]):
 @wp.func(inline=True)
 def begin(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     load_registers(r, c)
-    r.deadline = r.now  # look up first
+    fall_due(r)  # look up first
     # Nothing seen yet: a skip needs two equal visits with stable reads between.
     r.seen_lo = U(0)
     r.seen_hi = U(0)
@@ -173,6 +177,32 @@ def goes_on(r: wp.ref[Registers]) -> wp.bool:
 
 
 @wp.func(inline=True)
+def fall_due(r: wp.ref[Registers]):
+    """Something is due now."""
+    r.due = r.now
+    r.deadline = r.now
+
+
+@wp.func(inline=True)
+def open_vram(r: wp.ref[Registers]):
+    """VRAM is plain memory for instructions that end before it closes, and before anything is
+    due."""
+    closes = earlier(r.vram_until, r.due) - U(isa.LONGEST - 1)
+    if I(closes - r.now) > I(0):
+        r.fast = r.fast | FAST_VRAM
+        r.deadline = closes
+
+
+@wp.func(inline=True)
+def close_vram(r: wp.ref[Registers]) -> wp.bool:
+    """True if a console that waits does so only because VRAM closes: it has, and all goes on."""
+    if r.asked == U(0) and I(r.due - r.now) > I(0):
+        r.fast = r.fast & (ALL_ONES ^ FAST_VRAM)
+        r.deadline = r.due
+    return goes_on(r)
+
+
+@wp.func(inline=True)
 def stop(r: wp.ref[Registers]):
     """Have the console wait if it has asked for something."""
     if r.asked != U(0):
@@ -185,31 +215,33 @@ class KindLocals:
 
 
 @wp.func(inline=True)
-def request_kind(r: wp.ref[Registers], b: wp.ref[Bases]) -> U:
-    """0 if nothing waits, else 1 to 15: consoles of one kind take the same way through `attend`."""
+def with_kind(asked: U, a: U) -> U:
+    """A request concerning address `a`, with its kind from bit 8 on: 2 to 15.
+
+    Consoles of one kind take the same way through `attend`. Where only something is due, it is 1.
+    """
     o = KindLocals()
-    o.kind = U(0)
-    if not goes_on(r):
-        o.kind = U(1)  # something is due
-        a = ld32(r.mem + Q(b.scratch))
-        place = a & U(0xF0)
-        if (r.asked & U(ASK_READ)) != U(0):
-            other = wp.where(a == U(0xFF44), U(14), U(4))
-            o.kind = wp.where(
-                a == U(0xFF41), U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), other)
-            )
-        elif (r.asked & U(ASK_WRITE)) != U(0):
-            sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
-            other = wp.where(a == U(0xFF46), U(9), sound)
-            memory = wp.where((a & U(0xE000)) == U(0x8000), U(10), U(11))
-            o.kind = wp.where(a >= U(0xFF00), other, memory)
-        elif (r.asked & U(ASK_CONTROL)) != U(0):
-            o.kind = U(5)
-        elif r.asked == U(ASK_FETCH):
-            o.kind = U(12)
-        elif r.asked != U(0):
-            o.kind = U(13)
-    return o.kind
+    o.kind = U(13)
+    place = a & U(0xF0)
+    if (asked & U(ASK_READ)) != U(0):
+        other = wp.where(a == U(0xFF44), U(14), U(4))
+        o.kind = wp.where(a == U(0xFF41), U(2), wp.where((a & U(0xE000)) == U(0x8000), U(3), other))
+    elif (asked & U(ASK_WRITE)) != U(0):
+        sound = wp.where(place == U(0x40), U(7), wp.where(place == U(0), U(8), U(6)))
+        other = wp.where(a == U(0xFF46), U(9), sound)
+        memory = wp.where((a & U(0xE000)) == U(0x8000), U(10), U(11))
+        o.kind = wp.where(a >= U(0xFF00), other, memory)
+    elif (asked & U(ASK_CONTROL)) != U(0):
+        o.kind = U(5)
+    elif asked == U(ASK_FETCH):
+        o.kind = U(12)
+    return asked | (o.kind << U(8))
+
+
+@wp.func(inline=True)
+def request_kind(r: wp.ref[Registers]) -> U:
+    """1 to 15, of a console that waits."""
+    return wp.max(r.asked >> U(8), U(1))
 
 
 @wp.func(inline=True)
@@ -224,7 +256,7 @@ def hand_over(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     c.stable = r.stable
     p = r.mem + Q(b.scratch)
     st128(p + Q(U(SEEN)), r.seen_lo, r.seen_hi, r.seen_place, r.seen_time)
-    st128(p + Q(U(ANSWER)), r.held, U(0), r.vram_until, r.asked)
+    st128(p + Q(U(ANSWER)), r.held, U(0), r.vram_until, r.asked & U(0xFF))
 
 
 @wp.func(inline=True)
@@ -238,8 +270,12 @@ def take_back(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     r.asked = r.given & DONE
     # What was answered is for the next instruction, whatever is due. Where code cannot be fetched
     # plainly (bit 31 of `fast`), each instruction is followed by a request.
-    if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or (r.fast >> U(31)) != U(0)):
+    slow = (r.fast >> U(31)) != U(0)
+    if r.given != U(0) and (I(r.deadline - r.now) <= I(0) or slow):
         r.deadline = r.now + U(1)
+    r.due = r.deadline
+    if not slow and (r.fast & FAST_VRAM) == U(0):
+        open_vram(r)
     stop(r)
     if (r.given & U(HAS_WORD)) == U(0):
         load_word(r, b)

@@ -6,15 +6,18 @@ to 32 requests of one kind from all over the block, so that its lanes take the s
 code that is far from the instruction caches, and marks them answered. Nobody waits at a block
 barrier.
 
-Words of the board: requests of each kind, the requests themselves (kind by warp, a bit per lane),
-running warps that are done, picked requests of each serving warp, the env and the mailbox of each
-lane.
+Words of the board: a byte for each thread that may run a console, running warps that are done, the
+servers' lock, picked requests of each serving warp, the env of each thread.
 
-A mailbox is 1 while its lane has to wait. Its lane sets it before it posts, and the serving warp
-clears it behind all that it has done. In between, the fences in `post` and `take` put what the lane
-has written before what the server reads; those in `answer` and `accept`, the other way round: a
-message is passed each time, for which fences that acquire and release suffice. So a lane may look
-at its mailbox as early as it likes: a 0 that it has seen stays true until it posts.
+A thread's byte is 0 while its console runs or has been answered, the kind of its request from
+`post` on, TAKEN from `take` to `answer`, and GONE when its launch is over. Servers take turns by a
+lock, lanes just store: an atomic operation or a volatile store inside the hot loop would have the
+compiler yield the warp at every trip, which costs 50 cycles.
+
+The fences in `post` and `take` put what the lane has written before what the server reads; those in
+`answer` and `accept`, the other way round: a message is passed each time, for which fences that
+acquire and release suffice. So a lane may look at its byte as early as it likes: a 0 that it has
+seen stays true until it posts.
 """
 
 import re
@@ -23,13 +26,15 @@ import warp as wp
 
 from emulator.constants import MAX_BLOCK
 from emulator.kernels.intrinsics import Q, U
-from emulator.shapes import MOST_SERVING
+from emulator.shapes import MOST_RUNNING, MOST_SERVING
 
-# Where each part of the board begins, in words.
-PLACES = {"COUNTS": 0, "REQUESTS": 16, "LEFT": 528, "PICKED": 529}
+# Where each part of the board begins, in words, and two values of a byte.
+PLACES = {"REQUESTS": 0, "LEFT": 8 * MOST_RUNNING, "LOCK": 8 * MOST_RUNNING + 1}
+PLACES["PICKED"] = PLACES["LOCK"] + 1
 PLACES["ENVS"] = PLACES["PICKED"] + 32 * MOST_SERVING
-PLACES["MAILBOXES"] = PLACES["ENVS"] + MAX_BLOCK
-PLACES["WORDS"] = PLACES["MAILBOXES"] + MAX_BLOCK
+PLACES["WORDS"] = PLACES["ENVS"] + MAX_BLOCK
+PLACES["TAKEN"] = 0x40
+PLACES["GONE"] = 0x80
 
 
 def placed(code: str) -> str:
@@ -40,10 +45,9 @@ def placed(code: str) -> str:
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
-__shared__ unsigned int words[WORDS];
+__shared__ __align__(16) unsigned int words[WORDS];
 for (unsigned int i = threadIdx.x; i < PICKED; i += blockDim.x) words[i] = 0;
 words[ENVS + threadIdx.x] = env;
-words[MAILBOXES + threadIdx.x] = 0;
 __syncthreads();
 return (unsigned long long)words;
 #else
@@ -56,29 +60,13 @@ def open_board(env: U) -> Q:
     ...
 
 
-@wp.func_native(
-    placed("""
-#if defined(__CUDA_ARCH__)
-unsigned int* words = (unsigned int*)board;
-((volatile unsigned int*)words)[MAILBOXES + threadIdx.x] = 1;
-asm volatile("fence.acq_rel.cta;" ::: "memory");
-atomicOr(&words[REQUESTS + kind * 32 + (threadIdx.x >> 5)], 1u << (threadIdx.x & 31));
-atomicAdd(&words[kind], 1u);
-#endif
-""")
-)
-def post(board: Q, kind: U):
-    """Ask for service; what `serve` needs must have been written before. `kind`: 0 to 15."""
-    ...
-
-
 # A shared address that the compiler has to keep, instead of finding it anew for every look.
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
 unsigned int box;
 asm volatile("mov.b32 %0, %1;" : "=r"(box)
-    : "r"((unsigned int)__cvta_generic_to_shared((unsigned int*)board + MAILBOXES + threadIdx.x)));
+    : "r"((unsigned int)__cvta_generic_to_shared((unsigned char*)board + threadIdx.x)));
 return box;
 #else
 return 0;
@@ -86,14 +74,14 @@ return 0;
 """)
 )
 def mailbox(board: Q) -> U:
-    """Where `mail` looks."""
+    """Where this lane's byte lies."""
     ...
 
 
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
-unsigned int v; asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v) : "r"(box) : "memory");
+unsigned int v; asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(box) : "memory");
 return v;
 #else
 return 0;
@@ -101,7 +89,19 @@ return 0;
 """)
 )
 def mail(box: U) -> U:
-    """0 if this lane may post, or if it has posted and been answered; 1 while it must wait."""
+    """0 if this lane may post, or if it has posted and been answered, else it must wait."""
+    ...
+
+
+@wp.func_native(
+    placed("""
+#if defined(__CUDA_ARCH__)
+asm volatile("fence.acq_rel.cta; st.shared.u8 [%0], %1;" :: "r"(box), "r"(kind) : "memory");
+#endif
+""")
+)
+def post(box: U, kind: U):
+    """Ask for service; what `serve` needs must have been written before. `kind`: 1 to 15."""
     ...
 
 
@@ -113,7 +113,7 @@ asm volatile("fence.acq_rel.cta;" ::: "memory");
 #endif
 """)
 )
-def accept(board: Q):
+def accept():
     """Take the answer that `mail` has shown."""
     ...
 
@@ -121,12 +121,12 @@ def accept(board: Q):
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
-((volatile unsigned int*)board)[MAILBOXES + threadIdx.x] = 1;
+asm volatile("st.shared.u8 [%0], %1;" :: "r"(box), "r"(GONE) : "memory");
 #endif
 """)
 )
-def hang_up(board: Q):
-    """This lane has nothing to ask any more: `mail` is 1 from now on."""
+def hang_up(box: U):
+    """This lane has nothing to ask any more: `mail` is not 0 from now on."""
     ...
 
 
@@ -149,14 +149,18 @@ def leave(board: Q):
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
-unsigned int lane = threadIdx.x & 31, found;
+unsigned int lane = threadIdx.x & 31, mine = (unsigned int)__cvta_generic_to_shared((void*)board);
+unsigned int left = mine + 4 * LEFT;
+mine += 16 * min(lane, 2 * running - 1);
 for (;;) {
-    int word = lane <= 16 ? *(volatile int*)((int*)board + (lane < 16 ? lane : LEFT)) : 0;
-    found = __ballot_sync(0xffffffffu, word >= (lane < 16 ? 1 : lane == 16 ? (int)running : 1));
-    if (found) break;
-    __nanosleep(100);
+    unsigned int a, b, c, d, over;
+    asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+        : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(mine) : "memory");
+    asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(over) : "r"(left) : "memory");
+    if (__any_sync(0xffffffffu, ((a | b | c | d) & 0x0f0f0f0fu) != 0)) return 1;
+    if (over >= running) return 0;
+    __nanosleep(200);
 }
-return found & 0xffffu;
 #else
 return 0;
 #endif
@@ -167,42 +171,60 @@ def await_requests(board: Q, running: U) -> U:
     ...
 
 
-# Counts are hints (a request is posted before it is counted); the request bits decide.
+# One server at a time looks and takes: a lane's byte is then written by the lane while it is 0, and
+# by the server that holds the lock while it is not. The lock is held for some 200 instructions, a
+# batch takes ten thousand cycles.
 @wp.func_native(
     placed("""
 #if defined(__CUDA_ARCH__)
 unsigned int* words = (unsigned int*)board;
 unsigned int* picked = words + PICKED + 32 * server;
-unsigned int lane = threadIdx.x & 31;
-int waiting = lane < 16 ? *(volatile int*)&words[lane] : 0;
-unsigned int rank = (turn & 3) ? (unsigned int)waiting : 16 - ((lane - (turn >> 2)) & 15);
-unsigned int best = __reduce_max_sync(0xffffffffu, waiting > 0 ? rank << 4 | lane : 0u);
-if (!best) return 0;
-unsigned int kind = best & 15, bits = atomicExch(&words[REQUESTS + kind * 32 + lane], 0u);
-unsigned int count = __popc(bits), end = count;
+unsigned int lane = threadIdx.x & 31, some = 0, seen[4] = {0, 0, 0, 0};
+if (lane == 0) while (atomicExch(&words[LOCK], 1u)) __nanosleep(40);
+__syncwarp();
+if (lane < 2 * running)
+    asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+        : "=r"(seen[0]), "=r"(seen[1]), "=r"(seen[2]), "=r"(seen[3])
+        : "r"((unsigned int)__cvta_generic_to_shared(words + 4 * lane)) : "memory");
+#pragma unroll
+for (int i = 0; i < 4; i++) some = some ? some : seen[i] & 0x0f0f0f0fu;
+unsigned int kind = some ? (some >> (__ffs(some) - 1 & 24)) & 15 : 0;
+unsigned int alike = __popc(__match_any_sync(0xffffffffu, kind));
+unsigned int rank = (turn & 3) ? alike : 16 - ((kind - (turn >> 2)) & 15);
+kind = __reduce_max_sync(0xffffffffu, kind ? rank << 4 | kind : 0u) & 15;
+unsigned int mine = 0;  // a bit for each of this lane's 16 bytes
+#pragma unroll
+for (int i = 0; i < 4; i++) {
+    unsigned int bytes = __vcmpeq4(seen[i], kind * 0x01010101u);
+    mine |= ((bytes & 0x08040201u) * 0x01010101u >> 24) << 4 * i;
+}
+if (!kind) mine = 0;
+unsigned int count = __popc(mine), end = count;
 for (unsigned int step = 1; step < 32; step <<= 1) {
     unsigned int below = __shfl_up_sync(0xffffffffu, end, step);
     if (lane >= step) end += below;
 }
 unsigned int total = min(__shfl_sync(0xffffffffu, end, 31), 32u);
-for (unsigned int i = end - count; i < min(end, 32u); i++, bits &= bits - 1)
-    picked[i] = (lane << 5) + __ffs(bits);
-if (bits) atomicOr(&words[REQUESTS + kind * 32 + lane], bits);
-if (lane == 0 && total) atomicSub(&words[kind], total);
+for (unsigned int i = end - count; i < min(end, 32u); i++, mine &= mine - 1) {
+    unsigned int thread = 16 * lane + __ffs(mine) - 1;
+    picked[i] = 1 + thread;
+    ((volatile unsigned char*)words)[thread] = TAKEN;
+}
 __syncwarp();
 unsigned int item = lane < total ? picked[lane] : 0;
-__syncwarp();
 asm volatile("fence.acq_rel.cta;" ::: "memory");
+__syncwarp();
+if (lane == 0) *(volatile unsigned int*)&words[LOCK] = 0;
 return item;
 #else
 return 0;
 #endif
 """)
 )
-def take(board: Q, server: U, turn: U) -> U:
+def take(board: Q, server: U, running: U, turn: U) -> U:
     """A request for each lane, all of one kind: 1 + its thread, or 0. For whole warps only.
 
-    The kind with most requests, at every fourth turn each in its turn, so that none starves.
+    The kind that most lanes see, at every fourth turn each in its turn, so that none starves.
     """
     ...
 
@@ -225,7 +247,7 @@ def env_of(board: Q, item: U) -> U:
     placed("""
 #if defined(__CUDA_ARCH__)
 asm volatile("fence.acq_rel.cta;" ::: "memory");
-((volatile unsigned int*)board)[MAILBOXES + item - 1] = 0;
+((volatile unsigned char*)board)[item - 1] = 0;
 #endif
 """)
 )

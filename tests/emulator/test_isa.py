@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emulator.disassembler import disassemble, instruction_text
-from emulator.isa import INSTRUCTIONS, SLOW_FETCH, UNDEFINED, control_words, predecode
+from emulator.isa import INSTRUCTIONS, ROWS, SLOW_FETCH, UNDEFINED, control_words, predecode
 
 
 def test_every_opcode_has_a_row() -> None:
@@ -70,5 +70,5 @@ def test_words_across_a_bank_end_are_fetched_slowly() -> None:
 
 
 def test_the_trap_changes_opcode_40_only() -> None:
-    plain, armed = control_words().reshape(512, 8), control_words(True).reshape(512, 8)
+    plain, armed = (control_words(trap).reshape(ROWS, -1)[:512] for trap in (False, True))
     assert np.nonzero((plain != armed).any(1))[0].tolist() == [0x40]

@@ -87,7 +87,7 @@ def table(**changes: object) -> str:
     [
         "", "{", "[]", "7", "null", '{"format": 1}', '{"format": 2, "entries": []}',
         '{"format": 1, "entries": [3]}', '{"format": 1, "entries": [{}]}',
-        table(lanes=3), table(lanes="8"), table(running=True), table(patience=None),
+        table(lanes=3), table(lanes="8"), table(running=True), table(serving=None),
         table(warps=1), table(num_envs=0), table(num_envs=None), "\x00\xff",
         json.dumps({"format": 1, "entries": [{"device": GPU, "kernels": "x", "shapes": []}]}),
     ],
@@ -195,9 +195,7 @@ def test_a_tuned_shape_is_used_and_changes_no_state(busy: Cartridge) -> None:
         {"running": 0},
         {"serving": 0},
         {"serving": 9},
-        {"patience": 0},
-        {"patience": 3},
-        {"running": 20},
+        {"running": 17},
     ],
 )
 def test_a_shape_that_would_never_end_is_refused(busy: Cartridge, change: dict[str, int]) -> None:

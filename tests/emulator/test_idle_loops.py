@@ -1,0 +1,111 @@
+"""Loops that only wait: which are found in a ROM, and that passing over them changes nothing."""
+
+import numpy as np
+import pytest
+
+from emulator import Cartridge, Emulator, isa
+from emulator.idle_loops import mark_loops
+
+REGISTERS = {"b": 0x06, "c": 0x0E, "d": 0x16, "e": 0x1E, "h": 0x26, "l": 0x2E, "a": 0x3E}  # ld r, n
+PAIRS = {
+    "bc": (0x01, 0x0B, 0x78, 0xB1),
+    "de": (0x11, 0x1B, 0x7B, 0xB2),
+    "hl": (0x21, 0x2B, 0x7C, 0xB5),
+}
+
+
+def marks(code: str) -> list[int]:
+    """Marks of the bytes of `code` at 0150, in hex."""
+    rom = np.zeros(0x8000, np.uint8)
+    body = bytes.fromhex(code)
+    rom[0x150 : 0x150 + len(body)] = list(body)
+    marked = mark_loops(rom, isa.predecode(rom))[0x150 : 0x150 + len(body)]
+    return [int(word & (isa.WAITS | isa.COUNTS_8 | isa.COUNTS_16)) for word in marked]
+
+
+@pytest.mark.parametrize(
+    ("code", "mark"),
+    [
+        ("f041 e602 20fa", isa.WAITS),  # ldh a, (41); and 2; jr nz
+        ("faaac0 fe01 c25001", isa.WAITS),  # ld a, (c0aa); cp 1; jp nz
+        ("f044 fe90 38fa", isa.WAITS),  # ldh a, (44); cp 90; jr c
+        ("f0a8 3c 20fb", isa.WAITS),  # the INC is of what has just been read
+        ("cb4e 28fc", isa.WAITS),  # bit 1, (hl); jr z
+        ("18fe", isa.WAITS),  # jr to itself
+        ("05 20fd", isa.WAITS | isa.COUNTS_8),  # dec b; jr nz
+        ("3d 1800 00 c25001", isa.WAITS | isa.COUNTS_8),
+        ("0b 78 b1 20fb", isa.WAITS | isa.COUNTS_16),  # dec bc; ld a, b; or c
+        ("2b 00 7d b4 c25001", isa.WAITS | isa.COUNTS_16),
+        ("e0a8 20fc", 0),  # a store
+        ("2a b7 20fc", 0),  # ld a, (hl+): HL moves on
+        ("f0a8 04 20fb", 0),  # B counts up
+        ("cd0002 20fb", 0),  # a call
+        ("76 18fd", 0),  # HALT has a way of its own
+        ("05 28fd", 0),  # dec b; jr z
+        ("05 0d 20fc", 0),  # two registers
+        ("0b 78 b2 20fb", 0),  # not the pair that is counted
+    ],
+)  # fmt: skip
+def test_what_a_branch_back_may_close(code: str, mark: int) -> None:
+    found = marks(code)
+    branch = len(found) - (3 if found and "c25001" in code else 2)
+    assert found[branch] == mark
+    assert not any(found[:branch] + found[branch + 1 :])
+
+
+def test_a_jump_from_one_bank_to_another_closes_no_loop() -> None:
+    rom = np.zeros(0x10000, np.uint8)
+    rom[0x8000:0x8003] = [0xC3, 0xFE, 0x3F]  # bank 2, executed at 4000: jp 3ffe
+    rom[0x8010:0x8013] = [0xC3, 0x10, 0x40]  # to itself
+    marked = mark_loops(rom, isa.predecode(rom))
+    assert not marked[0x8000] & isa.WAITS
+    assert marked[0x8010] & isa.WAITS
+
+
+def counting_game(name: str, count: int, fill: bytes, timer: int) -> Cartridge:
+    """Counts a register down again and again, interrupted by a timer whose handler keeps all
+    registers where they can be compared."""
+    if name in PAIRS:
+        load, dec, first, second = PAIRS[name]
+        begin = bytes([load, count, count >> 1])
+        turn = bytes([dec, *fill, first, second])
+    else:
+        begin = bytes([REGISTERS[name], count])
+        turn = bytes([REGISTERS[name] - 1, *fill])  # dec r lies next to ld r, n
+    turn += bytes([0x20, 254 - len(turn)])
+    start = bytes([0x31, 0x00, 0xDF, 0x3E, timer, 0xE0, 0x06, 0xE0, 0x05, 0x3E, 0x05, 0xE0, 0x07])
+    start += bytes([0x3E, 0x04, 0xE0, 0xFF, 0xAF, 0xE0, 0x0F, 0xFB])
+    after = bytes([0xFA, 0x00, 0xC0, 0x3C, 0xEA, 0x00, 0xC0, 0x37])  # C000 counts; scf
+    image = bytearray(0x8000)
+    image[0x50:0x59] = bytes([0xF5, 0xC5, 0xD5, 0xE5, 0xE1, 0xD1, 0xC1, 0xF1, 0xD9])
+    image[0x14D] = 0xE7  # checksum of an empty header
+    image[0x100:0x104] = bytes([0x00, 0xC3, 0x50, 0x01])
+    code = start + begin + turn + after
+    code += bytes([0x18, 256 - (len(code) - len(start)) - 2])
+    image[0x150 : 0x150 + len(code)] = code
+    return Cartridge.from_bytes(bytes(image), f"{name} {count} {fill.hex()} {timer}")
+
+
+@pytest.mark.warp
+def test_counting_down_at_once_changes_nothing(device: str) -> None:
+    games = [
+        counting_game(name, count, fill, timer)
+        for name in (*REGISTERS, *PAIRS)
+        for count in (0, 1, 2, 0x11, 0xFE)
+        for fill in (b"", bytes.fromhex("1800 00 40"))
+        for timer in (0x00, 0xE3)
+    ]
+    executors = ("table", "switch") if device == "cpu" else ("table",)
+    ways = [(executor, skip) for executor in executors for skip in (True, False)]
+    emulators = [
+        Emulator(games, len(games), device, executor=executor, idle_skip=skip)
+        for executor, skip in ways
+    ]
+    for frames in (1, 3, 1, 2):
+        for emulator in emulators:
+            emulator.run(None, frames)
+        states = [emulator.state_hash() for emulator in emulators]
+        assert all(state == states[0] for state in states)
+    fast, slow = (emulators[i].work().astype(float) for i in (0, 1))
+    assert (fast <= slow).all()
+    assert (fast < slow / 10).sum() > len(games) // 4
