@@ -84,6 +84,7 @@ H_BIT = FLAG_H << 16
 C_BIT = FLAG_C << 16
 RR = isa.SLOW_KINDS["rr"]
 NOT_F = 0xFF00FFFF
+NOT_H = 0xFFDFFFFF
 
 
 @wp.struct
@@ -162,7 +163,8 @@ def count_down(r: wp.ref[Registers], t: wp.ref[Turns], word: U, turns: U):
     counted = wp.where(lower != U(0), r.lo, r.hi) >> shift
     mask = wp.where((word & U(isa.COUNTS_16)) != U(0), WORD, U(255))
     value = counted & mask
-    alone = (lower == U(0)) != (upper == U(0)) and popcount(step) == U(1)
+    one = popcount(step) == U(1) and (shift & wp.where(mask == WORD, U(15), U(7))) == U(0)
+    alone = one and (lower == U(0)) != (upper == U(0))
     t.count = wp.where(alone, wp.min(turns, value - U(1)), U(0))
     value = value - t.count
     t.lo = r.lo - wp.where(lower != U(0), t.count << shift, U(0))
@@ -171,7 +173,7 @@ def count_down(r: wp.ref[Registers], t: wp.ref[Turns], word: U, turns: U):
         t.hi = (t.hi & U(0x00FFFFFF)) | ((value | (value >> U(8))) << U(24))
     else:
         half = wp.where((value & U(15)) == U(15), U(H_BIT), U(0))
-        t.hi = (t.hi & U(0xFFFFFFFF ^ H_BIT)) | half
+        t.hi = (t.hi & U(NOT_H)) | half
 
 
 @wp.func(inline=True)

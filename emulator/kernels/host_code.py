@@ -137,7 +137,8 @@ static inline i64 count_down(u32 counts, i64 turns, u64 step, u32 step_a, u32& B
                              u32& A, u32& zr, u32& fl) {
     const bool pair = counts == COUNTS_16, by_a = !pair && step == 0;
     const int shift = by_a ? 0 : __builtin_ctzll(step | 1ull << 48);
-    if (by_a ? step_a != 1 : step != 1ull << shift || shift >= 48 || (!pair && step_a)) return 0;
+    const bool one = step == 1ull << shift && shift < 48 && !(shift & (pair ? 15 : 7));
+    if (by_a ? step_a != 1 : !one || (!pair && step_a)) return 0;
     u32& counter = by_a ? A : shift < 16 ? BC : shift < 32 ? DE : HL;
     const u32 value = counter >> (shift & 8) & (pair ? 0xFFFF : 0xFF);
     if (turns > (i64)value - 1) turns = value - 1;

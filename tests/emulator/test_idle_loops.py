@@ -62,9 +62,10 @@ def test_a_jump_from_one_bank_to_another_closes_no_loop() -> None:
     assert marked[0x8010] & isa.WAITS
 
 
-def counting_game(name: str, count: int, fill: bytes, timer: int) -> Cartridge:
+def counting_game(name: str, count: int, fill: bytes, timer: int, stores: bool) -> Cartridge:
     """Counts a register down again and again, interrupted by a timer whose handler keeps all
-    registers where they can be compared."""
+    registers where they can be compared. Without `stores` nothing but the count tells the first
+    turn from one that comes next."""
     if name in PAIRS:
         load, dec, first, second = PAIRS[name]
         begin = bytes([load, count, count >> 1])
@@ -75,7 +76,9 @@ def counting_game(name: str, count: int, fill: bytes, timer: int) -> Cartridge:
     turn += bytes([0x20, 254 - len(turn)])
     start = bytes([0x31, 0x00, 0xDF, 0x3E, timer, 0xE0, 0x06, 0xE0, 0x05, 0x3E, 0x05, 0xE0, 0x07])
     start += bytes([0x3E, 0x04, 0xE0, 0xFF, 0xAF, 0xE0, 0x0F, 0xFB])
-    after = bytes([0xFA, 0x00, 0xC0, 0x3C, 0xEA, 0x00, 0xC0, 0x37])  # C000 counts; scf
+    after = (
+        bytes([0xFA, 0x00, 0xC0, 0x3C, 0xEA, 0x00, 0xC0, 0x37]) if stores else bytes(50)
+    )  # C000; scf
     image = bytearray(0x8000)
     image[0x50:0x59] = bytes([0xF5, 0xC5, 0xD5, 0xE5, 0xE1, 0xD1, 0xC1, 0xF1, 0xD9])
     image[0x14D] = 0xE7  # checksum of an empty header
@@ -83,17 +86,17 @@ def counting_game(name: str, count: int, fill: bytes, timer: int) -> Cartridge:
     code = start + begin + turn + after
     code += bytes([0x18, 256 - (len(code) - len(start)) - 2])
     image[0x150 : 0x150 + len(code)] = code
-    return Cartridge.from_bytes(bytes(image), f"{name} {count} {fill.hex()} {timer}")
+    return Cartridge.from_bytes(bytes(image), f"{name} {count} {fill.hex()} {timer} {stores}")
 
 
 @pytest.mark.warp
 def test_counting_down_at_once_changes_nothing(device: str) -> None:
     games = [
-        counting_game(name, count, fill, timer)
+        counting_game(name, count, fill, timer, stores)
         for name in (*REGISTERS, *PAIRS)
-        for count in (0, 1, 2, 0x11, 0xFE)
-        for fill in (b"", bytes.fromhex("1800 00 40"))
-        for timer in (0x00, 0xE3)
+        for count in (0, 1, 2, 0x11, 0x42, 0x82, 0xC2, 0xFE)
+        for fill, timer in ((b"", 0x00), (b"", 0xE3), (bytes.fromhex("1800 00 40"), 0xE3))
+        for stores in (True, False)
     ]
     executors = ("table", "switch") if device == "cpu" else ("table",)
     ways = [(executor, skip) for executor in executors for skip in (True, False)]
@@ -108,4 +111,4 @@ def test_counting_down_at_once_changes_nothing(device: str) -> None:
         assert all(state == states[0] for state in states)
     fast, slow = (emulators[i].work().astype(float) for i in (0, 1))
     assert (fast <= slow).all()
-    assert (fast < slow / 10).sum() > len(games) // 4
+    assert (fast < slow / 4).sum() > len(games) // 6
