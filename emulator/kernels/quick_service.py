@@ -266,7 +266,7 @@ def answer_quickly(c: wp.ref[Console], mem: Q, p: Q, words: Q, asked: U, idle_sk
     if asked == U(ASK_READ) or asked == U(ASK_WRITE):
         ld128(p + Q(U(ASKED)), o.address, o.operand, o.control, o.time)
         o.word = ld32(p + Q(U(WORD_AT)))
-        calm = I(c.deadline - c.now) > I(6) and (c.fast >> U(31)) == U(0)
+        calm = I(c.deadline - c.now) > I(isa.LONGEST) and (c.fast >> U(31)) == U(0)
         calm = calm and (o.control & U(READ16 | WRITE16)) == U(0)
         if calm and asked == U(ASK_READ) and o.address == U(0xFF41):
             answer_status(o, c, mem, words, idle_skip)
