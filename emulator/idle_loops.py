@@ -62,7 +62,7 @@ def mark_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
     """`words` of `rom`, as `predecode` makes them, with such branches marked (isa.WAITS, ...)."""
     branch, target = _backward_branches(rom)
     marked = words.copy()
-    marked[idle_loops(rom, words)] |= isa.WAITS
+    marked[branch[_repeat(words & 511, branch, target)]] |= isa.WAITS
     code = rom.tobytes()
     for end, begin in zip(branch.tolist(), target.tolist(), strict=True):
         if code[end] in (0x20, 0xC2):  # jr nz, jp nz
@@ -94,24 +94,18 @@ def _counts_down(code: bytes, begin: int, end: int) -> int:
     return 0
 
 
-def idle_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """True for each byte of `rom` (uint8[n]) that may be such a branch; `words` as `predecode`
-    makes them."""
-    branch, target = _backward_branches(rom)
-    rows = words & 511
+def _repeat(rows: np.ndarray, branch: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """For each branch, whether all from its target on may repeat itself; `rows` by ROM byte."""
     place, fresh = target.copy(), np.zeros(len(target), np.uint8)
     waits = np.ones(len(target), bool)
     while True:
         on = np.flatnonzero(waits & (place < branch))
         if not len(on):
-            break
+            return waits & (place == branch)
         row = rows[place[on]]
         waits[on] = ~_ACTS[row] & ((_CHANGED[row] & ~fresh[on]) == 0)
         fresh[on] |= _SET[row]
         place[on] += _LENGTH[row]
-    found = np.zeros(len(rom), bool)
-    found[branch[waits & (place == branch)]] = True
-    return found
 
 
 def _backward_branches(rom: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -375,7 +375,8 @@ def encode(row: Instruction) -> tuple[int, ...]:
             20-23; 16-bit access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
     Word 6  control bits (if the flag is clear); kind of a slow instruction 24-27; M-cycles 28-30
     Word 7  length 8-15; increment 16; carry-in from C 20; M-cycles of a branch 24-30; 1 31
-    Word 8  y times this (1, 0 or -1); 9: plus this; 10: x times this (1 or 0); 11: plus this
+    Word 8  y times this (1, 0, -1 or by TURNS); 9: plus this; 10: x times this (1 or 0); 11: plus
+            this
     """
     operation, operand = row.operation, row.y
     x_on, x_select, x_constant = 0, 0x10, 0

@@ -92,7 +92,6 @@ class Registers:
     posted: wp.uint32
     running: wp.uint32
     together: wp.uint32
-    waits: wp.uint32
     mem: wp.uint64
 
 
