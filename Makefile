@@ -2,12 +2,19 @@
 PYTHON ?= .venv/bin/python
 export QT_QPA_PLATFORM ?= offscreen
 
-.PHONY: check test fix
+.PHONY: check lint types quick test fix
 
-check:  ## format, lint, types, layers and every test without a Warp compile; writes nothing
+check: lint  ## format, lint, types, layers and every test without a Warp compile; writes nothing
+	@$(MAKE) --no-print-directory -j2 --output-sync=target types quick
+
+lint:
 	$(PYTHON) -m ruff format --check -q .
 	$(PYTHON) -m ruff check -q .
+
+types:
 	$(PYTHON) -m pyright --pythonpath $(PYTHON)
+
+quick:  # beside types: pyright keeps one core busy for half a minute
 	$(PYTHON) -m pytest -m "not warp and not slow" -p no:cacheprovider
 
 test:  ## everything that needs no GPU

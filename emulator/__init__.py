@@ -1,6 +1,40 @@
-"""Thousands of DMG Game Boys on one device, from one Warp source."""
+"""Thousands of DMG Game Boys on one device, from one Warp source.
 
-from emulator.cartridge import Cartridge, CartridgeError, EmulatorError
+A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Two *executors* run
+instructions: `uniform`, one data path for all lanes of a warp, on a GPU, and `native`, generated
+C++, on a CPU. Both come from one datasheet; everything else they share.
+
+Rooms, lowest first; a file imports from its own room and from those before it
+(tests/architecture/test_emulator_floors.py):
+
+    constants           clocks, addresses, register bits under their Pan Docs names; the memory row
+    rom                 cartridge header; datasheet (isa), its control rows; disassembler; loops
+    state               the batch's arrays; power-on; save states; PyBoy's states
+    launch              how the host launches: shapes, recorded launches, CUDA graphs
+    kernels.intrinsics  raw memory and what Python cannot say
+    kernels.memory      address map, mappers and their clock, the page of I/O registers
+    kernels.ppu         LY, STAT, access times; the picture, drawn later from logs
+    kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; what happens when
+    kernels.sm83        instructions of both executors, interrupts, the service of what is rare
+    kernels.launch      the kernels: a launch of either executor, resets, sorting
+    emulator            `Emulator`, the batch with methods
+    tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
+
+Inside kernels.sm83: `contract` says what hot path and service tell each other; `registers`,
+`uniform` and `in_place` are the uniform hot path, `native_code` is the other one; `service`,
+`quick_service`, `attend`, `status_loops`, `waiting` and `interrupts` answer.
+
+What a change touches:
+
+    an instruction         rom/isa.py
+    a mapper               rom/cartridge.py (its header bytes), kernels/memory/mapper.py
+    ... with state         also state/batch.py, a field of `Console`: snapshots, resets, files and
+                           hashes follow. What is not 0 at power-on stands in state/power_on.py, a
+                           time is moved along in kernels/launch/boundary.py
+    an I/O register        kernels/io/bus.py and the file of its chip
+    a request to service   kernels/sm83/contract.py, both hot paths, attend.py
+"""
+
 from emulator.constants import (
     BUTTON_NAMES,
     OBSERVATION_HEIGHT,
@@ -8,8 +42,10 @@ from emulator.constants import (
     SCREEN_HEIGHT,
     SCREEN_WIDTH,
 )
-from emulator.emulator import Emulator, StateCache
-from emulator.snapshot import Snapshot, SnapshotError
+from emulator.emulator import Emulator
+from emulator.rom.cartridge import Cartridge, CartridgeError, EmulatorError
+from emulator.state.cache import StateCache
+from emulator.state.snapshot import Snapshot, SnapshotError
 
 __all__ = [
     "BUTTON_NAMES",

@@ -12,9 +12,22 @@ import warp as wp
 
 wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
 
-from emulator.cartridge import Cartridge, EmulatorError  # noqa: E402
-from emulator.jobs import Job, JobError, parse_inputs, read_jobs, run_jobs, run_many  # noqa: E402
+from emulator.emulator import MOST_ENVS  # noqa: E402
+from emulator.launch.warp_start import start_warp  # noqa: E402
+from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError  # noqa: E402
+from emulator.state.arguments import whole_number  # noqa: E402
+from emulator.tools.job_files import (  # noqa: E402
+    MOST_FRAMES,
+    Job,
+    JobError,
+    parse_inputs,
+    read_jobs,
+    read_json,
+)
+from emulator.tools.jobs import run_jobs, run_many  # noqa: E402
 
+MOST_SOAK_S = 1_000_000
+MOST_SEED = (1 << 32) - 1
 OWN_GAME = Path(__file__).parents[1] / "assets" / "games" / "pocket_quest" / "pocket_quest.gb"
 
 
@@ -24,8 +37,8 @@ def parse_batches(text: str) -> tuple[int, ...]:
         batches = tuple(int(part) for part in filter(None, text.split(",")))
     except ValueError:
         batches = (0,)
-    if any(batch < 1 for batch in batches):
-        raise argparse.ArgumentTypeError(f"{text!r}: give numbers of machines, like 1024,16384")
+    if not all(1 <= batch <= MOST_ENVS for batch in batches):
+        raise argparse.ArgumentTypeError(f"{text!r}: give numbers of consoles, like 1024,16384")
     return batches
 
 
@@ -46,26 +59,34 @@ def parse_memory(text: str) -> tuple[tuple[int, int], ...]:
 def parse_screens(text: str) -> tuple[int, ...]:
     """Parse `118,119,120`."""
     try:
-        return tuple(sorted(int(part) for part in filter(None, text.split(","))))
+        numbers = sorted(int(part) for part in filter(None, text.split(",")))
     except ValueError:
         raise JobError(f"--screens {text!r}: give frame numbers separated by commas") from None
+    return tuple(whole_number("--screens", number, 1, MOST_FRAMES) for number in numbers)
+
+
+def hex_address(text: str) -> int:
+    """Parse an address in hex."""
+    try:
+        return int(text, 16)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: give an address in hex, like 0150") from None
 
 
 def read_inputs(path: Path) -> tuple[tuple[int, int], ...]:
     """Read a file of inputs as (frame, joypad mask) pairs."""
     try:
-        return parse_inputs(json.loads(path.read_text()))
-    except OSError as error:
-        raise JobError(f"{path}: cannot read ({error.strerror})") from None
-    except ValueError as error:
-        raise JobError(f"{path}: no JSON ({error})") from None
+        return parse_inputs(read_json(path))
+    except EmulatorError as error:
+        message = str(error)
+        named = message.startswith(str(path))
+        raise JobError(message if named else f"{path}: {message}") from None
 
 
 def command_run(arguments: argparse.Namespace) -> None:
     """Run one ROM and write result.json and the screens."""
     inputs = read_inputs(arguments.inputs) if arguments.inputs else ()
-    if arguments.frames < 1:
-        raise JobError(f"--frames {arguments.frames}: give at least 1")
+    check_numbers(arguments, frames=(1, MOST_FRAMES))
     job = Job(
         id=arguments.rom.stem,
         rom=str(arguments.rom),
@@ -87,14 +108,15 @@ def command_run_many(arguments: argparse.Namespace) -> None:
     entries = read_jobs(arguments.jobs)
     failed = run_many(entries, arguments.out, arguments.device)
     if failed:
-        print(f"{failed} of {len(entries)} jobs could not be run; see their result.json",
-              file=sys.stderr)  # fmt: skip
+        print(f"{failed} of {len(entries)} jobs could not be run", file=sys.stderr)
 
 
 def command_disassemble(arguments: argparse.Namespace) -> None:
     """Print the instructions of a ROM from an address on."""
-    from emulator.disassembler import disassemble
+    from emulator.rom.disassembler import disassemble
 
+    limits = {"start": (0, 0xFFFF), "count": (1, MAX_ROM_SIZE), "bank": (0, 511)}
+    check_numbers(arguments, **limits)
     cartridge = Cartridge.from_file(arguments.rom)
     for line in disassemble(cartridge.rom, arguments.start, arguments.count, arguments.bank):
         print(line)
@@ -102,8 +124,9 @@ def command_disassemble(arguments: argparse.Namespace) -> None:
 
 def command_trace(arguments: argparse.Namespace) -> None:
     """Print one gameboy-doctor line per instruction."""
-    from emulator.trace import trace
+    from emulator.tools.trace import trace
 
+    check_numbers(arguments, frames=(0, MOST_FRAMES), count=(0, 1 << 30))
     cartridge = Cartridge.from_file(arguments.rom)
     for line in trace(cartridge, arguments.frames, arguments.count, arguments.device):
         print(line)
@@ -111,15 +134,16 @@ def command_trace(arguments: argparse.Namespace) -> None:
 
 def command_warmup(arguments: argparse.Namespace) -> None:
     """Compile the kernels and print start-up seconds as JSON."""
-    from emulator.warmup import warm_up
+    from emulator.tools.warmup import warm_up
 
     print(json.dumps(warm_up(arguments.device, cold=arguments.cold)))
 
 
 def command_tune(arguments: argparse.Namespace) -> None:
     """Measure launch shapes and print one JSON record."""
-    from emulator.tune import NUM_ENVS, tune
+    from emulator.tools.tune import NUM_ENVS, tune
 
+    check_numbers(arguments, frames=(1, 10_000))
     roms = arguments.rom or ([OWN_GAME] if OWN_GAME.is_file() else [])
     if not roms:
         raise EmulatorError("give a game to measure with --rom")
@@ -136,7 +160,7 @@ def command_tune(arguments: argparse.Namespace) -> None:
 
 def command_suite(arguments: argparse.Namespace) -> int:
     """Run the test ROMs of a folder; 1 if one failed."""
-    from emulator import suite
+    from emulator.tools import suite
 
     verdicts = suite.run_suite(
         arguments.folder,
@@ -153,7 +177,7 @@ def command_suite(arguments: argparse.Namespace) -> int:
 
 def command_import_state(arguments: argparse.Namespace) -> None:
     """Turn a save state of PyBoy into one of this emulator."""
-    from emulator.pyboy_state import load_pyboy_state
+    from emulator.state.pyboy_state import load_pyboy_state
 
     load_pyboy_state(arguments.state, Cartridge.from_file(arguments.rom)).save(arguments.out)
 
@@ -162,6 +186,9 @@ def command_verify(arguments: argparse.Namespace) -> int:
     """Compare with PyBoy; 1 if a picture differs."""
     from emulator.verify import run
 
+    check_numbers(arguments, frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
+    if arguments.soak is not None and not 0 < arguments.soak <= MOST_SOAK_S:
+        raise EmulatorError(f"--soak {arguments.soak}: give seconds, up to {MOST_SOAK_S}")
     if arguments.soak:
         return run.soak_command(arguments.rom, arguments.soak, arguments.seed, arguments.device)
     inputs = None if arguments.inputs is None else read_inputs(arguments.inputs)
@@ -174,8 +201,9 @@ def command_fuzz(arguments: argparse.Namespace) -> None:
     """Run random bytes as ROMs and print what was run as JSON."""
     from emulator.verify.fuzz import fuzz_in_child
 
+    check_numbers(arguments, consoles=(1, 1 << 14), frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     result = fuzz_in_child(
-        arguments.machines, arguments.frames, arguments.seed, arguments.device,
+        arguments.consoles, arguments.frames, arguments.seed, arguments.device,
         arguments.bounds_checks,
     )  # fmt: skip
     print(json.dumps(dataclasses.asdict(result)))
@@ -204,7 +232,7 @@ def parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("disassemble", help="print a ROM's instructions")
     listing.add_argument("rom", type=Path)
-    listing.add_argument("--start", type=lambda text: int(text, 16), default=0x100, help="hex")
+    listing.add_argument("--start", type=hex_address, default=0x100, help="hex")
     listing.add_argument("--count", type=int, default=32)
     listing.add_argument("--bank", type=int, default=1, help="bank mapped at 4000")
     listing.set_defaults(action=command_disassemble)
@@ -221,7 +249,7 @@ def parser() -> argparse.ArgumentParser:
 
     tuning = commands.add_parser("tune", help="measure launch shapes on a GPU and keep the best")
     tuning.add_argument("--rom", type=Path, action="append", help="a game; may be given often")
-    sizes = "numbers of machines, separated by commas"
+    sizes = "numbers of consoles, separated by commas"
     tuning.add_argument("--num-envs", type=parse_batches, default=(), help=sizes)
     tuning.add_argument("--frames", type=int, default=24, help="frames of a launch")
     tuning.add_argument("--dry-run", action="store_true", help="store nothing")
@@ -251,7 +279,7 @@ def parser() -> argparse.ArgumentParser:
     check.set_defaults(action=command_verify)
 
     chaos = commands.add_parser("fuzz", help="run random bytes as ROMs, memory fenced in")
-    chaos.add_argument("--machines", type=int, default=64)
+    chaos.add_argument("--consoles", type=int, default=64)
     chaos.add_argument("--frames", type=int, default=10_000)
     chaos.add_argument("--seed", type=int, default=0, help="odd: rows end at a fence")
     chaos.add_argument("--bounds-checks", action="store_true", help="Warp's checks as well (slow)")
@@ -278,10 +306,17 @@ def main(argv: list[str] | None = None) -> int:
         return 1
 
 
+def check_numbers(arguments: argparse.Namespace, **limits: tuple[int, int]) -> None:
+    """Raise EmulatorError, naming the option, for a number outside its limits."""
+    for name, (low, high) in limits.items():
+        whole_number(f"--{name}", getattr(arguments, name), low, high)
+
+
 def _choose_device(device: str | None) -> None:
     """Check the device name."""
     if device is None:
         return
+    start_warp()
     try:
         wp.get_device(device)
     except (ValueError, RuntimeError):

@@ -20,7 +20,6 @@ OBSERVATION_WIDTH = SCREEN_WIDTH // 2
 OBSERVATION_HEIGHT = SCREEN_HEIGHT // 2
 
 # --- Address map (https://gbdev.io/pandocs/Memory_Map.html) -----------------------------------
-ROM_BANK_SIZE = 0x4000
 RAM_BANK_SIZE = 0x2000
 VRAM = 0x8000
 CART_RAM = 0xA000
@@ -39,11 +38,16 @@ ROW_VRAM = 0x0000
 ROW_CART_RAM = 0x2000
 ROW_WRAM = 0x4000
 ROW_SCRATCH = 0x6000  # addresses E000-FDFF are an echo of WRAM, so the row is free here
-ROW_SCRATCH_SIZE = 0x1E00
+ROW_LINE_BASE = ROW_SCRATCH  # what the pictures remember (kernels/ppu/picture_log.py)
+ROW_FINISHED_BASE = ROW_SCRATCH + 0x10
+ROW_DRAFT_BASE = ROW_SCRATCH + 0x20
+ROW_FINISHED_OAM = ROW_SCRATCH + 0x40
+ROW_REGISTER_LOG = ROW_SCRATCH + 0x100
+ROW_UNDO_TOP = ROW_SCRATCH + 0x1E00
+NO_DMA_DOT = -100_000  # in a base: start of an OAM DMA so long ago that it does not matter
 ROW_OAM = 0x7E00
 ROW_IO = 0x7F00
 ROW_HRAM = 0x7F80
-ROW_IE = 0x7FFF
 SCREEN_BYTES = SCREEN_WIDTH * SCREEN_HEIGHT // 4  # per line: 20 bytes of low, 20 of high shade bits
 ROW_SCREENS = 0x8000  # two packed pictures follow the 32 KiB image: one shown, one in the making
 ROW_CART_RAM_BANK_1 = ROW_SCREENS + 2 * SCREEN_BYTES  # then banks 1.. of cartridge RAM
@@ -111,12 +115,12 @@ LCDC_WINDOW_MAP = 0x40
 LCDC_ENABLE = 0x80
 
 # --- STAT bits (https://gbdev.io/pandocs/STAT.html) -------------------------------------------
-STAT_MODE = 0x03
 STAT_LYC_EQUAL = 0x04
 STAT_HBLANK_SOURCE = 0x08
 STAT_VBLANK_SOURCE = 0x10
 STAT_OAM_SOURCE = 0x20
 STAT_LYC_SOURCE = 0x40
+STAT_SOURCES = STAT_HBLANK_SOURCE | STAT_VBLANK_SOURCE | STAT_OAM_SOURCE | STAT_LYC_SOURCE
 
 # --- Flags, as they sit in F (https://gbdev.io/pandocs/CPU_Registers_and_Flags.html) ----------
 FLAG_Z = 0x80

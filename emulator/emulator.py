@@ -11,28 +11,32 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator import isa
-from emulator.cartridge import Cartridge, EmulatorError
-from emulator.graphs import Recorder
-from emulator.idle_loops import mark_loops
-from emulator.kernels import frame, host, picture
-from emulator.kernels.events import TRAP_STEP
-from emulator.kernels.order import WorkOrder
-from emulator.kernels.recorded import RecordedLaunches
-from emulator.machine import (
+from emulator.kernels.launch import native, uniform
+from emulator.kernels.launch.order import WorkOrder
+from emulator.kernels.ppu import picture
+from emulator.launch.cuda_graphs import Recorder
+from emulator.launch.recorded import RecordedLaunches
+from emulator.launch.shapes import Shape, find_shape, impossible
+from emulator.launch.warp_start import start_warp
+from emulator.rom import control_rows
+from emulator.rom.cartridge import Cartridge, EmulatorError
+from emulator.rom.idle_loops import mark_loops
+from emulator.state.arguments import checked_bytes, checked_roms, whole_number
+from emulator.state.batch import (
     BOOKKEEPING,
     CONSOLE_DTYPE,
-    Console,
+    TRAP_STEP,
     Layout,
     allocate,
     row_bytes,
 )
-from emulator.power_on import power_on_console, power_on_row
-from emulator.shapes import Shape, find_shape, impossible
-from emulator.snapshot import Snapshot, SnapshotError
-from emulator.warp_start import start_warp
+from emulator.state.cache import StateCache, rom_numbers, roms_of
+from emulator.state.power_on import power_on_console, power_on_row
+from emulator.state.snapshot import Snapshot, SnapshotError
 
-Executor = Literal["table", "switch"]
+Executor = Literal["uniform", "native"]
+MOST_ENVS = 1 << 22
+MOST_SERIAL_BYTES = 1 << 24
 MAX_FRAMES = 10_000
 """Longest launch; times are 32-bit M-cycles relative to its start."""
 
@@ -45,8 +49,8 @@ class Emulator:
     launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
-    `executor` is for tests: who executes instructions, `table` (kernels/cpu.py, the default on a
-    GPU) or `switch` (kernels/host.py, on a cpu only); the results are the same.
+    `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
+    warp, the default on a GPU) or `native` (generated C++, on a cpu only); results are the same.
     """
 
     def __init__(
@@ -65,8 +69,10 @@ class Emulator:
     ) -> None:
         start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
-        if num_envs < 1 or not self.cartridges:
-            raise EmulatorError(f"num_envs={num_envs}: at least one env and one cartridge")
+        num_envs = whole_number("num_envs", num_envs, 1, MOST_ENVS)
+        serial_capacity = whole_number("serial_capacity", serial_capacity, 0, MOST_SERIAL_BYTES)
+        if not self.cartridges:
+            raise EmulatorError("no cartridge; give at least one")
         if shape is not None and impossible(shape):
             raise EmulatorError(f"shape: {impossible(shape)}")
         self.num_envs = num_envs
@@ -74,11 +80,8 @@ class Emulator:
         self.idle_skip = idle_skip
         self.shape = shape
         self.executor = chosen_executor(device, executor)
-        self._kernels = host if self.executor == "switch" else frame
-        self.frames_run = 0
-        if rom_of_env is None:
-            rom_of_env = np.arange(num_envs) % len(self.cartridges)
-        self.rom_of_env = np.asarray(rom_of_env, dtype=np.int32)
+        self._kernels = native if self.executor == "native" else uniform
+        self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         roms = [cartridge.rom for cartridge in self.cartridges]
         self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
         layout = Layout(
@@ -87,11 +90,15 @@ class Emulator:
             serial_capacity=serial_capacity,
         )
         self._row_bytes = row_bytes(layout.ram_banks)
-        self.machine = allocate(
+        self._token = object()  # which state caches are this emulator's
+        numbers = rom_numbers(self.cartridges)
+        self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
+        self._known_rom = self._same_roms[self.rom_of_env]
+        self.batch = allocate(
             layout,
             np.concatenate(roms),
             np.concatenate([self._decoded(rom) for rom in roms]),
-            isa.control_words(bool(np.any(trap_ld_b_b))),
+            control_rows.control_words(bool(np.any(trap_ld_b_b))),
             device,
         )
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -99,11 +106,14 @@ class Emulator:
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
         self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
+        self._known_rom_index = wp.array(self._known_rom, dtype=wp.int32, device=device)
+        self._refused = wp.zeros(1, dtype=wp.int32, device=device)
         self._order = WorkOrder(device)
         self._last_frames = 0
         self._recorder = Recorder(device) if cuda_graphs and wp.get_device(device).is_cuda else None
         self._sorts = wp.get_device(device).is_cuda  # one CPU thread runs them one after another
         self._shades: wp.array | None = None
+        self._first_shades: wp.array | None = None
         self._observations: wp.array | None = None
         self._plans: wp.array | None = None
         self._launch = wp.launch if self._sorts else RecordedLaunches().launch
@@ -123,12 +133,11 @@ class Emulator:
         array on the device (no copy) or a NumPy array; None holds nothing. They are let go after
         `release_after` frames (0: held to the end).
         """
-        if not 1 <= frames <= MAX_FRAMES:
-            raise EmulatorError(f"frames={frames}: give 1 to {MAX_FRAMES}")
+        frames = whole_number("frames", frames, 1, MAX_FRAMES)
+        release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
-        if self.executor == "switch":
-            host.launch(self.machine, held, frames, release_after, self.idle_skip, self._launch)
-            self.frames_run += frames
+        if self.executor == "native":
+            native.launch(self.batch, held, frames, release_after, self.idle_skip, self._launch)
             return
         shape = self._shape()
         sorts = self._sorts and shape.lanes > 1 and frames > 1
@@ -136,12 +145,11 @@ class Emulator:
 
         def launch() -> None:
             if sort_by:
-                self._order.sort(self.machine, sort_by)
-            frame.launch(self.machine, held, frames, release_after, shape, self.idle_skip)
+                self._order.sort(self.batch, sort_by)
+            uniform.launch(self.batch, held, frames, release_after, shape, self.idle_skip)
 
         self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
         self._last_frames = frames
-        self.frames_run += frames
 
     def _do(self, key: Hashable, launch: Callable[[], None]) -> None:
         """Launch kernels, or replay those that `key` stands for (graphs.Recorder)."""
@@ -155,18 +163,17 @@ class Emulator:
         consoles = self._consoles()
         kept = consoles["trap"].copy()
         consoles["trap"] = TRAP_STEP
-        self.machine.console.assign(consoles)
+        self.batch.console.assign(consoles)
         self.run(None, 1)
-        self.frames_run -= 1
         consoles = self._consoles()
         consoles["trap"] = kept
-        self.machine.console.assign(consoles)
+        self.batch.console.assign(consoles)
 
     def freeze(self, env: int) -> None:
         """Let one console stand still until it is reset: launches pass it by."""
         record = self._console_record(self._checked(env))
         record["stopped"] = 1
-        self.machine.console[env : env + 1].assign(record)
+        self.batch.console[env : env + 1].assign(record)
 
     def _shape(self) -> Shape:
         """How a launch of this batch is spread over the device."""
@@ -178,11 +185,13 @@ class Emulator:
         if given is None:
             return default
         if isinstance(given, wp.array):
+            if given.dtype not in (wp.uint8, wp.bool) or given.shape != buffer.shape:
+                raise EmulatorError(
+                    f"{given.dtype.__name__}{list(given.shape)} on the device:"
+                    f" give uint8[{self.num_envs}]"
+                )
             return given
-        values = np.asarray(given)
-        if values.shape != (self.num_envs,):
-            raise EmulatorError(f"shape {values.shape}: give one value per env ({self.num_envs},)")
-        buffer.assign(values.astype(np.uint8))
+        buffer.assign(checked_bytes(given, self.num_envs))
         return buffer
 
     # ---- reset, snapshots ------------------------------------------------------------------
@@ -195,41 +204,48 @@ class Emulator:
     ) -> None:
         """Put the envs whose `mask` (uint8 or bool [N]; None = all) is set into a cached state.
 
-        Default: power-on. With `states`, env i takes `states[index[i]]` (int32[N], default 0).
+        Default: power-on. With `states`, env i takes `states[index[i]]` (int32[N], default 0). An
+        index of no state, or of a state of another ROM, is an error if mask and index are on the
+        host; else the device finds it, leaves that env as it is and counts it (`refused_resets`).
         """
         chosen = self._device_bytes(mask, self._mask, self._all)
-        source = self._rom_index
         if states is None:
-            states = self._power_on
-        elif index is None:
-            source = states.first
-        elif isinstance(index, wp.array):
-            source = index
+            if index is not None:
+                raise EmulatorError("index without states: give the state cache it points into")
+            states, source = self._power_on, self._rom_index
+        elif states.owner is not self._token:
+            raise EmulatorError("states of another emulator; make them with this state_cache()")
         else:
-            states.index.assign(np.asarray(index, dtype=np.int32))
-            source = states.index
+            known = None if isinstance(mask, wp.array) else np.ones(self.num_envs, bool)
+            if mask is not None and known is not None:
+                known = np.asarray(mask) != 0
+            source = states.choose(index, known, self._known_rom)
         # On a GPU a warp for each console, which has next to nothing to do where nothing is reset.
         threads = 32 if wp.get_device(self.device).is_cuda else 1
         wp.launch(
             self._kernels.reset_envs,
             dim=(self.num_envs, threads),
             inputs=[
-                self.machine, self.machine.console, chosen, source, states.console,
+                self.batch, self.batch.console, chosen, source, states.console,
                 states.rows.ptr, states.rows.shape[1], self._row_bytes, threads,
+                states.rom_index, self._known_rom_index, self._refused,
             ],
             device=self.device,
             block_dim=self._shape().block,  # as the frames: one compile
         )  # fmt: skip
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
-        """Upload snapshots for `reset`; raise SnapshotError if one is of another ROM."""
-        known = {cartridge.sha256 for cartridge in self.cartridges}
-        for number, snapshot in enumerate(snapshots):
-            if snapshot.rom_sha256 not in known:
-                raise SnapshotError(
-                    f"state {number} belongs to another ROM (SHA-256 {snapshot.rom_sha256[:12]})"
-                )
-        return StateCache(snapshots, self.num_envs, self._row_bytes, self.device)
+        """Upload snapshots for `reset`; raise SnapshotError for one that fits none of the ROMs."""
+        return self._cache(snapshots, roms_of(snapshots, self.cartridges))
+
+    def _cache(self, snapshots: Sequence[Snapshot], roms: np.ndarray) -> StateCache:
+        return StateCache(snapshots, roms, self.num_envs, self._row_bytes, self.device, self._token)
+
+    @property
+    def refused_resets(self) -> int:
+        """How many envs a reset left as they were, because the index on the device was of no
+        state or of another ROM's. Reading it waits for the device."""
+        return int(self._refused.numpy()[0])
 
     def snapshot(self, env: int = 0) -> Snapshot:
         """Copy the whole state of one console to the host."""
@@ -238,7 +254,7 @@ class Emulator:
         size = row_bytes(cartridge.ram_banks)
         return Snapshot(
             console=self._console_record(env).copy(),
-            row=self.machine.ram[env, :size].numpy().copy(),
+            row=self.batch.ram[env, :size].numpy().copy(),
             rom_sha256=cartridge.sha256,
         )
 
@@ -279,11 +295,26 @@ class Emulator:
         The array is the same one every time; it is drawn anew when this property is read.
         """
         if self._shades is None:
-            shape = (self.num_envs, k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
-            self._shades = wp.zeros(shape, dtype=wp.uint8, device=self.device)
+            self._shades = self._room_for_screens(self.num_envs)
+        return self._drawn_into(self._shades)
+
+    def first_screens(self, count: int) -> wp.array:
+        """`screens` of the first `count` envs only, uint8[count, 144, 160], with memory for as
+        many: 22.5 KiB an env. The array is the same one until another count is asked for.
+        """
+        count = whole_number("count", count, 1, self.num_envs)
+        if self._first_shades is None or len(self._first_shades) != count:
+            self._first_shades = self._room_for_screens(count)
+        return self._drawn_into(self._first_shades)
+
+    def _room_for_screens(self, count: int) -> wp.array:
+        shape = (count, k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
+        return wp.zeros(shape, dtype=wp.uint8, device=self.device)
+
+    def _drawn_into(self, shades: wp.array) -> wp.array:
         self.draw()
-        picture.unpack(self.machine, self._shades)
-        return self._shades
+        picture.unpack(self.batch, shades)
+        return shades
 
     def observations(self, out: wp.array | None = None) -> wp.array:
         """Downsampled pictures, uint8[N, 72, 80]: (a + b + c + d + 2) >> 2 of each 2x2 block.
@@ -298,15 +329,15 @@ class Emulator:
         plans, found = self._picture_plans(), out
 
         def launch() -> None:
-            picture.render_pictures(self.machine, plans, self._launch)
-            picture.observe(self.machine, found, self._launch)
+            picture.render_pictures(self.batch, plans, self._launch)
+            picture.observe(self.batch, found, self._launch)
 
         self._do(("observe", found.ptr), launch)
         return out
 
     def draw(self) -> None:
         """Draw the pictures that were completed since the last call and are still shown."""
-        picture.render_pictures(self.machine, self._picture_plans(), self._launch)
+        picture.render_pictures(self.batch, self._picture_plans(), self._launch)
 
     def _picture_plans(self) -> wp.array:
         if self._plans is None:
@@ -327,11 +358,13 @@ class Emulator:
 
     def peek(self, env: int, address: int, n: int = 1) -> np.ndarray:
         """Bytes as the CPU would see them, uint8[n], without side effects or access blocking."""
+        n = whole_number("bytes", n, 1, 0x10000)
+        address = whole_number("address", address, 0, 0xFFFF)
         out = wp.zeros(n, dtype=wp.uint8, device=self.device)
         wp.launch(
             self._kernels.peek,
             dim=1,
-            inputs=[self.machine, self.machine.console, self._checked(env), address, n, out],
+            inputs=[self.batch, self.batch.console, self._checked(env), address, n, out],
             device=self.device,
             block_dim=self._shape().block,  # as the frames: one compile
         )
@@ -342,13 +375,13 @@ class Emulator:
         record = self._console_record(self._checked(env))
         begin = int(record["serial_log"][0])
         count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
-        return self.machine.ram[env, begin : begin + count].numpy().tobytes() if count else b""
+        return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
     def arrays_per_env(self) -> list[wp.array]:
         """Every device array that grows with the number of envs and exists by now."""
         owned = [*vars(self).values(), self._power_on.first, self._power_on.index]
-        machine = (self.machine.console, self.machine.ram, self.machine.order)
-        return [*machine, *(array for array in owned if isinstance(array, wp.array))]
+        shared = (self.batch.console, self.batch.ram, self.batch.order)
+        return [*shared, *(array for array in owned if isinstance(array, wp.array))]
 
     def stopped(self) -> np.ndarray:
         """Whether each env stands at a trapped LD B,B, bool[N]."""
@@ -359,13 +392,13 @@ class Emulator:
         return self._consoles()["work"].copy()
 
     def state_hash(self) -> list[str]:
-        """Digest of each env's machine state (no screens, no bookkeeping): equal state, equal hash.
+        """Digest of each console's state (no screens, no bookkeeping): equal state, equal hash.
 
         It does not depend on N, on how runs were cut into launches, on idle skipping, on the device
         or on whether pictures were drawn.
         """
         consoles = self._consoles()
-        rows = self.machine.ram.numpy()
+        rows = self.batch.ram.numpy()
         names = [name for name in CONSOLE_DTYPE.names or () if name not in BOOKKEEPING]
         hashes = []
         for env in range(self.num_envs):
@@ -383,7 +416,7 @@ class Emulator:
 
     def _decoded(self, rom: np.ndarray) -> np.ndarray:
         """The words of a ROM as this executor wants them."""
-        return mark_loops(rom, isa.predecode(rom, ends=self.executor == "switch"))
+        return mark_loops(rom, control_rows.predecode(rom, ends=self.executor == "native"))
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""
@@ -395,7 +428,7 @@ class Emulator:
             )
             for cartridge, base in zip(self.cartridges, self._rom_bases, strict=True)
         ]
-        self._power_on = StateCache(snapshots, self.num_envs, self._row_bytes, self.device)
+        self._power_on = self._cache(snapshots, self._same_roms)
         wp.launch(
             self._kernels.power_on,
             dim=len(snapshots),
@@ -410,40 +443,22 @@ class Emulator:
         consoles["trap"] = np.asarray(trap_ld_b_b, dtype=np.uint32)
         consoles["serial_capacity"] = serial_capacity
         consoles["serial_log"] = self._row_bytes
-        self.machine.console.assign(consoles)
+        self.batch.console.assign(consoles)
         self.reset()
 
     def _checked(self, env: int) -> int:
-        if not 0 <= env < self.num_envs:
-            raise EmulatorError(f"env {env}: this batch has envs 0 to {self.num_envs - 1}")
-        return env
+        return whole_number("env", env, 0, self.num_envs - 1)
 
     def _consoles(self) -> np.ndarray:
-        return self.machine.console.numpy()
+        return self.batch.console.numpy()
 
     def _console_record(self, env: int) -> np.ndarray:
-        return self.machine.console[env : env + 1].numpy()
+        return self.batch.console[env : env + 1].numpy()
 
 
 def chosen_executor(device: str, wanted: Executor | None) -> Executor:
     """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
     is_cuda = wp.get_device(device).is_cuda
-    if wanted not in (None, "table", "switch") or (is_cuda and wanted == "switch"):
-        raise EmulatorError(f"executor={wanted!r} on {device}: give table, or switch on a cpu")
-    return wanted or ("table" if is_cuda else "switch")
-
-
-class StateCache:
-    """Snapshots on the device, for masked resets. `K` states, each one record and one row."""
-
-    def __init__(
-        self, snapshots: Sequence[Snapshot], num_envs: int, row_size: int, device: str
-    ) -> None:
-        rows = np.zeros((len(snapshots), row_size), dtype=np.uint8)
-        for row, snapshot in zip(rows, snapshots, strict=True):
-            row[: len(snapshot.row)] = snapshot.row
-        records = np.concatenate([snapshot.console for snapshot in snapshots])
-        self.console = wp.array(records, dtype=Console, device=device)
-        self.rows = wp.array(rows, dtype=wp.uint8, device=device)
-        self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)
-        self.index = wp.zeros(num_envs, dtype=wp.int32, device=device)
+    if wanted not in (None, "uniform", "native") or (is_cuda and wanted == "native"):
+        raise EmulatorError(f"executor={wanted!r} on {device}: give uniform, or native on a cpu")
+    return wanted or ("uniform" if is_cuda else "native")

@@ -1,4 +1,4 @@
-"""`python -m gui [--home DIR] [--theme dark|light]` opens the app."""
+"""`dmglab-app [--home DIR] [--theme dark|light]`, or `python -m gui`, opens the app."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from gui.environment import check_environment
+from gui.qt_check import check_qt
 from trainer_core.protocol.paths import default_home
+
+HOME_HELP = "data folder (default: DMGLAB_HOME, var/ of a checkout, or the platform's for data)"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="dmglab", description="Opens the DMG Lab app.")
-    parser.add_argument("--home", type=Path, help="data folder (default: DMGLAB_HOME or var/)")
+    parser = argparse.ArgumentParser(prog="dmglab-app", description="Opens the DMG Lab app.")
+    parser.add_argument("--home", type=Path, help=HOME_HELP)
     parser.add_argument("--theme", choices=("dark", "light"), help="instead of the remembered one")
     options = parser.parse_args()
-    reason = check_environment()
+    reason = check_qt()
     if reason:
         print(f"dmglab: {reason}", file=sys.stderr)
         return 1

@@ -1,50 +1,119 @@
-"""Every command of the app once: its id, words, shortcut. Menus, cheat sheet and tests read it."""
+"""Every command of the app once: words, shortcut, whether it is possible now and, if not, why.
+
+Menus show these actions, buttons follow them (gui/widgets/action_button.py), the cheat sheet lists
+them. An action asks its controller what is possible; it never looks at a widget.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
+
+Words = str | Callable[[], str]
+"""A text, or what makes it from the state of things."""
+
+
+class Command(QAction):
+    """A QAction that renews its words and its state with the signals it follows."""
+
+    def __init__(
+        self, owner: QWidget, action_id: str, text: Words, run: Callable[[], object], *,
+        short: Words = "", tip: str = "", symbol: Words = "",
+        refusal: Callable[[], str] = lambda: "",
+        is_there: Callable[[], bool] = lambda: True,
+        is_on: Callable[[], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """`short` is what a button says, `text` if empty; `symbol` names an icon for buttons.
+
+        `refusal` tells why the command is impossible now, "" when it is possible; `is_there`
+        whether it makes sense at all; `is_on` makes it checkable.
+        """
+        super().__init__(owner)
+        self.setObjectName(action_id)
+        self.setCheckable(is_on is not None)
+        self.run = run
+        self._text, self._short, self._symbol, self._tip = text, short, symbol, tip
+        self._refusal, self._is_there, self._is_on = refusal, is_there, is_on
+        self.symbol = ""
+        """Icon that a button shows now. It is not the QAction's: menus would leave room for it."""
+        self.triggered.connect(self._on_triggered)
+
+    def _on_triggered(self) -> None:
+        self.run()
+        self.refresh()  # a click checks a checkable action whatever comes of it
+
+    def refresh(self, *_: object) -> None:
+        """Say and allow what holds now."""
+        text, short, self.symbol = _now(self._text), _now(self._short), _now(self._symbol)
+        refusal = self._refusal()
+        self.setText(text)
+        self.setIconText(short or text)
+        keys = self.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        words = refusal or self._tip or text.removesuffix("...")
+        self.setToolTip(f"{words} ({keys})" if keys else words)
+        self.setEnabled(not refusal)
+        self.setVisible(self._is_there())
+        if self._is_on is not None:
+            self.setChecked(self._is_on())
+
+
+def _now(words: Words) -> str:
+    return words if isinstance(words, str) else words()
 
 
 class ActionRegistry:
-    """Actions by id; the window owns the QActions."""
+    """Actions by id; the window owns the QActions, so that their shortcuts work everywhere."""
 
     def __init__(self, owner: QWidget) -> None:
         self._owner = owner
         self._actions: dict[str, QAction] = {}
 
     def add(
-        self, action_id: str, text: str, run: Callable[[], object], shortcut: str = "",
-        *, menu: QMenu | None = None, checkable: bool = False,
-    ) -> QAction:  # fmt: skip
-        """Raises ValueError for an id or a shortcut that is taken."""
+        self, action_id: str, text: Words, run: Callable[[], object], shortcut: str = "", *,
+        follows: Iterable[SignalInstance] = (), **looks,
+    ) -> Command:  # fmt: skip
+        """Make a Command with these looks; it refreshes itself with each signal of `follows`.
+
+        Raises ValueError for an id or a shortcut that is taken.
+        """
+        self._check_free(action_id, shortcut)
+        action = Command(self._owner, action_id, text, run, **looks)
+        self._keep(action_id, action, shortcut)
+        action.refresh()
+        for signal in follows:
+            signal.connect(action.refresh)
+        return action
+
+    def adopt(self, action_id: str, action: QAction, shortcut: str) -> None:
+        """Register an action that Qt made, such as a dock's."""
+        self._check_free(action_id, shortcut)
+        self._keep(action_id, action, shortcut)
+
+    def _check_free(self, action_id: str, shortcut: str) -> None:
         if action_id in self._actions:
             raise ValueError(f"action {action_id!r} exists")
         taken = {action.shortcut().toString() for action in self._actions.values()}
         if shortcut and QKeySequence(shortcut).toString() in taken:
             raise ValueError(f"shortcut {shortcut} of {action_id!r} is taken")
-        action = QAction(text, self._owner)
-        action.setObjectName(action_id)
-        action.setCheckable(checkable)
+
+    def _keep(self, action_id: str, action: QAction, shortcut: str) -> None:
         if shortcut:
             action.setShortcut(QKeySequence(shortcut))
-        action.triggered.connect(lambda: run())
+            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self._owner.addAction(action)
-        if menu is not None:
-            menu.addAction(action)
         self._actions[action_id] = action
-        return action
 
     def __getitem__(self, action_id: str) -> QAction:
         return self._actions[action_id]
 
-    def adopt(self, action_id: str, action: QAction, shortcut: str) -> None:
-        """Register an action that Qt made, such as a dock's."""
-        action.setShortcut(QKeySequence(shortcut))
-        self._owner.addAction(action)
-        self._actions[action_id] = action
+    def command(self, action_id: str) -> Command:
+        """One of the app's own, not one that Qt made."""
+        action = self._actions[action_id]
+        assert isinstance(action, Command)
+        return action
 
     def all(self) -> dict[str, QAction]:
         return dict(self._actions)
@@ -52,7 +121,7 @@ class ActionRegistry:
     def cheat_sheet(self) -> list[tuple[str, str]]:
         """(shortcut, words), in the order of registration."""
         return [
-            (action.shortcut().toString(), action.text().replace("&", ""))
+            (action.shortcut().toString(), action.text().replace("&", "").removesuffix("..."))
             for action in self._actions.values()
             if not action.shortcut().isEmpty()
         ]

@@ -1,50 +1,294 @@
-"""Composition: makes the models, gives them to each other and to the window. Knows everyone."""
+"""Composition: makes models, controllers, commands, views and the window. Knows everyone."""
 
 from __future__ import annotations
 
 import signal
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from gui import theme
+from gui import commands, theme
+from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
+from gui.center.curves import CurvesView
+from gui.center.live import LiveView
+from gui.center.replay import ReplayView
+from gui.center.wall import EnvWall
+from gui.center.welcome import Welcome
+from gui.controllers.appearance import Appearance
+from gui.controllers.checkpoints import CheckpointsController
+from gui.controllers.curves import CurvesController
+from gui.controllers.dashboards import Dashboards
+from gui.controllers.demo import Demo
+from gui.controllers.journal import Journal
+from gui.controllers.playing import PlayController
+from gui.controllers.replay import ReplayController
+from gui.controllers.runs import RunsController
+from gui.controllers.shutdown import Shutdown
+from gui.controllers.status import RunStatus
+from gui.controllers.task_draft import TaskDraft
+from gui.controllers.training import TrainingController
+from gui.docks.agent import AgentDock
+from gui.docks.checkpoints import CheckpointsDock
+from gui.docks.log import LogDock
+from gui.docks.runs import RunsDock
+from gui.docks.telemetry import TelemetryDock
+from gui.docks.trained import TrainedPage
+from gui.docks.training import TrainingDock
 from gui.main_window import MainWindow
+from gui.menus import build_menus
 from gui.models.checkpoints import CheckpointList
 from gui.models.log_buffer import LogBuffer
+from gui.models.navigation import Navigation, Place
+from gui.models.notices import Notices
+from gui.models.plot_choices import PlotChoices
 from gui.models.run_list import RunList
+from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
-from gui.playing import PlayController
-from gui.screen import Palette
 from gui.settings import Settings
-from gui.training import TrainingController
-from trainer_core.protocol.paths import HomePaths
+from gui.widgets.screen import Palette
+from trainer_core.protocol.paths import ASSETS, HomePaths
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """State without widgets."""
+
+    settings: Settings
+    session: Session
+    telemetry: TelemetryModel
+    plots: PlotChoices
+    runs: RunList
+    notes: RunNotes
+    checkpoints: CheckpointList
+    log: LogBuffer
+    navigation: Navigation
+    notices: Notices
+    palette: Palette
+
+
+@dataclass(frozen=True, slots=True)
+class Controllers:
+    """The verbs, over models and services."""
+
+    training: TrainingController
+    playing: PlayController
+    draft: TaskDraft
+    checkpoints: CheckpointsController
+    runs: RunsController
+    replay: ReplayController
+    dashboards: Dashboards
+    curves: CurvesController
+    demo: Demo
+    journal: Journal
+    status: RunStatus
+    appearance: Appearance
+    shutdown: Shutdown
+
+
+@dataclass(frozen=True, slots=True)
+class Docks:
+    agent: AgentDock
+    training: TrainingDock
+    telemetry: TelemetryDock
+    checkpoints: CheckpointsDock
+    runs: RunsDock
+    log: LogDock
+    trained: TrainedPage
+
+
+@dataclass(frozen=True, slots=True)
+class Center:
+    welcome: Welcome
+    live: LiveView
+    curves: CurvesView
+    wall: EnvWall
+    replay: ReplayView
+
+
+class App(QObject):
+    """One window and all that it is made of; a child of the window, so that it lives as long."""
+
+    def __init__(self, home: HomePaths, settings: Settings) -> None:
+        super().__init__()
+        self.bridge = Bridge(home)
+        self.models = make_models(home, settings)
+        self.controllers = make_controllers(self.bridge, self.models)
+        self.window = MainWindow(self.controllers.shutdown)
+        self.actions = ActionRegistry(self.window)
+        define_commands(self.actions, self.controllers, self.models, self.window)
+        self.docks = make_docks(self.models, self.controllers, self.actions)
+        self.center = make_center(self.bridge, self.models, self.controllers, self.actions)
+        self._furnish()
+        self._own()
+
+    def _own(self) -> None:
+        """Tie every part's life to the window's: nothing ticks once it is gone."""
+        self.setParent(self.window)
+        for part in (self.bridge, *_parts(self.models), *_parts(self.controllers)):
+            if isinstance(part, QObject):
+                part.setParent(self)
+
+    def _furnish(self) -> None:
+        models, controllers, window = self.models, self.controllers, self.window
+        views = {
+            Place.LIVE: self.center.live,
+            Place.CURVES: self.center.curves,
+            Place.WALL: self.center.wall,
+            Place.REPLAY: self.center.replay,
+        }
+        window.place_center(views, models.navigation)
+        window.place_docks(self.docks, models.session, models.navigation, models.settings)
+        window.place_notices(models.notices)
+        window.place_status(controllers.status)
+        define_views(self)
+        build_menus(window.menuBar(), self.actions)
+        controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
+        for view in (self.center.live, self.center.wall, self.center.replay):
+            controllers.appearance.screen_changed.connect(view.screen_view.recolor)
+        window.layouts.restore()
+
+    def open_home(self) -> None:
+        """Show what earlier sessions left: runs, checkpoints, recordings."""
+        self.controllers.runs.open_home()
+        self.controllers.checkpoints.reload()
+        self.controllers.replay.reload()
+
+
+def _parts(group: Models | Controllers) -> list[object]:
+    return [getattr(group, field.name) for field in fields(group)]
+
+
+def make_models(home: HomePaths, settings: Settings) -> Models:
+    notes = RunNotes(home)
+    runs = RunList(notes.line)
+    notes.changed.connect(runs.renew)
+    return Models(
+        settings=settings,
+        session=Session(home, settings),
+        telemetry=TelemetryModel(runs.label),
+        plots=PlotChoices(settings),
+        runs=runs,
+        notes=notes,
+        checkpoints=CheckpointList(),
+        log=LogBuffer(),
+        navigation=Navigation(),
+        notices=Notices(),
+        palette=Palette(),
+    )
+
+
+def make_controllers(bridge: Bridge, models: Models) -> Controllers:
+    session, navigation, notices = models.session, models.navigation, models.notices
+    training = TrainingController(bridge, session, navigation)
+    playing = PlayController(bridge, session, navigation, models.log)
+    runs = RunsController(
+        bridge, session, models.runs, models.telemetry, training, navigation, notices,
+        models.notes,
+    )  # fmt: skip
+    checkpoints = CheckpointsController(
+        bridge, session, models.checkpoints, models.runs, training.draft, playing, navigation,
+        notices,
+    )  # fmt: skip
+    dashboards = Dashboards(bridge, models.telemetry, notices)
+    return Controllers(
+        training=training,
+        playing=playing,
+        draft=TaskDraft(bridge, session, playing, training, notices),
+        checkpoints=checkpoints,
+        runs=runs,
+        replay=ReplayController(bridge, playing, models.log, navigation, notices),
+        dashboards=dashboards,
+        demo=Demo(bridge, training, checkpoints, notices),
+        curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
+        journal=Journal(bridge, models.log, notices, navigation, checkpoints),
+        status=RunStatus(training, models.telemetry),
+        appearance=Appearance(models.settings, models.palette),
+        shutdown=Shutdown(bridge, models.settings, playing, dashboards),
+    )
+
+
+def define_commands(
+    actions: ActionRegistry, controllers: Controllers, models: Models, window: MainWindow
+) -> None:
+    """The commands that docks and tabs show as buttons."""
+    commands.define_training(actions, controllers.training, models.session, models.navigation)
+    commands.define_runs(
+        actions, controllers.runs, controllers.dashboards, controllers.training, models.telemetry,
+        window,
+    )  # fmt: skip
+    commands.define_curves(actions, controllers.curves, models.telemetry, window)
+    commands.define_checkpoints(actions, controllers.checkpoints, window)
+    commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
+
+
+def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:
+    training, playing = controllers.training, controllers.playing
+    trained = TrainedPage(playing, models.checkpoints)
+    return Docks(
+        agent=AgentDock(models.session, actions),
+        training=TrainingDock(models.session, training, trained, actions),
+        telemetry=TelemetryDock(models.telemetry, controllers.curves, actions),
+        checkpoints=CheckpointsDock(models.checkpoints, actions),
+        runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),
+        log=LogDock(models.log),
+        trained=trained,
+    )
+
+
+def make_center(
+    bridge: Bridge, models: Models, controllers: Controllers, actions: ActionRegistry
+) -> Center:
+    session, navigation, palette = models.session, models.navigation, models.palette
+    welcome = Welcome(controllers.training, navigation, actions)
+    return Center(
+        welcome=welcome,
+        live=LiveView(
+            controllers.playing, session, navigation, actions, palette, welcome, models.checkpoints
+        ),
+        curves=CurvesView(models.telemetry, controllers.curves, actions),
+        wall=EnvWall(bridge, controllers.training, palette),
+        replay=ReplayView(controllers.replay, actions, palette),
+    )
+
+
+def define_views(app: App) -> None:
+    """The commands that only change what is on show."""
+    window, docks, navigation = app.window, app.docks, app.models.navigation
+    dock_keys = {
+        docks.agent: "F1", docks.training: "F3", docks.telemetry: "F2",
+        docks.runs: "F4", docks.checkpoints: "F6", docks.log: "Ctrl+L",
+    }  # fmt: skip
+    tabs = {"telemetry": docks.telemetry.tabs, "center": window.center}
+    commands.define_places(
+        app.actions, dock_keys, tabs, docks.runs.filter, docks.runs.proxy, app.controllers.runs,
+        navigation, app.models.telemetry,
+    )  # fmt: skip
+    commands.define_views(
+        app.actions, window, window.layouts, app.controllers.appearance,
+        app.bridge.home.root,
+    )  # fmt: skip
+
+
+def create_app(home: Path, theme_name: str = "") -> App:
+    """The whole app on one home, without starting a loop."""
+    application = create_application()
+    paths = HomePaths(Path(home))
+    settings = Settings(paths)
+    chosen = theme_name or settings.text("view/theme") or theme.system_theme()
+    theme.apply_theme(application, chosen)
+    app = App(paths, settings)
+    app.open_home()
+    return app
 
 
 def create_window(home: Path, theme_name: str = "") -> MainWindow:
-    """The whole app on one home, without starting a loop."""
-    app = create_application()
-    paths = HomePaths(Path(home))
-    settings = Settings(paths)
-    theme.apply_theme(app, theme_name or settings.text("view/theme") or theme.system_theme())
-    bridge = Bridge(paths)
-    session = Session(paths, settings)
-    window = MainWindow(
-        settings=settings,
-        bridge=bridge,
-        session=session,
-        training=TrainingController(bridge, session),
-        playing=PlayController(bridge, session),
-        telemetry=TelemetryModel(),
-        runs=RunList(),
-        checkpoints=CheckpointList(),
-        log=LogBuffer(),
-        palette=Palette(),
-    )
-    window.open_home()
-    return window
+    """The window of `create_app`, which keeps the rest alive."""
+    return create_app(home, theme_name).window
 
 
 def create_application() -> QApplication:
@@ -54,18 +298,19 @@ def create_application() -> QApplication:
     app.setApplicationName("DMG Lab")
     app.setApplicationDisplayName("DMG Lab")
     app.setDesktopFileName("dmglab")
+    app.setWindowIcon(QIcon(str(ASSETS / "icons" / "dmglab.svg")))
     app.setQuitOnLastWindowClosed(False)  # the window quits once its processes have ended
     return app
 
 
 def run_app(home: Path, theme_name: str = "") -> int:
     """Open the app and stay in it. Returns the exit status."""
-    app = create_application()
-    window = create_window(home, theme_name)
-    window.show()
+    app = create_app(home, theme_name)
+    app.bridge.catch_all()
+    app.window.show()
     # Python handles signals between bytecodes only; a timer gives it some while Qt sleeps.
-    signal.signal(signal.SIGINT, lambda *_: window.close_quietly())
-    signal.signal(signal.SIGTERM, lambda *_: window.close_quietly())
+    signal.signal(signal.SIGINT, lambda *_: app.controllers.shutdown.begin())
+    signal.signal(signal.SIGTERM, lambda *_: app.controllers.shutdown.begin())
     heartbeat = QTimer(app, interval=200)
     heartbeat.timeout.connect(lambda: None)
     heartbeat.start()

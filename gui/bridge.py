@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -37,6 +38,7 @@ def ensure_loop() -> asyncio.AbstractEventLoop:
     if not _loops:
         loop = qasync.QEventLoop(QApplication.instance(), already_running=True)
         loop.set_default_executor(ThreadPoolExecutor(2, thread_name_prefix="background"))
+        sys.setswitchinterval(0.001)  # a thread that reads a log gives the interpreter back soon
         _loops.append(loop)
     asyncio.events._set_running_loop(_loops[0])  # as qasync does for already_running
     return _loops[0]
@@ -64,6 +66,25 @@ class Bridge(QObject):
         self.service = service or TrainerService(home)
         self._unsubscribe = self.service.subscribe(self._on_notice)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.closing = False
+        """The app waits for its processes to end; nothing new is begun."""
+
+    def catch_all(self) -> None:
+        """Make what escapes from slots and from the loop's callbacks a line and a banner."""
+        sys.excepthook = lambda kind, error, trace: self.tell_unexpected(error)
+        self.loop.set_exception_handler(
+            lambda loop, context: self.tell_unexpected(
+                context.get("exception") or LabError(str(context.get("message")))
+            )
+        )
+
+    def tell_unexpected(self, error: BaseException) -> None:
+        """The slot border of the app: nothing that fails is silent, and nothing ends the app."""
+        if isinstance(error, LabError | OSError):
+            self.problem.emit("That did not work", cause_of(error))
+        elif isinstance(error, Exception):
+            log.error("unexpected", exc_info=error)
+            self.problem.emit("Unexpected error", f"{type(error).__name__}: {error}")
 
     def spawn(
         self,
@@ -75,7 +96,7 @@ class Bridge(QObject):
     ) -> asyncio.Task[Any]:
         """Run a coroutine; `then` gets its result. A LabError becomes a banner or goes to `failed`.
 
-        The slot border of the app: any other exception is logged with its traceback and shown too.
+        So does an OSError, in words: a full disk is nothing that went wrong in here.
         """
         task = self.loop.create_task(self._guarded(work, title, then, failed))
         self._tasks.add(task)
@@ -93,14 +114,13 @@ class Bridge(QObject):
             result = await work
             if then is not None:
                 then(result)
-        except LabError as error:
+        except (LabError, OSError) as error:
             if failed is not None:
-                failed(str(error))
+                failed(cause_of(error))
             else:
-                self.problem.emit(title or "That did not work", str(error))
+                self.problem.emit(title or "That did not work", cause_of(error))
         except Exception as error:
-            log.exception("background work failed")
-            self.problem.emit(title or "Unexpected error", f"{type(error).__name__}: {error}")
+            self.tell_unexpected(error)
 
     def _on_notice(self, notice: Notice) -> None:
         match notice:
@@ -119,6 +139,14 @@ class Bridge(QObject):
             self._unsubscribe()
         for task in list(self._tasks):
             task.cancel()
+
+
+def cause_of(error: Exception) -> str:
+    """An expected failure in a line: of the file system, what it says about which file."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    return str(error)
 
 
 async def in_thread(function: Callable[..., Any], *arguments: object) -> Any:

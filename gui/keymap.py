@@ -12,6 +12,20 @@ DEFAULT_KEYS: dict[int, str] = {
     Qt.Key.Key_Return: "start", Qt.Key.Key_Enter: "start", Qt.Key.Key_Backspace: "select",
 }  # fmt: skip
 
+PLAY_KEYS = (
+    ("Arrows", "direction"),
+    ("Z, X", "A, B"),
+    ("Enter", "START"),
+    ("Backspace", "SELECT"),
+    ("Space", "pause"),
+    (".", "one step while paused"),
+    ("+  -  0", "faster, slower, normal"),
+    ("Shift", "hold for full speed"),
+    ("Tab", "hold to take over (Hybrid)"),
+    ("Esc", "leave the screen"),
+)
+"""Keys that are the game's while its screen has the focus."""
+
 
 class Joypad:
     """Which buttons are held. Opposite directions cannot both be held, as on the real cross."""

@@ -2,68 +2,109 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDockWidget, QMainWindow
 
+from gui.models.session import Mode, Session
 from gui.settings import LAYOUT_VERSION, Settings
 
-if TYPE_CHECKING:
-    from gui.main_window import MainWindow
-
 LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
-AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 176, 216
+AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 176, 268
 
 
-class Layout:
+class Docks(Protocol):
+    """The docks that are arranged, each in its role."""
+
+    @property
+    def agent(self) -> QDockWidget: ...
+    @property
+    def training(self) -> QDockWidget: ...
+    @property
+    def telemetry(self) -> QDockWidget: ...
+    @property
+    def checkpoints(self) -> QDockWidget: ...
+    @property
+    def runs(self) -> QDockWidget: ...
+    @property
+    def log(self) -> QDockWidget: ...
+
+
+class Layout(QObject):
     """Every dock exists before a state is restored; a state of another version is ignored."""
 
-    def __init__(self, window: MainWindow, settings: Settings) -> None:
-        self._window, self._settings = window, settings
+    def __init__(
+        self, window: QMainWindow, docks: Docks, session: Session, settings: Settings
+    ) -> None:
+        super().__init__(window)
+        self._window, self._docks = window, docks
+        self._session, self._settings = session, settings
         self._arrange()
         self._default = window.saveState(LAYOUT_VERSION)
+        session.mode_changed.connect(self._on_mode)
+        self._show_for_mode()
 
     def _arrange(self) -> None:
-        window = self._window
-        area = Qt.DockWidgetArea
+        window, docks, area = self._window, self._docks, Qt.DockWidgetArea
+        window.setDockNestingEnabled(True)
         for corner in (Qt.Corner.TopLeftCorner, Qt.Corner.BottomLeftCorner):
             window.setCorner(corner, area.LeftDockWidgetArea)
         for corner in (Qt.Corner.TopRightCorner, Qt.Corner.BottomRightCorner):
             window.setCorner(corner, area.RightDockWidgetArea)
-        window.addDockWidget(area.LeftDockWidgetArea, window.agent_dock)
-        window.addDockWidget(area.LeftDockWidgetArea, window.training_dock)
-        window.addDockWidget(area.RightDockWidgetArea, window.telemetry_dock)
-        window.addDockWidget(area.RightDockWidgetArea, window.checkpoints_dock)
-        window.addDockWidget(area.BottomDockWidgetArea, window.runs_dock)
-        window.addDockWidget(area.BottomDockWidgetArea, window.log_dock)
-        window.tabifyDockWidget(window.runs_dock, window.log_dock)
-        window.runs_dock.raise_()
+        window.addDockWidget(area.LeftDockWidgetArea, docks.agent)
+        window.addDockWidget(area.LeftDockWidgetArea, docks.training)
+        window.addDockWidget(area.RightDockWidgetArea, docks.telemetry)
+        window.addDockWidget(area.RightDockWidgetArea, docks.checkpoints)
+        window.addDockWidget(area.BottomDockWidgetArea, docks.runs)
+        window.addDockWidget(area.BottomDockWidgetArea, docks.log)
+        window.tabifyDockWidget(docks.runs, docks.log)
+        docks.runs.raise_()
         self._size()
 
     def _size(self) -> None:
-        window = self._window
+        window, docks = self._window, self._docks
         window.resizeDocks(
-            [window.agent_dock, window.telemetry_dock],
+            [docks.agent, docks.telemetry],
             [LEFT_WIDTH, RIGHT_WIDTH],
             Qt.Orientation.Horizontal,
         )
         window.resizeDocks(
-            [window.agent_dock, window.training_dock, window.telemetry_dock,
-             window.checkpoints_dock, window.runs_dock],
+            [docks.agent, docks.training, docks.telemetry, docks.checkpoints, docks.runs],
             [AGENT_HEIGHT, 560, 520, CHECKPOINTS_HEIGHT, BOTTOM_HEIGHT],
             Qt.Orientation.Vertical,
-        )  # fmt: skip
+        )
 
-    def tighten(self) -> None:
+    def raise_dock(self, object_name: str) -> None:
+        """Show a dock and bring it before those that share its place."""
+        dock = self._window.findChild(QDockWidget, object_name)
+        if dock is not None:
+            dock.show()
+            dock.raise_()
+
+    # -- following the mode -----------------------------------------------------------------
+
+    def _on_mode(self, mode: Mode) -> None:
+        self._show_for_mode()
+        if mode is Mode.AGENT:
+            QTimer.singleShot(0, self, self._tighten)
+
+    def _show_for_mode(self) -> None:
+        """Training widgets are only there when an agent is to learn."""
+        self._docks.training.setVisible(self._session.mode is Mode.AGENT)
+
+    def _tighten(self) -> None:
         """Give the training dock back the height that the agent dock took while it was hidden."""
-        window = self._window
-        if window.agent_dock.height() > AGENT_HEIGHT + 40 and not window.agent_dock.isFloating():
-            window.resizeDocks(
-                [window.agent_dock, window.training_dock],
-                [AGENT_HEIGHT, window.height() - AGENT_HEIGHT],
+        agent, training = self._docks.agent, self._docks.training
+        if agent.height() > AGENT_HEIGHT + 40 and not agent.isFloating():
+            self._window.resizeDocks(
+                [agent, training],
+                [AGENT_HEIGHT, self._window.height() - AGENT_HEIGHT],
                 Qt.Orientation.Vertical,
             )
+
+    # -- remembering ------------------------------------------------------------------------
 
     def restore(self) -> bool:
         """Bring the saved layout back. False when there is none that fits."""
@@ -87,7 +128,7 @@ class Layout:
         self._settings.remove("layout/geometry")
         self._window.restoreState(self._default, LAYOUT_VERSION)
         self._size()
-        self._window.apply_mode()
+        self._show_for_mode()
 
     def _clamp(self) -> None:
         """A window that was saved on a screen that is gone comes back to one that is there."""

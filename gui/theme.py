@@ -85,11 +85,21 @@ def current() -> Colors:
     return _current
 
 
+def curve_color(slot: int) -> QColor:
+    """Colour of the curve with that number: the theme's own, then hues far from the one before."""
+    own = _current.curves
+    if slot < len(own):
+        return QColor(own[slot])
+    lightness = 0.62 if _current.name == "dark" else 0.38
+    return QColor.fromHslF(slot * 0.618034 % 1.0, 0.6, lightness)
+
+
 def apply_theme(app: QApplication, name: str) -> Colors:
     """Give the whole app one theme; existing widgets follow at once."""
     global _current
     _current = colors(name)
-    app.setStyle("Fusion")
+    if app.style().objectName().lower() != "fusion" and not app.styleSheet():
+        app.setStyle("Fusion")
     app.setFont(ui_font())
     app.setPalette(_palette(_current))
     app.setStyleSheet(_sheet(_current))

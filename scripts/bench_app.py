@@ -1,6 +1,8 @@
 """How the app keeps up: start to window, then 60 Hz pictures, 20 records/s, 8 long curves at once.
 
     python scripts/bench_app.py [--seconds 10]    one JSON object; offscreen without a display
+    python scripts/bench_app.py --runs 10000      a home of so many runs with long logs
+    python scripts/bench_app.py --overlay 250     so many runs of 2,000 points in the tab of curves
 
 Gaps are what a 1 ms timer on the UI thread sees; paints are the live view's.
 """
@@ -27,39 +29,187 @@ RECORDS_PER_S = 20
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--overlay", type=int, default=0)
+    options = parser.parse_args()
+    if options.runs or options.overlay:
+        found = many_runs(options.runs) if options.runs else overlay(options.overlay)
+        print(json.dumps({"ok": True, **found, "load_average": round(os.getloadavg()[0], 1)}))
+        sys.stdout.flush()
+        os._exit(0)
+    return live(options.seconds)
 
+
+class Gaps:
+    """How long the UI thread was away from its loop, as a 1 ms timer sees it."""
+
+    def __init__(self) -> None:
+        from PySide6.QtCore import QTimer
+
+        self.found: list[float] = []
+        self._last = time.perf_counter()
+        self._timer = QTimer(interval=1)
+        self._timer.timeout.connect(self._probe)
+        self._timer.start()
+
+    def _probe(self) -> None:
+        now = time.perf_counter()
+        self.found.append(now - self._last)
+        self._last = now
+
+    def worst_ms(self) -> float:
+        """The longest since the last call."""
+        worst, self.found = max(self.found, default=0.0), []
+        return round(worst * 1000, 1)
+
+
+def many_runs(count: int) -> dict[str, float]:
+    """Open a home of `count` runs whose logs are 20 MB each, look around, filter."""
+    import psutil
+
+    from tests.support.made_homes import make_home
+
+    home = make_home(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), count, 25_000, 1)
+    log_mb = home.run("run-00000").train_log.stat().st_size / 1e6
+    begun = time.perf_counter()
+
+    from PySide6.QtCore import Qt
+    from PySide6.QtTest import QTest
+
+    from gui.app import create_app, create_application
+
+    application = create_application()
+    app = create_app(home.root, "dark")
+    app.window.show()
+    application.processEvents()
+    shown = time.perf_counter() - begun
+    gaps = Gaps()
+    QTest.qWait(8000)  # the log in focus is read, every folder is looked through
+    settle_ms = gaps.worst_ms()
+    table, box = app.docks.runs.table, app.docks.runs.filter
+    for _ in range(10):
+        QTest.keyClick(table, Qt.Key.Key_Down)
+        QTest.qWait(1000)
+    browse_ms = gaps.worst_ms()
+    spent = []
+    for text in ("run-0", "run-00", "run-009", "run-0099", "", "finished t"):
+        begun = time.perf_counter()
+        box.setText(text)
+        application.processEvents()
+        spent.append(time.perf_counter() - begun)
+    return {
+        "runs": count, "log_mb": round(log_mb, 1), "start_to_window_s": round(shown, 2),
+        "gap_worst_settling_ms": settle_ms, "gap_worst_browsing_ms": browse_ms,
+        "filter_worst_ms": round(max(spent) * 1000, 1),
+        "memory_mb": round(psutil.Process().memory_info().rss / 1e6),
+        "runs_in_memory": len(app.models.telemetry.runs),
+    }  # fmt: skip
+
+
+def overlay(count: int, points: int = 2000) -> dict[str, float]:
+    """Show `count` runs at once, let one of them grow, switch the theme."""
+    import numpy as np
+    from PySide6.QtTest import QTest
+
+    from gui.app import create_app, create_application
+    from gui.models.navigation import Place
+    from tests.support.made_records import update_record
+
+    application = create_application()
+    app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
+    app.window.show()
+    app.models.navigation.leave_welcome()
+    app.models.navigation.show(Place.CURVES)
+    QTest.qWait(500)
+    telemetry, names = app.models.telemetry, [f"run-{number:04}" for number in range(count)]
+    rng = np.random.default_rng(1)
+    for name in names:
+        run = telemetry.run(name)
+        run.take(update_record(name, 0, 1, 1.0))
+        table = run.table
+        table._data = rng.normal(size=(table._data.shape[0], points)).cumsum(axis=1)
+        table._length = points
+        table.column("env_steps")[:] = np.arange(points) * 2048
+        run.next_seq = points
+    view, gaps = app.center.curves, Gaps()
+
+    def seen() -> list:
+        return [c for c in view.cards_in_front() if not c.visibleRegion().isEmpty()]
+
+    def until_drawn() -> float:
+        begun = time.perf_counter()
+        QTest.qWait(1)
+        while not seen() or any(card.is_stale() for card in seen()):
+            QTest.qWait(1)
+        application.processEvents()
+        return time.perf_counter() - begun
+
+    cpu = time.process_time()
+    telemetry.set_focus(names[0])
+    telemetry.set_pinned(names)
+    drawn = until_drawn()
+    drawn_cpu = time.process_time() - cpu
+    overlay_ms = gaps.worst_ms()
+    computed = sum(card._lines.computed for card in seen())
+    pictures = sum(card.canvas.pictures for card in seen())
+    cpu = time.process_time()
+    for step in range(20):
+        telemetry.take(names[0], update_record(names[0], points + step, points + step, 1.0))
+        until_drawn()
+    refresh_s = (time.process_time() - cpu) / 20
+    refresh_ms = gaps.worst_ms()
+    computed = sum(card._lines.computed for card in seen()) - computed
+    pictures = sum(card.canvas.pictures for card in seen()) - pictures
+    themes = []
+    for name in ("light", "dark", "light"):
+        begun = time.perf_counter()
+        app.controllers.appearance.set_theme(name)
+        application.processEvents()
+        themes.append(time.perf_counter() - begun)
+        until_drawn()
+    return {
+        "runs": count, "points": points, "plots": len(seen()),
+        "drawn_s": round(drawn, 2), "drawn_cpu_s": round(drawn_cpu, 2),
+        "gap_worst_overlay_ms": overlay_ms, "refresh_cpu_ms": round(refresh_s * 1000, 1),
+        "gap_worst_refresh_ms": refresh_ms, "lines_computed_a_refresh": computed / 20,
+        "pictures_made_in_20": pictures,
+        "theme_worst_ms": round(max(themes) * 1000), "theme_best_ms": round(min(themes) * 1000),
+    }  # fmt: skip
+
+
+def live(seconds: float) -> int:
+    """60 pictures and 20 records a second beside eight long curves."""
     from PySide6.QtCore import QTimer
     from PySide6.QtTest import QTest
 
-    from gui.app import create_application, create_window
+    from gui.app import create_app, create_application
 
-    app = create_application()
+    application = create_application()
     home = Path(tempfile.mkdtemp(prefix="dmglab-bench-"))
-    window = create_window(home, "dark")
-    window.show()
-    app.processEvents()
+    app = create_app(home, "dark")
+    app.window.show()
+    application.processEvents()
     start_s = time.perf_counter() - BEGUN
 
     import numpy as np
 
-    from tests.trainer_core.echo_worker import update_record
+    from tests.support.made_records import update_record
     from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
 
     writer = FrameWriter(home / "frames.bin", FrameShape(160, 144))
     pictures = np.random.default_rng(1).integers(0, 4, (60, 144, 160), np.uint8)
-    run = window.telemetry.run("bench")
+    run = app.models.telemetry.run("bench")
     run.take(update_record("bench", 0, 1, 1.0))
     table = run.table
     table._data = np.random.default_rng(2).normal(size=(table._data.shape[0], 2 * POINTS))
     table._length = POINTS
     table.column("env_steps")[:] = np.arange(POINTS) * 2048
-    window.telemetry.set_focus("bench")
-    window.telemetry_dock.tabs.setCurrentIndex(1)  # eight plots
-    window.live.welcome_wanted = False
-    window.live.source.open(home / "frames.bin")
-    window.live.refresh()
-    QTest.qWait(1500)  # pyqtgraph loads with the first curve
+    app.models.telemetry.set_focus("bench")
+    app.docks.telemetry.tabs.setCurrentIndex(1)  # eight plots
+    app.models.navigation.leave_welcome()
+    app.center.live.source.open(home / "frames.bin")
+    app.center.live.refresh()
+    QTest.qWait(1000)
 
     gaps: list[float] = []
     last = [time.perf_counter()]
@@ -77,7 +227,7 @@ def main() -> int:
 
     def record() -> None:
         seq[0] += 1
-        window.telemetry.take("bench", update_record("bench", seq[0], seq[0], 1.0))
+        app.models.telemetry.take("bench", update_record("bench", seq[0], seq[0], 1.0))
 
     timers = []
     for interval, slot in ((1, probe), (16, publish), (1000 // RECORDS_PER_S, record)):
@@ -85,20 +235,20 @@ def main() -> int:
         timer.timeout.connect(slot)
         timer.start()
         timers.append(timer)
-    window.live.screen_view.paints = 0
-    redraws = sum(card.redraws for card in window.telemetry_dock.cards.values())
+    app.center.live.screen_view.paints = 0
+    redraws = sum(card.redraws for card in app.docks.telemetry.cards.values())
     cpu, wall = time.process_time(), time.perf_counter()
     last[0] = wall
     QTest.qWait(int(seconds * 1000))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    redraws = sum(card.redraws for card in window.telemetry_dock.cards.values()) - redraws
+    redraws = sum(card.redraws for card in app.docks.telemetry.cards.values()) - redraws
     gaps.sort()
     print(json.dumps({
         "ok": True,
         "start_to_window_s": round(start_s, 2),
         "gap_p99_ms": round(gaps[int(len(gaps) * 0.99)] * 1000, 1),
         "gap_worst_ms": round(gaps[-1] * 1000, 1),
-        "paints_per_s": round(window.live.screen_view.paints / wall, 1),
+        "paints_per_s": round(app.center.live.screen_view.paints / wall, 1),
         "pictures_per_s": round(frame[0] / wall, 1),
         "plot_redraws_per_s": round(redraws / wall, 1),
         "cpu_share": round(cpu / wall, 3),

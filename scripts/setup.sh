@@ -46,18 +46,25 @@ make_venv() {
     fi
 }
 
-install_requirements() {  # once per pyproject.toml and set of extras
-    stamp="$VENV/.installed-$EXTRAS-$(cksum <"$CHECKOUT/pyproject.toml" | tr -d ' ')"
+torch_requirement() { sed -n 's/^\(torch==[0-9.]*\)$/\1/p' "$CHECKOUT/scripts/constraints.txt"; }
+
+install_requirements() {  # once per set of requirements and extras
+    requirements=$(cd "$CHECKOUT" && cat pyproject.toml setup.py scripts/constraints.txt | cksum)
+    stamp="$VENV/.installed-$EXTRAS-$(echo "$requirements" | tr -d ' ')"
     [ -e "$stamp" ] && return
     say "installing requirements [$EXTRAS]: a few minutes the first time"
     # torch by its exact version first: a local wheel or index of the user's choice then serves it.
-    torch=$(sed -n 's/.*"\(torch==[0-9.]*\)".*/\1/p' "$CHECKOUT/pyproject.toml" | head -n 1)
+    torch=$(torch_requirement)
     "$PYTHON" -m pip install -q --disable-pip-version-check "$torch" ||
         die "pip could not install $torch (disk full? no network?)"
-    (cd "$CHECKOUT" && "$PYTHON" -m pip install -q --disable-pip-version-check -e ".[$EXTRAS]") ||
-        die "pip could not install the requirements"
+    (cd "$CHECKOUT" && "$PYTHON" -m pip install -q --disable-pip-version-check \
+        -c scripts/constraints.txt -e ".[$EXTRAS]") || die "pip could not install the requirements"
     rm -f "$VENV"/.installed-*
     : >"$stamp"
+}
+
+say_how_to_call() {  # the README's lines are typed in a shell where .venv is active
+    say "to call dmglab from this shell:  . '$VENV/bin/activate'"
 }
 
 need_qt_libraries() {  # Qt loads its platform plug-in at run time: ask it rather than guess

@@ -6,45 +6,32 @@ come in on standard input, whose end means that the parent is gone. See docs/pro
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import os
 import signal
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import NoReturn
 
-import psutil
-
-from trainer_core.control import Control
+from trainer_core.owned import (
+    GRACE_S,
+    Pipe,
+    die_with_parent,
+    end_group,
+    on_stop_signals,
+    outlive_reader_of_stderr,
+)
 from trainer_core.protocol import commands, records
+from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.errors import LabError, ProtocolError
-from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
-from trainer_core.run_dir import RunWriter, read_run_config
+from trainer_core.protocol.paths import RunPaths, home_of
+from trainer_core.runs.config_file import read_run_config
+from trainer_core.runs.lock import INHERITED, RunLock
+from trainer_core.runs.writer import RunWriter
+from trainer_core.train.control import Control
 
 HEARTBEAT_S = 1.0
 PARENT_GONE = "the parent process is gone"
-ORPHAN_GRACE_S = 10.0
-_PR_SET_PDEATHSIG = 1
-
-
-class Pipe:
-    """The event pipe; once it breaks, writing to it is silent: stdin's end tells the rest."""
-
-    def __init__(self) -> None:
-        self._descriptor = os.dup(1)
-        os.dup2(2, 1)
-        os.set_inheritable(self._descriptor, False)
-
-    def write(self, line: bytes) -> None:
-        view = memoryview(line)
-        try:
-            while view:
-                view = view[os.write(self._descriptor, view) :]
-        except OSError:
-            pass
 
 
 def listen(control: Control, writer: RunWriter) -> None:
@@ -60,7 +47,8 @@ def listen(control: Control, writer: RunWriter) -> None:
             detail = obey(command, control, writer)
             writer.tell(records.AckEvent, id=command.id, ok=not detail, detail=detail)
     control.stop(PARENT_GONE)
-    time.sleep(ORPHAN_GRACE_S)
+    if control.begun:
+        time.sleep(GRACE_S)
     end_group(1)
 
 
@@ -74,7 +62,7 @@ def obey(command: commands.AnyCommand, control: Control, writer: RunWriter) -> s
             if not control.paused:
                 writer.tell(records.StateEvent, state="pausing", detail="finishing the update")
             control.pause(True)
-        case commands.Resume():
+        case commands.Unpause():
             control.pause(False)
         case commands.SaveCheckpoint():
             control.request_checkpoint()
@@ -91,56 +79,33 @@ def beat(writer: RunWriter) -> None:
         time.sleep(HEARTBEAT_S)
 
 
-def die_with_parent() -> None:
-    """Linux: be terminated with the parent, should the end of standard input go unnoticed."""
-    if not sys.platform.startswith("linux"):
-        return
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it died before the signal was armed
-        end_group(1)
-
-
-def end_group(code: int) -> NoReturn:
-    """Leave now, and take the own process group along when this process leads one.
-
-    One by one: killpg would hit this process too, and its status would not be `code`.
-    """
-    if os.getpgrp() == os.getpid() and code:
-        for pid in psutil.pids():
-            with contextlib.suppress(OSError):
-                if pid != os.getpid() and os.getpgid(pid) == os.getpid():
-                    os.kill(pid, signal.SIGKILL)
-    os._exit(code)
-
-
-def home_of(paths: RunPaths) -> HomePaths:
-    runs = paths.root.parent
-    if runs.name == "runs" and runs.parent.name == "training":
-        return HomePaths(runs.parent.parent)
-    return HomePaths(default_home())
-
-
-def run(run_dir: Path) -> int:
+def run(run_dir: Path, inherited: str = "") -> int:
+    """`inherited` is the descriptor of the run's lock when the parent took it already."""
     paths = RunPaths(run_dir.resolve())
     pipe = Pipe()
     try:
         config = read_run_config(paths)
+        # Never released: the kernel frees it with this process.
+        RunLock.take_or_inherit(paths, inherited)
         writer = RunWriter(paths, pipe.write)
     except LabError as error:
         print(f"worker: {error}", file=sys.stderr)
         return 1
     control = Control()
-    signal.signal(signal.SIGTERM, lambda *_: control.stop("terminated"))
+    # Until there is something to save, SIGTERM ends this process at once: it may be loading torch.
+    control.on_begin = lambda: on_stop_signals(lambda number: control.stop("terminated"))
     signal.signal(signal.SIGINT, lambda *_: control.stop("interrupted"))
     threading.Thread(target=beat, args=(writer,), daemon=True).start()
     threading.Thread(target=listen, args=(control, writer), daemon=True).start()
     writer.tell(records.StateEvent, state="starting", detail="loading torch", progress=0.1)
 
-    from trainer_core.training import run_training  # seconds; the parent already sees a heartbeat
+    from trainer_core.preflight.startable import check_startable
+    from trainer_core.train.run import run_training  # seconds; the parent already sees a heartbeat
 
+    home = home_of(paths)
     try:
-        outcome = run_training(config, paths, home_of(paths), writer, control, argv=sys.orig_argv)
+        check_startable(config, home, begins=not list_checkpoints(paths))
+        outcome = run_training(config, paths, home, writer, control, argv=sys.orig_argv)
     except LabError as error:
         print(f"worker: {error}", file=sys.stderr)
         writer.tell(records.StateEvent, state="failed", detail=str(error))
@@ -156,7 +121,12 @@ def main() -> int:
         print("usage: python -m trainer_core.worker RUN_DIR", file=sys.stderr)
         return 2
     die_with_parent()
-    code = run(Path(sys.argv[1]))
+    outlive_reader_of_stderr()
+    if "DMGLAB_FAULT" in os.environ:
+        from trainer_core.proofs import faults
+
+        faults.arm(os.environ["DMGLAB_FAULT"])
+    code = run(Path(sys.argv[1]), os.environ.pop(INHERITED, ""))
     sys.stderr.flush()
     end_group(code)  # the listener blocks in read(0); there is nothing left to finalise
 

@@ -1,13 +1,16 @@
-"""The only native code: memory access through raw addresses, and the byte permute.
+"""What Python cannot say: memory access through raw addresses, the byte permute, warp votes.
 
 Warp arrays carry shape and strides into every function they are passed to; a raw address is one
-register pair. Each intrinsic is a line or two per device. `U`, `I`, `Q` are the three machine
-types of every kernel here: literals must be wrapped, since Warp does not mix int32 and uint32.
+register pair. Each intrinsic is a line or two per device. Other native code is the board that
+warps share (launch/service_board.py) and the instructions of the native path
+(sm83/native_code.py). `U`, `I`, `Q` are the three machine types of every kernel here: literals must
+be wrapped, since Warp does not mix int32 and uint32.
+
+A function that is called, because it is large, has an inlined twin where a call would take longer:
+the twin's name ends in `_here`, and the called one does nothing but call it.
 """
 
 import warp as wp
-
-from emulator.constants import ROW_IO
 
 U = wp.uint32
 I = wp.int32  # noqa: E741 - reads as the type it is
@@ -17,6 +20,7 @@ FAR = wp.constant(wp.uint32(0x3FFFFFFF))
 """A time span longer than any launch, and short enough for signed comparison."""
 
 ALL_ONES = wp.constant(wp.uint32(0xFFFFFFFF))
+WORD = wp.constant(wp.uint32(0xFFFF))
 
 
 @wp.func_native("return *(const unsigned char*)p;")
@@ -234,7 +238,7 @@ def copy160(dst: Q, src: Q): ...
 
 # Asynchronous copies of a word each to where nobody looks: unlike a load they need no register and
 # nobody waits for them, and unlike a prefetch they certainly fill the cache. Thirteen of them cover
-# a record (tests/emulator/test_machine.py); behind the last one there may be nothing.
+# a record (tests/emulator/test_batch.py); behind the last one there may be nothing.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 __shared__ unsigned int nowhere[4];
@@ -296,21 +300,3 @@ def converge(unknown: U):
 def earlier(a: U, b: U) -> U:
     """The earlier of two times (wrap-around safe)."""
     return wp.where(I(b - a) < I(0), b, a)
-
-
-@wp.func
-def io_get(mem: Q, register: U) -> U:
-    """Raw byte of I/O register FF00 + `register` as it lies in the memory row."""
-    return ld8(mem + Q(U(ROW_IO) + register))
-
-
-@wp.func
-def io_set(mem: Q, register: U, value: U):
-    """Store the raw byte of I/O register FF00 + `register`."""
-    st8(mem + Q(U(ROW_IO) + register), value)
-
-
-@wp.func
-def raise_if(mem: Q, bits: U):
-    """Set bits of IF (FF0F)."""
-    io_set(mem, U(0x0F), io_get(mem, U(0x0F)) | bits)

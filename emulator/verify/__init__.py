@@ -1,1 +1,1 @@
-"""Our machine and PyBoy side by side from the same inputs, and what to keep when they part ways."""
+"""Our console and PyBoy side by side from the same inputs, and what to keep when they part ways."""

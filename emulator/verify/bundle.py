@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from emulator.constants import BUTTON_NAMES
-from emulator.disassembler import instruction_text
-from emulator.jobs import write_json
-from emulator.png import write_screen
+from emulator.rom.disassembler import instruction_text
+from emulator.tools.jobs import write_json
+from emulator.tools.png import write_screen
 from emulator.verify.compare import Difference, Outcome, code_start
 
 SHOWN_BYTES = 64

@@ -3,7 +3,7 @@
 Both start from the moment at which PyBoy leaves its boot program. A picture of ours is the same as
 PyBoy's if it equals one of PyBoy's two frames earlier to two frames later: the two count a frame's
 end a few T-cycles apart, and a game that switches the LCD off moves PyBoy's. WRAM and registers
-are compared where both machines stand at the same instruction.
+are compared where both consoles stand at the same instruction.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def masks_of(inputs: Sequence[tuple[int, int]], frames: int) -> list[int]:
 
 
 class SideBySide:
-    """Both machines from the same moment on."""
+    """Both consoles from the same moment on."""
 
     def __init__(self, rom: Path, device: str = "cpu") -> None:
         self.reference = Reference(rom)
@@ -95,7 +95,7 @@ class SideBySide:
         self.meet()
 
     def meet(self) -> None:
-        """Put our machine where PyBoy is."""
+        """Put our console where PyBoy is."""
         self.start_state = self.reference.state()
         self.emulator.restore(self.reference.snapshot())
 
@@ -136,7 +136,7 @@ class SideBySide:
                 outcome.first_state_difference = outcome.frames
 
     def _wram(self) -> np.ndarray:
-        return self.emulator.machine.ram[0, k.ROW_WRAM : k.ROW_WRAM + 0x2000].numpy()
+        return self.emulator.batch.ram[0, k.ROW_WRAM : k.ROW_WRAM + 0x2000].numpy()
 
     def _difference(self, frame: int, ours: np.ndarray, theirs: bytes, at: int) -> Difference:
         mine, other = self._wram(), self.reference.wram

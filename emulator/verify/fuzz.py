@@ -17,13 +17,14 @@ import subprocess
 import sys
 import time
 import zlib
+from typing import Any
 
 import numpy as np
 import warp as wp
 
-from emulator.cartridge import LOGO, Cartridge, EmulatorError
 from emulator.emulator import Emulator
-from emulator.machine import PADDING, row_bytes
+from emulator.rom.cartridge import LOGO, Cartridge, EmulatorError
+from emulator.state.batch import PADDING, row_bytes
 
 PAGE = mmap.PAGESIZE
 NO_ACCESS = 0  # PROT_NONE
@@ -42,13 +43,13 @@ TIMEOUT_S = 7200
 class FuzzResult:
     """What a fuzz run did."""
 
-    machines: int
+    consoles: int
     frames: int
     device: str
     seed: int
     instructions: int
     restarts: int
-    """Times a machine had come to an undefined opcode or STOP and was set going elsewhere."""
+    """Times a console had come to an undefined opcode or STOP and was set going elsewhere."""
     seconds: float
     fenced: bool
     """Whether memory lay between pages that may not be touched."""
@@ -83,7 +84,7 @@ def poke_hardware(random: np.random.Generator, rom: np.ndarray) -> None:
 
 def set_going(random: np.random.Generator, emulator: Emulator) -> int:
     """Put every locked or stopped console to a random place with random registers; their number."""
-    consoles = emulator.machine.console.numpy()
+    consoles = emulator.batch.console.numpy()
     locked = consoles["run_state"] >= 2
     count = int(locked.sum())
     consoles["run_state"][locked] = 0
@@ -93,7 +94,7 @@ def set_going(random: np.random.Generator, emulator: Emulator) -> int:
     for name in ("lo", "hi"):
         consoles[name][locked] = random.integers(0, 1 << 32, count, dtype=np.uint32)
     consoles["hi"] &= 0xFFF0FFFF
-    emulator.machine.console.assign(consoles)
+    emulator.batch.console.assign(consoles)
     return count
 
 
@@ -126,14 +127,14 @@ class Fence:
         return bool((outside == CANARY).all())
 
 
-class FencedMachine:
+class FencedBatch:
     """An emulator on the cpu whose memory lies between fences."""
 
     def __init__(self, emulator: Emulator, at_end: bool) -> None:
-        machine = emulator.machine
+        batch = emulator.batch
         state = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
         size = state + PADDING  # the CPU kernel keeps its own values there
-        machine.scratch = state
+        batch.scratch = state
         # Rows at equal distances with a forbidden page between each two.
         stride = -(-size // PAGE) * PAGE + PAGE
         self._rows = Fence(stride * emulator.num_envs - PAGE, at_end=False)
@@ -143,8 +144,8 @@ class FencedMachine:
             libc.mprotect(
                 ctypes.c_void_p(self._rows.address + env * stride - PAGE), PAGE, NO_ACCESS
             )
-        machine.ram_base = self._rows.address + offset
-        machine.row_stride = stride
+        batch.ram_base = self._rows.address + offset
+        batch.row_stride = stride
         self._slacks = []
         for env in range(emulator.num_envs):
             start = env * stride
@@ -153,10 +154,10 @@ class FencedMachine:
                                           slice(offset, offset + size)))  # fmt: skip
         self.constants: dict[str, Fence] = {}
         for name in ("rom", "words", "control"):
-            data = np.frombuffer(getattr(machine, name).numpy().tobytes(), np.uint8)
+            data = np.frombuffer(getattr(batch, name).numpy().tobytes(), np.uint8)
             fence = Fence(len(data), at_end)
             fence.bytes[:] = data
-            setattr(machine, f"{name}_base", fence.address)
+            setattr(batch, f"{name}_base", fence.address)
             self.constants[name] = fence
         emulator.reset()
 
@@ -167,28 +168,28 @@ class FencedMachine:
         return found + [name for name, fence in self.constants.items() if not fence.intact()]
 
 
-def fuzz(machines: int, frames: int, seed: int, device: str, fenced: bool) -> FuzzResult:
-    """Run `machines` random ROMs for `frames` frames in this process and check what must hold."""
+def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> FuzzResult:
+    """Run `consoles` random ROMs for `frames` frames in this process and check what must hold."""
     random = np.random.default_rng(seed)
     cartridges = [
         Cartridge.from_bytes(
             random_rom(random, KINDS[i % len(KINDS)], bool(i // 5 % 2)), f"rom {i}"
         )
-        for i in range(machines)
+        for i in range(consoles)
     ]
     emulator = Emulator(
-        cartridges, machines, device, rom_of_env=np.arange(machines), serial_capacity=CANARY_BYTES
+        cartridges, consoles, device, rom_of_env=np.arange(consoles), serial_capacity=CANARY_BYTES
     )
-    consoles = emulator.machine.console.numpy()
-    consoles["serial_capacity"] = 0  # nothing may be written where the serial log would be
-    emulator.machine.console.assign(consoles)
-    fence = FencedMachine(emulator, at_end=bool(seed % 2)) if fenced else None
+    records = emulator.batch.console.numpy()
+    records["serial_capacity"] = 0  # nothing may be written where the serial log would be
+    emulator.batch.console.assign(records)
+    fence = FencedBatch(emulator, at_end=bool(seed % 2)) if fenced else None
     padding = _paint_padding(emulator) if fence is None else None
     before = _constants(emulator, fence)
-    fields = emulator.machine.console.numpy().copy()
+    fields = emulator.batch.console.numpy().copy()
     instructions, restarts, start = 0, 0, time.perf_counter()
     for _ in range(0, frames, STEP_FRAMES):
-        buttons = random.integers(0, 256, machines).astype(np.uint8)
+        buttons = random.integers(0, 256, consoles).astype(np.uint8)
         emulator.run(buttons, min(STEP_FRAMES, frames), int(random.integers(0, STEP_FRAMES)))
         instructions += int(emulator.work().astype(np.uint64).sum())
         emulator.screens.numpy()
@@ -196,73 +197,76 @@ def fuzz(machines: int, frames: int, seed: int, device: str, fenced: bool) -> Fu
         restarts += set_going(random, emulator)
     seconds = time.perf_counter() - start
     problems = fence.problems() if fence is not None else []
-    consoles = emulator.machine.console.numpy()
+    records = emulator.batch.console.numpy()
     if padding is not None and not np.array_equal(padding, _padding(emulator)):
         problems.append("padding of a memory row")
     if _constants(emulator, fence) != before:
         problems.append("ROM, decoded words or control table")
-    if any(not np.array_equal(consoles[name], fields[name]) for name in CONSTANT_FIELDS):
+    if any(not np.array_equal(records[name], fields[name]) for name in CONSTANT_FIELDS):
         problems.append("constant fields of a console")
-    if (consoles["pc"] > 0xFFFF).any() or (consoles["sp"] > 0xFFFF).any():
+    if (records["pc"] > 0xFFFF).any() or (records["sp"] > 0xFFFF).any():
         problems.append("PC or SP")
     if problems:
         raise EmulatorError(f"fuzz with seed {seed}: out of bounds: {', '.join(problems)}")
-    return FuzzResult(machines, frames, device, seed, instructions, restarts, round(seconds, 1),
+    return FuzzResult(consoles, frames, device, seed, instructions, restarts, round(seconds, 1),
                       fenced, wp.config.mode == "debug")  # fmt: skip
 
 
 def _padding(emulator: Emulator) -> np.ndarray:
     size = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
-    return emulator.machine.ram.numpy()[:, size : size + CANARY_BYTES]
+    return emulator.batch.ram.numpy()[:, size : size + CANARY_BYTES]
 
 
 def _paint_padding(emulator: Emulator) -> np.ndarray:
-    rows = emulator.machine.ram.numpy()
+    rows = emulator.batch.ram.numpy()
     size = row_bytes(max(cartridge.ram_banks for cartridge in emulator.cartridges))
     rows[:, size : size + CANARY_BYTES] = CANARY
-    emulator.machine.ram.assign(rows)
+    emulator.batch.ram.assign(rows)
     return rows[:, size : size + CANARY_BYTES].copy()
 
 
-def _constants(emulator: Emulator, fence: FencedMachine | None) -> list[int]:
-    machine = emulator.machine
+def _constants(emulator: Emulator, fence: FencedBatch | None) -> list[int]:
+    batch = emulator.batch
     if fence is not None:
         return [zlib.crc32(part.bytes.tobytes()) for part in fence.constants.values()]
-    return [zlib.crc32(part.numpy().tobytes()) for part in (machine.rom, machine.words,
-                                                            machine.control)]  # fmt: skip
+    return [zlib.crc32(part.numpy().tobytes()) for part in (batch.rom, batch.words,
+                                                            batch.control)]  # fmt: skip
 
 
 def fuzz_in_child(
-    machines: int, frames: int, seed: int, device: str, bounds_checks: bool
+    consoles: int, frames: int, seed: int, device: str, bounds_checks: bool
 ) -> FuzzResult:
     """Run `fuzz` in a process of its own; EmulatorError if it died or hung."""
-    if machines < 1 or frames < 1:
-        raise EmulatorError(f"{machines} machines, {frames} frames: give at least 1 of each")
-    arguments = [machines, frames, seed, device, int(bounds_checks)]
+    if consoles < 1 or frames < 1:
+        raise EmulatorError(f"{consoles} consoles, {frames} frames: give at least 1 of each")
+    arguments = [consoles, frames, seed, device, int(bounds_checks)]
     command = [sys.executable, "-m", "emulator.verify.fuzz", *map(str, arguments)]
+    return FuzzResult(**result_of_child(command, f"fuzz with seed {seed}"))
+
+
+def result_of_child(command: list[str], name: str) -> dict[str, Any]:
+    """The JSON that a child prints last; EmulatorError if it died, hung or found something."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        raise EmulatorError(f"fuzz with seed {seed}: hung for {TIMEOUT_S} s") from None
+        raise EmulatorError(f"{name}: hung for {TIMEOUT_S} s") from None
     if done.returncode < 0:
-        raise EmulatorError(
-            f"fuzz with seed {seed}: ended by signal {-done.returncode}: a memory access outside"
-        )
+        raise EmulatorError(f"{name}: ended by signal {-done.returncode}: a memory access outside")
     if done.returncode:
         raise EmulatorError(done.stderr.strip().splitlines()[-1].removeprefix("error: "))
-    return FuzzResult(**json.loads(done.stdout.splitlines()[-1]))
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main(argv: list[str]) -> int:
-    """The child: machines, frames, seed, device, bounds checks."""
-    machines, frames, seed = (int(text) for text in argv[:3])
+    """The child: consoles, frames, seed, device, bounds checks."""
+    consoles, frames, seed = (int(text) for text in argv[:3])
     wp.config.log_level = wp.LOG_WARNING
     if argv[4] == "1":
         wp.config.mode = "debug"
     try:
-        result = fuzz(machines, frames, seed, argv[3], fenced=argv[3] == "cpu")
+        result = fuzz(consoles, frames, seed, argv[3], fenced=argv[3] == "cpu")
     except EmulatorError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from emulator.cartridge import Cartridge, EmulatorError
 from emulator.constants import BUTTON_NAMES, T_CYCLES_PER_FRAME
-from emulator.pyboy_state import parse, to_snapshot
-from emulator.snapshot import Snapshot
+from emulator.rom.cartridge import Cartridge, EmulatorError
+from emulator.state.pyboy_state import parse, to_snapshot
+from emulator.state.snapshot import Snapshot
 
 LONGEST_BOOT = 1000
 SHADE_OF_GREY = np.rint(3 - np.arange(256) / 85.0).astype(np.uint8)
@@ -20,7 +20,7 @@ WRAM = slice(0xC000, 0xE000)
 
 
 class Reference:
-    """One PyBoy as a DMG, past its boot program, with frames counted as our machine counts them."""
+    """One PyBoy as a DMG, past its boot program, with frames counted as our console counts them."""
 
     def __init__(self, rom: Path) -> None:
         try:
@@ -81,7 +81,7 @@ class Reference:
         return values
 
     def snapshot(self) -> Snapshot:
-        """This moment as a state of our machine; counts frames from here."""
+        """This moment as a state of our console; counts frames from here."""
         self._frame_end = self._machine._cycles()
         state = parse(self.state(), self.cartridge)
         return to_snapshot(state, self.cartridge)

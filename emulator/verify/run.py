@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from emulator.cartridge import EmulatorError
+from emulator.rom.cartridge import EmulatorError
 from emulator.verify.bundle import write_bundle
 from emulator.verify.compare import SideBySide, masks_of, random_buttons
 from emulator.verify.soak import soak, summary

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from emulator.cartridge import EmulatorError
 from emulator.constants import T_CYCLES_PER_FRAME, T_CYCLES_PER_SECOND
+from emulator.rom.cartridge import EmulatorError
 from emulator.verify.compare import SideBySide, random_buttons
 
 ROUND_FRAMES = 600

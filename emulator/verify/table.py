@@ -11,8 +11,8 @@ from pathlib import Path
 
 import warp as wp
 
-from emulator import suite
-from emulator.cartridge import EmulatorError
+from emulator.rom.cartridge import EmulatorError
+from emulator.tools import suite
 
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 

@@ -1,31 +1,40 @@
-"""The live view: a deployed policy or a person at one machine, in Game Boy time."""
+"""The live view: a deployed policy or a person at one Game Boy, in Game Boy time."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from gui import object_names as names
+from gui.actions import ActionRegistry
+from gui.controllers.playing import SPEEDS, PlayController
 from gui.keymap import Joypad
+from gui.models.checkpoints import CheckpointList
+from gui.models.navigation import Navigation
+from gui.models.run_list import count_text
 from gui.models.session import Mode, Session
-from gui.playing import SPEEDS, PlayController
-from gui.screen import FrameSource, Palette, Screen
-from gui.task_draft import TaskDraft
-from gui.widgets.icons import icon
+from gui.widgets.action_button import action_button, action_icon_button
 from gui.widgets.joypad_lights import JoypadLights
-from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
+from gui.widgets.labels import ElidedLabel, label, set_role
+from gui.widgets.screen import FrameSource, Palette, Screen
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.frames import FLAG_SUCCESS, FrameInfo
 
 FRAME_MS = 16
+TRANSPORT = {
+    "playPause": "playPauseButton", "playStep": "playStepButton",
+    "playRestart": "playRestartButton", "endPlayer": "playStopButton",
+}  # fmt: skip
+"""objectNames of the buttons with pictures, by their action."""
 
 
 def speed_text(speed: float) -> str:
@@ -36,11 +45,12 @@ class LiveView(QWidget):
     """Keys reach the joypad only while the screen has the focus."""
 
     def __init__(
-        self, playing: PlayController, session: Session, draft: TaskDraft, palette: Palette,
-        welcome: QWidget,
+        self, playing: PlayController, session: Session, navigation: Navigation,
+        actions: ActionRegistry, palette: Palette, welcome: QWidget, checkpoints: CheckpointList,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._playing, self._session, self._draft = playing, session, draft
+        self._playing, self._session, self._navigation = playing, session, navigation
+        self._checkpoints = checkpoints
         self._joypad = Joypad()
         self.source = FrameSource()
         column = QVBoxLayout(self)
@@ -53,7 +63,7 @@ class LiveView(QWidget):
         self._stack.addWidget(welcome)
         self._stack.addWidget(self.screen_view)
         column.addWidget(self._stack, 1)
-        self._controls = self._strip()
+        self._controls = self._strip(actions)
         column.addWidget(self._controls)
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -62,14 +72,24 @@ class LiveView(QWidget):
         playing.frames_changed.connect(self._on_frames)
         playing.changed.connect(self.refresh)
         session.mode_changed.connect(lambda mode: self.refresh())
-        self.welcome_wanted = True
+        navigation.welcome_changed.connect(lambda is_shown: self.refresh())
+        navigation.game_wanted.connect(self._on_game_wanted)
         self.refresh()
 
-    def _strip(self) -> QWidget:
+    def _strip(self, actions: ActionRegistry) -> QWidget:
         strip = QWidget()
         column = QVBoxLayout(strip)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(8)
+        self.what = ElidedLabel("", "muted")
+        self.what.setObjectName("playsBadge")
+        self.what.setAccessibleName("What plays")
+        column.addWidget(self.what)
+        column.addLayout(self._info_row())
+        column.addLayout(self._control_row(actions))
+        return strip
+
+    def _info_row(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
         self.who = label("")
@@ -82,21 +102,16 @@ class LiveView(QWidget):
         row.addWidget(self.lights)
         row.addWidget(self.values, 1)
         row.addWidget(self.real_speed)
-        column.addLayout(row)
+        return row
+
+    def _control_row(self, actions: ActionRegistry) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(4)
-        playing = self._playing
-        self.pause = icon_button("pause", "Pause (Space)", "playPauseButton", flat=False,
-                                 clicked=playing.toggle_pause)  # fmt: skip
-        self.step = icon_button("step", "One step (.)", "playStepButton", flat=False,
-                                clicked=playing.step)  # fmt: skip
-        self.restart = icon_button("restart", "New episode", "playRestartButton", flat=False,
-                                   clicked=playing.restart)  # fmt: skip
-        self.end = icon_button("stop", "End the player", "playStopButton", flat=False,
-                               clicked=playing.stop)  # fmt: skip
-        for made in (self.pause, self.step, self.restart, self.end):
+        for action_id, name in TRANSPORT.items():
+            made = action_icon_button(actions.command(action_id), name)
             made.setProperty("transport", True)
             row.addWidget(made)
+        playing = self._playing
         self.speed = QComboBox()
         self.speed.setObjectName("speedBox")
         self.speed.setAccessibleName("Speed")
@@ -105,18 +120,13 @@ class LiveView(QWidget):
         self.speed.activated.connect(lambda: playing.set_speed(float(self.speed.currentData())))
         row.addWidget(self.speed)
         row.addStretch(1)
-        self.save_state = button("Save start state", names.SAVE_STATE_BUTTON,
-                                 clicked=self._draft.save_start)  # fmt: skip
-        self.capture = button("Capture goal", names.CAPTURE_GOAL_BUTTON,
-                              clicked=self._draft.capture_goal)  # fmt: skip
-        self.record = button("Record", names.RECORD_BUTTON, clicked=playing.toggle_record,
-                             tip="Keep the pictures and buttons for a replay")  # fmt: skip
-        self.record.setCheckable(True)
-        for made in (self.save_state, self.capture, self.record):
-            row.addWidget(made)
-        column.addLayout(row)
-        self.recorded_frames: QLabel = label("", "muted")
-        return strip
+        for action_id, name in (
+            ("saveStart", names.SAVE_STATE_BUTTON),
+            ("captureGoal", names.CAPTURE_GOAL_BUTTON),
+            ("record", names.RECORD_BUTTON),
+        ):
+            row.addWidget(action_button(actions[action_id], name))
+        return row
 
     # -- pictures ---------------------------------------------------------------------------
 
@@ -125,9 +135,12 @@ class LiveView(QWidget):
         if path is None:
             self.screen_view.clear()
         else:
-            self.welcome_wanted = False
-            self.screen_view.setFocus(Qt.FocusReason.OtherFocusReason)
+            self._navigation.leave_welcome()
+            self._on_game_wanted()
         self.refresh()
+
+    def _on_game_wanted(self) -> None:
+        self.screen_view.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_frame(self) -> None:
         found = self.source.latest()
@@ -169,31 +182,35 @@ class LiveView(QWidget):
 
     def refresh(self) -> None:
         playing, active = self._playing, self._playing.is_active
-        welcome = self.welcome_wanted and not playing.busy
+        welcome = self._navigation.welcome and not playing.busy
         self._stack.setCurrentIndex(0 if welcome else 1)
         self._controls.setVisible(not welcome)
-        for widget in (
-            self.pause, self.step, self.restart, self.end, self.record, self.speed,
-            self.save_state, self.capture,
-        ):  # fmt: skip
-            widget.setEnabled(active)
-        for widget in (self.save_state, self.capture):
-            reason = self._draft.refusal()
-            widget.setEnabled(active and not reason)
-            widget.setToolTip(reason)
-        self.pause.setIcon(icon("play" if playing.paused else "pause"))
-        self.pause.setToolTip("Go on (Space)" if playing.paused else "Pause (Space)")
-        self.record.setChecked(playing.recording)
-        self.record.setText("Stop recording" if playing.recording else "Record")
-        index = self.speed.findData(playing.speed)
-        self.speed.setCurrentIndex(index)
+        self.speed.setEnabled(active)
+        self.speed.setCurrentIndex(self.speed.findData(playing.speed))
         if not active:
             self.who.setText("")
             self.values.setText("")
             self.real_speed.setText("")
             self.lights.set_mask(0)
+        self.what.setText(self._what_plays())
         self.screen_view.hint = self._hint()
         self.screen_view.update()
+
+    def _what_plays(self) -> str:
+        """Task, steps and success of the checkpoint at the buttons, or who else is."""
+        request = self._playing.request
+        if request is None:
+            return ""
+        if request.mode == "human":
+            return f"{request.task}, you play"
+        row = self._checkpoints.row_of(Path(self._playing.checkpoint))
+        if row < 0:
+            return f"{request.task}, {Path(self._playing.checkpoint).name}"
+        card = self._checkpoints.cards[row]
+        return (
+            f"{card.task}, {card.algo} after {count_text(card.env_steps)} steps, "
+            f"{card.success_rate:.0%} success"
+        )
 
     def _hint(self) -> str:
         playing = self._playing

@@ -1,4 +1,4 @@
-"""The env wall: the first machines of a running training, tiled; a click shows one large."""
+"""The env wall: the first Game Boys of a running training, tiled; a click shows one large."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui.bridge import Bridge
-from gui.screen import FrameSource, Palette, Screen
-from gui.training import TrainingController
+from gui.controllers.training import TrainingController
 from gui.widgets.labels import button, label
+from gui.widgets.screen import FrameSource, Palette, Screen
 from trainer_core.protocol import commands
 from trainer_core.protocol.runs import RunState
 
@@ -66,7 +66,7 @@ class EnvWall(QWidget):
         self._zoomed = -1
         self._columns = 1
         self._tile = (144, 160)
-        self.screen_view = _WallScreen(palette, names.ENV_WALL, "Machines of the training run")
+        self.screen_view = _WallScreen(palette, names.ENV_WALL, "Game Boys of the training run")
         self.screen_view.tile_clicked.connect(self._on_click)
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 8)
@@ -78,9 +78,9 @@ class EnvWall(QWidget):
         row.addWidget(self.back)
         self.count = QComboBox()
         self.count.setObjectName("wallCount")
-        self.count.setAccessibleName("Machines on the wall")
+        self.count.setAccessibleName("Game Boys on the wall")
         for number in WATCH_ENVS:
-            self.count.addItem(f"{number} machines", number)
+            self.count.addItem(f"{number} Game Boys", number)
         self.count.setCurrentIndex(1)
         self.count.activated.connect(lambda: self._watch(again=True))
         row.addWidget(self.count)
@@ -166,7 +166,7 @@ class EnvWall(QWidget):
         watching = bool(self._watched)
         self.screen_view.hint = ""
         if not watching and not self.screen_view.has_picture:
-            self.screen_view.hint = "Start a run to see its machines here"
+            self.screen_view.hint = "Start a run to see its Game Boys here"
         elif watching and not self.source.seq:
             self.screen_view.hint = "Waiting for the first picture"
         text = "Nothing is training"
@@ -175,8 +175,8 @@ class EnvWall(QWidget):
         elif self.screen_view.has_picture:
             text = "The last pictures of the run"
         if self._zoomed >= 0:
-            text += f", machine {self._zoomed}"
+            text += f", Game Boy {self._zoomed}"
         elif watching:
-            text += ", click a machine to see it large"
+            text += ", click one to see it large"
         self.caption.setText(text)
         self.screen_view.update()

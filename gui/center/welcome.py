@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -12,7 +12,9 @@ from PySide6.QtWidgets import (
 )
 
 from gui import theme
-from gui.training import TrainingController
+from gui.actions import ActionRegistry
+from gui.controllers.training import TrainingController
+from gui.models.navigation import Navigation
 from gui.widgets.checks import ChecksView
 from gui.widgets.labels import button, label
 from trainer_core.protocol.runs import RunState
@@ -23,13 +25,11 @@ CARD_WIDTH = 460
 class Welcome(QWidget):
     """Two faces: the invitation, then the command to agree to."""
 
-    demo_wanted = Signal()
-    play_wanted = Signal()
-    watch_wanted = Signal()
-
-    def __init__(self, training: TrainingController) -> None:
+    def __init__(
+        self, training: TrainingController, navigation: Navigation, actions: ActionRegistry
+    ) -> None:
         super().__init__()
-        self._training = training
+        self._training, self._actions = training, actions
         self.setObjectName("welcomePage")
         outer = QVBoxLayout(self)
         outer.addStretch(1)
@@ -51,6 +51,7 @@ class Welcome(QWidget):
         training.checks_changed.connect(self._refresh)
         training.plan_changed.connect(self._refresh)
         training.ready_changed.connect(self._refresh)
+        navigation.welcome_changed.connect(self._on_welcome)
         self._refresh()
 
     def _invitation(self) -> QWidget:
@@ -75,9 +76,8 @@ class Welcome(QWidget):
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.start)
-        row.addWidget(
-            button("Play the game yourself", "playYourselfButton", clicked=self.play_wanted.emit)
-        )
+        play = self._actions["playGame"].trigger
+        row.addWidget(button("Play the game yourself", "playYourselfButton", clicked=play))
         row.addStretch(1)
         column.addLayout(row)
         column.addStretch(1)
@@ -105,7 +105,8 @@ class Welcome(QWidget):
         column.addSpacing(8)
         row = QHBoxLayout()
         row.setSpacing(8)
-        self.agree = button("Run it", "runDemoButton", primary=True, clicked=self._on_agree)
+        self.agree = button("Run it", "runDemoButton", primary=True,
+                            clicked=self._training.agree_and_start)  # fmt: skip
         row.addWidget(self.agree)
         row.addWidget(button("Back", "demoBackButton", clicked=lambda: self._show_face(0)))
         row.addStretch(1)
@@ -119,19 +120,21 @@ class Welcome(QWidget):
 
     def _on_start(self) -> None:
         self._show_face(1)
-        self.demo_wanted.emit()
+        self._training.prepare_demo()
         self.agree.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _on_agree(self) -> None:
-        self._training.set_consent(True)
-        self._training.start()
+    def _on_welcome(self, is_shown: bool) -> None:
+        if is_shown:
+            self.start.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _refresh(self) -> None:
         training = self._training
         plan = training.plan
         self.command.setPlainText(plan.command_line if plan else "")
         folder = plan.run_dir.parent if plan else ""
-        self.where.setText(f"It writes only into {folder} and stops after its time limit.")
+        self.where.setText(
+            f"It writes only into {folder} and stops a minute after its first update."
+        )
         self.checks.show_checks(training.checks, training.checking)
         failed = any(check.status == "fail" for check in training.checks)
         idle = training.state in (RunState.IDLE,) or training.state.is_end

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QGridLayout, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
 
 from gui import object_names as names
+from gui.actions import ActionRegistry
+from gui.keymap import PLAY_KEYS
 from gui.models.session import Mode, Operation, Session
 from gui.widgets.dock import Dock
 from gui.widgets.labels import label
@@ -17,23 +19,11 @@ _HINTS = {
     Mode.HYBRID: "The agent plays; hold Tab to take the buttons.",
     Mode.AGENT: "",
 }
-_KEYS = (
-    ("Arrows", "direction"),
-    ("Z, X", "A, B"),
-    ("Enter", "START"),
-    ("Backspace", "SELECT"),
-    ("Space", "pause"),
-    (".", "one step while paused"),
-    ("+  -  0", "faster, slower, normal"),
-    ("Shift", "hold for full speed"),
-    ("Tab", "hold to take over (Hybrid)"),
-    ("Esc", "leave the screen"),
-)
 
 
 class AgentDock(Dock):
-    def __init__(self, session: Session, window: QMainWindow) -> None:
-        super().__init__("Agent and mode", "agentDock", window)
+    def __init__(self, session: Session, actions: ActionRegistry) -> None:
+        super().__init__("Agent and mode", names.AGENT_DOCK)
         self._session = session
         body = QWidget()
         column = QVBoxLayout(body)
@@ -49,6 +39,7 @@ class AgentDock(Dock):
             "Mode",
         )
         self.modes.picked.connect(lambda value: session.set_mode(Mode(value)))
+        self.modes.button(Mode.HUMAN).clicked.connect(actions["playGame"].trigger)
         column.addWidget(self.modes)
         self._hint = label("", "muted", wrap=True)
         column.addWidget(self._hint)
@@ -75,6 +66,7 @@ class AgentDock(Dock):
             "Operation",
         )
         self.operations.picked.connect(lambda value: session.set_operation(Operation(value)))
+        self.operations.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)
         column.addWidget(self.operations)
         column.addWidget(self._keys())
         column.addStretch(1)
@@ -88,6 +80,7 @@ class AgentDock(Dock):
         session.mode_changed.connect(lambda mode: self._refresh())
         session.operation_changed.connect(lambda operation: self._refresh())
         session.task_changed.connect(lambda task: self._refresh())
+        session.tasks_changed.connect(self.reload_tasks)
         self._refresh()
 
     def _keys(self) -> QWidget:
@@ -98,7 +91,7 @@ class AgentDock(Dock):
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(4)
         grid.setColumnStretch(1, 1)
-        for row, (keys, text) in enumerate(_KEYS):
+        for row, (keys, text) in enumerate(PLAY_KEYS):
             grid.addWidget(label(keys), row, 0)
             grid.addWidget(label(text, "muted"), row, 1)
         return self._legend

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPixmap, QPixmapCache
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPixmap, QPixmapCache
 from PySide6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QListView,
-    QMainWindow,
     QStackedWidget,
     QStyle,
     QStyledItemDelegate,
@@ -20,17 +18,26 @@ from PySide6.QtWidgets import (
 
 from gui import object_names as names
 from gui import theme
+from gui.actions import ActionRegistry
 from gui.models.checkpoints import CheckpointCard, CheckpointList
 from gui.models.run_list import ago, count_text
+from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
-from gui.widgets.labels import button, label
+from gui.widgets.icons import icon
+from gui.widgets.labels import label
 
-ROW_HEIGHT = 52
+ROW_HEIGHT = 48
+THUMB = QRect(12, 6, 40, 36)
+"""Where the picture of a card is in its row; a click on it lets the checkpoint play."""
 _TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing": "bad"}
 
 
 class _CardDelegate(QStyledItemDelegate):
-    """Thumbnail, steps and task, success and integrity at the right."""
+    """Thumbnail, steps and task, success and integrity at the right; a star for a run's best."""
+
+    def __init__(self, model: CheckpointList, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._model = model
 
     def sizeHint(self, option, index: QModelIndex) -> QSize:  # type: ignore[no-untyped-def]
         return QSize(200, ROW_HEIGHT)
@@ -42,16 +49,27 @@ class _CardDelegate(QStyledItemDelegate):
         painter.save()
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(rect, QColor(colors.accent_soft))
-        thumb = QRect(rect.x() + 12, rect.y() + 8, 40, 36)
+        thumb = THUMB.translated(rect.topLeft())
         painter.fillRect(thumb, QColor(colors.letterbox))
         picture = _thumbnail(card.thumbnail)
         if not picture.isNull():
             painter.drawPixmap(thumb, picture)
+        if card.is_usable and option.state & (
+            QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected
+        ):
+            painter.fillRect(thumb, QColor(0, 0, 0, 110))
+            icon("play", "accent").paint(painter, thumb.adjusted(12, 10, -12, -10))
         left, right = thumb.right() + 12, rect.right() - 12
-        top = QRect(left, rect.y() + 8, right - left, 18)
-        low = QRect(left, rect.y() + 26, right - left, 18)
+        top = QRect(left, rect.y() + 6, right - left, 18)
+        low = QRect(left, rect.y() + 24, right - left, 18)
         painter.setPen(QColor(colors.text))
-        painter.drawText(top, _LEFT, f"{count_text(card.env_steps)} steps")
+        steps = f"{count_text(card.env_steps)} steps"
+        painter.drawText(top, _LEFT, steps)
+        if self._model.is_best(card):
+            used = painter.fontMetrics().horizontalAdvance(steps) + 6
+            painter.setPen(QColor(colors.accent))
+            painter.drawText(top.adjusted(used, 0, 0, 0), _LEFT, "\u2605 best")
+            painter.setPen(QColor(colors.text))
         rate = f"{card.success_rate * 100:.0f} % success"
         painter.drawText(top, _RIGHT, rate)
         painter.setPen(QColor(getattr(colors, _TONES[card.integrity])))
@@ -82,43 +100,35 @@ def _thumbnail(path: Path) -> QPixmap:
 
 
 class CheckpointsDock(Dock):
-    deploy_wanted = Signal(object)
-    warm_start_wanted = Signal(object)
-    import_wanted = Signal(object)
-    selected = Signal(object)
-
-    def __init__(self, model: CheckpointList, window: QMainWindow) -> None:
-        super().__init__("Checkpoints", "checkpointsDock", window)
+    def __init__(self, model: CheckpointList, actions: ActionRegistry) -> None:
+        super().__init__("Checkpoints", names.CHECKPOINTS_DOCK)
         self._model = model
         self.list = QListView()
         self.list.setObjectName(names.CHECKPOINT_LIST)
         self.list.setAccessibleName("Checkpoints")
         self.list.setModel(model)
-        self.list.setItemDelegate(_CardDelegate(self))
+        self.list.setItemDelegate(_CardDelegate(model, self.list))
+        self.list.setMouseTracking(True)
+        self.list.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.list.viewport().installEventFilter(self)
+        self._deploy = actions["deploy"]
         self.list.setUniformItemSizes(True)
-        self.list.doubleClicked.connect(lambda index: self._deploy())
-        self.list.selectionModel().selectionChanged.connect(lambda *_: self._on_selection())
+        self.list.doubleClicked.connect(actions["deploy"].trigger)
+        self.list.selectionModel().currentChanged.connect(self._on_current)
         empty = label("No checkpoints yet.\nA run writes one every few updates.", "muted")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.list)
         self._stack.addWidget(empty)
-        self.deploy = button(
-            "Deploy", names.DEPLOY_BUTTON, tip="Let it play in the live view", clicked=self._deploy
-        )
-        self.warm = button(
-            "Warm start", names.WARM_START_BUTTON, tip="Begin a new run with its weights",
-            clicked=lambda: self._emit(self.warm_start_wanted),
-        )  # fmt: skip
-        self.bring = button(
-            "Import...", names.IMPORT_CHECKPOINT_BUTTON,
-            tip="Copy a checkpoint folder into this home", clicked=self._import,
-        )  # fmt: skip
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 12)
         row.setSpacing(8)
-        for made in (self.deploy, self.warm, self.bring):
-            row.addWidget(made, 1)
+        for action_id, name in (
+            ("deploy", names.DEPLOY_BUTTON),
+            ("warmStart", names.WARM_START_BUTTON),
+            ("import", names.IMPORT_CHECKPOINT_BUTTON),
+        ):
+            row.addWidget(action_button(actions[action_id], name), 1)
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
@@ -126,48 +136,29 @@ class CheckpointsDock(Dock):
         column.addWidget(self._stack, 1)
         column.addLayout(row)
         self.setWidget(body)
-        for signal in (model.rowsInserted, model.rowsRemoved, model.modelReset):
-            signal.connect(lambda *_: self._on_count())
-        model.dataChanged.connect(lambda *_: self._on_selection())
-        self.warm_start_possible = True
-        self._on_count()
-
-    def current(self) -> CheckpointCard | None:
-        rows = self.list.selectionModel().selectedRows()
-        return rows[0].data(Qt.ItemDataRole.UserRole) if rows else None
-
-    def select(self, folder: Path) -> None:
-        row = self._model.row_of(folder)
-        if row >= 0:
-            self.list.setCurrentIndex(self._model.index(row))
-
-    def _on_count(self) -> None:
-        self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
-        if self._model.rowCount() and self.current() is None:
-            self.list.setCurrentIndex(self._model.index(0))
+        model.selection_changed.connect(self._on_selection)
         self._on_selection()
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A click on a picture lets that checkpoint play."""
+        if event.type() == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
+            place = event.position().toPoint()
+            index = self.list.indexAt(place)
+            if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
+                thumb = THUMB.translated(self.list.visualRect(index).topLeft())
+                if thumb.contains(place):
+                    self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
+                    self._deploy.trigger()
+        return super().eventFilter(watched, event)
+
+    def _on_current(self, index: QModelIndex) -> None:
+        """The person picked a row."""
+        if index.isValid():
+            self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
+
     def _on_selection(self) -> None:
-        card = self.current()
-        usable = card is not None and card.is_usable
-        self.deploy.setEnabled(usable)
-        self.warm.setEnabled(usable)
-        self.warm.setVisible(self.warm_start_possible)
-        if card is not None and not usable:
-            self.deploy.setToolTip("Its file does not match the hash that was announced")
-        self.selected.emit(card)
-
-    def _deploy(self) -> None:
-        card = self.current()
-        if card is not None and card.is_usable:
-            self.deploy_wanted.emit(card)
-
-    def _emit(self, signal) -> None:  # type: ignore[no-untyped-def]
-        card = self.current()
-        if card is not None:
-            signal.emit(card)
-
-    def _import(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Import a checkpoint folder")
-        if folder:
-            self.import_wanted.emit(Path(folder))
+        card = self._model.selected
+        self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
+        index = self._model.index(self._model.row_of(card.folder)) if card else QModelIndex()
+        if index != self.list.currentIndex():
+            self.list.setCurrentIndex(index)

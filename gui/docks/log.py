@@ -7,7 +7,6 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
-    QMainWindow,
     QPlainTextEdit,
     QVBoxLayout,
     QWidget,
@@ -20,13 +19,16 @@ from gui.widgets.dock import Dock
 from gui.widgets.labels import icon_button
 
 FLUSH_MS = 250
+BUSY_MS = 25
+SLICE = 100
+"""Lines inserted at once: 10 ms. More wait for the next turn, so that pictures keep moving."""
 
 
 class LogDock(Dock):
-    """Takes lines from the buffer four times a second, in one append; stays put when scrolled."""
+    """Takes lines from the buffer in slices; stays put when it was scrolled up."""
 
-    def __init__(self, buffer: LogBuffer, window: QMainWindow) -> None:
-        super().__init__("Log", "logDock", window)
+    def __init__(self, buffer: LogBuffer) -> None:
+        super().__init__("Log", names.LOG_DOCK)
         self._buffer = buffer
         self.view = QPlainTextEdit()
         self.view.setObjectName(names.LOG_VIEW)
@@ -63,9 +65,12 @@ class LogDock(Dock):
         self._timer.start()
 
     def flush(self) -> None:
-        lines = [line.text for line in self._buffer.take_new() if self._shows(line)]
+        """Show the next slice of what is new."""
+        taken = self._buffer.take_new(SLICE)
+        lines = [line.text for line in taken if self._shows(line)]
         if lines:
             self._append(lines)
+        self._timer.setInterval(BUSY_MS if len(taken) >= SLICE else FLUSH_MS)
 
     def _append(self, lines: list[str]) -> None:
         bar = self.view.verticalScrollBar()
@@ -88,11 +93,9 @@ class LogDock(Dock):
         return line.level >= self.level.currentIndex() and wanted in line.text.lower()
 
     def _rebuild(self) -> None:
-        self._buffer.take_new()
+        self._buffer.start_over()
         self.view.clear()
-        lines = [line.text for line in self._buffer.lines if self._shows(line)]
-        if lines:
-            self._append(lines)
+        self.flush()
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.view.toPlainText())

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 
-from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui import theme
+from gui.actions import ActionRegistry
 from gui.models.run_telemetry import TelemetryModel
+from gui.widgets.action_button import action_button
 from gui.widgets.labels import button, label
 
 
 class RunInfo(QWidget):
-    tensorboard_wanted = Signal(str)
-
-    def __init__(self, model: TelemetryModel) -> None:
+    def __init__(self, model: TelemetryModel, actions: ActionRegistry) -> None:
         super().__init__()
         self._model = model
         self._shown: object = None
@@ -35,17 +34,12 @@ class RunInfo(QWidget):
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(label("Open in", "muted"))
-        self.tensorboard: QPushButton = button(
-            "TensorBoard", names.OPEN_TENSORBOARD_BUTTON,
-            tip="Export the curves and open them in your browser",
-            clicked=lambda: self.tensorboard_wanted.emit(model.focus),
-        )  # fmt: skip
-        self.tensorboard.setEnabled(False)
+        tensorboard = action_button(actions["openTensorBoard"], names.OPEN_TENSORBOARD_BUTTON)
         self.wandb: QPushButton = button("W&&B", names.OPEN_WANDB_BUTTON)
         self.wandb.setAccessibleName("Weights and Biases")
         self.wandb.setEnabled(False)
         self.wandb.setToolTip("This run was not sent to Weights and Biases")
-        row.addWidget(self.tensorboard)
+        row.addWidget(tensorboard)
         row.addWidget(self.wandb)
         row.addStretch(1)
         row.addWidget(button("Copy", "copyRunInfo", clicked=self._copy))
@@ -53,7 +47,6 @@ class RunInfo(QWidget):
 
     def refresh(self) -> None:
         run = self._model.runs.get(self._model.focus)
-        self.tensorboard.setEnabled(run is not None and len(run.table) > 0)
         meta = run.meta if run else None
         if meta is self._shown or not self.isVisible():
             return

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelection, QModelIndex, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QPainter
+from PySide6.QtCore import QItemSelection, QModelIndex, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QLineEdit,
-    QMainWindow,
     QMenu,
     QStackedWidget,
     QStyledItemDelegate,
@@ -18,14 +17,32 @@ from PySide6.QtWidgets import (
 )
 
 from gui import object_names as names
-from gui.models.run_list import COLUMNS, RUN_ROLE, RunFilter, RunList
+from gui import theme
+from gui.actions import ActionRegistry
+from gui.controllers.runs import RunsController
+from gui.models.run_filter import RunFilter
+from gui.models.run_list import COLUMNS, RUN_ROLE, SHOWN, RunList
+from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.badge import paint_dot
 from gui.widgets.dock import Dock
 from gui.widgets.labels import button, label
-from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord
 
-_WIDTHS = {"State": 88, "Run": 52, "Algo": 44, "Device": 56, "Steps": 56, "Best": 48, "Started": 84}
+_WIDTHS = {
+    SHOWN: 28,
+    "State": 88,
+    "Run": 76,
+    "Algo": 44,
+    "Device": 56,
+    "Steps": 56,
+    "Best": 48,
+    "Started": 84,
+}
+MENU = (
+    "describeRun", "pinRun", "hideOthers", "compareRuns", "resumeRun", "reuseConfig",
+    "openRunFolder",
+)  # fmt: skip
+"""Commands about the run in focus; a click into the table puts its row there first."""
 
 
 class _StateDelegate(QStyledItemDelegate):
@@ -40,19 +57,63 @@ class _StateDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-class RunsDock(Dock):
-    selected = Signal(str)
-    pin_toggled = Signal(str)
-    resume_wanted = Signal(str)
-    reuse_wanted = Signal(str)
-    demo_wanted = Signal()
+class _EyeDelegate(QStyledItemDelegate):
+    """An open eye in the colour of the run's curves, a closed one where they are hidden."""
 
-    def __init__(self, model: RunList, home: HomePaths, window: QMainWindow) -> None:
-        super().__init__("Runs", "runsDock", window)
-        self._model, self._home = model, home
-        self.proxy = RunFilter(self)
-        self.proxy.setSourceModel(model)
-        self.table = QTableView()
+    def __init__(self, telemetry: TelemetryModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._telemetry = telemetry
+
+    def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
+        super().paint(painter, option, index)
+        slot = self._telemetry.slots.get(index.data(RUN_ROLE).run_id)
+        color = QColor(theme.current().disabled) if slot is None else theme.curve_color(slot)
+        center = QRectF(option.rect).center()
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(color, 1.3))
+        lid = QPainterPath(center + QPointF(-6, 0))
+        lid.quadTo(center + QPointF(0, 6), center + QPointF(6, 0))
+        if slot is not None:
+            lid.quadTo(center + QPointF(0, -6), center + QPointF(-6, 0))
+        painter.drawPath(lid)
+        if slot is not None:
+            painter.setBrush(color)
+            painter.drawEllipse(center, 1.8, 1.8)
+        painter.restore()
+
+
+class _Table(QTableView):
+    """A click on an eye shows or hides that run's curves; it does not change what is in focus."""
+
+    eye_clicked = Signal(str)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        is_eye = index.isValid() and index.column() == COLUMNS.index(SHOWN)
+        if is_eye and event.button() == Qt.MouseButton.LeftButton:
+            self.eye_clicked.emit(index.data(RUN_ROLE).run_id)
+        else:
+            super().mousePressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        if index.isValid() and index.column() == COLUMNS.index(SHOWN):
+            self.mousePressEvent(event)
+        else:
+            super().mouseDoubleClickEvent(event)
+
+
+class RunsDock(Dock):
+    def __init__(
+        self, model: RunList, telemetry: TelemetryModel, runs: RunsController,
+        actions: ActionRegistry,
+    ) -> None:  # fmt: skip
+        super().__init__("Runs", names.RUNS_DOCK)
+        self._model, self._runs, self._actions = model, runs, actions
+        self._telemetry = telemetry
+        self.proxy = RunFilter(model, self)
+        self.table = _Table()
         self.table.setObjectName(names.RUN_TABLE)
         self.table.setAccessibleName("Runs")
         self.table.setModel(self.proxy)
@@ -70,10 +131,14 @@ class RunsDock(Dock):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(COLUMNS.index("Task"), QHeaderView.ResizeMode.Stretch)
-        header.setMinimumSectionSize(40)
+        header.setMinimumSectionSize(28)
         for name, width in _WIDTHS.items():
             self.table.setColumnWidth(COLUMNS.index(name), width)
-        self.table.setItemDelegateForColumn(0, _StateDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("State"), _StateDelegate(self))
+        self.table.setItemDelegateForColumn(
+            COLUMNS.index(SHOWN), _EyeDelegate(telemetry, self.table)
+        )
+        self.table.eye_clicked.connect(runs.toggle_shown)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(self._menu)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
@@ -90,6 +155,9 @@ class RunsDock(Dock):
         self._stack.addWidget(self._empty_page())
         self.setWidget(self._stack)
         model.rowsInserted.connect(lambda *_: self._on_count())
+        telemetry.focus_changed.connect(self._on_focus)
+        telemetry.pins_changed.connect(self.table.viewport().update)
+        self.proxy.modelReset.connect(lambda: self.select(telemetry.focus))
         self._on_count()
 
     def _empty_page(self) -> QWidget:
@@ -99,7 +167,8 @@ class RunsDock(Dock):
         column.addStretch(1)
         text = label("No training yet. A demo takes a minute.", "muted")
         column.addWidget(text, 0, Qt.AlignmentFlag.AlignHCenter)
-        start = button("Start demo", "startDemoFromRuns", clicked=self.demo_wanted.emit)
+        show = self._actions["welcome"].trigger
+        start = button("Start demo", "startDemoFromRuns", clicked=show)
         column.addWidget(start, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(1)
         return page
@@ -107,12 +176,16 @@ class RunsDock(Dock):
     def _on_count(self) -> None:
         self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
 
+    def _on_focus(self, run_id: str) -> None:
+        self.select(run_id)
+        self.table.viewport().update()
+
     def select(self, run_id: str) -> None:
-        row = self._model.row_of(run_id)
-        if row >= 0:
-            index = self.proxy.mapFromSource(self._model.index(row, 0))
-            self.table.selectRow(index.row())
-            self.table.scrollTo(index)
+        """Show the row of the run in focus as the selected one."""
+        row, run = self.proxy.row_of(run_id), self.current()
+        if row >= 0 and (run is None or run.run_id != run_id):
+            self.table.selectRow(row)
+            self.table.scrollTo(self.proxy.index(row, 0))
 
     def current(self) -> RunRecord | None:
         rows = self.table.selectionModel().selectedRows()
@@ -121,24 +194,11 @@ class RunsDock(Dock):
     def _on_selection(self, selected: QItemSelection, deselected: QItemSelection) -> None:
         run = self.current()
         if run is not None and selected.count():
-            self.selected.emit(run.run_id)
+            self._runs.show(run.run_id)
 
     def _menu(self, position) -> None:  # type: ignore[no-untyped-def]
-        run = self.current()
-        if run is None:
-            return
-        folder = self._home.run(run.run_id).root
-        menu = QMenu(self)
-        menu.addAction("Pin or unpin its curves", lambda: self.pin_toggled.emit(run.run_id))
-        resume = menu.addAction(
-            "Resume from its newest checkpoint", lambda: self.resume_wanted.emit(run.run_id)
-        )
-        resume.setEnabled(run.state.is_end and bool(run.last_checkpoint))
-        menu.addAction(
-            "Use its configuration for a new run", lambda: self.reuse_wanted.emit(run.run_id)
-        )
-        menu.addSeparator()
-        menu.addAction(
-            "Open its folder", lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
-        )
-        menu.exec(self.table.viewport().mapToGlobal(position))
+        if self.current() is not None:
+            menu = QMenu(self)
+            menu.setToolTipsVisible(True)
+            menu.addActions([self._actions[name] for name in MENU])
+            menu.exec(self.table.viewport().mapToGlobal(position))

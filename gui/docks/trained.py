@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
 
-from gui.models.checkpoints import CheckpointCard
+from gui.controllers.playing import PlayController
+from gui.models.checkpoints import CheckpointCard, CheckpointList
 from gui.models.run_list import ago
-from gui.models.session import Session
-from gui.playing import PlayController
 from gui.widgets.labels import ElidedLabel, label
 
 _MODES = (("greedy", "Greedy: the likeliest action"), ("sample", "Sampled: as in training"))
@@ -17,9 +16,8 @@ _ROWS = ("Task", "Algorithm", "Steps", "Success", "Saved", "Integrity", "Run")
 class TrainedPage(QWidget):
     """Its choices are its own: switching to Train new and back keeps them."""
 
-    def __init__(self, session: Session, playing: PlayController) -> None:
+    def __init__(self, playing: PlayController, checkpoints: CheckpointList) -> None:
         super().__init__()
-        self._session = session
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(8)
@@ -46,7 +44,8 @@ class TrainedPage(QWidget):
         )
         column.addWidget(self.modes)
         column.addStretch(1)
-        self.show_card(None)
+        checkpoints.selection_changed.connect(lambda: self.show_card(checkpoints.selected))
+        self.show_card(checkpoints.selected)
 
     def show_card(self, card: CheckpointCard | None) -> None:
         self._hint.setText(

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QHBoxLayout,
-    QMainWindow,
     QPlainTextEdit,
     QScrollArea,
     QStackedWidget,
@@ -21,28 +20,27 @@ from PySide6.QtWidgets import (
 
 from gui import object_names as names
 from gui import theme
-from gui.config_form import ConfigForm
+from gui.actions import ActionRegistry
+from gui.controllers.training import TrainingController
 from gui.docks.trained import TrainedPage
+from gui.models.equivalent import train_line
 from gui.models.presets import all_presets
 from gui.models.session import Operation, Session
-from gui.training import TrainingController
+from gui.widgets.action_button import action_button
 from gui.widgets.badge import Badge
 from gui.widgets.checks import ChecksView
+from gui.widgets.config_form import ConfigForm
 from gui.widgets.dock import Dock
-from gui.widgets.labels import ElidedLabel, button, icon_button, label, rule
+from gui.widgets.labels import ElidedLabel, icon_button, label, rule
 from gui.widgets.section import Section
 from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.spec import NATIVE_ID
 
 ROOMY = 680
 """Height of the dock from which the preflight list stays open beside a whole form."""
 SNUG = 540
 """Height from which the whole command is on show at once."""
 MIN_WIDTH = 288
-_PAUSABLE = {RunState.RUNNING, RunState.PAUSED}
-_STOPPABLE = {
-    RunState.QUEUED, RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.PAUSED,
-    RunState.STOPPING,
-}  # fmt: skip
 
 
 def elapsed_text(seconds: float) -> str:
@@ -53,10 +51,10 @@ def elapsed_text(seconds: float) -> str:
 class TrainingDock(Dock):
     def __init__(
         self, session: Session, training: TrainingController, trained: TrainedPage,
-        window: QMainWindow,
+        actions: ActionRegistry,
     ) -> None:  # fmt: skip
-        super().__init__("Training", "trainingDock", window)
-        self._session, self._training = session, training
+        super().__init__("Training", names.TRAINING_DOCK)
+        self._session, self._training, self._actions = session, training, actions
         self._pages = QStackedWidget()
         self._pages.addWidget(self._train_page())
         self._pages.addWidget(trained)
@@ -77,6 +75,7 @@ class TrainingDock(Dock):
         training.ready_changed.connect(self._on_ready)
         training.badge_changed.connect(self._on_badge)
         session.operation_changed.connect(self._on_operation)
+        session.tasks_changed.connect(self._on_tasks)
         self._on_operation(session.operation)
         self._on_checks()
         self._on_plan()
@@ -131,6 +130,11 @@ class TrainingDock(Dock):
         panel.addWidget(self._checks_section)
         self._command_section = Section("Command", is_open=True)
         self._command_section.body.setContentsMargins(4, 0, 0, 0)
+        self.equivalent = ElidedLabel("")
+        self.equivalent.setObjectName("equivalentLine")
+        self.equivalent.setAccessibleName("The same run from a terminal")
+        self.equivalent.setFont(theme.mono_font())
+        self._command_section.body.addWidget(self.equivalent)
         self.preview = QPlainTextEdit()
         self.preview.setObjectName(names.COMMAND_PREVIEW)
         self.preview.setAccessibleName("The exact command that will be run")
@@ -150,13 +154,10 @@ class TrainingDock(Dock):
         row.setContentsMargins(4, 4, 0, 4)
         row.addWidget(self.consent)
         panel.addLayout(row)
-        self.start = button(
-            "Start training", names.START_TRAINING_BUTTON, primary=True,
-            clicked=self._training.start,
-        )  # fmt: skip
         row = QHBoxLayout()
         row.setContentsMargins(4, 0, 0, 0)
-        row.addWidget(self.start)
+        start = self._actions["start"]
+        row.addWidget(action_button(start, names.START_TRAINING_BUTTON, primary=True))
         panel.addLayout(row)
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
@@ -184,16 +185,12 @@ class TrainingDock(Dock):
         column.addWidget(self.detail)
         row = QHBoxLayout()
         row.setSpacing(8)
-        self.pause = button(
-            "Pause", names.PAUSE_TRAINING_BUTTON, clicked=self._training.toggle_pause
-        )
-        self.stop = button("Stop", names.STOP_TRAINING_BUTTON, clicked=self._training.stop)
-        self.save = button(
-            "Checkpoint", "saveCheckpointButton", clicked=self._training.save_checkpoint,
-            tip="Write a checkpoint at the next update",
-        )  # fmt: skip
-        for made in (self.pause, self.stop, self.save):
-            row.addWidget(made, 1)
+        for action_id, name in (
+            ("pause", names.PAUSE_TRAINING_BUTTON),
+            ("stop", names.STOP_TRAINING_BUTTON),
+            ("checkpoint", "saveCheckpointButton"),
+        ):
+            row.addWidget(action_button(self._actions[action_id], name), 1)
         column.addLayout(row)
         return panel
 
@@ -208,6 +205,9 @@ class TrainingDock(Dock):
 
     def _on_operation(self, operation: Operation) -> None:
         self._pages.setCurrentIndex(0 if operation is Operation.TRAIN else 1)
+
+    def _on_tasks(self) -> None:
+        self.form.set_options("task", list(self._session.task_titles()))
 
     def _on_preset(self, index: int) -> None:
         values = self.presets.itemData(index)
@@ -229,12 +229,15 @@ class TrainingDock(Dock):
 
     def _on_plan(self) -> None:
         plan = self._training.plan
+        config = self._training.draft.config
+        is_ours = plan is not None and plan.spec.runner == NATIVE_ID and config is not None
+        self.equivalent.setVisible(is_ours)
+        self.equivalent.setText(train_line(config) if is_ours and config else "")
         self.preview.setPlainText(plan.command_line if plan else "")
         self.preview.setToolTip(f"Runs in {plan.cwd}" if plan else "")
 
     def _on_ready(self) -> None:
         reason = self._training.reason()
-        self.start.setEnabled(not reason)
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
         self.consent.setChecked(self._training.consent)
@@ -244,14 +247,6 @@ class TrainingDock(Dock):
         training, state = self._training, self._training.state
         silent = training.stalled_for()
         self.badge.set_state(state, f"Stalled, no data for {silent:.0f} s" if silent else "")
-        capabilities = self._session.runner.capabilities
-        self.pause.setVisible(capabilities.pause)
-        self.pause.setEnabled(state in _PAUSABLE)
-        self.pause.setText("Resume" if state is RunState.PAUSED else "Pause")
-        self.stop.setEnabled(state in _STOPPABLE)
-        self.stop.setText("Force now" if state is RunState.STOPPING else "Stop")
-        self.save.setVisible(capabilities.checkpoints)
-        self.save.setEnabled(state is RunState.RUNNING)
         self._on_detail()
 
     def _on_tick(self) -> None:
@@ -281,4 +276,5 @@ class TrainingDock(Dock):
         self.detail.setText(text or record.run_id)
 
     def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.preview.toPlainText())
+        same = self.equivalent.text()
+        QGuiApplication.clipboard().setText(same or self.preview.toPlainText())

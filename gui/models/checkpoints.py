@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
 
 from gui.models.indices import NO_PARENT, Index
 from trainer_core.protocol import checkpoints, records
 from trainer_core.protocol.errors import CheckpointError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord
-from trainer_core.service import read_history
 
 MOST_VERIFIED = 40
+MOST_CARDS = 2000
+"""The newest of a home; a run's own are added when it comes into focus."""
+RUNS_A_CHUNK = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +61,38 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
     )
 
 
-def scan(home: HomePaths, runs: dict[str, RunRecord]) -> list[CheckpointCard]:
-    """Every announced checkpoint that still exists, the newest with their hashes verified.
-
-    Reads logs and weights: call it in a thread.
-    """
+def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
+    """The finished checkpoints of a run as their manifests tell them; no log is read."""
     found = []
-    for run_id, run in runs.items():
-        paths = home.run(run_id)
-        if not paths.checkpoints.is_dir():
+    for folder in checkpoints.list_checkpoints(paths) if paths.checkpoints.is_dir() else ():
+        try:
+            meta = checkpoints.read_meta(folder)
+        except CheckpointError:
             continue
-        by_path: dict[str, CheckpointCard] = {}
-        for event in read_history(paths.train_log).events:
-            if isinstance(event, records.CheckpointRecord) and (paths.root / event.path).is_dir():
-                by_path[event.path] = card_of(run, paths.root, event)
-        found += by_path.values()
-    newest = sorted(found, key=lambda card: -card.created_at)
-    return [*map(verify, newest[:MOST_VERIFIED]), *newest[MOST_VERIFIED:]]
+        policy = folder / checkpoints.POLICY
+        found.append(
+            CheckpointCard(
+                folder=folder, run_id=run.run_id, task=meta.task, algo=run.algo,
+                env_steps=meta.env_steps, success_rate=meta.success_rate,
+                sha256=meta.files.get(checkpoints.POLICY, ""),
+                size_bytes=policy.stat().st_size if policy.is_file() else 0,
+                created_at=meta.created_at,
+                integrity="unverified" if policy.is_file() else "missing",
+            )
+        )  # fmt: skip
+    return found
+
+
+def chunks(runs: Iterable[RunRecord]) -> Iterator[list[RunRecord]]:
+    """Runs in the order in which they are looked through: the newest first."""
+    ordered = sorted(runs, key=lambda run: -run.created_at)
+    for first in range(0, len(ordered), RUNS_A_CHUNK):
+        yield ordered[first : first + RUNS_A_CHUNK]
+
+
+def scan(home: HomePaths, runs: Iterable[RunRecord]) -> list[CheckpointCard]:
+    """The checkpoints of these runs, not verified. Reads folders: call it in a thread."""
+    return [card for run in runs for card in run_cards(run, home.run(run.run_id))]
 
 
 def verify(card: CheckpointCard) -> CheckpointCard:
@@ -87,11 +107,36 @@ def verify(card: CheckpointCard) -> CheckpointCard:
 
 
 class CheckpointList(QAbstractListModel):
-    """Cards grouped by task and algorithm, the newest first."""
+    """Cards grouped by task and algorithm, the newest first; one is selected while there are any.
+
+    What is selected is known here, not in the view: commands are about it.
+    """
+
+    selection_changed = Signal()
+    """Another card is selected, or the selected one changed."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.cards: list[CheckpointCard] = []
+        self._selected: Path | None = None
+        self._best: set[Path] | None = None
+        for signal in (self.rowsInserted, self.rowsRemoved, self.dataChanged):
+            signal.connect(self._forget_best)
+
+    @property
+    def selected(self) -> CheckpointCard | None:
+        return next((card for card in self.cards if card.folder == self._selected), None)
+
+    def select(self, folder: Path) -> None:
+        """Select a card by its folder; an unknown one changes nothing."""
+        if folder != self._selected and self.row_of(folder) >= 0:
+            self._selected = folder
+            self.selection_changed.emit()
+
+    def _keep_one_selected(self) -> None:
+        if self.selected is None:
+            self._selected = self.cards[0].folder if self.cards else None
+        self.selection_changed.emit()
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self.cards)
@@ -106,19 +151,20 @@ class CheckpointList(QAbstractListModel):
             return card
         return None
 
-    def set_cards(self, cards: list[CheckpointCard]) -> None:
-        known = {(card.folder, card.sha256): card.integrity for card in self.cards}
-        cards = [
-            replace(card, integrity=known.get((card.folder, card.sha256), card.integrity))
-            for card in cards
-        ]
-        scanned = {card.folder for card in cards}
-        cards += [  # announced while the scan was reading
-            card for card in self.cards if card.folder not in scanned and card.folder.is_dir()
-        ]
-        self.beginResetModel()
-        self.cards = sorted(cards, key=_order)
-        self.endResetModel()
+    def put_all(self, cards: Iterable[CheckpointCard]) -> None:
+        """Add those that are not known yet, in as few insertions as their order allows."""
+        known = {card.folder for card in self.cards}
+        fresh = sorted((card for card in cards if card.folder not in known), key=_order)
+        places = [bisect.bisect(self.cards, _order(card), key=_order) for card in fresh]
+        pairs = list(zip(places, fresh, strict=True))
+        for place, group in reversed(
+            [(place, list(group)) for place, group in itertools.groupby(pairs, lambda p: p[0])]
+        ):
+            self.beginInsertRows(QModelIndex(), place, place + len(group) - 1)
+            self.cards[place:place] = [card for _, card in group]
+            self.endInsertRows()
+        if fresh and self.selected is None:
+            self._keep_one_selected()
 
     def put(self, card: CheckpointCard) -> int:
         """Add a card, or replace the one of the same folder. Returns its row."""
@@ -126,20 +172,46 @@ class CheckpointList(QAbstractListModel):
             if old.folder == card.folder:
                 self.cards[row] = card
                 self.dataChanged.emit(self.index(row), self.index(row))
+                if card.folder == self._selected:
+                    self.selection_changed.emit()
                 return row
-        row = sum(_order(old) < _order(card) for old in self.cards)
+        row = bisect.bisect(self.cards, _order(card), key=_order)
         self.beginInsertRows(QModelIndex(), row, row)
         self.cards.insert(row, card)
         self.endInsertRows()
+        if self.selected is None:
+            self._keep_one_selected()
         return row
 
-    def drop_missing(self) -> None:
-        """Forget cards whose folder retention has removed."""
+    def newest_of(self, run_id: str) -> CheckpointCard | None:
+        return max(
+            (card for card in self.cards if card.run_id == run_id),
+            key=lambda card: card.created_at, default=None,
+        )  # fmt: skip
+
+    def is_best(self, card: CheckpointCard) -> bool:
+        """Whether it is its run's best; painters ask, so the answer is kept while cards last."""
+        if self._best is None:
+            best: dict[str, CheckpointCard] = {}
+            for found in sorted(self.cards, key=lambda card: (card.success_rate, card.created_at)):
+                if found.success_rate > 0:
+                    best[found.run_id] = found
+            self._best = {found.folder for found in best.values()}
+        return card.folder in self._best
+
+    def _forget_best(self, *_: object) -> None:
+        self._best = None
+
+    def drop_missing(self, run_id: str) -> None:
+        """Forget cards of a run whose folder retention has removed."""
         for row in reversed(range(len(self.cards))):
-            if not self.cards[row].folder.is_dir():
+            card = self.cards[row]
+            if card.run_id == run_id and not card.folder.is_dir():
                 self.beginRemoveRows(QModelIndex(), row, row)
                 del self.cards[row]
                 self.endRemoveRows()
+        if self.selected is None:
+            self._keep_one_selected()
 
     def row_of(self, folder: Path) -> int:
         return next((i for i, card in enumerate(self.cards) if card.folder == folder), -1)

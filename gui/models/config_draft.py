@@ -48,10 +48,12 @@ class FieldSpec:
                 raise ConfigError(f"{self.label} is empty")
             return text
         number = _number(text, self.label)
-        if self.kind is int:
+        if self.kind is int and not isinstance(number, int):
             if number != int(number):
                 raise ConfigError(f"{self.label} must be a whole number")
             number = int(number)
+        if self.kind is float:
+            number = float(number)
         if self.minimum is not None and number < self.minimum:
             raise ConfigError(f"{self.label} must be at least {self.show(self.minimum)}")
         if self.maximum is not None and number > self.maximum:
@@ -63,12 +65,16 @@ class FieldSpec:
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, float):
-            return f"{value:g}"
+            short = f"{value:g}"
+            return short if float(short) == value else repr(value)
         return f"{value:,}" if isinstance(value, int) and self.name != "seed" else str(value)
 
 
 def _number(text: str, label: str) -> float:
+    """A float, or an int of any size where the text is one."""
     plain = text.replace(",", "").replace("_", "").replace(" ", "").lower()
+    if plain.removeprefix("-").isdecimal() and len(plain) < 40:
+        return int(plain)
     scale = {"k": 1e3, "m": 1e6}.get(plain[-1:], 1.0)
     try:
         number = float(plain[:-1] if scale != 1.0 else plain) * scale

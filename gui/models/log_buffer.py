@@ -1,28 +1,46 @@
-"""Log lines on their way to the view: classified, counted, handed out in batches."""
+"""Log lines on their way to the view: cut, counted, handed out in slices.
+
+A worker gone mad writes 100 MB a second. What is kept is bounded in lines and in characters a
+line, and nothing is judged before someone looks at it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 LEVELS = ("All", "Warnings", "Errors")
 MAX_LINES = 5000
+LINE_LENGTH = 1000
+"""Characters kept of a line; the run's own log file has the rest."""
+JUDGED = 200
+"""Characters in which a word of alarm is looked for."""
 _ERROR = re.compile(r"\b(error|traceback|exception|fatal|failed|killed)\b", re.IGNORECASE)
 _WARNING = re.compile(r"\b(warn|warning|deprecated|bad line)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
 class LogLine:
-    level: int
-    """0 plain, 1 warning, 2 error."""
-    text: str
+    """`level` is 0 for plain, 1 for a warning, 2 for an error; found when it is asked for."""
+
+    __slots__ = ("_level", "text")
+
+    def __init__(self, text: str, level: int | None = None) -> None:
+        self.text = text if len(text) <= LINE_LENGTH else f"{text[:LINE_LENGTH]} ..."
+        self._level = level
+
+    @property
+    def level(self) -> int:
+        if self._level is None:
+            self._level = level_of(self.text)
+        return self._level
 
 
 def level_of(text: str) -> int:
-    if _ERROR.search(text):
+    head = text[:JUDGED]
+    if _ERROR.search(head):
         return 2
-    return 1 if _WARNING.search(text) else 0
+    return 1 if _WARNING.search(head) else 0
 
 
 class LogBuffer:
@@ -31,13 +49,32 @@ class LogBuffer:
     def __init__(self) -> None:
         self.lines: deque[LogLine] = deque(maxlen=MAX_LINES)
         self._new: deque[LogLine] = deque(maxlen=MAX_LINES)
+        self._skipped = 0
 
     def add(self, text: str, level: int | None = None) -> None:
-        line = LogLine(level_of(text) if level is None else level, text)
+        self._keep(LogLine(text, level))
+
+    def add_all(self, texts: Sequence[str]) -> None:
+        """Add lines as they came; of more than fit only the last are looked at."""
+        self._skipped += max(0, len(texts) - MAX_LINES)
+        for text in texts[-MAX_LINES:]:
+            self._keep(LogLine(text))
+
+    def _keep(self, line: LogLine) -> None:
+        self._skipped += len(self._new) == MAX_LINES
         self.lines.append(line)
         self._new.append(line)
 
-    def take_new(self) -> list[LogLine]:
-        taken = list(self._new)
-        self._new.clear()
+    def take_new(self, most: int = MAX_LINES) -> list[LogLine]:
+        """The oldest lines that were not taken yet; before them, how many fell out unseen."""
+        taken = [self._new.popleft() for _ in range(min(most, len(self._new)))]
+        if self._skipped:
+            text = f"... {self._skipped:,} lines came too fast to show; worker.log has them"
+            taken.insert(0, LogLine(text, 1))
+            self._skipped = 0
         return taken
+
+    def start_over(self) -> None:
+        """Hand out every kept line once more."""
+        self._new = deque(self.lines, maxlen=MAX_LINES)
+        self._skipped = 0

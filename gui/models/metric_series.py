@@ -7,30 +7,31 @@ values), then keep the minimum and maximum of each pixel column.
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trainer_core.protocol.metrics import scalars
 from trainer_core.protocol.records import UpdateRecord
 
 Array = NDArray[np.float64]
 
 X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds"}
-_ENVELOPE = {"v", "run_id", "seq", "trace_id"}
-SCALARS = tuple(
-    field.name
-    for field in msgspec.structs.fields(UpdateRecord)
-    if field.type in (int, float) and field.name not in _ENVELOPE
-)
-_COLUMN = {name: index for index, name in enumerate(SCALARS)}
 _BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
 class MetricTable:
-    """The update records of one run as columns f64[points] with doubling storage."""
+    """The update records of one run: a column of f64 for every scalar that any of them names.
+
+    Trainers measure different things, and some only now and then: what a record lacks is NaN in
+    its row. `column` leaves those out, so a curve has a point for each measurement.
+    """
 
     def __init__(self) -> None:
-        self._data = np.empty((len(SCALARS), 256), np.float64)
+        self._data = np.full((0, 256), np.nan)
+        self._index: dict[str, int] = {}
+        self._sparse: set[str] = set()
+        self._names: tuple[str, ...] = ()
+        self._places = np.empty(0, np.intp)
         self._length = 0
         self.version = 0
         """Grows with every change, so that a view knows whether it is stale."""
@@ -38,27 +39,66 @@ class MetricTable:
         """Grows when points were taken back, so that what was computed from them is void."""
 
     def __len__(self) -> int:
+        """Number of records."""
         return self._length
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every scalar that was measured, in the order of appearance."""
+        return tuple(self._index)
+
+    def has(self, name: str) -> bool:
+        """Whether a scalar was measured."""
+        return name in self._index
+
     def append(self, record: UpdateRecord) -> None:
+        found = scalars(record)
+        if tuple(found) != self._names:
+            self._meet(tuple(found))
         if self._length == self._data.shape[1]:
-            grown = np.empty((len(SCALARS), 2 * self._length), np.float64)
-            grown[:, : self._length] = self._data
-            self._data = grown
-        self._data[:, self._length] = [getattr(record, name) for name in SCALARS]
+            self._data = np.hstack([self._data, np.full_like(self._data, np.nan)])
+        self._data[self._places, self._length] = list(found.values())
         self._length += 1
         self.version += 1
 
+    def _meet(self, names: tuple[str, ...]) -> None:
+        """Make room for the names of a record; columns it lacks, or that came late, have gaps."""
+        new = [name for name in names if name not in self._index]
+        self._sparse |= self._index.keys() - set(names)
+        if self._length:
+            self._sparse |= set(new)
+        for name in new:
+            self._index[name] = len(self._index)
+        room = np.full((len(new), self._data.shape[1]), np.nan)
+        self._data = np.vstack([self._data, room])
+        self._names = names
+        self._places = np.array([self._index[name] for name in names], np.intp)
+
+    def raw(self, name: str) -> Array:
+        """f64[records], NaN where a record lacks the metric; a view where the table has it."""
+        if name not in self._index:
+            return np.full(self._length, np.nan)
+        return self._data[self._index[name], : self._length]
+
     def column(self, name: str) -> Array:
-        """f64[points], a view; empty for a metric that this schema does not have."""
-        if name not in _COLUMN:
+        """f64[points], the measurements of a metric; empty for one that was never measured."""
+        if name not in self._index:
             return np.empty(0, np.float64)
-        return self._data[_COLUMN[name], : self._length]
+        values = self.raw(name)
+        return values[~np.isnan(values)] if name in self._sparse else values
+
+    def positions(self, name: str, x_axis: str) -> Array:
+        """f64[points], where on `x_axis` each point of `column` lies; NaN where that is unknown."""
+        if name not in self._index:
+            return np.empty(0, np.float64)
+        x = self.raw(x_axis)
+        return x[~np.isnan(self.raw(name))] if name in self._sparse else x
 
     def rewind(self, env_steps: int) -> None:
         """Forget points after `env_steps`: a resumed run walks that stretch again."""
         keep = int(np.searchsorted(self.column("env_steps"), env_steps, side="right"))
         if keep != self._length:
+            self._data[:, keep : self._length] = np.nan
             self._length = keep
             self.version += 1
             self.rewinds += 1

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import bisect
 from pathlib import Path
 
 import numpy as np
 
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.recording import HEIGHT, PICTURE_BYTES, WIDTH, read_recording
-
-_SHIFTS = np.array([0, 2, 4, 6], np.uint8)
+from trainer_core.protocol.recording import (
+    BUTTONS,
+    HEIGHT,
+    PICTURE_BYTES,
+    PICTURES,
+    WIDTH,
+    read_recording,
+    read_steps,
+    unpack_picture,
+)
 
 
 class Replay:
@@ -23,45 +30,33 @@ class Replay:
         if not self.recording.frames:
             raise ProtocolError(f"{folder}: this recording holds no pictures")
         self._pictures = np.memmap(
-            folder / "pictures.bin", np.uint8, "r", shape=(self.recording.frames, PICTURE_BYTES)
+            folder / PICTURES, np.uint8, "r", shape=(self.recording.frames, PICTURE_BYTES)
         )
-        self.buttons = np.fromfile(folder / "buttons.bin", np.uint8)
-        self.steps = _read_steps(folder / "steps.jsonl")
-        self._step_frames = np.array([int(step.get("frame", 0)) for step in self.steps], np.int64)
+        self.buttons = np.fromfile(folder / BUTTONS, np.uint8)
+        self.steps = read_steps(folder, self.recording)
+        self._last_frames = [step.last_frame for step in self.steps]
 
     def __len__(self) -> int:
         return self.recording.frames
 
     def picture(self, frame: int) -> np.ndarray:
         """u8[144, 160], shades 0..3."""
-        packed = self._pictures[frame]
-        return ((packed[:, None] >> _SHIFTS) & 3).reshape(HEIGHT, WIDTH)
+        shades = unpack_picture(self._pictures[frame].tobytes())
+        return np.frombuffer(shades, np.uint8).reshape(HEIGHT, WIDTH)
 
     def step_at(self, frame: int) -> int:
-        """Index of the agent step under way at a frame, -1 before the first."""
-        return int(np.searchsorted(self._step_frames, frame, side="right")) - 1
+        """Index of the agent step that a frame belongs to, -1 where it belongs to none."""
+        index = bisect.bisect_left(self._last_frames, frame)
+        if index == len(self.steps) or frame < self.steps[index].first_frame:
+            return -1
+        return index
 
     def describe(self, frame: int) -> str:
         index = self.step_at(frame)
         if index < 0:
             return ""
         step = self.steps[index]
-        action = step.get("action", -1)
-        name = ACTIONS[action] if isinstance(action, int) and 0 <= action < len(ACTIONS) else "none"
-        parts = [f"step {index + 1}", f"action {name}"]
-        parts += [f"{key} {step[key]:+.3f}" for key in ("reward", "dist") if _is_number(step, key)]
-        return "   ".join(parts)
-
-
-def _is_number(step: dict, key: str) -> bool:
-    return isinstance(step.get(key), int | float)
-
-
-def _read_steps(path: Path) -> list[dict]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines if line.strip()]
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError) as error:
-        raise ProtocolError(f"{path}: cannot be read: {error}") from None
+        name = ACTIONS[step.action] if 0 <= step.action < len(ACTIONS) else "none"
+        return (
+            f"step {index + 1}   action {name}   reward {step.reward:+.3f}   dist {step.dist:+.3f}"
+        )

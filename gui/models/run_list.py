@@ -1,19 +1,21 @@
-"""The run table: one row a run, changed in place and never reset, and a filter over it."""
+"""The run table: one row a run, in the order in which they came, changed in place, never reset."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QSortFilterProxyModel, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 
 from gui.models.indices import NO_PARENT, Index
 from gui.models.run_words import WORDS
 from trainer_core.protocol.runs import RunRecord
 
-COLUMNS = ("State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
+SHOWN = "Shown"
+"""The column of the eye: whether a run's curves are on show, and in which colour."""
+COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
 NUMERIC = {"Steps", "Best"}
 RUN_ROLE = Qt.ItemDataRole.UserRole
-SORT_ROLE = Qt.ItemDataRole.UserRole + 1
 
 
 def ago(when: float, now: float | None = None) -> str:
@@ -32,11 +34,15 @@ def count_text(value: int) -> str:
 
 
 class RunList(QAbstractTableModel):
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(
+        self, notes: Callable[[str], str] = lambda run_id: "", parent: QObject | None = None
+    ) -> None:
+        """`notes` gives what a person wrote on a run."""
         super().__init__(parent)
+        self._notes = notes
         self._runs: list[RunRecord] = []
         self._rows: dict[str, int] = {}
-        self.pinned: list[str] = []
+        self._words: list[str] = []
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)
@@ -50,32 +56,38 @@ class RunList(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section]
+            return "" if COLUMNS[section] == SHOWN else COLUMNS[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(COLUMNS[section])
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        run, column = self._runs[index.row()], COLUMNS[index.column()]
+        return self.value(index.row(), index.column(), role)
+
+    def value(self, row: int, column_number: int, role: int) -> object:
+        """What `data` says, without an index to make: a view of views asks often."""
+        run, column = self._runs[row], COLUMNS[column_number]
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(run, column)
         if role == RUN_ROLE:
             return run
-        if role == SORT_ROLE:
-            return self._sort_key(run, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{run.run_id}\n{run.reason}".strip()
+            if column == SHOWN:
+                return "Show or hide its curves"
+            notes = self._notes(run.run_id)
+            return "\n".join(part for part in (run.run_id, run.reason, notes) if part)
         return None
 
-    @staticmethod
-    def _text(run: RunRecord, column: str) -> str:
+    def _text(self, run: RunRecord, column: str) -> str:
         match column:
+            case "Shown":
+                return ""
             case "State":
                 return WORDS[run.state]
             case "Run":
-                return run.name or run.run_id.rsplit("-", 1)[-1]
+                return self.label(run.run_id)
             case "Task":
                 return run.task
             case "Algo":
@@ -89,9 +101,29 @@ class RunList(QAbstractTableModel):
             case _:
                 return ago(run.created_at)
 
-    def _sort_key(self, run: RunRecord, column: str) -> object:
-        keys = {"Steps": run.env_steps, "Best": run.best_success_rate, "Started": run.created_at}
-        return keys.get(column, self._text(run, column))
+    def sort_key(self, row: int, column_number: int) -> object:
+        """What rows are sorted by in a column."""
+        run = self._runs[row]
+        match COLUMNS[column_number]:
+            case "Started":
+                return run.created_at
+            case "Steps":
+                return run.env_steps
+            case "Best":
+                return run.best_success_rate
+            case column:
+                return self._text(run, column)
+
+    def words(self, row: int) -> str:
+        """Everything a filter looks at, in small letters."""
+        found = self._words[row]
+        if not found:
+            run = self._runs[row]
+            found = self._words[row] = (
+                f"{run.state} {run.run_id} {run.name} {run.task} {run.algo} {run.device} "
+                f"{self._notes(run.run_id)}".lower()
+            )
+        return found
 
     def put(self, run: RunRecord) -> None:
         """Add a run or change its row."""
@@ -100,10 +132,12 @@ class RunList(QAbstractTableModel):
             row = len(self._runs)
             self.beginInsertRows(QModelIndex(), row, row)
             self._runs.append(run)
+            self._words.append("")
             self._rows[run.run_id] = row
             self.endInsertRows()
         elif self._runs[row] != run:
             self._runs[row] = run
+            self._words[row] = ""
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
 
     def put_all(self, runs: list[RunRecord]) -> None:
@@ -115,40 +149,26 @@ class RunList(QAbstractTableModel):
             for run in new:
                 self._rows[run.run_id] = len(self._runs)
                 self._runs.append(run)
+                self._words.append("")
             self.endInsertRows()
+
+    def renew(self, run_id: str) -> None:
+        """What a person wrote on a run changed."""
+        row = self._rows.get(run_id)
+        if row is not None:
+            self._words[row] = ""
+            self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
+
+    def label(self, run_id: str) -> str:
+        """What a run is called where there is little room: its name, else the end of its id."""
+        row = self._rows.get(run_id)
+        return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
 
     def run(self, row: int) -> RunRecord:
         return self._runs[row]
 
     def row_of(self, run_id: str) -> int:
         return self._rows.get(run_id, -1)
-
-
-class RunFilter(QSortFilterProxyModel):
-    """Rows whose run contains every word of the filter somewhere."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._words: list[str] = []
-        self.setSortRole(SORT_ROLE)
-        self.setDynamicSortFilter(True)
-
-    def set_text(self, text: str) -> None:
-        begin = getattr(self, "beginFilterChange", None)  # Qt 6.10 deprecates the older way
-        if begin is not None:
-            begin()
-        self._words = text.lower().split()
-        if begin is not None:
-            self.endFilterChange(QSortFilterProxyModel.Direction.Rows)
-        else:
-            self.invalidateRowsFilter()
-
-    def filterAcceptsRow(self, row: int, parent: Index) -> bool:
-        if not self._words:
-            return True
-        run = self.sourceModel().run(row)  # type: ignore[attr-defined]
-        text = f"{run.state} {run.run_id} {run.name} {run.task} {run.algo} {run.device}".lower()
-        return all(word in text for word in self._words)
 
 
 def _alignment(column: str) -> int:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from gui.models.metric_series import MetricTable, SmoothedColumn
+from gui.models.metric_series import Array, MetricTable, SmoothedColumn
 from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
+from trainer_core.service import read_history
 
-MAX_PINNED = 12
+MAX_PINNED = 250
+KEPT = 8
+"""Runs whose records stay in memory after they were looked at, beside those on show."""
+READ_BYTES = 1 << 20
+"""As much of a log is read at once."""
 
 
 @dataclass(slots=True)
@@ -21,7 +31,6 @@ class RunTelemetry:
     evals: list[records.EvalRecord] = field(default_factory=list)
     checkpoints: list[records.CheckpointRecord] = field(default_factory=list)
     resumes: list[records.ResumeRecord] = field(default_factory=list)
-    episodes: list[records.EpisodeRecord] = field(default_factory=list)
     meta: records.MetaRecord | None = None
     last_update: records.UpdateRecord | None = None
     error: records.ErrorRecord | None = None
@@ -33,6 +42,12 @@ class RunTelemetry:
         if name not in self.smoothed:
             self.smoothed[name] = SmoothedColumn(self.table, name)
         return self.smoothed[name]
+
+    def curve(self, name: str, x_axis: str, weight: float = 0.0) -> tuple[Array, Array]:
+        """f64[points] twice: where the points of a metric lie, and its smoothed values."""
+        x, y = self.table.positions(name, x_axis), self.column(name).values(weight)
+        known = ~np.isnan(x)
+        return (x, y) if known.all() else (x[known], y[known])
 
     def take(self, event: records.Event) -> bool:
         """Add one log record. False when it is an old one or no log record at all."""
@@ -53,8 +68,6 @@ class RunTelemetry:
             case records.ResumeRecord():
                 self.table.rewind(event.env_steps)
                 self.resumes.append(event)
-            case records.EpisodeRecord():
-                self.episodes.append(event)
             case records.MetaRecord():
                 self.meta = event
             case records.ErrorRecord():
@@ -63,40 +76,142 @@ class RunTelemetry:
         return True
 
 
+def read_run(
+    run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
+) -> RunTelemetry | None:
+    """What a log says of a run; None when it stopped being wanted while it was read.
+
+    Reads piece by piece: call it in a thread. Raises LabError.
+    """
+    run = RunTelemetry(run_id)
+    offset = 0
+    while is_wanted():
+        try:
+            past = read_history(log, offset, READ_BYTES)
+        except OSError as error:
+            raise LabError(f"{log}: {error.strerror}") from None
+        if past.offset == offset:
+            return run
+        offset = past.offset
+        for event in past.events:
+            run.take(event)
+        time.sleep(0)  # whoever waits for the interpreter comes first
+    return None
+
+
 class TelemetryModel(QObject):
-    """Runs by id, the one in focus, the ones pinned beside it, and how curves are drawn."""
+    """Runs by id, the one in focus, the ones pinned beside it, and how curves are drawn.
+
+    Only runs on show, and the last few that were, hold their records; the rest is in their logs.
+    """
 
     focus_changed = Signal(str)
     pins_changed = Signal()
     view_changed = Signal()
     event_taken = Signal(str, object)
+    run_told = Signal(str)
+    """A run said what it is, or measured something that it had not measured before."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: Callable[[str], str] = lambda run_id: run_id[-4:]) -> None:
+        """`label` is what a run is called beside its curve."""
         super().__init__()
+        self.label = label
         self.runs: dict[str, RunTelemetry] = {}
         self.focus = ""
         self.pinned: list[str] = []
         self.x_axis = "env_steps"
         self.smoothing = 0.6
 
+        self.x_range: tuple[float, float] | None = None
+        """What every plot shows of the x axis; None follows the newest data."""
+        self._loading: dict[str, list[records.Event]] = {}
+        """Live records of runs whose log is being read, until it is."""
+        self._recent: list[str] = []
+        self.slots: dict[str, int] = {}
+        """Number of a run's colour: the lowest that was free when it came on show."""
+
+    # -- who holds records ------------------------------------------------------------------
+
+    def begin_loading(self, run_id: str) -> bool:
+        """Whether the run's log has to be read; records that arrive meanwhile then wait."""
+        if run_id in self.runs or run_id in self._loading:
+            return False
+        self._loading[run_id] = []
+        return True
+
+    def end_loading(self, run_id: str, run: RunTelemetry) -> None:
+        """The log was read: show what it says and what arrived since."""
+        waiting = self._loading.pop(run_id, [])
+        known = self.runs.get(run_id)
+        if (known and known.next_seq) or run_id not in (*self.shown(), *self._recent):
+            return  # nobody looks at it any more
+        self.runs[run_id] = run
+        for event in waiting:
+            run.take(event)
+        self.run_told.emit(run_id)
+
+    def give_up_loading(self, run_id: str) -> None:
+        """The log was not read to its end: nobody wanted it any more."""
+        self._loading.pop(run_id, None)
+
+    def follow(self, run_id: str, event: records.Event) -> None:
+        """Take a live record if anyone looks at its run; the log has it in any case."""
+        if run_id in self._loading:
+            self._loading[run_id].append(event)
+        elif run_id in self.runs:
+            self.take(run_id, event)
+
+    def _forget_old(self) -> None:
+        shown = set(self.shown())
+        for run_id in self._recent[:-KEPT]:
+            if run_id not in shown:
+                self.runs.pop(run_id, None)
+        self._recent = [run_id for run_id in self._recent if run_id in self.runs or run_id in shown]
+
+    # -- who is on show ---------------------------------------------------------------------
+
     def run(self, run_id: str) -> RunTelemetry:
         return self.runs.setdefault(run_id, RunTelemetry(run_id))
 
     def take(self, run_id: str, event: records.Event) -> None:
-        if self.run(run_id).take(event):
+        run = self.run(run_id)
+        known = len(run.table.names)
+        if run.take(event):
             self.event_taken.emit(run_id, event)
+            if isinstance(event, records.MetaRecord) or len(run.table.names) != known:
+                self.run_told.emit(run_id)
 
     def set_focus(self, run_id: str) -> None:
         if run_id != self.focus:
             self.focus = run_id
+            self._recent = [*(name for name in self._recent if name != run_id), run_id]
+            self._give_slots()
+            self._forget_old()
             self.focus_changed.emit(run_id)
 
     def toggle_pin(self, run_id: str) -> None:
         if run_id in self.pinned:
-            self.pinned.remove(run_id)
-        elif len(self.pinned) < MAX_PINNED:
-            self.pinned.append(run_id)
+            self.set_pinned([name for name in self.pinned if name != run_id])
+        else:
+            self.set_pinned([*self.pinned, run_id])
+
+    def set_pinned(self, run_ids: list[str]) -> None:
+        """Show these beside the focus, as many as fit."""
+        self.pinned = run_ids[:MAX_PINNED]
+        self._recent += [run_id for run_id in self.pinned if run_id not in self._recent]
+        self._give_slots()
+        self._forget_old()
         self.pins_changed.emit()
+
+    def _give_slots(self) -> None:
+        """A run keeps its colour while it is on show; one that comes takes the lowest free."""
+        shown = self.shown()
+        self.slots = {name: slot for name, slot in self.slots.items() if name in set(shown)}
+        taken = set(self.slots.values())
+        free = (number for number in range(len(shown)) if number not in taken)
+        for run_id in shown:
+            if run_id not in self.slots:
+                self.slots[run_id] = next(free)
 
     def shown(self) -> list[str]:
         """The focus first, then the pinned ones."""
@@ -104,8 +219,13 @@ class TelemetryModel(QObject):
         return [self.focus, *rest] if self.focus else rest
 
     def set_x_axis(self, name: str) -> None:
-        self.x_axis = name
+        self.x_axis, self.x_range = name, None
         self.view_changed.emit()
+
+    def set_x_range(self, x_range: tuple[float, float] | None) -> None:
+        if x_range != self.x_range:
+            self.x_range = x_range
+            self.view_changed.emit()
 
     def set_smoothing(self, weight: float) -> None:
         self.smoothing = min(max(weight, 0.0), 0.99)

@@ -7,10 +7,11 @@ from enum import StrEnum
 from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
-from trainer_core.preflight import BUILT_IN_TASKS
+from trainer_core.preflight.checks import BUILT_IN_TASKS
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import list_tasks
-from trainer_core.runners.catalog import Runner, registered_runners
+from trainer_core.runners.catalog import AgentRunner, registered_runners
 
 FIRST_TASK = "pocket_quest/leave_bedroom"
 
@@ -33,11 +34,16 @@ class Session(QObject):
     operation_changed = Signal(object)
     task_changed = Signal(str)
     runner_changed = Signal(object)
+    tasks_changed = Signal()
+    """There are other tasks to choose from."""
 
     def __init__(self, home: HomePaths, settings: Settings) -> None:
         super().__init__()
         self._home, self._settings = home, settings
-        self.runners: tuple[Runner, ...] = registered_runners()
+        # The form knows the fields of RunConfig only; guests start from the command line.
+        self.runners: tuple[AgentRunner, ...] = tuple(
+            runner for runner in registered_runners() if runner.config_type is RunConfig
+        )
         self.runner = self.runners[0]
         self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)
         self.operation = _one_of(Operation, settings.text("session/operation"), Operation.TRAIN)
@@ -65,6 +71,11 @@ class Session(QObject):
             self.operation = operation
             self._settings.set("session/operation", operation.value)
             self.operation_changed.emit(operation)
+
+    def turn_to_training(self) -> None:
+        """Agent mode, Train new: where a new run is prepared."""
+        self.set_mode(Mode.AGENT)
+        self.set_operation(Operation.TRAIN)
 
     def set_task(self, task: str) -> None:
         if task and task != self.task:

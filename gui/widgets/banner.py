@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QEvent, QObject, QPoint, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from gui.models.notices import Notice
 from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
 
 WIDTH = 560
 BOTTOM = 64
 """Pixels left free under the banners: the status bar and the tabs of the bottom docks."""
 LIFE_MS = {"info": 6000, "good": 6000, "warn": 15000, "error": 0}
-"""How long a banner stays; 0 until it is closed."""
+"""How long a banner stays that only tells; 0, and every one that offers something, until closed."""
 MOST = 3
+ROLES = {"info": "", "good": "good", "warn": "warn"}
 
 
 class Banner(QFrame):
     dismissed = Signal(object)
 
-    def __init__(
-        self, title: str, text: str, tone: str, action: str, act: Callable[[], None] | None
-    ) -> None:
+    def __init__(self, notice: Notice) -> None:
         super().__init__()
-        self.title = title
+        self.title, self._act = notice.title, notice.act
         self.setProperty("role", "banner")
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 4, 4)
         row.setSpacing(8)
-        head = label(title)
-        set_role(head, "role", {"info": "", "good": "good", "warn": "warn"}.get(tone, "error"))
+        head = label(notice.title)
+        set_role(head, "role", ROLES.get(notice.tone, "error"))
         row.addWidget(head)
-        row.addWidget(ElidedLabel(text, "muted"), 1)
-        if act is not None:
-            self._act = act
-            row.addWidget(button(action, clicked=self._on_act))
+        row.addWidget(ElidedLabel(notice.text, "muted"), 1)
+        if notice.act is not None:
+            row.addWidget(button(notice.action, clicked=self._on_act))
         row.addWidget(icon_button("close", "Dismiss", clicked=self._dismiss))
-        self.setAccessibleName(f"{title}: {text}")
-        if LIFE_MS.get(tone):
-            QTimer.singleShot(LIFE_MS[tone], self, self._dismiss)
+        self.setAccessibleName(f"{notice.title}: {notice.text}")
+        if LIFE_MS.get(notice.tone) and notice.act is None:
+            QTimer.singleShot(LIFE_MS[notice.tone], self, self._dismiss)
 
     def _on_act(self) -> None:
         self._dismiss()
-        self._act()
+        if self._act is not None:
+            self._act()
 
     def _dismiss(self) -> None:
         self.dismissed.emit(self)
@@ -67,20 +65,17 @@ class BannerArea(QWidget):
         over.installEventFilter(self)
         self.hide()
 
-    def show_message(
-        self, title: str, text: str = "", tone: str = "info",
-        action: str = "", act: Callable[[], None] | None = None,
-    ) -> Banner:  # fmt: skip
-        for old in [old for old in self.banners if old.title == title]:
+    def show_notice(self, notice: Notice) -> None:
+        """A newer notice takes the place of one with the same title."""
+        for old in [old for old in self.banners if old.title == notice.title]:
             self._remove(old)
         while len(self.banners) >= MOST:
             self._remove(self.banners[0])
-        banner = Banner(title, text, tone, action, act)
+        banner = Banner(notice)
         banner.dismissed.connect(self._remove)
         self.banners.append(banner)
         self._column.addWidget(banner)
         self._place()
-        return banner
 
     def _remove(self, banner: Banner) -> None:
         if banner in self.banners:

@@ -11,6 +11,8 @@ from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.records import UpdateRecord
 
 ROW = 18
+SECTIONS = ("emulate", "observe", "forward", "learn", "log")
+"""Sections of the loop that our trainer tells; another may tell others, as many are drawn."""
 
 
 class _Bars(QWidget):
@@ -61,7 +63,7 @@ class ActionBars(_Bars):
         super().__init__(len(ACTIONS))
 
     def shares(self) -> dict[str, float]:
-        counts = self._record.action_hist if self._record else [0] * len(ACTIONS)
+        counts = (self._record.action_hist if self._record else []) or [0] * len(ACTIONS)
         total = sum(counts) or 1
         return {name: count / total for name, count in zip(ACTIONS, counts, strict=False)}
 
@@ -70,10 +72,9 @@ class TimeSplit(_Bars):
     title = "Where the time goes"
 
     def __init__(self) -> None:
-        super().__init__(5)
+        super().__init__(len(SECTIONS))
 
     def shares(self) -> dict[str, float]:
-        names = ("emulate", "observe", "forward", "learn", "log")
-        split = self._record.time_split if self._record else {}
+        split = (self._record.time_split if self._record else {}) or dict.fromkeys(SECTIONS, 0.0)
         total = sum(split.values()) or 1.0
-        return {name: split.get(name, 0.0) / total for name in names}
+        return {name: seconds / total for name, seconds in list(split.items())[: len(SECTIONS)]}

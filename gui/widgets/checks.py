@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from gui import theme
 from gui.widgets.labels import button
-from trainer_core.preflight import Check
+from trainer_core.preflight.checks import Check
 
 _SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
 CHECK_COUNT = 6

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QGridLayout, QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QFileDialog,
+    QGridLayout,
+    QMessageBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.widgets.labels import button, label
 
@@ -27,11 +35,26 @@ def ask_about_running(parent: QWidget, count: int, stop_and_close: Callable[[], 
     box.open()
 
 
+def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> None:
+    """Ask for a folder; `then` gets it unless the person cancels."""
+    folder = QFileDialog.getExistingDirectory(parent, title)
+    if folder:
+        then(Path(folder))
+
+
+def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], object]) -> None:
+    """Ask where to write a file; `then` gets its path unless the person cancels."""
+    path, _ = QFileDialog.getSaveFileName(parent, title, name)
+    if path:
+        then(Path(path))
+
+
 class CheatSheet(QDialog):
     """Every shortcut there is."""
 
     def __init__(self, parent: QWidget, rows: list[tuple[str, str]]) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("cheatSheet")
         self.setWindowTitle("Keyboard")
         column = QVBoxLayout(self)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QWidget
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QWidget
 
 from gui.widgets.labels import icon_button, label
 
 
 class Dock(QDockWidget):
-    """`head` is the layout at the title's right."""
+    """`head` is the layout at the title's right. The window that it is added to owns it."""
 
-    def __init__(self, title: str, object_name: str, window: QMainWindow) -> None:
-        super().__init__(title, window)
+    def __init__(self, title: str, object_name: str) -> None:
+        super().__init__(title)
         self.setObjectName(object_name)
         bar = QWidget()
         bar.setProperty("role", "titlebar")

@@ -50,24 +50,22 @@ class ActionLane(QWidget):
             return
         scale = self.width() / len(replay)
         steps = replay.steps
-        rewards = [abs(float(step.get("reward", 0.0))) for step in steps]
-        tallest = max(rewards, default=0.0) or 1.0
-        for index, step in enumerate(steps):
-            start = int(step.get("frame", 0))
-            end = int(steps[index + 1].get("frame", 0)) if index + 1 < len(steps) else len(replay)
+        tallest = max((abs(step.reward) for step in steps), default=0.0) or 1.0
+        for step in steps:
+            start, end = step.first_frame, step.last_frame + 1
             box = QRectF(start * scale, 0, max(1.0, (end - start) * scale - 1), 18)
-            self._cell(painter, box, step.get("action", -1))
-            reward = float(step.get("reward", 0.0))
+            self._cell(painter, box, step.action)
+            reward = step.reward
             height = 9 * abs(reward) / tallest
             top = 30 - height if reward > 0 else 30
             color = colors.good if reward > 0 else colors.bad
             painter.fillRect(QRectF(box.x(), top, box.width(), max(1.0, height)), QColor(color))
         painter.fillRect(QRectF(self._frame * scale, 0, 1, self.height()), QColor(colors.text))
 
-    def _cell(self, painter: QPainter, box: QRectF, action: object) -> None:
+    def _cell(self, painter: QPainter, box: QRectF, action: int) -> None:
         colors = theme.current()
         painter.fillRect(box, QColor(colors.raised))
-        if not isinstance(action, int) or not 0 <= action < len(ACTIONS):
+        if not 0 <= action < len(ACTIONS):
             return
         color = QColor(colors.curves[action % len(colors.curves)])
         painter.fillRect(QRectF(box.x(), box.bottom() - 3, box.width(), 3), color)

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-LIGHT = ("protocol", "service", "registry", "preflight", "runners.catalog")
+from tests.support.imports import CHECKOUT, imported_modules, sources
+
+LIGHT = ("protocol", "service", "runs", "preflight", "runners.catalog")
 FORBIDDEN = {
     "emulator": {"torch", "PySide6", "pyqtgraph", "qasync", "trainer_core", "gui"},
     "trainer_core": {"PySide6", "pyqtgraph", "qasync", "gui"},
     "gui": {"torch", "warp", "emulator"},
 }
-
-
-def imported_modules(path: Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
-
-
-def sources(package: str) -> list[Path]:
-    return sorted((CHECKOUT / package).rglob("*.py"))
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
@@ -52,6 +38,18 @@ def test_the_app_reaches_only_the_import_light_part_of_the_trainer() -> None:
         for name in imported_modules(path)
         if name.startswith("trainer_core.") and not name.startswith(allowed)
     ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nobody_imports_from_a_test_what_tests_share_lies_in_support() -> None:
+    files = [*sources("tests"), *sources("scripts")]
+    wrong = [
+        f"{path.relative_to(CHECKOUT)} imports {name}"
+        for path in files
+        for name in imported_modules(path)
+        if name.startswith("tests.") and any(part.startswith("test_") for part in name.split("."))
+    ]
+    assert len(files) > 50
     assert not wrong, "\n".join(wrong)
 
 

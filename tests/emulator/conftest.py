@@ -19,8 +19,10 @@ def device(request: pytest.FixtureRequest) -> str:
     return available(request.param)
 
 
-@pytest.fixture(params=[("cpu", "switch"), ("cpu", "table"), ("cuda:0", "table")], scope="session",
-                ids="-".join)  # fmt: skip
+ENGINES = [("cpu", "native"), ("cpu", "uniform"), ("cuda:0", "uniform")]
+
+
+@pytest.fixture(params=ENGINES, scope="session", ids="-".join)
 def engine(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Each device with each executor that it can use: the GPU's runs on the cpu too."""
     return available(request.param[0]), request.param[1]

@@ -5,27 +5,26 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from emulator import isa
-from emulator.cartridge import MapperKind
-from emulator.kernels import frame, host
-from emulator.kernels.events import TRAP_STEP
-from emulator.machine import CONSOLE_DTYPE, Layout, allocate
-from emulator.shapes import built_in
+from emulator.kernels.launch import native, uniform
+from emulator.launch.shapes import built_in
+from emulator.rom import control_rows
+from emulator.rom.cartridge import MapperKind
+from emulator.state.batch import CONSOLE_DTYPE, TRAP_STEP, Layout, allocate
 
 
 class FlatBus:
     """N consoles. Fill `low`/`high` and `state`, call `step`, read them again."""
 
-    def __init__(self, n: int, device: str, executor: str = "table") -> None:
+    def __init__(self, n: int, device: str, executor: str = "uniform") -> None:
         self.n, self.device, self.executor = n, device, executor
-        self.machine = allocate(
+        self.batch = allocate(
             Layout(n), np.zeros(n * 0x8000, np.uint8), np.zeros(n * 0x8000, np.uint32),
-            isa.control_words(), device,
+            control_rows.control_words(), device,
         )  # fmt: skip
         self.buttons = wp.zeros(n, dtype=wp.uint8, device=device)
         self.low = np.zeros((n, 0x8000), np.uint8)
         """Addresses 0000-7FFF, uint8[n, 0x8000]."""
-        self.high = np.zeros((n, self.machine.ram.shape[1]), np.uint8)
+        self.high = np.zeros((n, self.batch.ram.shape[1]), np.uint8)
         """Addresses 8000-FFFF in the first 0x8000 columns."""
         self.state = np.zeros(n, dtype=CONSOLE_DTYPE)
 
@@ -65,13 +64,13 @@ class FlatBus:
         self.state["rom_base"] = np.arange(self.n) * 0x8000
         self.state["rom_low"] = self.state["rom_high"] = self.state["rom_base"]
         self.state["fast"] = 0x81FF01FF
-        self.machine.rom.assign(self.low.reshape(-1))
-        self.machine.ram.assign(self.high)
-        self.machine.console.assign(self.state)
-        if self.executor == "switch":
-            host.launch(self.machine, self.buttons, 1, 0, True)
+        self.batch.rom.assign(self.low.reshape(-1))
+        self.batch.ram.assign(self.high)
+        self.batch.console.assign(self.state)
+        if self.executor == "native":
+            native.launch(self.batch, self.buttons, 1, 0, True)
         else:
-            frame.launch(self.machine, self.buttons, 1, 0, built_in(self.n), True)
-        self.low = self.machine.rom.numpy().reshape(self.n, 0x8000).copy()
-        self.high = self.machine.ram.numpy().copy()
-        self.state = self.machine.console.numpy().copy()
+            uniform.launch(self.batch, self.buttons, 1, 0, built_in(self.n), True)
+        self.low = self.batch.rom.numpy().reshape(self.n, 0x8000).copy()
+        self.high = self.batch.ram.numpy().copy()
+        self.state = self.batch.console.numpy().copy()

@@ -6,10 +6,13 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels import ppu, ppu_access
-from emulator.kernels.intrinsics import Q, U, io_get, io_set, st8
-from emulator.kernels.picture import allocate_plans, render_pictures, unpack
-from emulator.machine import Console, Layout, allocate
+from emulator.kernels.intrinsics import Q, U, st8
+from emulator.kernels.memory import io_page as io
+from emulator.kernels.memory.io_page import io_get, io_set
+from emulator.kernels.ppu import access as ppu_access
+from emulator.kernels.ppu import ppu
+from emulator.kernels.ppu.picture import allocate_plans, render_pictures, unpack
+from emulator.state.batch import Console, Layout, allocate
 
 READ, WRITE, PEEK_VRAM, POKE_VRAM, POKE_OAM, EVENT, BEGIN, END, IF, STABLE, NEXT = range(11)
 
@@ -57,8 +60,8 @@ def play(
         elif op == 8:
             if wp.int32(t - console[i].ppu_next) >= 0:
                 ppu.ppu_event(console[i], mem, t)
-            value = io_get(mem, U(15))
-            io_set(mem, U(15), a)
+            value = io_get(mem, U(io.IF))
+            io_set(mem, U(io.IF), a)
         elif op == 9:
             ppu.ppu_read(console[i], mem, a, t)
             value = console[i].stable
@@ -74,7 +77,7 @@ class Bench:
         one = np.zeros(16, dtype=np.uint8)
         words = np.zeros(16, dtype=np.uint32)
         control = np.zeros(512 * 8, dtype=np.uint32)
-        self.machine = allocate(Layout(num_envs=n), one, words, control, "cpu")
+        self.batch = allocate(Layout(num_envs=n), one, words, control, "cpu")
         self.n = n
         self.plans = allocate_plans(n, "cpu")
         self.shades = wp.zeros((n, k.SCREEN_HEIGHT, k.SCREEN_WIDTH), dtype=wp.uint8, device="cpu")
@@ -82,22 +85,22 @@ class Bench:
     @property
     def rows(self) -> np.ndarray:
         """The memory rows, uint8 [n, row_stride]: a view."""
-        return self.machine.ram.numpy()
+        return self.batch.ram.numpy()
 
     def console(self) -> np.ndarray:
         """The consoles as records [n]: a view."""
-        return self.machine.console.numpy()
+        return self.batch.console.numpy()
 
     def play(self, script: list[tuple[int, int, int, int]]) -> np.ndarray:
         """Results of each step, int32 [n, steps]."""
         steps = wp.array(np.asarray(script, dtype=np.int32), dtype=wp.int32, device="cpu")
         out = wp.zeros((self.n, len(script)), dtype=wp.int32, device="cpu")
-        inputs = [self.machine.console, self.machine.ram_base, self.machine.row_stride, steps, out]
+        inputs = [self.batch.console, self.batch.ram_base, self.batch.row_stride, steps, out]
         wp.launch(play, dim=self.n, inputs=inputs, device="cpu")
         return out.numpy()
 
     def pictures(self) -> np.ndarray:
         """Draw what waits and return the shown shades, uint8 [n, 144, 160]."""
-        render_pictures(self.machine, self.plans)
-        unpack(self.machine, self.shades)
+        render_pictures(self.batch, self.plans)
+        unpack(self.batch, self.shades)
         return self.shades.numpy()

@@ -16,7 +16,7 @@ flags = st.sampled_from([z | n | h | c for z in (0, Z) for n in (0, N) for h in 
 pytestmark = pytest.mark.warp
 
 
-@pytest.fixture(scope="module", params=["switch", "table"])
+@pytest.fixture(scope="module", params=["native", "uniform"])
 def bus(request: pytest.FixtureRequest) -> FlatBus:
     return FlatBus(CASES, "cpu", request.param)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from emulator import Cartridge, CartridgeError
-from emulator.cartridge import LOGO, MapperKind, parse_header
-from emulator.warmup import blank_rom
+from emulator.rom.cartridge import LOGO, MapperKind, parse_header
+from emulator.tools.warmup import blank_rom
 
 
 def rom(kind: int = 0, ram: int = 0, size: int = 0x8000) -> bytes:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +15,10 @@ from PIL import Image
 
 from emulator import Cartridge, Emulator
 from emulator.__main__ import main
-from emulator.warmup import blank_rom
+from emulator.launch.warp_start import has_driver
+from emulator.tools import jobs as tools_jobs
+from emulator.tools.jobs import run_many
+from emulator.tools.warmup import blank_rom
 
 pytestmark = pytest.mark.warp
 
@@ -79,6 +86,65 @@ def test_run_many_goes_on_after_a_bad_job(roms: Path, tmp_path: Path) -> None:
     assert not list(out.rglob("*.partial"))
 
 
+BAD_JOBS = {
+    "until_list": {"until": [1]}, "until_text": {"until": "x"}, "until_other": {"until": {"x": 1}},
+    "nul": {"rom": "a\0b.gb"}, "surrogate": {"rom": "\ud800.gb"}, "no_rom": {"rom": None},
+    "memory_negative": {"memory": [[0xA000, -1]]}, "memory_huge": {"memory": [[0, 1 << 60]]},
+    "memory_flat": {"memory": [1, 2]}, "memory_text": {"memory": "x"},
+    "memory_long": {"memory": [[0, 0x10000]] * 17}, "true": {"frames": True},
+    "for_ever": {"frames": 10**9}, "number": {"frames": 1 << 20_000}, "half": {"frames": 1.5},
+    "screens": {"screens": [0]}, "screen_nan": {"screens": [float("nan")]},
+    "button": {"inputs": [{"frame": 1, "buttons": [[]]}]},
+    "input_at_0": {"inputs": [{"frame": 0}]}, "a" * 300: {}, "x/result.json": {}, "..": {},
+    "line\nbreak": {}, "fifo": {"rom": "FIFO"},
+}  # fmt: skip
+
+
+def test_each_bad_job_is_one_line_and_the_others_run(
+    roms: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "fifo.gb")
+    busy = {"rom": str(roms / "busy.gb"), "frames": 3}
+    jobs: list[Any] = [{"id": "first"} | busy, None, 7, {"id": 5}, {"id": "first"} | busy]
+    for name, change in BAD_JOBS.items():
+        job = {"id": name} | busy | change
+        if job["rom"] == "FIFO":
+            job["rom"] = str(tmp_path / "fifo.gb")
+        jobs.append(job)
+    jobs.append({"id": "last"} | busy)
+    failed = run_many(jobs, tmp_path / "out", "cpu")
+    lines = capsys.readouterr().err.splitlines()
+    assert failed == len(jobs) - 2 == len(lines)
+    assert all(line.startswith(f"error: entry {n}: ") for n, line in enumerate(lines, start=1))
+    for name, line in zip(BAD_JOBS, lines[4:], strict=True):
+        assert ascii(name)[1:-1][:20] in line
+    for name in ("first", "last"):
+        assert result(tmp_path / "out" / name)["stopped"] == "frames"
+    assert "until is" in result(tmp_path / "out/until_list")["error"]
+
+
+def test_many_jobs_run_as_several_batches(
+    roms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools_jobs, "BATCH_LANES", 2)
+    names = ("busy", "pop_af", "busy", "busy", "pop_af")
+    jobs = [{"id": str(n), "rom": str(roms / f"{name}.gb"), "frames": 20, "memory": [[0xFF80, 2]]}
+            for n, name in enumerate(names)]  # fmt: skip
+    assert run_many(jobs, tmp_path, "cpu") == 0
+    found = [result(tmp_path / str(n)) for n in range(len(names))]
+    assert found[0]["registers"] == found[2]["registers"] == found[3]["registers"]
+    assert found[1]["registers"] == found[4]["registers"] != found[0]["registers"]
+
+
+@pytest.mark.skipif(has_driver(), reason="an NVIDIA driver is installed")
+def test_no_word_about_a_gpu_that_is_not_there(roms: Path, tmp_path: Path) -> None:
+    command = ["run", str(roms / "busy.gb"), "--frames", "1", "--out", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "emulator", *command], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -87,6 +153,17 @@ def test_run_many_goes_on_after_a_bad_job(roms: Path, tmp_path: Path) -> None:
         (["run", "{busy}", "--frames", "1", "--out", "o", "--memory", "zz"], "--memory 'zz'"),
         (["run", "{busy}", "--frames", "1", "--out", "o", "--device", "cuda:77"], "--device"),
         (["run-many", "{busy}", "--out", "o"], "no JSON"),
+        (["run", "{busy}", "--frames", "1000000000", "--out", "o"], "--frames 1000000000: give 1"),
+        (["run", "{busy}", "--frames", "1", "--out", "o", "--screens", "0"], "--screens 0"),
+        (["disassemble", "{busy}", "--start", "10000"], "--start 65536: give 0 to 65535"),
+        (["disassemble", "{busy}", "--count", "-1"], "--count -1"),
+        (["disassemble", "{busy}", "--bank", "9999"], "--bank 9999"),
+        (["trace", "{busy}", "--frames", "-1"], "--frames -1"),
+        (["tune", "--frames", "0"], "--frames 0: give 1 to 10000"),
+        (["verify", "{busy}", "--seed", "-1"], "--seed -1"),
+        (["verify", "{busy}", "--soak", "nan"], "--soak nan: give seconds"),
+        (["fuzz", "--consoles", "1000000"], "--consoles 1000000"),
+        (["fuzz", "--seed", "-5"], "--seed -5"),
     ],
 )
 def test_bad_input_is_one_line_and_status_1(

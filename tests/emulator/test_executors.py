@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError
-from emulator.isa import INSTRUCTIONS, SLOW_FETCH, predecode
-from emulator.kernels import host_code
+from emulator.kernels.sm83 import native_code
+from emulator.rom.control_rows import SLOW_FETCH, predecode
+from emulator.rom.isa import INSTRUCTIONS
 from emulator.verify import fuzz
 
-MACHINES = 20
+CONSOLES = 20
 
 
 @pytest.mark.warp
@@ -19,14 +20,14 @@ def test_random_roms_come_to_the_same_states(idle_skip: bool) -> None:
     random = np.random.default_rng(7)
     cartridges = [
         Cartridge.from_bytes(fuzz.random_rom(random, fuzz.KINDS[i % 5], bool(i // 5 % 2)), f"{i}")
-        for i in range(MACHINES)
+        for i in range(CONSOLES)
     ]
     pair = [
-        Emulator(cartridges, MACHINES, executor=executor, idle_skip=idle_skip)
-        for executor in ("table", "switch")
+        Emulator(cartridges, CONSOLES, executor=executor, idle_skip=idle_skip)
+        for executor in ("uniform", "native")
     ]
     for launch in range(12):
-        buttons = random.integers(0, 256, MACHINES).astype(np.uint8)
+        buttons = random.integers(0, 256, CONSOLES).astype(np.uint8)
         for emulator in pair:
             emulator.run(buttons, 1 + launch, launch // 2)
         assert pair[0].state_hash() == pair[1].state_hash()
@@ -38,7 +39,7 @@ def test_random_roms_come_to_the_same_states(idle_skip: bool) -> None:
 
 @pytest.mark.warp
 def test_single_steps_come_to_the_same_states(busy: Cartridge) -> None:
-    pair = [Emulator(busy, executor=executor) for executor in ("table", "switch")]
+    pair = [Emulator(busy, executor=executor) for executor in ("uniform", "native")]
     for emulator in pair:
         emulator.run(None, 20)
     for _ in range(300):
@@ -48,15 +49,15 @@ def test_single_steps_come_to_the_same_states(busy: Cartridge) -> None:
 
 
 @pytest.mark.warp
-@pytest.mark.parametrize("executor", ["table", "switch"])
+@pytest.mark.parametrize("executor", ["uniform", "native"])
 def test_a_single_step_ends_with_halt(executor: str) -> None:
     image = bytearray(0x8000)
     image[0x14D] = 0xE7  # checksum of an empty header
     image[0x100:0x102] = bytes([0x76, 0x00])
     emulator = Emulator(Cartridge.from_bytes(bytes(image), "halt"), executor=executor)
-    before = emulator.machine.console.numpy()["now"][0]
+    before = emulator.batch.console.numpy()["now"][0]
     emulator.step()
-    assert emulator.machine.console.numpy()["now"][0] - before == 1
+    assert emulator.batch.console.numpy()["now"][0] - before == 1
 
 
 @pytest.mark.warp
@@ -77,7 +78,7 @@ def test_walking_along_the_words_never_leaves_a_bank() -> None:
 
 def test_every_row_has_its_function() -> None:
     for row in INSTRUCTIONS:
-        text = host_code.handler(row)
+        text = native_code.handler(row)
         assert text.startswith(f"// {row.mnemonic}\n")
         reads = row.access is not None and row.access.kind != "write"
         assert text.count("PART(") == 1 + reads

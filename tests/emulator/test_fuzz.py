@@ -31,12 +31,12 @@ from emulator import Cartridge, Emulator
 from emulator.verify import fuzz
 cartridge = Cartridge.from_bytes(fuzz.random_rom(np.random.default_rng(0), 3, True))
 emulator = Emulator(cartridge, 2)
-fence = fuzz.FencedMachine(emulator, True)
+fence = fuzz.FencedBatch(emulator, True)
 emulator.run(None, 1)
 print("ran", flush=True)
-consoles = emulator.machine.console.numpy()
+consoles = emulator.batch.console.numpy()
 consoles["pc"], consoles["run_state"], consoles["rom_low"] = 0x150, 0, len(cartridge.rom)
-emulator.machine.console.assign(consoles)
+emulator.batch.console.assign(consoles)
 emulator.run(None, 1)
 """
 
@@ -75,7 +75,7 @@ def test_a_kernel_that_reads_outside_its_row_is_caught() -> None:
 def test_writes_into_padding_are_reported() -> None:
     random = np.random.default_rng(5)
     cartridge = Cartridge.from_bytes(fuzz.random_rom(random, 0x1B, True))
-    fence = fuzz.FencedMachine(Emulator(cartridge, 3), at_end=False)
+    fence = fuzz.FencedBatch(Emulator(cartridge, 3), at_end=False)
     assert fence.problems() == []
     fence._rows.bytes[fence._slacks[1][0]] ^= 1
     assert fence.problems() == ["row 1"]
@@ -87,16 +87,16 @@ def test_fenced_machines_compute_the_same() -> None:
         for seed in range(4)
     ]
     plain, fenced = (Emulator(cartridges, 4, rom_of_env=range(4)) for _ in range(2))
-    fence = fuzz.FencedMachine(fenced, at_end=True)
+    fence = fuzz.FencedBatch(fenced, at_end=True)
     for emulator in (plain, fenced):
         emulator.run(None, 30)
-    ours, theirs = plain.machine.console.numpy(), fenced.machine.console.numpy()
+    ours, theirs = plain.batch.console.numpy(), fenced.batch.console.numpy()
     assert ours.tobytes() == theirs.tobytes()
     assert fence.problems() == []
 
 
 def test_bad_numbers_are_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fuzz", "--machines", "0"]) == 1
-    assert "give at least 1" in capsys.readouterr().err
+    assert main(["fuzz", "--consoles", "0"]) == 1
+    assert "--consoles 0: give 1 to" in capsys.readouterr().err
     with pytest.raises(EmulatorError, match="at least 1"):
         fuzz.fuzz_in_child(1, 0, 0, "cpu", False)

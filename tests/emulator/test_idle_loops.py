@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from emulator import Cartridge, Emulator, isa
-from emulator.idle_loops import mark_loops
+from emulator import Cartridge, Emulator
+from emulator.rom import control_rows
+from emulator.rom.idle_loops import mark_loops
 
 REGISTERS = {"b": 0x06, "c": 0x0E, "d": 0x16, "e": 0x1E, "h": 0x26, "l": 0x2E, "a": 0x3E}  # ld r, n
 PAIRS = {
@@ -19,23 +20,26 @@ def marks(code: str) -> list[int]:
     rom = np.zeros(0x8000, np.uint8)
     body = bytes.fromhex(code)
     rom[0x150 : 0x150 + len(body)] = list(body)
-    marked = mark_loops(rom, isa.predecode(rom))[0x150 : 0x150 + len(body)]
-    return [int(word & (isa.WAITS | isa.COUNTS_8 | isa.COUNTS_16)) for word in marked]
+    marked = mark_loops(rom, control_rows.predecode(rom))[0x150 : 0x150 + len(body)]
+    return [
+        int(word & (control_rows.WAITS | control_rows.COUNTS_8 | control_rows.COUNTS_16))
+        for word in marked
+    ]
 
 
 @pytest.mark.parametrize(
     ("code", "mark"),
     [
-        ("f041 e602 20fa", isa.WAITS),  # ldh a, (41); and 2; jr nz
-        ("faaac0 fe01 c25001", isa.WAITS),  # ld a, (c0aa); cp 1; jp nz
-        ("f044 fe90 38fa", isa.WAITS),  # ldh a, (44); cp 90; jr c
-        ("f0a8 3c 20fb", isa.WAITS),  # the INC is of what has just been read
-        ("cb4e 28fc", isa.WAITS),  # bit 1, (hl); jr z
-        ("18fe", isa.WAITS),  # jr to itself
-        ("05 20fd", isa.WAITS | isa.COUNTS_8),  # dec b; jr nz
-        ("3d 1800 00 c25001", isa.WAITS | isa.COUNTS_8),
-        ("0b 78 b1 20fb", isa.WAITS | isa.COUNTS_16),  # dec bc; ld a, b; or c
-        ("2b 00 7d b4 c25001", isa.WAITS | isa.COUNTS_16),
+        ("f041 e602 20fa", control_rows.WAITS),  # ldh a, (41); and 2; jr nz
+        ("faaac0 fe01 c25001", control_rows.WAITS),  # ld a, (c0aa); cp 1; jp nz
+        ("f044 fe90 38fa", control_rows.WAITS),  # ldh a, (44); cp 90; jr c
+        ("f0a8 3c 20fb", control_rows.WAITS),  # the INC is of what has just been read
+        ("cb4e 28fc", control_rows.WAITS),  # bit 1, (hl); jr z
+        ("18fe", control_rows.WAITS),  # jr to itself
+        ("05 20fd", control_rows.WAITS | control_rows.COUNTS_8),  # dec b; jr nz
+        ("3d 1800 00 c25001", control_rows.WAITS | control_rows.COUNTS_8),
+        ("0b 78 b1 20fb", control_rows.WAITS | control_rows.COUNTS_16),  # dec bc; ld a, b; or c
+        ("2b 00 7d b4 c25001", control_rows.WAITS | control_rows.COUNTS_16),
         ("e0a8 20fc", 0),  # a store
         ("2a b7 20fc", 0),  # ld a, (hl+): HL moves on
         ("f0a8 04 20fb", 0),  # B counts up
@@ -57,9 +61,9 @@ def test_a_jump_from_one_bank_to_another_closes_no_loop() -> None:
     rom = np.zeros(0x10000, np.uint8)
     rom[0x8000:0x8003] = [0xC3, 0xFE, 0x3F]  # bank 2, executed at 4000: jp 3ffe
     rom[0x8010:0x8013] = [0xC3, 0x10, 0x40]  # to itself
-    marked = mark_loops(rom, isa.predecode(rom))
-    assert not marked[0x8000] & isa.WAITS
-    assert marked[0x8010] & isa.WAITS
+    marked = mark_loops(rom, control_rows.predecode(rom))
+    assert not marked[0x8000] & control_rows.WAITS
+    assert marked[0x8010] & control_rows.WAITS
 
 
 def counting_game(name: str, count: int, fill: bytes, timer: int, stores: bool) -> Cartridge:
@@ -98,7 +102,7 @@ def test_counting_down_at_once_changes_nothing(device: str) -> None:
         for fill, timer in ((b"", 0x00), (b"", 0xE3), (bytes.fromhex("1800 00 40"), 0xE3))
         for stores in (True, False)
     ]
-    executors = ("table", "switch") if device == "cpu" else ("table",)
+    executors = ("uniform", "native") if device == "cpu" else ("uniform",)
     ways = [(executor, skip) for executor in executors for skip in (True, False)]
     emulators = [
         Emulator(games, len(games), device, executor=executor, idle_skip=skip)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emulator.disassembler import disassemble, instruction_text
-from emulator.isa import INSTRUCTIONS, ROWS, SLOW_FETCH, UNDEFINED, control_words, predecode
+from emulator.rom.control_rows import ROWS, SLOW_FETCH, control_words, predecode
+from emulator.rom.disassembler import disassemble, instruction_text
+from emulator.rom.isa import INSTRUCTIONS, UNDEFINED
 
 
 def test_every_opcode_has_a_row() -> None:

@@ -23,7 +23,7 @@ HELD = {  # buttons from frame 41 on
 PAIRS = ("af", "bc", "de", "hl")
 
 
-@pytest.fixture(scope="module", params=["switch", "table"])
+@pytest.fixture(scope="module", params=["native", "uniform"])
 def finished(request: pytest.FixtureRequest) -> Emulator:
     """All micro-ROMs after 120 frames."""
     cartridges = [Cartridge.from_bytes(rom.image, name) for name, rom in ROMS.items()]

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from ppu_bench import BEGIN, END, IF, POKE_OAM, POKE_VRAM, READ, STABLE, WRITE, Bench
 
+from emulator.constants import M_CYCLES_PER_FRAME
+
 pytestmark = pytest.mark.warp
 
 LCDC, STAT, SCX, LY, LYC = 0x40, 0x41, 0x43, 0x44, 0x45
 ON = 10
 LINE_0 = ON - 2  # an access at LINE_0 + m sees dot 4 * m - 1 of line 0
-FRAME = 17556
+FRAME = M_CYCLES_PER_FRAME
 
 
 @pytest.fixture

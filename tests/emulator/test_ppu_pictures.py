@@ -9,10 +9,11 @@ from ppu_bench import BEGIN, END, POKE_OAM, POKE_VRAM, WRITE, Bench
 
 from emulator import constants as k
 from emulator.kernels.intrinsics import Q, U
-from emulator.kernels.picture import observe
-from emulator.kernels.picture_fifo import Fifo, run_line
-from emulator.kernels.picture_line import byte_of, draw_plain
-from emulator.kernels.ppu_timing import is_plain, plain_end
+from emulator.kernels.ppu.fifo_state import Fifo
+from emulator.kernels.ppu.picture import observe
+from emulator.kernels.ppu.picture_fifo import run_line
+from emulator.kernels.ppu.picture_line import byte_of, draw_plain
+from emulator.kernels.ppu.timing import is_plain, plain_end
 
 pytestmark = pytest.mark.warp
 
@@ -285,6 +286,6 @@ def test_the_observation_is_the_rounded_mean_of_two_by_two() -> None:
     random_memory(bench, 11)
     shades = second_frame(bench, []).astype(int)
     observation = wp.zeros((1, 72, 80), dtype=wp.uint8, device="cpu")
-    observe(bench.machine, observation)
+    observe(bench.batch, observation)
     blocks = shades.reshape(72, 2, 80, 2).sum((1, 3))
     np.testing.assert_array_equal(observation.numpy()[0], (blocks + 2) >> 2)

@@ -12,7 +12,7 @@ from micro.assembler import MicroRom
 from emulator import Cartridge, Emulator, Snapshot, SnapshotError
 from emulator.__main__ import main
 from emulator.constants import BUTTON_NAMES
-from emulator.pyboy_state import load_pyboy_state, parse, to_snapshot
+from emulator.state.pyboy_state import load_pyboy_state, parse, to_snapshot
 
 pyboy = pytest.importorskip("pyboy")
 pytestmark = pytest.mark.warp
@@ -147,7 +147,7 @@ def test_interrupts_banks_and_timer_go_on(
     assert unlike > 60
     # The timer's interrupt may fall to either side of a line in the two: one picture in fifty.
     assert equal >= AFTER - 3
-    assert emulator.machine.console.numpy()["rom_bank"][0] == 2
+    assert emulator.batch.console.numpy()["rom_bank"][0] == 2
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 """Programs that poll STAT and copy bytes to VRAM, at every phase of a line. Their requests are
-answered by a short way (kernels/quick_service.py), to which nothing may be seen to differ.
+answered by a short way (sm83/quick_service.py), to which nothing may be seen to differ.
 
 A single step never takes the short way. What else bears on it is idle skipping, and how a run is
 cut into launches: with a picture pending a store is noted, without one it finds VRAM open.
@@ -90,7 +90,7 @@ def copying_games(ends: bool) -> list[Cartridge]:
     ]
 
 
-@pytest.mark.parametrize("executor", ["table", "switch"])
+@pytest.mark.parametrize("executor", ["uniform", "native"])
 def test_nothing_depends_on_launches_or_on_idle_skipping(executor: str) -> None:
     games = copying_games(ends=False)
     whole, parts, slow = (
@@ -108,7 +108,7 @@ def test_nothing_depends_on_launches_or_on_idle_skipping(executor: str) -> None:
 
 
 @pytest.mark.parametrize("draws", [False, True])
-@pytest.mark.parametrize("executor", ["table", "switch"])
+@pytest.mark.parametrize("executor", ["uniform", "native"])
 def test_single_steps_come_to_the_same_bytes(executor: str, draws: bool) -> None:
     games = copying_games(ends=True)
     launched, stepped = (Emulator(games, len(games), executor=executor) for _ in range(2))
@@ -119,7 +119,7 @@ def test_single_steps_come_to_the_same_bytes(executor: str, draws: bool) -> None
     launched.run(None, 2)
     for _ in range(STEPS):
         stepped.step()
-    rows, others = (emulator.machine.ram.numpy() for emulator in (launched, stepped))
+    rows, others = (emulator.batch.ram.numpy() for emulator in (launched, stepped))
     assert (others[:, 0x4101] == ENOUGH).all(), "C101: every program is done"
     assert np.array_equal(rows[:, 0x0000:0x4300], others[:, 0x0000:0x4300])  # VRAM, ..., C2xx
     notes = others[:, 0x4200 : 0x4200 + ENOUGH] & 3
@@ -129,7 +129,7 @@ def test_single_steps_come_to_the_same_bytes(executor: str, draws: bool) -> None
     assert not stored[:, 1:].all(), "some do not"
 
 
-@pytest.mark.parametrize("executor", ["table", "switch"])
+@pytest.mark.parametrize("executor", ["uniform", "native"])
 def test_objects_that_change_before_mode_3_count(executor: str) -> None:
     games = [
         hiding_game(delay, between, later)
@@ -143,5 +143,5 @@ def test_objects_that_change_before_mode_3_count(executor: str) -> None:
     for emulator in (skipping, turning):
         emulator.run(None, 3)
     assert skipping.state_hash() == turning.state_hash()
-    notes = turning.machine.ram.numpy()[:, 0x4200:0x421E] & 3
+    notes = turning.batch.ram.numpy()[:, 0x4200:0x421E] & 3
     assert len(np.unique(notes, axis=0)) > 5

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from emulator.kernels import recorded
-from emulator.kernels.recorded import RecordedLaunches
+from emulator.launch import recorded
+from emulator.launch.recorded import RecordedLaunches
 
 
 class Command:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator import Cartridge, Emulator, EmulatorError, shapes
+from emulator import Cartridge, Emulator, EmulatorError
 from emulator.__main__ import main
 from emulator.constants import MAX_BLOCK
-from emulator.shapes import CANDIDATES, Shape
-from emulator.tune import Course, climb, tune
+from emulator.launch import shapes
+from emulator.launch.shapes import CANDIDATES, Shape
+from emulator.tools.tune import Course, climb, tune
 
 GPU = "NVIDIA Test"
 ONE = shapes.built_in(1)
@@ -145,7 +146,7 @@ def test_on_a_cpu_there_is_nothing_to_tune(
 def test_every_measurement_runs_the_same_frames(
     device: str, busy: Cartridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emulator.tune.GIVE_UP", math.inf)  # a busy host cuts nothing short
+    monkeypatch.setattr("emulator.tools.tune.GIVE_UP", math.inf)  # a busy host cuts nothing short
     course = Course(busy, device, 2, 3, 2)
     hashes = []
     for shape in (ONE, shapes.BUILT_IN_LARGEST):

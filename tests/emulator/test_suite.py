@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from micro.assembler import assemble
 
-from emulator import suite
 from emulator.__main__ import main
-from emulator.png import read_grey, write_screen
+from emulator.tools import suite
+from emulator.tools.png import read_grey, write_screen
 from emulator.verify import table
 
 pytestmark = pytest.mark.warp

@@ -42,12 +42,12 @@ def window_game(code: bytes, scx: int, delay: int) -> Cartridge:
 
 def results(emulator: Emulator) -> list[bytes]:
     """Of each env: what lies at 9000, C100 and C101."""
-    rows = emulator.machine.ram.numpy()
+    rows = emulator.batch.ram.numpy()
     return [rows[env, [0x1000, 0x4100, 0x4101]].tobytes() for env in range(emulator.num_envs)]
 
 
 @pytest.mark.parametrize("code", CODES)
-@pytest.mark.parametrize("executor", ["table", "switch"])
+@pytest.mark.parametrize("executor", ["uniform", "native"])
 def test_launch_and_single_steps_find_vram_open_alike(code: bytes, executor: str) -> None:
     games = [window_game(code, scx, delay) for scx in (0, 3, 7) for delay in range(DELAYS)]
     launched, stepped = (Emulator(games, len(games), executor=executor) for _ in range(2))

@@ -1,9 +1,9 @@
-"""Pocket Quest in the emulator, for its tests."""
+"""Our games in the emulator, for their tests."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-GAME = Path(__file__).resolve().parents[2] / "assets" / "games" / "pocket_quest"
-sys.path.insert(0, str(GAME))
+GAMES = Path(__file__).resolve().parents[2] / "assets" / "games"
+sys.path[:0] = [str(GAMES), str(GAMES / "pocket_quest")]

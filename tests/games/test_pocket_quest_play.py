@@ -8,14 +8,15 @@ import pytest
 pytestmark = pytest.mark.warp
 pytest.importorskip("warp")
 
-from game_batch import ACTIONS, MASKS, GameBatch, place, symbols  # noqa: E402
-from make_tasks import OPENING, TITLE_FRAMES, TO_DOOR, TO_STAIRS, Start, play  # noqa: E402
+from game_batch import ACTIONS, MASKS, ROM, GameBatch, place, symbols  # noqa: E402
+from kit.task_folder import Start, play  # noqa: E402
+from make_tasks import OPENING, TITLE_FRAMES, TO_DOOR, TO_STAIRS  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def bedroom():
     """State in which the player stands beside the bed, free to walk."""
-    (snapshot,), _ = play([Start(TITLE_FRAMES, OPENING)])
+    (snapshot,), _ = play(ROM, [Start(TITLE_FRAMES, OPENING)])
     return snapshot
 
 
@@ -48,7 +49,7 @@ def test_a_held_button_walks_one_square_every_sixteen_frames(game):
     for _ in range(5 * 16):
         game.emulator.run(mask, 1)
         steps.append(int(game.emulator.peek(0, at + 3)[0]))
-    begins = [k for k in range(1, len(steps)) if steps[k] == 15]
+    begins = [k for k in range(1, len(steps)) if steps[k] == 15 != steps[k - 1]]
     assert len(begins) >= 4
     assert set(np.diff(begins)) == {16}
 
@@ -65,11 +66,41 @@ def test_one_press_of_a_opens_a_text_and_one_closes_it(game):
     assert act(game, "A")[1:] == (1, 7, 2)
 
 
-@pytest.mark.parametrize("button", ["B", "START", "RIGHT"])
-def test_the_menu_closes_with_any_button(game, button):
+@pytest.mark.parametrize("button", ["B", "START", "LEFT"])
+def test_the_menu_closes_with_the_buttons_that_go_back(game, button):
     before = place(game.keys()[0])
     assert act(game, "START") is None
     assert act(game, button) == before
+
+
+def test_the_menu_has_pages_to_get_lost_in(game):
+    before, seen = place(game.keys()[0]), set()
+    for name in ("START", "A", "A", "B", "B", "DOWN", "A", "A"):
+        assert act(game, name) is None, name
+        seen.add(game.pictures().tobytes())
+    assert len(seen) >= 6
+    assert act(game, "A", "B", "B", "B", "B") == before
+
+
+def test_the_diary_outlives_a_restart(game):
+    act(game, "RIGHT", "UP")
+    here = place(game.keys()[0])
+    act(game, "START", "DOWN", "A", "A", "A", "B", "B", "B")
+    assert place(game.keys()[0]) == here
+    restart = np.array([16 + 32 + 64 + 128], dtype=np.uint8)
+    game.emulator.run(restart, 4)
+    game.emulator.run(None, TITLE_FRAMES)
+    assert act(game, "START", "A", "B", "B") == here
+
+
+def test_letters_come_one_by_one(game):
+    act(game, "LEFT")
+    counts = []
+    game.emulator.run(MASKS[[ACTIONS.index("A")]], 1)
+    for _ in range(24):
+        game.emulator.run(None, 1)
+        counts.append(len(np.unique(game.emulator.screens.numpy()[0][104:136], axis=1)[0]))
+    assert len(set(counts)) > 12
 
 
 def test_b_does_nothing_in_a_room(game):
@@ -101,5 +132,5 @@ def test_a_frame_at_rest_costs_few_instructions(game):
 
 def test_villagers_depend_on_when_the_button_was_pressed():
     actions = OPENING + TO_STAIRS + TO_DOOR + ("B",) * 12
-    _, pictures = play([Start(TITLE_FRAMES + 5 * k, actions) for k in range(8)])
+    _, pictures = play(ROM, [Start(TITLE_FRAMES + 5 * k, actions) for k in range(8)])
     assert len({picture.tobytes() for picture in pictures}) > 1

@@ -7,22 +7,20 @@ import os
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import dataclasses
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gui.app import create_application, create_window
+from gui.app import App, create_app, create_application
 from gui.bridge import release_loop
-from gui.main_window import MainWindow
-from tests.trainer_core.echo_runner import echo_runner
+from tests.support.scripted_native import scripted_native
+from trainer_core.protocol import records
 from trainer_core.service import StopLadder
-
-ECHO_PLAYER = Path(__file__).with_name("echo_player.py")
 
 
 def until(condition: Callable[[], object], timeout_s: float = 15.0) -> None:
@@ -39,48 +37,61 @@ def qapp() -> QApplication:
 
 
 @pytest.fixture
-def make_window(qapp: QApplication, tmp_path: Path) -> Iterator[Callable[..., MainWindow]]:
-    """Makes windows whose trainer is the echo worker with the given options."""
-    made: list[MainWindow] = []
+def make_app(qapp: QApplication, tmp_path: Path) -> Iterator[Callable[..., App]]:
+    """Makes apps whose trainer is the echo worker with the given options, and shows them."""
+    made: list[App] = []
 
-    def make(home: Path | None = None, **options: object) -> MainWindow:
-        window = create_window(home or tmp_path / "home", "dark")
-        window.bridge.service.ladder = StopLadder(2.0, 0.5)
-        use_echo(window, **options)
-        made.append(window)
-        window.show()
-        return window
+    def make(home: Path | None = None, **options: object) -> App:
+        app = create_app(home or tmp_path / "home", "dark")
+        app.bridge.service.ladder = StopLadder(2.0, 0.5)
+        use_echo(app, **options)
+        made.append(app)
+        app.window.show()
+        return app
 
     yield make
-    for window in made:
-        close(window)
+    for app in made:
+        close(app)
     release_loop()
 
 
 @pytest.fixture
-def window(make_window: Callable[..., MainWindow]) -> MainWindow:
-    return make_window(updates=1000, interval_s=0.01)
+def app(make_app: Callable[..., App]) -> App:
+    return make_app(updates=1000, interval_s=0.01)
 
 
-def use_echo(window: MainWindow, **options: object) -> None:
-    window.session.runner = echo_runner(**options)
-    window.session.runner_changed.emit(window.session.runner)
-    window.playing.player.command = lambda folder: [sys.executable, str(ECHO_PLAYER), str(folder)]
-    window.training.draft.set_values({"task": "tiny_goal"})
+def use_echo(app: App, **options: object) -> None:
+    session, runner = app.models.session, scripted_native(**options)
+    session.runner = runner
+    app.bridge.service.runners = app.controllers.playing.player.runners = (runner,)
+    session.runner_changed.emit(runner)
+    app.controllers.training.draft.set_values({"task": "tiny_goal"})
 
 
-def close(window: MainWindow) -> None:
-    window.bridge.service.ladder = StopLadder(0.2, 0.2)
-    window.close_quietly()
-    until(lambda: not window.isVisible() and not window.bridge.service._live)
-    window.deleteLater()
+def close(app: App) -> None:
+    app.bridge.service.ladder = StopLadder(0.2, 0.2)
+    app.controllers.shutdown.begin()
+    until(lambda: app.controllers.shutdown.has_ended)
+    app.window.deleteLater()
     QTest.qWait(0)
 
 
-def find(window: QWidget, name: str, kind: type = QWidget):  # type: ignore[no-untyped-def]
-    found = window.findChild(kind, name)
+def find(app: App, name: str, kind: type = QWidget):  # type: ignore[no-untyped-def]
+    found = app.window.findChild(kind, name)
     assert found is not None, f"no widget {name!r}"
     return found
+
+
+def click(app: App, name: str) -> None:
+    QTest.mouseClick(find(app, name), Qt.MouseButton.LeftButton)
+
+
+def foreign_record(seq: int, **metrics: float) -> records.UpdateRecord:
+    """What a trainer that knows nothing of ours writes: three numbers and names of its own."""
+    return records.UpdateRecord(
+        run_id="r", seq=seq, time=0.0, env_steps=10 * (seq + 1), wall_time_s=seq / 4, sps=100.0,
+        metrics=metrics,
+    )  # fmt: skip
 
 
 def replaced(record, **fields):  # type: ignore[no-untyped-def]

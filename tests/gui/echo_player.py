@@ -3,25 +3,28 @@
     python tests/gui/echo_player.py PLAYER_DIR
 
 The picture's row 0 tells what it knows: the mask's bits, who plays, the frame's low bits. A
-checkpoint folder that does not exist cannot be loaded.
+checkpoint folder that does not exist cannot be loaded. Lines and files are written here in full, as
+docs/protocol.md and the modules' pictures of their layouts have them, by no code of the product.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
+import struct
 import sys
 import threading
 import time
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Any, BinaryIO
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from trainer_core.protocol import commands, records
-from trainer_core.protocol.frames import FLAG_RECORDING, FrameInfo, FrameShape, FrameWriter
-from trainer_core.protocol.recording import Recording, write_recording
-
+Fields = dict[str, Any]
+HEADER, SLOT = struct.Struct("<4sHBBHHHxxQ"), struct.Struct("<QQdfffBBbBQ")
+"""Of frames.bin: magic, version, format, slots, width, height, envs, seq; and seq, env_steps, time,
+reward, dist, speed, buttons, who, action, flags, frame. Each lies in 64 bytes."""
+SLOTS, RECORDING_FLAG = 3, 8
 WIDTH, HEIGHT = 160, 144
 
 
@@ -36,50 +39,108 @@ def picture(mask: int, who: int, frame: int) -> bytes:
     return bytes(rows)
 
 
-def packed(shades: bytes) -> bytes:
-    return bytes(
-        shades[i] | shades[i + 1] << 2 | shades[i + 2] << 4 | shades[i + 3] << 6
-        for i in range(0, len(shades), 4)
-    )
+class Frames:
+    """frames.bin, written round robin."""
+
+    def __init__(self, path: Path) -> None:
+        size = 64 + SLOTS * (64 + WIDTH * HEIGHT)
+        with path.open("w+b") as file:
+            file.truncate(size)
+            self.map = mmap.mmap(file.fileno(), size)
+        self.seq = 0
+        self.head(0)
+
+    def head(self, seq: int) -> None:
+        HEADER.pack_into(self.map, 0, b"DMGF", 1, 0, SLOTS, WIDTH, HEIGHT, 1, seq)
+
+    def publish(self, shades: bytes, speed: float, *fields: int) -> None:
+        """`fields` are buttons, who, action, flags, frame."""
+        self.seq += 1
+        start = 64 + self.seq % SLOTS * (64 + WIDTH * HEIGHT)
+        self.map[start : start + 8] = bytes(8)
+        self.map[start + 64 : start + 64 + len(shades)] = shades
+        SLOT.pack_into(
+            self.map, start, self.seq, 0, time.monotonic(), 0.0, 0.0, speed, *fields
+        )  # fmt: skip
+        self.head(self.seq)
+
+
+class Recorded:
+    """A recording while it is made: 4 pixels a byte, a step after every fourth frame."""
+
+    def __init__(self, folder: Path, task: str, mode: str) -> None:
+        folder.mkdir(parents=True)
+        self.folder, self.frames = folder, 0
+        self.about = {"v": 1, "task": task, "rom_sha256": "", "state": "state.npz", "mode": mode,
+                      "created_at": time.time()}  # fmt: skip
+        (folder / "state.npz").write_bytes(b"state")
+        self.pictures, self.buttons, self.steps = (
+            self.open(name) for name in ("pictures.bin", "buttons.bin", "steps.jsonl")
+        )
+
+    def open(self, name: str) -> BinaryIO:
+        return (self.folder / name).open("wb")
+
+    def add(self, shades: bytes, mask: int) -> None:
+        rows = zip(shades[0::4], shades[1::4], shades[2::4], shades[3::4], strict=True)
+        self.pictures.write(bytes(a | b << 2 | c << 4 | d << 6 for a, b, c, d in rows))
+        self.buttons.write(bytes((mask,)))
+        self.frames += 1
+        if self.frames % 4 == 0:
+            step = self.frames // 4
+            line = {"step": step, "first_frame": self.frames - 4, "last_frame": self.frames - 1,
+                    "action": (step - 1) % 7, "reward": 0.01 * ((step - 1) % 3 - 1),
+                    "dist": 0.5}  # fmt: skip
+            self.steps.write(json.dumps(line).encode() + b"\n")
+
+    def finish(self) -> str:
+        for file in (self.pictures, self.buttons, self.steps):
+            file.close()
+        manifest = json.dumps({**self.about, "frames": self.frames})
+        (self.folder / "recording.json").write_text(manifest)
+        return str(self.folder)
 
 
 class EchoPlayer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.config = json.loads((folder / "config.json").read_text())
+        asked = json.loads((folder / "config.json").read_text())
+        self.task, self.mode = asked["task"], asked.get("mode", "human")
+        self.checkpoint = asked.get("checkpoint", "")
         self.events = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
-        self.inbox: SimpleQueue[commands.Command | None] = SimpleQueue()
+        self.inbox: SimpleQueue[Fields | None] = SimpleQueue()
         self.mask = 0
-        self.who = 1 if self.config["mode"] == "human" else 0
+        self.who = 1 if self.mode == "human" else 0
         self.paused = False
         self.frame = 0
-        self.speed = self.config["speed"]
-        self.shots: list[tuple[bytes, int]] | None = None
+        self.speed = asked.get("speed", 1.0)
+        self.recording: Recorded | None = None
         self.done = False
 
     def listen(self) -> None:
         for line in open(0, "rb", buffering=0, closefd=False):  # noqa: SIM115
-            self.inbox.put(commands.decode(line))
+            self.inbox.put(json.loads(line))
         self.inbox.put(None)
 
-    def tell(self, kind: type[records.Record], **fields: object) -> None:
-        record = kind(run_id=self.folder.name, seq=0, time=time.time(), **fields)
-        self.events.write(records.encode(record))
+    def acknowledge(self, command: int, ok: bool, detail: str) -> None:
+        line = {"type": "ack", "v": 2, "run_id": self.folder.name, "seq": 0, "time": time.time(),
+                "id": command, "ok": ok, "detail": detail}  # fmt: skip
+        self.events.write(json.dumps(line).encode() + b"\n")
         self.events.flush()
 
     def load(self, checkpoint: str) -> str:
-        if self.config["mode"] != "human" and not Path(checkpoint).is_dir():
+        if self.mode != "human" and not Path(checkpoint).is_dir():
             return f"{checkpoint}: no such checkpoint"
         return ""
 
     def run(self) -> int:
-        reason = self.load(self.config["checkpoint"])
+        reason = self.load(self.checkpoint)
         if reason:
             print(f"player: {reason}", file=sys.stderr)
             return 1
         threading.Thread(target=self.listen, daemon=True).start()
-        self.writer = FrameWriter(self.folder / "frames.bin", FrameShape(WIDTH, HEIGHT))
+        self.writer = Frames(self.folder / "frames.bin")
         self.show()
         deadline = time.monotonic()
         while not self.done:
@@ -96,63 +157,48 @@ class EchoPlayer:
 
     def show(self) -> None:
         shades = picture(self.mask, self.who, self.frame)
-        flags = FLAG_RECORDING if self.shots is not None else 0
-        info = FrameInfo(
-            buttons=self.mask, who=self.who, frame=self.frame, speed=self.speed, action=3,
-            flags=flags,
-        )  # fmt: skip
-        self.writer.publish(shades, info)
-        if self.shots is not None:
-            self.shots.append((packed(shades), self.mask))
+        flags = RECORDING_FLAG if self.recording is not None else 0
+        self.writer.publish(shades, self.speed, self.mask, self.who, 3, flags, self.frame)
+        if self.recording is not None:
+            self.recording.add(shades, self.mask)
 
-    def take(self, command: commands.Command | None) -> None:
+    def take(self, command: Fields | None) -> None:
         if command is None:
             os.killpg(0, 9)
+            return
         detail, ok = "", True
-        match command:
-            case commands.Stop():
+        match command["cmd"]:
+            case "stop":
                 self.done = True
-            case commands.Pause() | commands.Resume():
-                self.paused = isinstance(command, commands.Pause)
-            case commands.StepOnce():
+            case "pause" | "resume" as verb:
+                self.paused = verb == "pause"
+            case "step":
                 self.frame += 1
                 self.show()
-            case commands.SetButtons():
-                self.mask = command.mask
-            case commands.Takeover():
-                self.who = int(command.human)
-            case commands.SetSpeed():
-                self.speed = command.value
-            case commands.LoadPolicy():
-                detail = self.load(command.checkpoint)
+            case "buttons":
+                self.mask = command["mask"]
+            case "takeover":
+                self.who = int(command["human"])
+            case "speed":
+                self.speed = command["value"]
+            case "load":
+                detail = self.load(command["checkpoint"])
                 ok = not detail
-            case commands.Record():
-                detail = self.record(command.on)
-            case commands.SaveState() | commands.CaptureGoal():
-                Path(command.path).parent.mkdir(parents=True, exist_ok=True)
-                Path(command.path).write_bytes(b"state")
-        self.tell(records.AckEvent, id=command.id, ok=ok, detail=detail)
+            case "record":
+                detail = self.record(command["on"])
+            case "save_state" | "capture_goal":
+                path = Path(command["path"])
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(b"state")
+        self.acknowledge(command["id"], ok, detail)
 
     def record(self, on: bool) -> str:
         if on:
-            self.shots = []
+            folder = self.folder / "recordings" / f"{self.frame:06d}"
+            self.recording = Recorded(folder, self.task, self.mode)
             return ""
-        shots, self.shots = self.shots or [], None
-        folder = self.folder / "recordings" / f"{self.frame:06d}"
-        folder.mkdir(parents=True)
-        (folder / "pictures.bin").write_bytes(b"".join(data for data, _ in shots))
-        (folder / "buttons.bin").write_bytes(bytes(mask for _, mask in shots))
-        steps = [
-            {"step": i, "frame": i * 4, "action": i % 7, "reward": 0.01 * (i % 3 - 1), "dist": 0.5}
-            for i in range(len(shots) // 4)
-        ]
-        (folder / "steps.jsonl").write_text("\n".join(json.dumps(step) for step in steps))
-        recording = Recording(
-            task=self.config["task"], rom_sha256="", state="start", frames=len(shots),
-            created_at=time.time(), mode=self.config["mode"],
-        )  # fmt: skip
-        write_recording(folder, recording)
-        return str(folder)
+        made, self.recording = self.recording, None
+        return made.finish() if made else ""
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gui.models.metric_series import MetricTable, SmoothedColumn, decimate, nearest, smooth
 from gui.models.run_telemetry import RunTelemetry
-from tests.gui.conftest import replaced
-from tests.trainer_core.echo_worker import update_record
+from tests.gui.conftest import foreign_record, replaced
+from tests.support.made_records import update_record
 from trainer_core.protocol import records
 
 
@@ -113,3 +113,36 @@ def test_history_and_live_records_meet_without_doubles_and_gaps_are_counted() ->
         run.take(record)
     assert len(run.table) == 6
     assert run.gaps == 1
+
+
+def test_a_metric_that_comes_late_and_now_and_then_has_a_point_for_each_measurement() -> None:
+    run = RunTelemetry("r")
+    for seq in range(300):
+        names = {"loss/aux": 1.0 + seq}
+        if seq >= 100 and seq % 10 == 0:
+            names["novelty"] = float(seq)
+        run.take(foreign_record(seq, **names))
+    x, y = run.curve("novelty", "env_steps")
+    np.testing.assert_array_equal(y, np.arange(100.0, 300.0, 10))
+    np.testing.assert_array_equal(x, 10 * (y + 1))
+    np.testing.assert_array_equal(run.table.column("loss/aux"), np.arange(1.0, 301.0))
+    assert np.isnan(run.table.raw("novelty")[:100]).all()
+    np.testing.assert_allclose(run.curve("novelty", "env_steps", 0.9)[1], smooth(y, 0.9))
+    run.take(
+        records.ResumeRecord(
+            run_id="r", seq=300, time=0.0, env_steps=1500, update=0, checkpoint="c",
+            previous_seq=299,
+        )
+    )  # fmt: skip
+    run.take(foreign_record(301, novelty=7.0))
+    np.testing.assert_array_equal(
+        run.curve("novelty", "env_steps")[1], [100, 110, 120, 130, 140, 7]
+    )
+    assert len(run.table.column("loss/aux")) == 150
+
+
+def test_an_axis_that_a_run_does_not_measure_leaves_its_curves_empty() -> None:
+    run = RunTelemetry("r")
+    run.take(foreign_record(0, novelty=1.0))
+    assert [len(part) for part in run.curve("novelty", "update")] == [0, 0]
+    assert [len(part) for part in run.curve("no_such_metric", "env_steps")] == [0, 0]

@@ -9,27 +9,26 @@ import sys
 import time
 from pathlib import Path
 
-from tests.trainer_core.test_service import group_of
+from tests.support.processes import group_of
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 APP = """
 import sys
 from pathlib import Path
-from gui.app import create_application, create_window
+from gui.app import create_app
 from gui.bridge import run_until_quit
 from PySide6.QtCore import QTimer
 from tests.gui.conftest import use_echo
-app = create_application()
-window = create_window(Path(sys.argv[1]))
-use_echo(window, updates=1000, child=True)
-window.show()
-window.training.set_consent(True)
-window.training.start()
-window.playing.play_human()
+app = create_app(Path(sys.argv[1]))
+use_echo(app, updates=1000, child=True)
+app.window.show()
+app.controllers.training.set_consent(True)
+app.controllers.training.start()
+app.controllers.playing.play_human()
 def tell():
-    run = window.training.record
-    if run is not None and run.env_steps and window.playing.is_active:
-        print(run.pid, window.playing.player._child.pid, flush=True)
+    run = app.controllers.training.record
+    if run is not None and run.env_steps and app.controllers.playing.is_active:
+        print(run.pid, app.controllers.playing.player._child.pid, flush=True)
         timer.stop()
 timer = QTimer(interval=50)
 timer.timeout.connect(tell)

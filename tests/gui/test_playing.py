@@ -13,15 +13,15 @@ from PySide6.QtTest import QTest
 
 from gui import object_names as names
 from gui import theme
+from gui.app import App
 from gui.keymap import Joypad
-from gui.main_window import MainWindow
 from gui.models.checkpoints import CheckpointCard
 from gui.models.replay import Replay
 from gui.models.session import Mode
-from gui.screen import FrameSource, Palette, Screen
-from tests.gui.conftest import find, until
+from gui.widgets.screen import FrameSource, Palette, Screen
+from tests.gui.conftest import click, find, until
 from tests.gui.echo_player import picture
-from tests.trainer_core.test_service_importing import make_checkpoint
+from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.protocol.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
 
 
@@ -33,22 +33,18 @@ def card(folder: Path, integrity: str = "verified") -> CheckpointCard:
     )  # fmt: skip
 
 
-def click(window: MainWindow, name: str) -> None:
-    QTest.mouseClick(find(window, name), Qt.MouseButton.LeftButton)
-
-
-def play(window: MainWindow, mode: Mode = Mode.HUMAN) -> None:
+def play(app: App, mode: Mode = Mode.HUMAN) -> None:
     if mode is Mode.HUMAN:
-        click(window, names.MODE_HUMAN)
+        click(app, names.MODE_HUMAN)
     else:
-        window.session.set_mode(mode)
-        window.live.welcome_wanted = False
-        window.playing.deploy("tiny_goal", card(window.bridge.home.root / "c1").folder)
-    until(lambda: window.live.screen_view.has_picture)
+        app.models.session.set_mode(mode)
+        app.models.navigation.leave_welcome()
+        app.controllers.playing.deploy("tiny_goal", card(app.bridge.home.root / "c1").folder)
+    until(lambda: app.center.live.screen_view.has_picture)
 
 
-def shown(window: MainWindow) -> np.ndarray:
-    return window.live.screen_view._picture
+def shown(app: App) -> np.ndarray:
+    return app.center.live.screen_view._picture
 
 
 # -- the screen ------------------------------------------------------------------------------
@@ -122,120 +118,122 @@ def test_keys_become_the_joypad_mask() -> None:
     assert pad.mask == 0
 
 
-def test_a_key_reaches_the_machine_and_leaving_releases_it(window: MainWindow) -> None:
-    play(window)
-    screen = window.live.screen_view
+def test_a_key_reaches_the_console_and_leaving_releases_it(app: App) -> None:
+    play(app)
+    screen = app.center.live.screen_view
     QTest.keyPress(screen, Qt.Key.Key_Z)
-    until(lambda: window.live.info.buttons == 1 << 4)
-    assert "a" in window.live.lights.accessibleName()
+    until(lambda: app.center.live.info.buttons == 1 << 4)
+    assert "a" in app.center.live.lights.accessibleName()
     screen.focus_lost.emit()
-    until(lambda: window.live.info.buttons == 0)
+    until(lambda: app.center.live.info.buttons == 0)
 
 
-def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(window: MainWindow) -> None:
-    play(window)
-    until(lambda: window.live.who.text() == "HUMAN")
-    config = json.loads((window.playing.player.directory / "config.json").read_text())
+def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) -> None:
+    play(app)
+    until(lambda: app.center.live.who.text() == "HUMAN")
+    config = json.loads((app.controllers.playing.player.directory / "config.json").read_text())
     assert config == {"task": "tiny_goal", "checkpoint": "", "mode": "human", "device": "cpu",
                       "speed": 1.0, "seed": 1}  # fmt: skip
-    click(window, names.MODE_AGENT)
-    until(lambda: not window.playing.is_active)
+    click(app, names.MODE_AGENT)
+    until(lambda: not app.controllers.playing.is_active)
 
 
-def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(window: MainWindow) -> None:
-    play(window, Mode.HYBRID)
-    until(lambda: window.live.who.text() == "AGENT")
-    QTest.keyPress(window.live.screen_view, Qt.Key.Key_Tab)
-    until(lambda: window.live.who.text() == "HUMAN")
-    QTest.keyRelease(window.live.screen_view, Qt.Key.Key_Tab)
-    until(lambda: window.live.who.text() == "AGENT")
+def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(app: App) -> None:
+    play(app, Mode.HYBRID)
+    until(lambda: app.center.live.who.text() == "AGENT")
+    QTest.keyPress(app.center.live.screen_view, Qt.Key.Key_Tab)
+    until(lambda: app.center.live.who.text() == "HUMAN")
+    QTest.keyRelease(app.center.live.screen_view, Qt.Key.Key_Tab)
+    until(lambda: app.center.live.who.text() == "AGENT")
 
 
-def test_space_pauses_and_a_point_goes_on_by_one_step(window: MainWindow) -> None:
-    play(window)
-    screen = window.live.screen_view
+def test_space_pauses_and_a_point_goes_on_by_one_step(app: App) -> None:
+    play(app)
+    screen = app.center.live.screen_view
     QTest.keyClick(screen, Qt.Key.Key_Space)
-    until(lambda: window.playing.paused)
+    until(lambda: app.controllers.playing.paused)
     QTest.qWait(100)
-    seq = window.live.source.seq
+    seq = app.center.live.source.seq
     QTest.qWait(100)
-    assert window.live.source.seq == seq
+    assert app.center.live.source.seq == seq
     QTest.keyClick(screen, Qt.Key.Key_Period)
-    until(lambda: window.live.source.seq == seq + 1)
+    until(lambda: app.center.live.source.seq == seq + 1)
     QTest.keyClick(screen, Qt.Key.Key_Space)
-    until(lambda: window.live.source.seq > seq + 5)
+    until(lambda: app.center.live.source.seq > seq + 5)
 
 
-def test_speed_keys_move_through_the_offered_speeds(window: MainWindow) -> None:
-    play(window)
-    screen = window.live.screen_view
+def test_speed_keys_move_through_the_offered_speeds(app: App) -> None:
+    play(app)
+    screen = app.center.live.screen_view
     QTest.keyClick(screen, Qt.Key.Key_Plus)
-    assert window.playing.speed == 2.0
-    until(lambda: window.live.real_speed.text() == "2.00x")
+    assert app.controllers.playing.speed == 2.0
+    until(lambda: app.center.live.real_speed.text() == "2.00x")
     QTest.keyClick(screen, Qt.Key.Key_0)
-    assert window.playing.speed == 1.0
+    assert app.controllers.playing.speed == 1.0
 
 
 # -- deploying -------------------------------------------------------------------------------
 
 
 def test_a_checkpoint_that_cannot_be_loaded_leaves_the_old_policy_playing(
-    window: MainWindow,
+    app: App,
 ) -> None:
-    play(window, Mode.AGENT)
-    directory = window.playing.player.directory
-    window.playing.deploy("tiny_goal", Path("/no/such/checkpoint"))
-    until(lambda: window.playing.error)
-    assert "no such checkpoint" in window.playing.error
-    assert window.playing.player.directory == directory
-    seq = window.live.source.seq
-    until(lambda: window.live.source.seq > seq + 5)
-    window.playing.deploy("other_task", Path("/no/such/checkpoint"))
-    until(lambda: not window.playing.busy)
-    assert window.playing.player.directory == directory
-    assert window.playing.is_active
+    play(app, Mode.AGENT)
+    directory = app.controllers.playing.player.directory
+    app.controllers.playing.deploy("tiny_goal", Path("/no/such/checkpoint"))
+    until(lambda: app.controllers.playing.error)
+    assert "no such checkpoint" in app.controllers.playing.error
+    assert app.controllers.playing.player.directory == directory
+    seq = app.center.live.source.seq
+    until(lambda: app.center.live.source.seq > seq + 5)
+    app.controllers.playing.deploy("other_task", Path("/no/such/checkpoint"))
+    until(lambda: not app.controllers.playing.busy)
+    assert app.controllers.playing.player.directory == directory
+    assert app.controllers.playing.is_active
 
 
-def test_a_damaged_checkpoint_cannot_be_deployed(window: MainWindow, tmp_path: Path) -> None:
-    dock = window.checkpoints_dock
-    window.checkpoints.put(card(tmp_path / "bad", "mismatch"))
-    dock.select(tmp_path / "bad")
-    assert not dock.deploy.isEnabled()
-    window.checkpoints.put(card(tmp_path / "bad", "verified"))
-    assert dock.deploy.isEnabled()
-    window.deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile
-    until(lambda: not dock.deploy.isEnabled())
-    assert not window.playing.is_active
-    assert dock.current().integrity == "missing"
+def test_a_damaged_checkpoint_cannot_be_deployed(app: App, tmp_path: Path) -> None:
+    deploy = find(app, names.DEPLOY_BUTTON)
+    app.models.checkpoints.put(card(tmp_path / "bad", "mismatch"))
+    assert not deploy.isEnabled()
+    assert "does not match" in deploy.toolTip()
+    app.models.checkpoints.put(card(tmp_path / "bad", "verified"))
+    assert deploy.isEnabled()
+    app.controllers.checkpoints.deploy(
+        card(tmp_path / "bad", "verified")
+    )  # the file vanished meanwhile
+    until(lambda: not deploy.isEnabled())
+    assert not app.controllers.playing.is_active
+    assert app.models.checkpoints.selected.integrity == "missing"
 
 
-def test_a_player_that_dies_is_told_and_the_view_is_empty(window: MainWindow) -> None:
-    play(window)
-    window.playing.player._child.signal_group(9)
-    until(lambda: not window.playing.is_active)
-    assert not window.live.screen_view.has_picture
-    assert window.playing.error
+def test_a_player_that_dies_is_told_and_the_view_is_empty(app: App) -> None:
+    play(app)
+    app.controllers.playing.player._child.signal_group(9)
+    until(lambda: not app.controllers.playing.is_active)
+    assert not app.center.live.screen_view.has_picture
+    assert app.controllers.playing.error
 
 
 # -- recording and replay --------------------------------------------------------------------
 
 
 @pytest.fixture
-def recorded(window: MainWindow) -> MainWindow:
-    play(window)
-    click(window, names.RECORD_BUTTON)
-    until(lambda: window.playing.recording)
-    QTest.keyPress(window.live.screen_view, Qt.Key.Key_Z)
+def recorded(app: App) -> App:
+    play(app)
+    click(app, names.RECORD_BUTTON)
+    until(lambda: app.controllers.playing.recording)
+    QTest.keyPress(app.center.live.screen_view, Qt.Key.Key_Z)
     QTest.qWait(300)
-    QTest.keyRelease(window.live.screen_view, Qt.Key.Key_Z)
-    click(window, names.RECORD_BUTTON)
-    until(lambda: window.replay.replay is not None)
-    window.center.setCurrentWidget(window.replay)
-    return window
+    QTest.keyRelease(app.center.live.screen_view, Qt.Key.Key_Z)
+    click(app, names.RECORD_BUTTON)
+    until(lambda: app.controllers.replay.replay is not None)
+    app.window.center.setCurrentWidget(app.center.replay)
+    return app
 
 
-def test_frame_n_on_show_is_frame_n_of_the_file(recorded: MainWindow) -> None:
-    replay, view = recorded.replay.replay, recorded.replay
+def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
+    replay, view = recorded.controllers.replay.replay, recorded.center.replay
     assert len(replay) > 5
     slider = find(recorded, names.REPLAY_SLIDER)
     packed = np.fromfile(replay.folder / "pictures.bin", np.uint8).reshape(len(replay), -1)
@@ -252,43 +250,43 @@ def test_frame_n_on_show_is_frame_n_of_the_file(recorded: MainWindow) -> None:
     assert view.frame == len(replay) - 1
 
 
-def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: MainWindow) -> None:
-    replay = recorded.replay.replay
+def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: App) -> None:
+    replay = recorded.controllers.replay.replay
     pressed = int(np.flatnonzero(replay.buttons == 1 << 4)[0])
-    recorded.replay.slider.setValue(pressed)
-    assert "a" in recorded.replay.lights.accessibleName()
-    assert replay.step_at(0) == 0
+    recorded.center.replay.slider.setValue(pressed)
+    assert "a" in recorded.center.replay.lights.accessibleName()
+    assert [replay.step_at(frame) for frame in (0, 3, 4, 5)] == [0, 0, 1, 1]
     assert replay.describe(5).startswith("step 2   action B")
 
 
-def test_an_unfinished_recording_is_refused_in_words(window: MainWindow, tmp_path: Path) -> None:
+def test_an_unfinished_recording_is_refused_in_words(app: App, tmp_path: Path) -> None:
     problems = []
-    window.bridge.problem.connect(lambda title, cause: problems.append(cause))
-    window.replay.load(tmp_path)
+    app.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    app.controllers.replay.load(tmp_path)
     assert "not a finished recording" in problems[0]
-    assert window.replay.replay is None
+    assert app.controllers.replay.replay is None
 
 
-def test_the_player_ending_a_recording_itself_is_noticed(window: MainWindow) -> None:
-    play(window)
-    click(window, names.RECORD_BUTTON)
-    until(lambda: window.playing.recording and window.playing._was_recording)
-    window.playing.note_frame(FrameInfo(flags=0))
-    until(lambda: window.replay.replay is not None)
-    assert not window.playing.recording
+def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
+    play(app)
+    click(app, names.RECORD_BUTTON)
+    until(lambda: app.controllers.playing.recording and app.controllers.playing._was_recording)
+    app.controllers.playing.note_frame(FrameInfo(flags=0))
+    until(lambda: app.controllers.replay.replay is not None)
+    assert not app.controllers.playing.recording
 
 
 @pytest.mark.slow
 def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
-    recorded: MainWindow,
+    recorded: App,
 ) -> None:
     from PIL import Image, ImageSequence
 
     done = []
-    recorded.replay.exported.connect(done.append)
+    recorded.controllers.replay.exported.connect(done.append)
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: done, 30)
-    replay: Replay = recorded.replay.replay
+    replay: Replay = recorded.controllers.replay.replay
     with Image.open(done[0]) as image:
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
         assert len(frames) > 1
@@ -300,73 +298,69 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
     ), "one grey for each shade, pixel by pixel"
     done[0].unlink()
     click(recorded, names.EXPORT_GIF_BUTTON)
-    until(lambda: recorded.replay._job is not None)
+    until(lambda: recorded.controllers.replay.is_exporting)
     click(recorded, names.EXPORT_GIF_BUTTON)
-    until(lambda: recorded.replay._job is None)
+    until(lambda: not recorded.controllers.replay.is_exporting)
     assert not done[0].exists()
 
 
 # -- bringing checkpoints in -----------------------------------------------------------------
 
 
-def test_an_imported_checkpoint_appears_selected_and_verified(
-    window: MainWindow, tmp_path: Path
-) -> None:
-    window.import_checkpoint(make_checkpoint(tmp_path / "mail"))
-    until(lambda: window.checkpoints.rowCount() == 1)
-    card = window.checkpoints_dock.current()
+def test_an_imported_checkpoint_appears_selected_and_verified(app: App, tmp_path: Path) -> None:
+    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app.models.checkpoints.rowCount() == 1)
+    card = app.models.checkpoints.selected
     assert card.integrity == "verified"
-    assert card.folder.is_relative_to(window.bridge.home.runs)
-    assert window.runs.rowCount() == 1
-    assert window.checkpoints_dock.deploy.isEnabled()
+    assert card.folder.is_relative_to(app.bridge.home.runs)
+    assert app.models.runs.rowCount() == 1
+    assert find(app, names.DEPLOY_BUTTON).isEnabled()
 
 
 def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(
-    window: MainWindow, tmp_path: Path
+    app: App, tmp_path: Path
 ) -> None:
-    window.import_checkpoint(make_checkpoint(tmp_path / "mail"))
-    until(lambda: window.checkpoints.rowCount() == 1)
-    click(window, names.DEPLOY_BUTTON)
-    until(lambda: window.playing.is_active and not window.playing.busy)
-    directory = window.playing.player.directory
-    weights = window.checkpoints_dock.current().folder / "policy.safetensors"
+    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app.models.checkpoints.rowCount() == 1)
+    click(app, names.DEPLOY_BUTTON)
+    until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
+    directory = app.controllers.playing.player.directory
+    weights = app.models.checkpoints.selected.folder / "policy.safetensors"
     weights.write_bytes(b"weightz")
-    click(window, names.DEPLOY_BUTTON)
-    until(lambda: window.checkpoints_dock.current().integrity == "mismatch")
-    assert not window.checkpoints_dock.deploy.isEnabled()
-    assert window.playing.is_active
-    assert window.playing.player.directory == directory
+    click(app, names.DEPLOY_BUTTON)
+    until(lambda: app.models.checkpoints.selected.integrity == "mismatch")
+    assert not find(app, names.DEPLOY_BUTTON).isEnabled()
+    assert app.controllers.playing.is_active
+    assert app.controllers.playing.player.directory == directory
 
 
 def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(
-    window: MainWindow, tmp_path: Path
+    app: App, tmp_path: Path
 ) -> None:
-    window.import_checkpoint(make_checkpoint(tmp_path / "mail"))
-    until(lambda: window.checkpoints.rowCount() == 1)
-    click(window, names.WARM_START_BUTTON)
-    config = window.training.draft.config
-    assert config.warm_start == str(window.checkpoints_dock.current().folder)
+    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app.models.checkpoints.rowCount() == 1)
+    click(app, names.WARM_START_BUTTON)
+    config = app.controllers.training.draft.config
+    assert config.warm_start == str(app.models.checkpoints.selected.folder)
     assert config.task == "tiny_goal"
 
 
-def test_a_start_and_a_goal_become_a_task(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_and_a_goal_become_a_task(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 
     async def run_job(argv: list[str], **_: object) -> dict[str, object]:
         seen.append(argv)
         return {"ok": True}
 
-    monkeypatch.setattr("gui.task_draft.run_job", run_job)
-    monkeypatch.setattr("gui.task_draft.BUILT_IN_TASKS", ())
-    play(window)
+    monkeypatch.setattr("gui.controllers.task_draft.run_job", run_job)
+    monkeypatch.setattr("gui.controllers.task_draft.BUILT_IN_TASKS", ())
+    play(app)
     made: list[str] = []
-    window.draft.made.connect(made.append)
-    click(window, names.SAVE_STATE_BUTTON)
-    until(lambda: window.draft.starts)
+    app.controllers.draft.made.connect(made.append)
+    click(app, names.SAVE_STATE_BUTTON)
+    until(lambda: app.controllers.draft.starts)
     assert not seen
-    click(window, names.CAPTURE_GOAL_BUTTON)
+    click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: made)
     argv = seen[0]
     assert argv[argv.index("--base") + 1] == "tiny_goal"

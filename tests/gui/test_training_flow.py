@@ -11,223 +11,225 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
 
 from gui import object_names as names
-from gui.main_window import MainWindow
+from gui.app import App
 from gui.models.session import Mode
-from tests.gui.conftest import find, until
-from trainer_core import preflight
+from tests.gui.conftest import click, find, until
+from trainer_core.preflight import checks as preflight
 from trainer_core.protocol.runs import RunState
 
 
-def click(window: MainWindow, name: str) -> None:
-    QTest.mouseClick(find(window, name), Qt.MouseButton.LeftButton)
+def start(app: App) -> None:
+    click(app, names.CONSENT_CHECK)
+    click(app, names.START_TRAINING_BUTTON)
 
 
-def start(window: MainWindow) -> None:
-    click(window, names.CONSENT_CHECK)
-    click(window, names.START_TRAINING_BUTTON)
-
-
-def test_every_object_name_is_there(window: MainWindow) -> None:
+def test_every_object_name_is_there(app: App) -> None:
     wanted = [
         value for key, value in vars(names).items()
         if key.isupper() and key not in ("MAIN_WINDOW", "PLOT_PREFIX")
     ]  # fmt: skip
-    missing = [name for name in wanted if not window.findChildren(object, name)]
+    missing = [name for name in wanted if not app.window.findChildren(object, name)]
     assert not missing
-    assert window.objectName() == names.MAIN_WINDOW
+    assert app.window.objectName() == names.MAIN_WINDOW
     for metric in ("reward_mean", "entropy_mean", "done_rate"):
-        find(window, names.PLOT_PREFIX + metric)
+        find(app, names.PLOT_PREFIX + metric)
 
 
-def test_a_fresh_home_shows_one_default_button(window: MainWindow) -> None:
-    assert window.welcome.isVisible()
-    defaults = [b for b in window.findChildren(QPushButton) if b.isDefault() and b.isVisible()]
+def test_a_fresh_home_shows_one_default_button(app: App) -> None:
+    assert app.center.welcome.isVisible()
+    defaults = [b for b in app.window.findChildren(QPushButton) if b.isDefault() and b.isVisible()]
     assert [b.objectName() for b in defaults] == ["startDemoButton"]
 
 
-def test_training_widgets_are_only_there_in_agent_mode(window: MainWindow) -> None:
-    assert window.training_dock.isVisible()
-    window.session.set_mode(Mode.HUMAN)
-    assert not window.training_dock.isVisible()
-    window.session.set_mode(Mode.AGENT)
-    assert window.training_dock.isVisible()
+def test_training_widgets_are_only_there_in_agent_mode(app: App) -> None:
+    assert app.docks.training.isVisible()
+    app.models.session.set_mode(Mode.HUMAN)
+    assert not app.docks.training.isVisible()
+    app.models.session.set_mode(Mode.AGENT)
+    assert app.docks.training.isVisible()
 
 
-def test_an_invalid_field_disables_start_and_says_why(window: MainWindow) -> None:
-    click(window, names.CONSENT_CHECK)
-    button = find(window, names.START_TRAINING_BUTTON)
+def test_an_invalid_field_disables_start_and_says_why(app: App) -> None:
+    click(app, names.CONSENT_CHECK)
+    button = find(app, names.START_TRAINING_BUTTON)
     assert button.isEnabled()
-    field = find(window, "field_num_envs", QLineEdit)
+    field = find(app, "field_num_envs", QLineEdit)
     field.selectAll()
     QTest.keyClicks(field, "0")
     assert not button.isEnabled()
-    assert "at least 1" in window.training_dock.reason.text()
+    assert "at least 1" in app.docks.training.reason.text()
     field.selectAll()
     QTest.keyClicks(field, "32")
     assert button.isEnabled()
-    assert window.training.draft.config.num_envs == 32
+    assert app.controllers.training.draft.config.num_envs == 32
 
 
-def test_values_that_only_together_are_wrong_are_refused_too(window: MainWindow) -> None:
-    window.training.draft.set_text("num_minibatches", "7")
-    assert window.training.plan is None
-    assert "num_minibatches must divide" in window.training.reason()
+def test_values_that_only_together_are_wrong_are_refused_too(app: App) -> None:
+    app.controllers.training.draft.set_text("num_minibatches", "7")
+    assert app.controllers.training.plan is None
+    assert "num_minibatches must divide" in app.controllers.training.reason()
 
 
-def test_train_new_and_use_trained_keep_their_own_choices(window: MainWindow) -> None:
-    window.training.draft.set_text("num_envs", "128")
-    click(window, names.USE_TRAINED_BUTTON)
-    window.trained.modes.setCurrentIndex(1)
-    window.trained.modes.activated.emit(1)
-    click(window, names.TRAIN_NEW_BUTTON)
-    assert window.training.draft.text("num_envs") == "128"
-    click(window, names.USE_TRAINED_BUTTON)
-    assert window.trained.modes.currentData() == "sample"
-    assert window.playing.policy_mode == "sample"
+def test_train_new_and_use_trained_keep_their_own_choices(app: App) -> None:
+    app.controllers.training.draft.set_text("num_envs", "128")
+    click(app, names.USE_TRAINED_BUTTON)
+    app.docks.trained.modes.setCurrentIndex(1)
+    app.docks.trained.modes.activated.emit(1)
+    click(app, names.TRAIN_NEW_BUTTON)
+    assert app.controllers.training.draft.text("num_envs") == "128"
+    click(app, names.USE_TRAINED_BUTTON)
+    assert app.docks.trained.modes.currentData() == "sample"
+    assert app.controllers.playing.policy_mode == "sample"
 
 
-def test_without_consent_nothing_is_spawned(window: MainWindow) -> None:
-    assert not find(window, names.CONSENT_CHECK, QCheckBox).isChecked()
-    click(window, names.START_TRAINING_BUTTON)
-    window.training.start()
+def test_without_consent_nothing_is_spawned(app: App) -> None:
+    assert not find(app, names.CONSENT_CHECK, QCheckBox).isChecked()
+    click(app, names.START_TRAINING_BUTTON)
+    app.controllers.training.start()
     QTest.qWait(100)
-    assert not window.bridge.service.runs
-    assert not window.bridge.home.runs.exists()
+    assert not app.bridge.service.runs
+    assert not app.bridge.home.runs.exists()
 
 
-def test_the_command_on_show_is_the_command_that_runs(window: MainWindow) -> None:
-    shown = find(window, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText()
-    plan = window.training.plan
-    start(window)
-    until(lambda: window.training.state is RunState.RUNNING)
-    argv = psutil.Process(window.training.record.pid).cmdline()
+def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
+    shown = find(app, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText()
+    plan = app.controllers.training.plan
+    start(app)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    argv = psutil.Process(app.controllers.training.record.pid).cmdline()
     assert argv == list(plan.argv)
     assert shown == plan.command_line
-    assert find(window, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText() != shown
-    assert not find(window, names.CONSENT_CHECK, QCheckBox).isChecked()
+    assert find(app, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText() != shown
+    assert not find(app, names.CONSENT_CHECK, QCheckBox).isChecked()
 
 
-def test_train_new_lists_the_checks(window: MainWindow) -> None:
-    click(window, names.TRAIN_NEW_BUTTON)
-    until(lambda: not window.training.checking)
-    texts = find(window, names.PREFLIGHT_LIST)
+def test_train_new_lists_the_checks(app: App) -> None:
+    click(app, names.TRAIN_NEW_BUTTON)
+    until(lambda: not app.controllers.training.checking)
+    texts = find(app, names.PREFLIGHT_LIST)
     assert texts.count() == 6
     assert texts.item(2).text() == "ok Task: tiny_goal, built in"
 
 
 def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch
+    app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def probe(runner: object) -> dict[str, object]:
         return {"python": "3.11", "modules": {}, "gpus": []}
 
     monkeypatch.setattr(preflight, "_probe", probe)
-    window.training.draft.set_values({"device": "cuda:0", "num_envs": 8192})
-    click(window, names.CONSENT_CHECK)
-    click(window, names.START_TRAINING_BUTTON)
-    until(lambda: not window.training.starting)
-    assert not window.bridge.service.runs
-    assert "CUDA" in window.training.reason()
-    fix = window.training_dock.checks.fix
+    app.controllers.training.draft.set_values({"device": "cuda:0", "num_envs": 8192})
+    click(app, names.CONSENT_CHECK)
+    click(app, names.START_TRAINING_BUTTON)
+    until(lambda: not app.controllers.training.starting)
+    assert not app.bridge.service.runs
+    assert "CUDA" in app.controllers.training.reason()
+    fix = app.docks.training.checks.fix
     assert fix.isVisible()
     QTest.mouseClick(fix, Qt.MouseButton.LeftButton)
-    assert window.training.draft.config.device == "cpu"
-    until(lambda: len(window.training.checks) == 6 and not window.training.checking)
-    assert not any(check.status == "fail" for check in window.training.checks)
+    assert app.controllers.training.draft.config.device == "cpu"
+    until(
+        lambda: len(app.controllers.training.checks) == 6 and not app.controllers.training.checking
+    )
+    assert not any(check.status == "fail" for check in app.controllers.training.checks)
 
 
-def test_the_badge_walks_through_a_whole_run(make_window) -> None:  # type: ignore[no-untyped-def]
-    window = make_window(updates=5, interval_s=0.01)
-    seen = [window.training_dock.badge.text()]
+def test_the_badge_walks_through_a_whole_run(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=5, interval_s=0.01)
+    seen = [app.docks.training.badge.text()]
 
     def note() -> None:
-        text = window.training_dock.badge.text()
+        text = app.docks.training.badge.text()
         if text != seen[-1]:
             seen.append(text)
 
-    window.training.badge_changed.connect(note)
-    start(window)
-    until(lambda: window.training.state is RunState.FINISHED)
+    app.controllers.training.badge_changed.connect(note)
+    start(app)
+    until(lambda: app.controllers.training.state is RunState.FINISHED)
     assert seen == ["Idle", "Preflight", "Starting", "Running", "Finished"]
 
 
-def test_curves_log_table_and_checkpoint_appear_while_it_runs(window: MainWindow) -> None:
-    start(window)
+def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
+    start(app)
     until(
         lambda: (
-            window.telemetry.focus and len(window.telemetry.run(window.telemetry.focus).table) > 20
+            app.models.telemetry.focus
+            and len(app.models.telemetry.run(app.models.telemetry.focus).table) > 20
         )
     )
-    card = window.telemetry_dock.cards["reward_mean"]
+    card = app.docks.telemetry.cards["reward_mean"]
     until(lambda: card.redraws > 1)
     assert card.readout()["reward"] > -0.01
-    assert window.runs.rowCount() == 1
-    click(window, names.STOP_TRAINING_BUTTON)
-    until(lambda: window.training.state is RunState.STOPPED)
-    assert window.checkpoints.rowCount() == 1
-    window.log_dock.flush()
-    assert "stray print" in window.log_dock.view.toPlainText()
-    assert "stopped by you" in window.training_dock.detail.text()
+    assert app.models.runs.rowCount() == 1
+    click(app, names.STOP_TRAINING_BUTTON)
+    until(lambda: app.controllers.training.state is RunState.STOPPED)
+    assert app.models.checkpoints.rowCount() == 1
+    app.docks.log.flush()
+    assert "stray print" in app.docks.log.view.toPlainText()
+    assert "stopped by you" in app.docks.training.detail.text()
 
 
 def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(
-    window: MainWindow,
+    app: App,
 ) -> None:
-    start(window)
-    until(lambda: window.training.state is RunState.RUNNING)
-    click(window, names.PAUSE_TRAINING_BUTTON)
-    until(lambda: window.training.state is RunState.PAUSED)
-    click(window, names.PAUSE_TRAINING_BUTTON)
-    until(lambda: window.training.state is RunState.RUNNING)
-    window.training.last_record_at -= 31
-    assert window.training.stalled_for() > 30
-    until(lambda: window.training.stalled_for() == 0)
+    start(app)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    click(app, names.PAUSE_TRAINING_BUTTON)
+    until(lambda: app.controllers.training.state is RunState.PAUSED)
+    click(app, names.PAUSE_TRAINING_BUTTON)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    app.controllers.training.last_record_at -= 31
+    assert app.controllers.training.stalled_for() > 30
+    until(lambda: app.controllers.training.stalled_for() == 0)
 
 
-def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(make_window) -> None:  # type: ignore[no-untyped-def]
-    window = make_window(updates=5, interval_s=0.01, garbage=True)
-    start(window)
-    until(lambda: window.training.state is RunState.FINISHED)
-    assert len(window.telemetry.run(window.training.run_id).table) == 5
-    window.log_dock.flush()
-    assert window.log_dock.view.toPlainText().count("bad line") == 10
+def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=5, interval_s=0.01, garbage=True)
+    start(app)
+    until(lambda: app.controllers.training.state is RunState.FINISHED)
+    assert len(app.models.telemetry.run(app.controllers.training.run_id).table) == 5
+    app.docks.log.flush()
+    assert app.docks.log.view.toPlainText().count("bad line") == 10
 
 
-def test_the_demo_is_two_clicks(make_window) -> None:  # type: ignore[no-untyped-def]
-    window = make_window(updates=1000, interval_s=0.01)
-    click(window, "startDemoButton")
-    window.training.draft.set_values({"task": "tiny_goal"})
-    assert find(window, "demoCommand", QPlainTextEdit).toPlainText()
-    assert not window.bridge.service.runs
-    click(window, "runDemoButton")
-    until(lambda: window.training.state is RunState.RUNNING)
-    assert window.center.currentWidget() is window.wall
+def test_the_demo_is_two_clicks(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=1000, interval_s=0.01)
+    click(app, "startDemoButton")
+    app.controllers.training.draft.set_values({"task": "tiny_goal"})
+    assert find(app, "demoCommand", QPlainTextEdit).toPlainText()
+    assert not app.bridge.service.runs
+    click(app, "runDemoButton")
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    assert app.window.center.currentWidget() is app.center.wall
 
 
-def test_a_second_window_sees_what_the_first_one_ran(make_window, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    first = make_window(updates=20, interval_s=0.01)
+def test_a_second_window_sees_what_the_first_one_ran(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    first = make_app(updates=20, interval_s=0.01)
     start(first)
-    until(lambda: first.training.state is RunState.FINISHED)
-    second = make_window()
-    run_id = first.training.run_id
-    until(lambda: len(second.telemetry.run(run_id).table) == 20)
-    until(lambda: second.checkpoints.rowCount() == 1)
-    assert second.training.state is RunState.FINISHED
+    until(lambda: first.controllers.training.state is RunState.FINISHED)
+    second = make_app()
+    run_id = first.controllers.training.run_id
+    until(lambda: len(second.models.telemetry.run(run_id).table) == 20)
+    until(lambda: second.models.checkpoints.rowCount() == 1)
+    assert second.controllers.training.state is RunState.FINISHED
 
 
 def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
-    window: MainWindow,
+    app: App,
 ) -> None:
-    start(window)
-    until(lambda: window.training.state is RunState.RUNNING)
-    pid = window.training.record.pid
-    window.close()
-    click(window, "keepRunningButton")
+    start(app)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    pid = app.controllers.training.record.pid
+    app.window.close()
+    click(app, "keepRunningButton")
     QTest.qWait(50)
-    assert window.training.state is RunState.RUNNING
-    window.close()
-    until(lambda: window.findChildren(QPushButton, "stopAndCloseButton"))
-    click(window, "stopAndCloseButton")
-    until(lambda: not window.isVisible())
+    assert app.controllers.training.state is RunState.RUNNING
+    app.window.close()
+    until(lambda: app.window.findChildren(QPushButton, "stopAndCloseButton"))
+    click(app, "stopAndCloseButton")
+    until(lambda: app.controllers.shutdown.has_ended)
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    assert window.bridge.service.registry.load()[window.training.run_id].state is RunState.STOPPED
+    assert (
+        app.bridge.service.registry.load()[app.controllers.training.run_id].state
+        is RunState.STOPPED
+    )

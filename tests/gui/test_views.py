@@ -14,16 +14,17 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from gui import theme
 from gui.actions import ActionRegistry
-from gui.main_window import MainWindow
+from gui.app import App
+from gui.docks.log import SLICE
 from gui.models.log_buffer import MAX_LINES, LogBuffer, level_of
-from gui.models.run_list import RUN_ROLE, RunFilter, RunList, ago
+from gui.models.plot_specs import PlotSpec, page_specs
+from gui.models.run_list import ago
 from gui.models.run_telemetry import TelemetryModel
-from gui.plot_card import PlotCard, PlotSpec, short_number
-from tests.gui.conftest import replaced, until
-from tests.trainer_core.echo_worker import update_record
-from tests.trainer_core.test_registry import record as run_record
+from gui.widgets.plot_card import PlotCard
+from gui.widgets.plot_ticks import short_number
+from tests.gui.conftest import foreign_record, replaced, until
+from tests.support.made_records import update_record
 from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunState
 
 
 @pytest.fixture
@@ -45,8 +46,7 @@ def fill(model: TelemetryModel, run_id: str, points: int) -> None:
 
 
 def card_for(model: TelemetryModel) -> PlotCard:
-    card = PlotCard(PlotSpec("reward_mean", "Reward", (("reward_mean", "reward"),)), model,
-                    show_axis=True)  # fmt: skip
+    card = PlotCard(PlotSpec("reward_mean", "Reward", (("reward_mean", "reward"),)), model)
     card.resize(360, 120)
     card.show()
     return card
@@ -65,24 +65,24 @@ def test_a_plot_of_100_000_points_redraws_within_a_frame(qapp, model: TelemetryM
     card.grab()
     begun = time.process_time()
     for turn in range(10):
-        card.set_range((0.0, 100_000.0 * 2048 * (1 + turn / 50)))
+        model.set_x_range((0.0, 100_000.0 * 2048 * (1 + turn / 50)))
         card.redraw()
         card.grab()
     spent_ms = (time.process_time() - begun) * 100
     assert spent_ms < 40, f"{spent_ms:.1f} ms of CPU a redraw"
-    assert all(len(curve.xData) <= 4 * 360 for curve in card._curves.values())
+    assert all(len(curve.x) <= 4 * 360 for curve in card.canvas.scene.curves)
 
 
-def test_only_stale_plots_of_the_visible_tab_are_redrawn(window: MainWindow) -> None:
-    dock = window.telemetry_dock
-    fill(window.telemetry, "a", 500)
-    window.telemetry.set_focus("a")
+def test_only_stale_plots_of_the_visible_tab_are_redrawn(app: App) -> None:
+    dock = app.docks.telemetry
+    fill(app.models.telemetry, "a", 500)
+    app.models.telemetry.set_focus("a")
     cards = dock.visible_cards()
     until(lambda: all(card.redraws == 1 for card in cards))
     QTest.qWait(600)
     assert all(card.redraws == 1 for card in cards), "nothing changed, nothing is drawn"
     assert all(card.redraws == 0 for card in dock.cards.values() if card not in cards)
-    window.telemetry.set_smoothing(0.9)
+    app.models.telemetry.set_smoothing(0.9)
     until(lambda: all(card.redraws == 2 for card in cards))
 
 
@@ -100,38 +100,38 @@ def test_the_crosshair_reads_the_nearest_record(qapp, model: TelemetryModel) -> 
     assert card.readout()["reward"] == run.table.column("reward_mean")[-1]
 
 
-def test_three_pinned_runs_have_three_colours_and_three_dashes(window: MainWindow) -> None:
+def test_three_pinned_runs_have_three_colours_and_three_dashes(app: App) -> None:
     for run_id in ("run-aaaa", "run-bbbb", "run-cccc"):
-        fill(window.telemetry, run_id, 200)
-        window.telemetry.toggle_pin(run_id)
-    window.telemetry.set_focus("run-aaaa")
-    card = window.telemetry_dock.cards["reward_mean"]
+        fill(app.models.telemetry, run_id, 200)
+        app.models.telemetry.toggle_pin(run_id)
+    app.models.telemetry.set_focus("run-aaaa")
+    card = app.docks.telemetry.cards["reward_mean"]
     card.redraw()
-    legend = window.telemetry_dock.legend
+    legend = app.docks.telemetry.legend
     assert legend.isVisible()
     assert all(name in legend.text() for name in ("aaaa", "bbbb", "cccc"))
-    pens = {key[0]: curve.opts["pen"] for key, curve in card._curves.items() if key[2] == "smooth"}
-    assert len({pen.color().name() for pen in pens.values()}) == 3
-    assert len({pen.style() for pen in pens.values()}) == 3
-    assert {pen.widthF() for pen in pens.values()} == {1.0}
-    window.telemetry.toggle_pin("run-cccc")
+    smooth = [curve for curve in card.canvas.scene.curves if curve.key[2] == "smooth"]
+    assert len({curve.color.name() for curve in smooth}) == 3
+    assert len({curve.dash for curve in smooth}) == 3
+    before = {curve.key[0]: curve.color.name() for curve in smooth}
+    app.models.telemetry.toggle_pin("run-cccc")
     card.redraw()
-    assert {key[0] for key in card._curves} == {"run-aaaa", "run-bbbb"}
+    after = {c.key[0]: c.color.name() for c in card.canvas.scene.curves if c.key[2] == "smooth"}
+    assert after == {name: before[name] for name in ("run-aaaa", "run-bbbb")}
 
 
-def test_zoom_holds_until_follow_is_pressed(window: MainWindow) -> None:
-    fill(window.telemetry, "a", 2000)
-    window.telemetry.set_focus("a")
-    dock = window.telemetry_dock
-    dock._on_zoom(1000.0, 50_000.0)
+def test_zoom_holds_until_follow_is_pressed(app: App) -> None:
+    fill(app.models.telemetry, "a", 2000)
+    app.models.telemetry.set_focus("a")
+    dock = app.docks.telemetry
+    dock.cards["entropy_mean"].zoomed.emit(1000.0, 50_000.0)
     card = dock.cards["entropy_mean"]
     card.redraw()
-    low, high = card._plot.getViewBox().viewRange()[0]
-    assert (low, high) == pytest.approx((1000.0, 50_000.0))
+    assert card.canvas.scene.x_range == pytest.approx((1000.0, 50_000.0))
     assert dock.follow.isEnabled()
     QTest.mouseClick(dock.follow, Qt.MouseButton.LeftButton)
     card.redraw()
-    assert card._plot.getViewBox().viewRange()[0][1] >= 1999 * 2048
+    assert card.canvas.scene.x_range[1] >= 1999 * 2048
 
 
 def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
@@ -157,17 +157,61 @@ def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None
     model.set_focus("r")
     card = card_for(model)
     card.redraw()
-    assert list(card._marks["checkpoints"].xData) == [4096, 4096]
-    assert list(card._marks["resumes"].xData) == [20480, 20480]
+    checkpoints, resumes = card.canvas.scene.rules
+    assert list(checkpoints.x) == [4096]
+    assert list(resumes.x) == [20480]
 
 
-def test_a_burst_of_50_000_records_leaves_the_loop_responsive(window: MainWindow) -> None:
+def test_another_trainers_scalars_get_plots_under_more(app: App, tmp_path: Path) -> None:
+    dock, telemetry = app.docks.telemetry, app.models.telemetry
+    more = dock.tabs.indexOf(dock.more)
+    command = app.actions[f"telemetry.{more}"]
+    assert not dock.tabs.isTabVisible(more)
+    assert not command.isEnabled()
+    for seq in range(20):
+        telemetry.take(
+            "r", foreign_record(seq, success_rate=seq / 20, **{"novelty/mean": 1.0 * seq})
+        )
+    telemetry.set_focus("r")
+    assert dock.tabs.isTabVisible(more)
+    command.trigger()
+    assert [card.objectName() for card in dock.visible_cards()] == ["plot_novelty/mean"]
+    until(lambda: dock.cards["novelty/mean"].redraws)
+    assert dock.cards["novelty/mean"].readout() == {"novelty/mean": 19.0}
+    assert not dock.cards["success_rate"].isHidden()
+    assert dock.cards["entropy_mean"].isHidden(), "this trainer does not measure it"
+    assert "novelty/mean\nr,10,0\n" in dock.cards["novelty/mean"].to_csv()
+    for seq in range(20):
+        telemetry.take("ours", update_record("ours", seq, seq + 1, 1.0))
+    telemetry.set_focus("ours")
+    assert not dock.tabs.isTabVisible(more)
+    assert not dock.cards["entropy_mean"].isHidden()
+
+
+def test_a_share_is_drawn_from_0_to_1_unless_it_is_small(qapp, model: TelemetryModel) -> None:  # type: ignore[no-untyped-def]
+    for seq in range(10):
+        model.take("r", foreign_record(seq, success_rate=0.3, done_rate=0.01))
+    model.set_focus("r")
+    tops = {}
+    for spec in page_specs("overview"):
+        if spec.metric in ("success_rate", "done_rate"):
+            card = PlotCard(spec, model)
+            card.resize(360, 120)
+            card.redraw()
+            low, high = card.canvas.scene.y_range
+            assert low < 0
+            tops[spec.metric] = high
+    assert tops["success_rate"] == pytest.approx(1.08)
+    assert tops["done_rate"] == pytest.approx(0.0108)
+
+
+def test_a_burst_of_50_000_records_leaves_the_loop_responsive(app: App) -> None:
     """Parsing and appending are cut into pieces; the longest piece is what a person feels."""
     from trainer_core.service.child import PARSE_BUDGET_S
     from trainer_core.service.stream import LineParser
 
     data = b"".join(records.encode(update_record("r", seq, seq + 1, 1.0)) for seq in range(5000))
-    run, longest, count = window.telemetry.run("r"), 0.0, 0
+    run, longest, count = app.models.telemetry.run("r"), 0.0, 0
     for part in range(10):
         parser = LineParser()
         parser.feed(data)
@@ -186,59 +230,48 @@ def test_a_burst_of_50_000_records_leaves_the_loop_responsive(window: MainWindow
 # -- log and run table -----------------------------------------------------------------------
 
 
-def test_the_log_keeps_5000_lines_and_follows_only_from_the_bottom(window: MainWindow) -> None:
-    dock, view = window.log_dock, window.log_dock.view
+def test_the_log_keeps_5000_lines_and_follows_only_from_the_bottom(app: App) -> None:
+    dock, view = app.docks.log, app.docks.log.view
     dock.show()
     dock.raise_()
     for number in range(6000):
-        window.log.add(f"line {number}")
-    dock.flush()
+        app.models.log.add(f"line {number}")
+    for _ in range(MAX_LINES // SLICE + 1):
+        dock.flush()
     assert view.document().blockCount() == MAX_LINES
     bar = view.verticalScrollBar()
     assert bar.value() == bar.maximum()
     bar.setValue(100)
     top = view.firstVisibleBlock().text()
     for number in range(50):
-        window.log.add(f"more {number}")
+        app.models.log.add(f"more {number}")
     dock.flush()
     assert view.firstVisibleBlock().text() == top
 
 
-def test_the_log_filters_by_level_and_text(window: MainWindow) -> None:
+def test_the_log_filters_by_level_and_text(app: App) -> None:
     for text in ("all is well", "UserWarning: mind the gap", "Traceback (most recent call last):"):
-        window.log.add(text)
-    window.log_dock.level.setCurrentIndex(2)
-    assert window.log_dock.view.toPlainText() == "Traceback (most recent call last):"
-    window.log_dock.level.setCurrentIndex(0)
-    window.log_dock.search.setText("gap")
-    assert window.log_dock.view.toPlainText() == "UserWarning: mind the gap"
+        app.models.log.add(text)
+    app.docks.log.level.setCurrentIndex(2)
+    assert app.docks.log.view.toPlainText() == "Traceback (most recent call last):"
+    app.docks.log.level.setCurrentIndex(0)
+    app.docks.log.search.setText("gap")
+    assert app.docks.log.view.toPlainText() == "UserWarning: mind the gap"
     assert [level_of(line) for line in ("fine", "a warning", "fatal")] == [0, 1, 2]
     assert not LogBuffer().take_new()
 
 
-def test_ten_thousand_runs_filter_quickly_and_the_selection_survives(qapp) -> None:  # type: ignore[no-untyped-def]
-    model, proxy = RunList(), RunFilter()
-    proxy.setSourceModel(model)
-    model.put_all([run_record(f"run-{n:05}", RunState.FINISHED) for n in range(10_000)])
-    begun = time.process_time()
-    proxy.set_text("run-099 finished")
-    assert time.process_time() - begun < 0.5
-    assert proxy.rowCount() == 100
-    index = proxy.index(3, 0)
-    run = index.data(RUN_ROLE)
-    model.put(replaced(run, env_steps=123_456))
-    assert proxy.index(3, 0).data(RUN_ROLE).env_steps == 123_456
-    assert proxy.index(3, 5).data() == "123k"
+def test_ages_are_told_in_words() -> None:
     assert ago(0.0, 7200.0) == "2 h ago"
 
 
 # -- window ----------------------------------------------------------------------------------
 
 
-def test_every_widget_that_takes_the_focus_has_a_name(window: MainWindow) -> None:
+def test_every_widget_that_takes_the_focus_has_a_name(app: App) -> None:
     nameless = [
         f"{type(widget).__name__} {widget.objectName()!r} in {widget.parentWidget()}"
-        for widget in window.findChildren(QWidget)
+        for widget in app.window.findChildren(QWidget)
         if widget.focusPolicy() & Qt.FocusPolicy.TabFocus
         and not widget.accessibleName()
         and not (isinstance(widget, QAbstractButton) and widget.text())
@@ -248,31 +281,31 @@ def test_every_widget_that_takes_the_focus_has_a_name(window: MainWindow) -> Non
     assert not nameless, "\n".join(nameless)
 
 
-def test_no_shortcut_is_given_twice(window: MainWindow) -> None:
-    keys = [a.shortcut().toString() for a in window.actions_by_id.all().values()]
+def test_no_shortcut_is_given_twice(app: App) -> None:
+    keys = [a.shortcut().toString() for a in app.actions.all().values()]
     given = [key for key in keys if key]
     assert len(given) == len(set(given))
-    assert len(window.actions_by_id.cheat_sheet()) == len(given)
+    assert len(app.actions.cheat_sheet()) == len(given)
     with pytest.raises(ValueError, match="taken"):
-        ActionRegistry.add(window.actions_by_id, "again", "Again", print, "Ctrl+N")
+        ActionRegistry.add(app.actions, "again", "Again", print, "Ctrl+N")
 
 
-def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_window, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    first = make_window()
-    first.log_dock.setFloating(True)
-    first.checkpoints_dock.hide()
-    first.layouts.save()
-    first.settings.save()
-    second = make_window()
-    assert second.log_dock.isFloating()
-    assert not second.checkpoints_dock.isVisible()
-    second.layouts.reset()
-    assert not second.log_dock.isFloating()
-    assert second.checkpoints_dock.isVisible()
-    second.settings.set("layout/state", "rubbish")
-    second.settings.save()
-    assert not second.layouts.restore()
-    assert make_window().agent_dock.isVisible()
+def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    first = make_app()
+    first.docks.log.setFloating(True)
+    first.docks.checkpoints.hide()
+    first.window.layouts.save()
+    first.models.settings.save()
+    second = make_app()
+    assert second.docks.log.isFloating()
+    assert not second.docks.checkpoints.isVisible()
+    second.window.layouts.reset()
+    assert not second.docks.log.isFloating()
+    assert second.docks.checkpoints.isVisible()
+    second.models.settings.set("layout/state", "rubbish")
+    second.models.settings.save()
+    assert not second.window.layouts.restore()
+    assert make_app().docks.agent.isVisible()
 
 
 def luminance(color: str) -> float:
@@ -297,33 +330,31 @@ def test_texts_stand_out_from_their_background(colors: theme.Colors) -> None:
         assert contrast(curve, colors.window) >= 3, curve
 
 
-def test_the_theme_changes_without_a_restart(window: MainWindow) -> None:
-    fill(window.telemetry, "a", 100)
-    window.telemetry.set_focus("a")
-    card = window.telemetry_dock.cards["reward_mean"]
+def test_the_theme_changes_without_a_restart(app: App) -> None:
+    fill(app.models.telemetry, "a", 100)
+    app.models.telemetry.set_focus("a")
+    card = app.docks.telemetry.cards["reward_mean"]
     card.redraw()
-    window.set_theme("light")
-    app = QApplication.instance()
-    assert app.palette().window().color().name() == theme.LIGHT.window
+    app.controllers.appearance.set_theme("light")
+    assert QApplication.palette().window().color().name() == theme.LIGHT.window
     assert card.is_stale()
     card.redraw()
-    pen = next(curve.opts["pen"] for key, curve in card._curves.items() if key[2] == "smooth")
-    assert pen.color().name() == theme.LIGHT.curves[0]
+    assert card.canvas.scene.curves[-1].color.name() == theme.LIGHT.curves[0]
 
 
-def test_pictures_keep_coming_while_curves_grow(window: MainWindow, tmp_path: Path) -> None:
+def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> None:
     """60 pictures and 20 records a second beside five curves of 100,000 points."""
     from PySide6.QtCore import QTimer
 
     from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
 
     writer = FrameWriter(tmp_path / "frames.bin", FrameShape(160, 144))
-    fill(window.telemetry, "a", 100_000)
-    window.telemetry.set_focus("a")
-    window.live.welcome_wanted = False
-    window.live.source.open(tmp_path / "frames.bin")
-    window.live.refresh()
-    until(lambda: all(card.redraws for card in window.telemetry_dock.visible_cards()))
+    fill(app.models.telemetry, "a", 100_000)
+    app.models.telemetry.set_focus("a")
+    app.models.navigation.leave_welcome()
+    app.center.live.source.open(tmp_path / "frames.bin")
+    app.center.live.refresh()
+    until(lambda: all(card.redraws for card in app.docks.telemetry.visible_cards()))
     published = [0]
 
     def publish() -> None:
@@ -331,14 +362,14 @@ def test_pictures_keep_coming_while_curves_grow(window: MainWindow, tmp_path: Pa
         writer.publish(bytes(160 * 144), FrameInfo(frame=published[0]))
         if published[0] % 3 == 0:
             seq = 100_000 + published[0]
-            window.telemetry.take("a", update_record("a", seq, seq, 1.0))
+            app.models.telemetry.take("a", update_record("a", seq, seq, 1.0))
 
     timer = QTimer(interval=16)
     timer.timeout.connect(publish)
-    window.live.screen_view.paints = 0
+    app.center.live.screen_view.paints = 0
     timer.start()
     cpu = time.process_time()
     until(lambda: published[0] >= 120)
     timer.stop()
-    assert window.live.screen_view.paints >= 0.7 * published[0]
+    assert app.center.live.screen_view.paints >= 0.7 * published[0]
     assert time.process_time() - cpu < 1.5, "120 pictures and 40 records cost 1.5 s of CPU"

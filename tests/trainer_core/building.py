@@ -10,13 +10,13 @@ import torch
 
 from trainer_core.algo.learner import Learner
 from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.control import Control
 from trainer_core.envs.toy import TinyGoalEnv
-from trainer_core.loop import Trainer
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.run_dir import RunWriter
-from trainer_core.training import Outcome, TrainingRun, run_training
+from trainer_core.runs.writer import RunWriter
+from trainer_core.train.control import Control
+from trainer_core.train.run import Outcome, TrainingRun, run_training
+from trainer_core.train.update import ActorLearner
 
 CPU = torch.device("cpu")
 
@@ -31,12 +31,12 @@ def tiny_config(**changes: Any) -> RunConfig:
     return RunConfig(**{**fields, **changes})
 
 
-def tiny_trainer(config: RunConfig) -> Trainer:
+def tiny_trainer(config: RunConfig) -> ActorLearner:
     torch.manual_seed(config.seed)
     torch.set_num_threads(1)
     env = TinyGoalEnv(config.num_envs, stack_k=config.stack_k, seed=config.seed)
     policy = PixelActorCritic("small", env.obs_shape, env.num_actions)
-    return Trainer(env, Learner(policy, config, CPU), config)
+    return ActorLearner(env, Learner(policy, config, CPU), config)
 
 
 def train_in(
@@ -55,7 +55,7 @@ def train_in(
 
 def prepared_run(home: Path, config: RunConfig, run_id: str = "run") -> TrainingRun:
     """A run that is ready to train but has not begun."""
-    from trainer_core.ranks import Ranks
+    from trainer_core.train.ranks import Ranks
 
     paths = HomePaths(home).run(run_id)
     run = TrainingRun(config, paths, HomePaths(home), RunWriter(paths), Control(), Ranks())
@@ -68,7 +68,7 @@ def read_log(home: Path, run_id: str = "run") -> list[dict[str, Any]]:
     return [json.loads(line) for line in paths.train_log.read_text().splitlines()]
 
 
-def weights_of(trainer: Trainer) -> torch.Tensor:
+def weights_of(trainer: ActorLearner) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in trainer.learner.parameters])
 
 

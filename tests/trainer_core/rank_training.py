@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.trainer_core.building import tiny_config, weights_of
 from trainer_core.cli.running import SilentWriter
-from trainer_core.control import Control
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.ranks import Ranks
-from trainer_core.run_dir import RunWriter
-from trainer_core.training import TrainingRun
+from trainer_core.runs.writer import RunWriter
+from trainer_core.train.control import Control
+from trainer_core.train.ranks import Ranks
+from trainer_core.train.run import TrainingRun
 
 
 def main(home: HomePaths) -> None:

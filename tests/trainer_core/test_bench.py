@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from trainer_core.bench import curve, cycles, env_bench, peers, rig
+from trainer_core.cli.bench import curve, cycles, env_bench, peers, rig
 from trainer_core.cli.main import main
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.vec_env import StepResult
@@ -77,6 +77,33 @@ def test_env_measures_through_game_env(
     assert wanted.items() <= found["config"].items()
 
 
+TINY = ("train", "--task", "tiny_goal", "--num-envs", 16, "--num-steps", 8, "--updates", 1,
+        "--warm-up", 1, "--num-minibatches", 2, "--policy", "small")  # fmt: skip
+
+
+def test_train_says_what_learning_costs_and_fails_under_its_floor(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, found = bench(capsys, *TINY)
+    assert (code, found["ok"], found["gpus"]) == (0, True, 1)
+    learn = found["time_split"]["learn"]
+    assert found["samples_learnt_per_sec"] == pytest.approx(16 * 8 * 4 / learn)
+    seconds = 16 * 8 / found["env_steps_per_sec"] - learn
+    assert found["env_steps_per_sec_without_learning"] == pytest.approx(16 * 8 / seconds)
+    code, found = bench(capsys, *TINY, "--min-sps", "1e12")
+    assert (code, found["ok"]) == (1, False)
+    assert "fewer than 1,000,000,000,000" in found["error"]
+
+
+@pytest.mark.slow
+def test_train_on_two_ranks_counts_both(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *map(str, TINY), "--gpus", "2"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found["gpus"] == 2
+    learn = found["time_split"]["learn"]
+    assert found["samples_learnt_per_sec"] == pytest.approx(2 * 16 * 8 * 4 / learn)
+
+
 def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
     code, found = bench(
         capsys, "env", "--rom", ROM, "--warmup", 0, "--steps", 1, "--min-sps", "1e12"
@@ -89,6 +116,7 @@ def test_env_fails_under_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "names"),
     [
         ("env", "--rom"),
+        ("machines", "there is train, env, load, curve, cycles, peers"),
         ("env --rom /nowhere.gb", "/nowhere.gb"),
         ("env --rom ROM --num-envs 0", "num_envs=0"),
         ("env --rom ROM --device cuda:99", "cuda:99"),
@@ -156,7 +184,7 @@ def test_an_environment_that_is_kept_is_noticed(
     kept = []
     monkeypatch.setattr(GameEnv, "close", lambda env: kept.append(env))
     code, found = bench(
-        capsys, "cycles", "--task", TASK, "--count", 20, "--num-envs", 16, "--max-growth", LEAK
+        capsys, "cycles", "--task", TASK, "--count", 20, "--num-envs", 96, "--max-growth", LEAK
     )
     assert (code, found["ok"]) == (1, False)
     assert "memory grew" in found["error"]

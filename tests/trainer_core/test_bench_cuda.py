@@ -56,7 +56,7 @@ def test_graphs_change_no_state_and_no_picture(tmp_path: Path) -> None:
         a, b = (env.step(row) for env in envs)
         assert torch.equal(a.obs, b.obs)
         assert torch.equal(a.reward, b.reward)
-    plain, recorded = (env.machines.emulators[0] for env in envs)
+    plain, recorded = (env.emulator.emulators[0] for env in envs)
     assert plain.state_hash() == recorded.state_hash()
     assert recorded._recorder is not None
     assert any(graph is not None for graph in recorded._recorder._graphs.values())

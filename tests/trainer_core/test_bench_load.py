@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emulator.shapes import built_in
-from trainer_core.bench import replays, rig
+from emulator.launch.shapes import built_in
+from trainer_core.cli.bench import replays, rig
 from trainer_core.cli.main import main
 
 ROM = next(iter(sorted((Path(__file__).parents[2] / "assets" / "games").rglob("*.gb"))))
@@ -106,7 +106,7 @@ def test_a_file_of_another_game_or_version_is_named(
 
 def test_a_batch_of_replays_ends_like_each_alone(saved: Path) -> None:
     """What a GPU host without Warp's CPU does, tried on this device."""
-    game = rig.load_game(ROM, "", None, "cpu")
+    game = rig.load_game(rig.GameOptions(rom=ROM))
     played = replays.Played.load(saved, game)
     ends = replays._play_batch(played, game, "cpu", [2, 0], built_in(1))
     assert [end[0] for end in ends] == [played.hashes[2], played.hashes[0]]

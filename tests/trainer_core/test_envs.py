@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
+from tests.trainer_core.building import tiny_config
 from tests.trainer_core.vec_env_contract import check_vec_env
+from trainer_core.envs.build import chosen_starts, make_env
 from trainer_core.envs.episodes import GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.noise import NoiseEnv
 from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
 from trainer_core.envs.success import find_success_function
 from trainer_core.envs.toy import HELD_OUT, TinyGoalEnv
-from trainer_core.evaluate import run_episodes, spread_starts, uniform
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Reward
+from trainer_core.train.evaluate import run_episodes, spread_starts, uniform
 
 CPU = torch.device("cpu")
 
@@ -122,7 +126,7 @@ def test_distances_are_the_means_over_the_mask(distance: str) -> None:
     pictures = torch.randint(4, (5, 6, 8), dtype=torch.uint8)
     goals = torch.randint(4, (3, 6, 8), dtype=torch.uint8)
     for mask in (torch.ones(3, 6, 8, dtype=torch.bool), torch.rand(3, 6, 8) < 0.5):
-        found = GoalTemplates(goals, mask, distance, 0.1, 1).distances(pictures)
+        found = GoalTemplates(goals, mask, distance).distances(pictures)
         for n, picture in enumerate(pictures):
             apart = (picture.double() - goals.double()).abs() / 3
             apart = apart.square() if distance == "mse" else apart
@@ -222,3 +226,19 @@ def test_validation_reports_what_each_start_gave() -> None:
     assert found.median_steps_to_goal == (solved[3] + solved[4]) / 2
     assert all(len(e.actions) == e.steps for e in found.episodes)
     assert all(e.steps == env.horizon for e in found.episodes if not e.success)
+
+
+def test_validation_and_test_are_halves_of_what_training_never_sees(tmp_path: Path) -> None:
+    config, home = tiny_config(num_envs=4), HomePaths(tmp_path)
+    sets = {
+        name: set(make_env(config, home, starts=name).start_set.tolist())  # type: ignore[arg-type]
+        for name in ("train", "validation", "test", "heldout")
+    }
+    assert (len(sets["validation"]), len(sets["test"])) == (8, 8)
+    assert sets["validation"] | sets["test"] == sets["heldout"]
+    assert not sets["validation"] & sets["test"]
+    assert not sets["heldout"] & sets["train"]
+    env = make_env(config, home, starts="validation")
+    drawn = {int(start) for _ in range(20) for start in env.episodes.draw_starts()}
+    assert drawn <= sets["validation"], "what autoreset draws is of the same set"
+    assert chosen_starts(torch.tensor([7]), "test").tolist() == [7], "one state has to be both"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.trainer_core.echo_worker import update_record
-from trainer_core.export_tensorboard import crc32c, export, main, masked_crc
+from tests.support.made_records import update_record
+from trainer_core.exports.tensorboard import crc32c, export, main, masked_crc, tags_of
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import RunPaths
@@ -82,7 +83,16 @@ def test_every_update_becomes_an_event_with_its_scalars(run: RunPaths, tmp_path:
     wanted = update_record("run-1", 1, 2, 10.0)
     assert values["train/reward_mean"] == pytest.approx(wanted.reward_mean, rel=1e-6)
     assert values["train/entropy_mean"] == pytest.approx(wanted.entropy_mean, rel=1e-6)
-    assert values["time/learn"] == pytest.approx(0.02)
+    assert values["time/learn"] == pytest.approx(0.4)
+    assert not {"train/update", "train/env_steps", "train/wall_time_s"} & set(values)
+
+
+def test_what_has_no_field_of_its_own_becomes_a_curve_too() -> None:
+    update = msgspec.structs.replace(
+        update_record("run-1", 1, 2, 10.0), metrics={"reward_max": 1.0, "charts/return": 21.0}
+    )
+    tags = tags_of(update)
+    assert (tags["train/reward_max"], tags["charts/return"]) == (1.0, 21.0)
 
 
 def test_a_run_without_a_curve_is_refused_and_leaves_nothing(tmp_path: Path) -> None:

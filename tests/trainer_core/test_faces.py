@@ -12,18 +12,21 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from trainer_core.envs.gymnasium_env import DmgLabEnv
-from trainer_core.envs.gymnasium_vector import DmgLabVectorEnv
+from trainer_core.faces.gymnasium_env import DmgLabEnv
+from trainer_core.faces.gymnasium_vector import DmgLabVectorEnv
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import CHECKOUT
 
-MADE = "trainer_core.envs.gymnasium_env:DMGLab-v0"
+MADE = "trainer_core.faces.gymnasium_env:DMGLab-v0"
 HORIZON = 32
 INFO_MODES = ("full", "stats", "none")
+REAL_GAME = "pocket_quest/leave_bedroom"
+TASKS = ("tiny_goal", pytest.param(REAL_GAME, marks=pytest.mark.warp))
 
 
-def test_gymnasium_finds_nothing_wrong_with_the_env() -> None:
-    env = gymnasium.make(MADE, task="tiny_goal", stack_k=2, render_mode="rgb_array")
+@pytest.mark.parametrize("task", TASKS)
+def test_gymnasium_finds_nothing_wrong_with_the_env(task: str) -> None:
+    env = gymnasium.make(MADE, task=task, stack_k=2, render_mode="rgb_array")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env.unwrapped)
@@ -42,6 +45,32 @@ def test_an_episode_ends_by_its_horizon_with_the_picture_it_reached() -> None:
         assert (info["episode_steps"], info["start_index"]) == (step, 3)
 
 
+@pytest.mark.warp
+def test_a_seed_repeats_the_rewards_of_the_real_game() -> None:
+    """Bonuses for new pictures among them: what was seen before the reset is forgotten."""
+    env = DmgLabEnv(REAL_GAME)
+    rows = np.random.default_rng(4).integers(0, 7, 12)
+
+    def rewards() -> list[float]:
+        env.reset(seed=5)
+        return [env.step(action)[1] for action in rows]
+
+    first = rewards()
+    assert len(set(first)) > 3, "the walk must meet new pictures"
+    assert rewards() == first
+    env.close()
+
+
+@pytest.mark.parametrize("wrong", [-1, 7, 1.5, 1.0, float("nan"), "up", None, [1, 2]])
+def test_what_is_no_action_is_refused(wrong: Any) -> None:
+    env, many = DmgLabEnv("tiny_goal"), DmgLabVectorEnv("tiny_goal", 3)
+    env.reset(seed=1)
+    many.reset(seed=1)
+    for step in (lambda: env.step(wrong), lambda: many.step([0, 0, wrong])):  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"action|inhomogeneous"):
+            step()
+
+
 def test_a_start_or_a_task_that_does_not_exist_is_named() -> None:
     with pytest.raises(ValueError, match="start 999"):
         DmgLabEnv("tiny_goal").reset(options={"start": 999})
@@ -49,22 +78,28 @@ def test_a_start_or_a_task_that_does_not_exist_is_named() -> None:
         DmgLabEnv("nope")
 
 
-def test_the_vector_env_resets_as_gymnasium_itself_does() -> None:
-    """The same actions from the same starts through ours and through their SyncVectorEnv."""
-    starts = np.array([3, 5, 8])
-    ours = gymnasium.make_vec(MADE, num_envs=3, task="tiny_goal")
+@pytest.mark.parametrize("task", TASKS)
+def test_the_vector_env_resets_as_gymnasium_itself_does(task: str) -> None:
+    """The same actions from the same starts through ours and through their SyncVectorEnv.
+
+    Held-out starts: there no bonus depends on what the other envs of a batch have seen.
+    """
+    ours = gymnasium.make_vec(MADE, num_envs=3, task=task, held_out=True)
     assert isinstance(ours, DmgLabVectorEnv)
     assert ours.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     theirs = SyncVectorEnv(
-        [lambda: DmgLabEnv("tiny_goal") for _ in starts], autoreset_mode=AutoresetMode.SAME_STEP
+        [lambda: DmgLabEnv(task, held_out=True) for _ in range(3)],
+        autoreset_mode=AutoresetMode.SAME_STEP,
     )
-    for machine, env in zip(starts, theirs.envs, strict=True):
-        env.reset(options={"start": int(machine)})
+    starts = ours._env.start_set[[3, 5, 8]].numpy()
+    horizon = ours._env.horizon
+    for number, env in zip(starts, theirs.envs, strict=True):
+        env.reset(options={"start": int(number)})
     ours.reset(seed=1, options={"start": starts})
     rng = np.random.default_rng(0)
     fresh = np.ones(3, bool)
     kinds: set[str] = set()
-    for _ in range(HORIZON + 4):
+    for _ in range(horizon + 4):
         actions = rng.integers(0, 7, 3)
         mine, other = ours.step(actions), theirs.step(actions)
         _same_step(mine, other, fresh, kinds)
@@ -87,13 +122,13 @@ def _same_step(mine: Any, other: Any, fresh: np.ndarray, kinds: set[str]) -> Non
         return
     kinds.add("final")
     assert {"final_obs", "_final_obs", "final_info", "_final_info"} <= set(mine[4]) & set(other[4])
-    for machine in np.flatnonzero(fresh & ended):
-        assert mine[4]["_final_obs"][machine] == other[4]["_final_obs"][machine] == True  # noqa: E712
-        assert np.array_equal(mine[4]["final_obs"][machine], other[4]["final_obs"][machine])
+    for number in np.flatnonzero(fresh & ended):
+        assert mine[4]["_final_obs"][number] == other[4]["_final_obs"][number] == True  # noqa: E712
+        assert np.array_equal(mine[4]["final_obs"][number], other[4]["final_obs"][number])
         for name in ("dist", "success", "start_index", "episode_steps"):
-            assert mine[4]["final_info"][f"_{name}"][machine]
-            assert mine[4]["final_info"][name][machine] == pytest.approx(
-                other[4]["final_info"][name][machine]
+            assert mine[4]["final_info"][f"_{name}"][number]
+            assert mine[4]["final_info"][name][number] == pytest.approx(
+                other[4]["final_info"][name][number]
             )
 
 
@@ -117,7 +152,7 @@ def test_info_mode_thins_the_infos_and_keeps_the_final_pictures() -> None:
 
 def test_sb3_gets_empty_infos_until_an_episode_ends() -> None:
     pytest.importorskip("stable_baselines3")
-    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
+    from trainer_core.faces.sb3_vec_env import DmgLabSb3VecEnv
 
     full, none = (DmgLabSb3VecEnv("tiny_goal", 2, info_mode=mode) for mode in ("full", "none"))
     for env in (full, none):
@@ -141,7 +176,7 @@ def test_sb3_sees_ends_truncations_and_returns() -> None:
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import VecMonitor
 
-    from trainer_core.envs.sb3_vec_env import DmgLabSb3VecEnv
+    from trainer_core.faces.sb3_vec_env import DmgLabSb3VecEnv
 
     env = DmgLabSb3VecEnv("tiny_goal", num_envs=4)
     env.set_options({"start": 3})
@@ -152,11 +187,11 @@ def test_sb3_sees_ends_truncations_and_returns() -> None:
         obs, reward, done, infos = env.step(np.zeros(4, np.int64))
         total += reward
         assert done.all() == (step == HORIZON)
-    for machine, info in enumerate(infos):
+    for env, info in enumerate(infos):
         assert info["TimeLimit.truncated"] is True
-        assert info["episode"]["r"] == pytest.approx(total[machine])
+        assert info["episode"]["r"] == pytest.approx(total[env])
         assert info["episode"]["l"] == HORIZON
-        assert np.array_equal(info["terminal_observation"], first[machine])
+        assert np.array_equal(info["terminal_observation"], first[env])
     assert env.observation_space.contains(obs[0])
     assert VecMonitor(env).reset().shape == first.shape
     assert len(env.get_images()) == 4

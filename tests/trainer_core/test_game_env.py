@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.trainer_core.vec_env_contract import check_vec_env
-from trainer_core.envs.game_env import GameEnv, Machines
+from trainer_core.envs.game_env import GameEnv, ShardedEmulator
 from trainer_core.envs.vec_env import StepStats
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Episode, Task, find_task
@@ -19,7 +19,7 @@ from trainer_core.protocol.tasks import Episode, Task, find_task
 pytestmark = pytest.mark.warp
 HORIZON = 5
 ROWS = torch.randint(7, (16, 4), generator=torch.Generator().manual_seed(3))
-"""Actions of 16 steps of 4 machines."""
+"""Actions of 16 steps of 4 envs."""
 
 Make = Callable[..., GameEnv]
 
@@ -46,10 +46,10 @@ def test_the_game_keeps_the_contract(make: Make) -> None:
     check_vec_env(make, steps=2 * HORIZON + 1)
 
 
-def test_none_some_and_all_machines_reset(make: Make) -> None:
+def test_none_some_and_all_envs_reset(make: Make) -> None:
     env = make(4)
     env.reset(seed=2)
-    env.episodes.steps[:2] = HORIZON - 2  # as if two machines had begun earlier
+    env.episodes.steps[:2] = HORIZON - 2  # as if two envs had begun earlier
     masks = [env.step(row).info.reset_mask.tolist() for row in ROWS[:HORIZON]]
     no = [False] * 4
     assert masks == [no, [True, True, False, False], no, no, [False, False, True, True]]
@@ -139,18 +139,18 @@ def test_asking_before_resetting_saves_the_reset_and_changes_nothing(
 ) -> None:
     asking, blind = make(4, horizon=3), make(4, horizon=3, skip_reset_if_empty=False)
     assert asking.skip_reset_if_empty, "a CPU has the answer at hand"
-    calls: dict[int, int] = {id(asking.machines): 0, id(blind.machines): 0}
-    reset = Machines.reset
+    calls: dict[int, int] = {id(asking.emulator): 0, id(blind.emulator): 0}
+    reset = ShardedEmulator.reset
 
-    def counted(machines: Machines) -> None:
-        calls[id(machines)] += 1
-        reset(machines)
+    def counted(emulator: ShardedEmulator) -> None:
+        calls[id(emulator)] += 1
+        reset(emulator)
 
     for env in (asking, blind):
         env.reset(seed=4)
-    monkeypatch.setattr(Machines, "reset", counted)
+    monkeypatch.setattr(ShardedEmulator, "reset", counted)
     for row in ROWS[:7]:
         a, b = asking.step(row), blind.step(row)
         assert torch.equal(a.obs, b.obs)
         assert torch.equal(a.info.reset_mask, b.info.reset_mask)
-    assert calls == {id(asking.machines): 2, id(blind.machines): 7}
+    assert calls == {id(asking.emulator): 2, id(blind.emulator): 7}

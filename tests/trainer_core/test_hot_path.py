@@ -10,19 +10,30 @@ from pathlib import Path
 
 import pytest
 
+from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.algo.registry import implementation
+from trainer_core.protocol.algorithms import ALGORITHMS
 from trainer_core.protocol.paths import CHECKOUT
+from trainer_core.train.measures import MEASURES
 
 HOT = {
-    "loop.py": {"run_update", "_collect", "sample"},
+    "train/update.py": {"run_update", "_collect", "sample"},
     "algo/gae.py": {"compute_gae"},
     "algo/ppo.py": {"ppo_losses", "ppo_update"},
     "algo/a2c.py": {"a2c_losses", "a2c_update"},
     "algo/policy.py": {"forward"},
-    "algo/learner.py": {"forward", "step", "add", "_all_reduce_gradients"},
+    "algo/learner.py": {"forward", "step", "add", "add_all", "scalars_of", "_all_reduce_gradients"},
+    "algo/adam.py": {"step"},
+    "algo/gemm/learner.py": {"forward", "_heads", "epoch", "set_learning_rate"},
+    "algo/gemm/network.py": {"forward", "backward", "launch", "_stream"},
+    "algo/gemm/ppo_epoch.py": {"run", "_play", "_steps", "_step", "_differentiate"},
+    "algo/gemm/adam.py": {"step"},
     "algo/rollout.py": {
-        "begin", "add_decision", "add_outcome", "finish", "observations", "final_observations",
+        "begin", "add_decision", "add_outcome", "end", "finish", "observations",
+        "final_observations",
     },
-    "metrics.py": {"add", "percentiles", "explained_variance"},
+    "train/metrics.py": {"add", "_sums"},
+    "train/measures.py": {"as_stored", "percentiles", "explained_variance"},
     "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_stats"},
     "envs/frame_stack.py": {"push"},
     "envs/novelty.py": {"visit"},
@@ -67,6 +78,14 @@ def test_the_hot_path_reads_nothing_from_the_device(file: str) -> None:
     found, wrong = reads(CHECKOUT / "trainer_core" / file, HOT[file])
     assert found == HOT[file], "a function was renamed: the test would prove nothing"
     assert [call for call in wrong if (file, call) not in ALLOWED] == []
+
+
+def test_every_algorithm_and_every_measure_is_read() -> None:
+    updates = {
+        implementation(name, PixelActorCritic.HEADS).update.__qualname__ for name in ALGORITHMS
+    }
+    assert updates <= HOT["algo/ppo.py"] | HOT["algo/a2c.py"]
+    assert {measure.function.__name__ for measure in MEASURES} <= HOT["train/measures.py"]
 
 
 def test_the_check_finds_what_it_looks_for(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_ppo_losses_are_the_frozen_ones() -> None:
     """The numbers were computed once with NumPy in float64, from the papers' formulas."""
     losses = ppo_losses(**batch(), **PPO)
     expected = {
-        "total": 0.7086, "policy": 0.0498, "value": 1.3502, "entropy": -1.6268,
+        "total": 0.7086, "policy_loss": 0.0498, "value_loss": 1.3502, "entropy_loss": -1.6268,
         "approx_kl": 0.0296, "clipfrac": 0.4375, "vf_clipfrac": 0.0,
     }  # fmt: skip
     assert {name: round(float(value), 4) for name, value in losses._asdict().items()} == expected
@@ -49,7 +49,7 @@ def test_value_clipping_is_the_worse_of_both_errors() -> None:
     one["returns"] = torch.tensor([1.5])
     losses = ppo_losses(**one, **{**PPO, "clip_range_vf": 0.2, "normalize_advantage": False})
     # clipped value 0.2: (0.2 - 1.5)^2 = 1.69 against (2 - 1.5)^2 = 0.25
-    assert float(losses.value) == pytest.approx(0.5 * 1.69)
+    assert float(losses.value_loss) == pytest.approx(0.5 * 1.69)
     assert float(losses.vf_clipfrac) == 1.0
 
 
@@ -60,7 +60,7 @@ def test_an_unchanged_policy_has_no_kl_and_no_clipping() -> None:
     losses = ppo_losses(**same, **PPO)
     assert float(losses.approx_kl) == 0.0
     assert float(losses.clipfrac) == 0.0
-    assert float(losses.policy) == pytest.approx(0.0, abs=1e-6)
+    assert float(losses.policy_loss) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a2c_losses_are_the_frozen_ones() -> None:
@@ -68,13 +68,15 @@ def test_a2c_losses_are_the_frozen_ones() -> None:
         name: value for name, value in batch().items() if name not in ("old_logprobs", "old_values")
     }
     losses = a2c_losses(**given, ent_coef=0.01, vf_coef=0.5)
-    expected = {"total": 0.366, "policy": -0.2928, "value": 1.3502, "entropy": -1.6268}
+    expected = {
+        "total": 0.366, "policy_loss": -0.2928, "value_loss": 1.3502, "entropy_loss": -1.6268,
+    }  # fmt: skip
     assert {name: round(float(value), 4) for name, value in losses._asdict().items()} == expected
 
 
 def test_a_uniform_policy_has_the_greatest_entropy() -> None:
     flat = {**batch(), "logits": torch.zeros(32, 7)}
-    assert float(ppo_losses(**flat, **PPO).entropy) == pytest.approx(-math.log(7), rel=1e-6)
+    assert float(ppo_losses(**flat, **PPO).entropy_loss) == pytest.approx(-math.log(7), rel=1e-6)
 
 
 @pytest.mark.parametrize("algo", ["ppo", "a2c"])
@@ -91,11 +93,23 @@ def test_one_update_moves_the_weights_by_finite_gradients(algo: str) -> None:
 
 def test_a2c_slices_give_the_gradient_of_the_whole_rollout() -> None:
     found = []
-    for pieces in (1, 4):
+    for pieces in (1, 4, 3):  # three of 43, 43 and 42 samples
         trainer = tiny_trainer(tiny_config(algo="a2c", num_minibatches=pieces))
         trainer.run_update()
         found.append(weights_of(trainer))
-    assert torch.allclose(*found, atol=1e-6)
+    assert torch.allclose(found[0], found[1], atol=1e-6)
+    assert torch.allclose(found[0], found[2], atol=1e-6)
+
+
+def test_a2c_takes_fewer_slices_where_there_are_fewer_samples() -> None:
+    found = []
+    for pieces in (1, 8):
+        config = tiny_config(algo="a2c", num_envs=1, num_steps=4, num_minibatches=pieces)
+        trainer = tiny_trainer(config)
+        losses = trainer.run_update()
+        found.append((weights_of(trainer), losses.sums))
+    assert torch.allclose(found[0][0], found[1][0], atol=1e-6)
+    assert torch.allclose(found[0][1], found[1][1], atol=1e-5)
 
 
 def test_the_kl_limit_stops_the_epochs() -> None:

@@ -18,13 +18,14 @@ from tests.trainer_core.building import (
     train_in,
     weights_of,
 )
-from trainer_core.loop import Trainer
-from trainer_core.metrics import MetricsAccumulator, percentiles
+from trainer_core.train.measures import percentiles
+from trainer_core.train.metrics import MetricsAccumulator
+from trainer_core.train.update import ActorLearner
 
 ENVS, STEPS = 8, 32
 
 
-def full_trace(trainer: Trainer) -> list[dict[str, Any]]:
+def full_trace(trainer: ActorLearner) -> list[dict[str, Any]]:
     """One dictionary per environment step of the last rollout."""
     rollout = trainer.rollout
     names = ("actions", "rewards", "done", "trunc", "success", "reset_mask", "dist", "values",
@@ -71,7 +72,7 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
         "value_mean": fmean(values),
         "value_std": pstdev(values),
         "explained_variance": 1 - pstdev(errors) ** 2 / pstdev(returns) ** 2,
-        **dict(zip(losses.NAMES, losses.sums.tolist(), strict=True)),
+        **dict(zip(losses.names, losses.sums.tolist(), strict=True)),
     }
     for name, value in expected.items():
         assert record[name] == pytest.approx(value, rel=1e-5, abs=1e-7), name
@@ -81,13 +82,18 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
         ("reward", "rewards"), ("advantage", "advantages"), ("return", "returns"),
         ("value", "values"),
     ):  # fmt: skip
-        assert record["stats"][f"{name}_min"] == pytest.approx(min(column(field)))
-        assert record["stats"][f"{name}_max"] == pytest.approx(max(column(field)))
-    assert record["stats"]["advantage_mean"] == pytest.approx(fmean(column("advantages")), abs=1e-6)
-    assert record["stats"]["return_mean"] == pytest.approx(fmean(returns), abs=1e-6)
-    assert record["stats"]["vpred_mean"] == pytest.approx(fmean(values), abs=1e-6)
-    done_by_hand = {*expected, "action_hist", "stats"}
+        assert record["metrics"][f"{name}_min"] == pytest.approx(min(column(field)))
+        assert record["metrics"][f"{name}_max"] == pytest.approx(max(column(field)))
+    assert record["metrics"]["advantage_mean"] == pytest.approx(
+        fmean(column("advantages")), abs=1e-6
+    )
+    assert record["metrics"]["return_mean"] == pytest.approx(fmean(returns), abs=1e-6)
+    assert record["metrics"]["vpred_mean"] == pytest.approx(fmean(values), abs=1e-6)
+    done_by_hand = {*expected, "action_hist", "metrics"}
     assert set(record) == done_by_hand, "a scalar nobody recomputes"
+    kinds = {f"{name}_{kind}" for kind in ("min", "max")
+             for name in ("reward", "advantage", "return", "value")}  # fmt: skip
+    assert set(record["metrics"]) == kinds | {"advantage_mean", "return_mean", "vpred_mean"}
 
 
 def test_two_updates_in_one_record_are_their_mean() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from emulator.warp_start import start_warp
+from emulator.launch.warp_start import start_warp
 from trainer_core.envs.episodes import GoalTemplates, TorchReader
 from trainer_core.envs.picture_reader import WarpReader
 
@@ -25,7 +25,7 @@ def test_the_kernel_reads_what_torch_reads(distance: str, masked: bool) -> None:
     mask = torch.ones(3, 72, 80, dtype=torch.bool, device=device)
     if masked:
         mask = random_pictures(3) > 0
-    goal = GoalTemplates(random_pictures(3), mask, distance, 0.02, 1)
+    goal = GoalTemplates(random_pictures(3), mask, distance)
     kernel, definition = WarpReader(goal, 5, device), TorchReader(goal)
     for _ in range(2):  # the second call must not add to the first
         pictures = random_pictures(5)

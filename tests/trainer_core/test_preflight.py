@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
+import shutil
 import time
 from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
-from trainer_core import preflight
-from trainer_core.preflight import Check, run_checks
+from trainer_core.preflight import checks as preflight
+from trainer_core.preflight.checks import run_checks
+from trainer_core.preflight.findings import Check, Found, require
+from trainer_core.preflight.memory import (
+    available_for,
+    cartridge_ram,
+    check_memory,
+    memory_estimate,
+)
+from trainer_core.preflight.startable import check_startable
+from trainer_core.preflight.task import check_task
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.runners.catalog import NATIVE
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.base import AgentRunner
+from trainer_core.runners.native import NATIVE, NativeRunner
 
-FOUND = {"python": "3.11.7", "modules": {"torch": "2.13.0", "warp": "1.19.0"}, "gpus": []}
+HOME = HomePaths(Path("/nowhere"))
+SPEC = RunSpec.of(RunConfig())
+MSGSPEC_ONLY = dataclasses.replace(NATIVE, modules=("msgspec",))
+
+FOUND: Found = {"python": "3.11.7", "modules": {"torch": "2.13.0", "warp": "1.19.0"}, "gpus": []}
 
 
-async def collect(config: RunConfig, home: Path, runner=NATIVE) -> dict[str, Check]:  # type: ignore[no-untyped-def]
-    return {check.name: check async for check in run_checks(config, HomePaths(home), runner)}
+async def collect(config: RunConfig, home: Path, runner: AgentRunner = NATIVE) -> dict[str, Check]:
+    checks = run_checks(RunSpec.of(config), HomePaths(home), runner)
+    return {check.name: check async for check in checks}
 
 
 def test_a_good_machine_passes_every_check_quickly(tmp_path: Path) -> None:
-    runner = dataclasses.replace(NATIVE, modules=("msgspec",))
     start = time.monotonic()
-    found = asyncio.run(collect(RunConfig(task="tiny_goal"), tmp_path, runner))
+    found = asyncio.run(collect(RunConfig(task="tiny_goal"), tmp_path, MSGSPEC_ONLY))
     assert time.monotonic() - start < 6
     assert list(found) == ["Data folder", "Disk", "Task", "Python", "Device", "Memory"]
     assert all(check.status != "fail" for check in found.values()), found
@@ -42,37 +59,90 @@ def test_a_missing_module_fails_with_the_line_that_installs_it(tmp_path: Path) -
 
 
 def test_an_unknown_task_fails_and_names_it(tmp_path: Path) -> None:
-    check = preflight.check_task(RunConfig(task="no/such"), HomePaths(tmp_path))
+    check = check_task("no/such", HomePaths(tmp_path))
     assert check.status == "fail"
     assert "no/such" in check.detail
 
 
+def test_a_rom_that_nobody_registered_fails_before_the_start(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    folder = home.tasks / "mine"
+    shutil.copytree(ASSETS / "tasks" / "pocket_quest" / "leave_bedroom", folder)
+    manifest = (folder / "task.toml").read_text()
+    assert 'path = "' in manifest
+    manifest = manifest.replace('id = "pocket_quest/leave_bedroom"', 'id = "mine"')
+    own = [line for line in manifest.splitlines() if not line.startswith("path = ")]
+    (folder / "task.toml").write_text("\n".join(own))
+    check = check_task("mine", home)
+    assert check.status == "fail"
+    assert "register your copy" in check.detail
+
+
 def test_cuda_without_a_gpu_fails_with_the_cpu_as_remedy() -> None:
-    check = preflight.check_device(FOUND, RunConfig(device="cuda:0", num_envs=8192), NATIVE)
+    check = preflight.check_device(
+        FOUND, RunSpec.of(RunConfig(device="cuda:0", num_envs=8192)), NATIVE
+    )
     assert check.status == "fail"
     assert check.remedy == {"device": "cpu", "num_envs": 64}
     RunConfig(**check.remedy)
 
 
 def test_an_idle_gpu_is_worth_a_warning() -> None:
-    found = {**FOUND, "gpus": [{"name": "H200", "bytes": 1 << 37}]}
-    check = preflight.check_device(found, RunConfig(), NATIVE)
+    found: Found = {**FOUND, "gpus": [{"name": "H200", "bytes": 1 << 37}]}
+    check = preflight.check_device(found, SPEC, NATIVE)
     assert (check.status, check.remedy) == ("warn", {"device": "cuda:0"})
 
 
 def test_a_runner_that_needs_cuda_is_blocked_without_it() -> None:
     capabilities = type(NATIVE.capabilities)(requires_cuda=True)
     runner = dataclasses.replace(NATIVE, capabilities=capabilities)
-    assert preflight.check_device(FOUND, RunConfig(), runner).status == "fail"
+    assert preflight.check_device(FOUND, SPEC, runner).status == "fail"
 
 
 def test_a_batch_that_cannot_fit_is_refused_with_one_that_does() -> None:
-    found = {**FOUND, "gpus": [{"name": "small", "bytes": 4 << 30}]}
+    found: Found = {**FOUND, "gpus": [{"name": "small", "bytes": 4 << 30}]}
     config = RunConfig(device="cuda:0", num_envs=131072, num_steps=32)
-    check = preflight.check_memory(found, config)
+    check = check_memory(config, available_for("cuda:0", found), HOME)
     assert check.status == "fail"
+    with pytest.raises(ConfigError, match=r"needs about .* on cuda:0; use num_envs=\d+, which"):
+        require(check)
     smaller = dataclasses.replace(config, **check.remedy)
-    assert preflight.check_memory(found, smaller).status == "ok"
+    assert check_memory(smaller, available_for("cuda:0", found), HOME).status == "ok"
+    assert check_memory(config, available_for("cuda:1", found), HOME).status == "warn"
+    hopeless = check_memory(config, 1 << 20, HOME)
+    assert "not even one" in hopeless.detail
+    assert not hopeless.remedy
+
+
+def test_the_ram_of_the_cartridge_counts(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks" / "mine"
+    shutil.copytree(ASSETS / "tasks" / "pocket_quest" / "leave_bedroom", folder)
+    lines = (folder / "task.toml").read_text().splitlines()
+    own = "\n".join(line for line in lines if not line.startswith("path = "))
+    own = own.replace('id = "pocket_quest/leave_bedroom"', 'id = "mine"')
+    sha = next(line.split('"')[1] for line in lines if line.startswith("sha256"))
+    rom = bytearray(0x8000)
+    rom[0x149] = 4
+    (tmp_path / "rom.gb").write_bytes(rom)
+    (folder / "task.toml").write_text(own)
+    home = HomePaths(tmp_path)
+    home.settings.mkdir()
+    config = RunConfig(task="mine", num_envs=1024)
+    without = memory_estimate(config, cartridge_ram("mine", home))
+    (home.settings / "roms.json").write_text(json.dumps({sha: str(tmp_path / "rom.gb")}))
+    with_ram = memory_estimate(config, cartridge_ram("mine", home))
+    assert with_ram - without == 1024 * (120 << 10)
+    assert cartridge_ram("tiny_goal", home) == 0
+
+
+def test_a_warm_start_from_nowhere_fails_for_a_run_that_begins(tmp_path: Path) -> None:
+    config = RunConfig(task="tiny_goal", warm_start=str(tmp_path / "gone"))
+    found = asyncio.run(collect(config, tmp_path, MSGSPEC_ONLY))
+    assert found["Warm start"].status == "fail"
+    home = HomePaths(tmp_path)
+    with pytest.raises(LabError, match="gone"):
+        check_startable(config, home)
+    check_startable(config, home, begins=False)
 
 
 def test_a_full_disk_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -90,18 +160,16 @@ def test_a_home_that_is_a_file_fails(tmp_path: Path) -> None:
     assert "--home" in check.fix
 
 
+class Hanging(NativeRunner):
+    def readiness(self) -> list[str]:
+        return [self.interpreter, "-c", "import time; time.sleep(60)"]
+
+
 def test_a_probe_that_hangs_is_a_finding_after_its_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(preflight, "_PROBE", "import time; time.sleep(60)")
     monkeypatch.setattr(preflight, "PROBE_TIMEOUT_S", 0.3)
-    check = asyncio.run(collect(RunConfig(task="tiny_goal"), tmp_path))["Python"]
+    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
+    check = asyncio.run(collect(RunConfig(task="tiny_goal"), tmp_path, Hanging(**fields)))["Python"]
     assert check.status == "warn"
     assert "0.3 s" in check.detail
-
-
-def test_shells_get_the_first_failure_as_one_line() -> None:
-    checks = [Check(name="A", status="ok", detail=""),
-              Check(name="B", status="fail", detail="is gone", fix="Bring it back")]  # fmt: skip
-    with pytest.raises(LabError, match=r"^B: is gone\. Bring it back\.$"):
-        preflight.raise_on_failure(checks)

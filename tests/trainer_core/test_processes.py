@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from tests.trainer_core.building import read_log, tiny_config
-from trainer_core.log_check import check_log
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.checkpoints import list_checkpoints, verify
 from trainer_core.protocol.frames import FrameReader
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.recorder import read_recording
-from trainer_core.run_dir import write_json
+from trainer_core.protocol.recording import read_recording
+from trainer_core.runs.log_check import check_log
+from trainer_core.runs.writer import write_json
 
 LIMIT_S = 60
 
@@ -131,7 +131,7 @@ def test_a_worker_obeys_and_stops_with_a_checkpoint(tmp_path: Path, start: Any) 
     refused = worker.send(commands.SetSpeed, value=2.0)
     assert (refused.ok, "SetSpeed" in refused.detail) == (False, True)
     assert worker.send(commands.Watch, envs=2).ok
-    assert worker.send(commands.Resume).ok
+    assert worker.send(commands.Unpause).ok
     worker.wait_for(lambda e: isinstance(e, records.UpdateRecord) and e.env_steps > saved.env_steps)
     paths = HomePaths(tmp_path).run("run")
     assert FrameReader(paths.frames).shape.envs == 2
@@ -219,3 +219,15 @@ def test_a_player_of_an_unknown_task_says_so(tmp_path: Path, start: Any) -> None
     player.wait_for(lambda e: isinstance(e, records.ErrorRecord) and "no task 'nope'" in e.message)
     assert player.end() == 1
     assert json.loads((HomePaths(tmp_path).players / "player" / "config.json").read_text())
+
+
+@pytest.mark.parametrize("how", ["stdin", "sigterm"])
+def test_a_worker_that_still_loads_ends_at_once(how: str, tmp_path: Path, start: Any) -> None:
+    worker = start("worker", run_directory(tmp_path))
+    worker.state("starting")  # a second before torch is there
+    if how == "stdin":
+        worker.close_stdin()
+    else:
+        worker.process.send_signal(signal.SIGTERM)
+    assert worker.end() == (1 if how == "stdin" else -signal.SIGTERM)
+    assert not HomePaths(tmp_path).run("run").train_log.read_bytes()

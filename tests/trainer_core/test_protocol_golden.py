@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def golden_lines(name: str) -> dict[str, bytes]:
     lines = (GOLDEN / name).read_bytes().splitlines()
-    tag = "type" if name == "records.jsonl" else "cmd"
+    tag = "cmd" if name == "commands.jsonl" else "type"
     return {msgspec.json.decode(line)[tag]: line for line in lines}
 
 
@@ -27,6 +27,27 @@ def test_the_golden_record_decodes_and_encodes_to_itself(kind: type[records.Reco
     assert type(record) is kind
     assert records.encode(record) == line + b"\n"
     assert set(msgspec.json.decode(line)) == {"type", *kind.__struct_fields__}
+
+
+def test_records_of_version_1_are_read_as_todays() -> None:
+    old, new = golden_lines("records_v1.jsonl"), golden_lines("records.jsonl")
+    assert set(old) == set(new)
+    for kind, line in old.items():
+        assert b'"v":1' in line
+        assert records.decode(line) == records.decode(new[kind]), kind
+
+
+def test_another_trainers_update_needs_three_numbers_and_keeps_its_own() -> None:
+    line = (
+        b'{"type":"update","env_steps":10,"wall_time_s":1.0,"sps":10.0,'
+        b'"metrics":{"charts/episodic_return":21.0},"v":2,"run_id":"r","seq":1,"time":0.0}'
+    )
+    record = records.decode(line)
+    assert isinstance(record, records.UpdateRecord)
+    assert record.reward_mean is msgspec.UNSET
+    written = msgspec.json.decode(records.encode(record))
+    assert "reward_mean" not in written
+    assert written["metrics"] == {"charts/episodic_return": 21.0}
 
 
 @pytest.mark.parametrize("kind", commands.COMMAND_TYPES, ids=lambda kind: kind.__name__)
@@ -49,7 +70,7 @@ def test_what_is_no_record_is_a_protocol_error(line: bytes) -> None:
 
 def test_a_newer_schema_says_so() -> None:
     with pytest.raises(ProtocolError, match="newer"):
-        records.decode(b'{"type":"heartbeat","v":2,"run_id":"r","seq":1,"time":0}')
+        records.decode(b'{"type":"heartbeat","v":3,"run_id":"r","seq":1,"time":0}')
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -14,10 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.sockets import listening
 from tests.trainer_core.building import read_log
-from trainer_core.log_check import check_log
+from trainer_core.cli.launch_ranks import supervise, without_gpus
 from trainer_core.protocol.checkpoints import list_checkpoints, verify
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.runs.log_check import check_log
 
 SCRIPT = Path(__file__).with_name("rank_training.py")
 
@@ -51,6 +53,18 @@ def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
     assert {"machines.bin", "machines-1.bin"} <= {path.name for path in newest.iterdir()}
 
 
+def test_the_order_to_launch_is_not_repeated_to_the_ranks() -> None:
+    words = ["train", "--gpus", "2", "--seed", "2", "--gpus=3", "--name", "x"]
+    assert without_gpus(words) == ["train", "--seed", "2", "--name", "x"]
+
+
+def test_one_rank_that_fails_ends_the_others() -> None:
+    good, bad = "import time; time.sleep(60)", "raise SystemExit(3)"
+    ranks = [subprocess.Popen([sys.executable, "-c", code]) for code in (good, bad)]
+    assert supervise(list(ranks)) == 3
+    assert [rank.returncode for rank in ranks] == [-signal.SIGTERM, 3]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_ranks_end_with_the_command_that_started_them(how: int, tmp_path: Path) -> None:
@@ -69,7 +83,10 @@ def test_ranks_end_with_the_command_that_started_them(how: int, tmp_path: Path) 
     ):
         time.sleep(0.1)
     ranks = [p for p in psutil.Process(train.pid).children(recursive=True) if p.is_running()]
-    assert len(ranks) >= 3, "a launcher and two ranks"
+    assert len(ranks) == 4, "two ranks, and the guard of each"
+    found = listening([train.pid, *(rank.pid for rank in ranks)])
+    assert {address for _, address, _ in found} <= {"127.0.0.1", "::1"}
+    assert train.pid not in {pid for pid, _, _ in found}, "the ranks meet through a file"
     if how == signal.SIGINT:
         os.killpg(train.pid, how)  # as a terminal does
         assert json.loads(train.communicate(timeout=60)[0])["state"] == "stopped"

@@ -3,76 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.trainer_core.echo_runner import echo_runner
+from tests.support.processes import SPEC, group_of, run, start, until
+from tests.support.scripted_native import ScriptedNative, scripted_native
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
-from trainer_core.runners.catalog import NATIVE
+from trainer_core.runners.native import NATIVE
 from trainer_core.service import (
     BadLineSeen,
     EventReceived,
     LogLines,
     Notice,
     RunChanged,
-    StopLadder,
     TrainerService,
 )
-
-CONFIG = RunConfig(task="tiny_goal")
-
-
-def run(home: Path, body: Callable[[TrainerService], Awaitable[None]], **ladder: float) -> None:
-    """Run `body` with an open service, then end what it left."""
-
-    async def whole() -> None:
-        service = TrainerService(HomePaths(home), ladder=StopLadder(**ladder) if ladder else None)
-        service.open()
-        try:
-            await asyncio.wait_for(body(service), 30)
-        finally:
-            service.ladder = StopLadder(0.1, 0.1)
-            await service.close()
-
-    asyncio.run(whole())
-
-
-async def until(condition: Callable[[], bool], timeout_s: float = 10) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition never held"
-        await asyncio.sleep(0.01)
-
-
-async def start(service: TrainerService, **options: object) -> str:
-    plan = service.plan(CONFIG, echo_runner(**options))
-    await service.start(plan)
-    return plan.run_id
-
-
-def group_of(pid: int) -> list[psutil.Process]:
-    """Live processes of that group."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if os.getpgid(process.pid) == pid and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except (psutil.Error, ProcessLookupError):
-            continue
-    return found
 
 
 def test_a_run_goes_from_preflight_to_finished_and_leaves_its_record(tmp_path: Path) -> None:
@@ -100,11 +57,12 @@ def test_a_run_goes_from_preflight_to_finished_and_leaves_its_record(tmp_path: P
 
 def test_what_is_started_is_exactly_what_the_plan_said(tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
-        plan = service.plan(CONFIG, echo_runner(interval_s=1.0))
+        service.runners = (scripted_native(interval_s=1.0),)
+        plan = service.plan(SPEC)
         assert not plan.run_dir.exists()
         record = await service.start(plan)
         await until(lambda: psutil.Process(record.pid).cmdline() == list(plan.argv))
-        assert json.loads((plan.run_dir / "config.json").read_text())["run"] == CONFIG.to_dict()
+        assert json.loads((plan.run_dir / "config.json").read_text())["run"] == SPEC.to_dict()
         assert os.getsid(record.pid) == record.pid
 
     run(tmp_path, body)
@@ -179,22 +137,24 @@ def test_a_worker_killed_from_outside_ends_as_failed_with_a_cause(tmp_path: Path
 
 def test_a_worker_that_cannot_start_fails_with_its_last_words(tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
-        runner = echo_runner()
-        broken = type(runner)(
-            id="x", title="x", summary="", capabilities=NATIVE.capabilities, algorithms=(),
-            command=lambda run_dir: [sys.executable, "-c", "raise SystemExit('no such lamp')"],
-        )  # fmt: skip
-        plan = service.plan(CONFIG, broken)
+        class Broken(ScriptedNative):
+            def command(self, run_dir: Path) -> list[str]:
+                return [sys.executable, "-c", "raise SystemExit('no such lamp')"]
+
+        class Absent(ScriptedNative):
+            def command(self, run_dir: Path) -> list[str]:
+                return ["/no/such/python"]
+
+        fields = {f.name: getattr(NATIVE, f.name) for f in dataclasses.fields(NATIVE)}
+        service.runners = (Broken(**fields),)
+        plan = service.plan(SPEC)
         await service.start(plan)
         await until(lambda: service.runs[plan.run_id].state.is_end)
         assert service.runs[plan.run_id].state is RunState.FAILED
         assert service.runs[plan.run_id].reason == "no such lamp"
 
-        absent = type(runner)(
-            id="x", title="x", summary="", capabilities=NATIVE.capabilities, algorithms=(),
-            command=lambda run_dir: ["/no/such/python"],
-        )  # fmt: skip
-        plan = service.plan(CONFIG, absent)
+        service.runners = (Absent(**fields),)
+        plan = service.plan(SPEC)
         with pytest.raises(LabError, match="/no/such/python"):
             await service.start(plan)
         assert service.runs[plan.run_id].state is RunState.FAILED
@@ -234,7 +194,7 @@ def test_one_run_a_device_the_next_waits_its_turn(tmp_path: Path) -> None:
 
 def test_the_same_configuration_twice_makes_two_runs(tmp_path: Path) -> None:
     service = TrainerService(HomePaths(tmp_path))
-    assert service.plan(CONFIG).run_id != service.plan(CONFIG).run_id
+    assert service.plan(SPEC).run_id != service.plan(SPEC).run_id
 
 
 def test_commands_are_acknowledged_and_pause_holds(tmp_path: Path) -> None:
@@ -280,10 +240,10 @@ def test_closing_the_service_stops_every_run(tmp_path: Path) -> None:
 
 def test_a_run_directory_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
-        plan = service.plan(CONFIG, echo_runner())
+        plan = service.plan(SPEC)
         service.home.runs.parent.mkdir(parents=True, exist_ok=True)
         service.home.runs.write_text("a file is in the way")
-        with pytest.raises(ConfigError, match="cannot be written"):
+        with pytest.raises(LabError, match="can be written"):
             await service.start(plan)
         assert plan.run_id not in service.runs
 
@@ -301,15 +261,16 @@ def test_after_a_crash_the_run_is_lost_and_can_be_resumed(tmp_path: Path) -> Non
 
     async def second(service: TrainerService) -> None:
         (run_id,) = service.runs
+        service.runners = (scripted_native(updates=3, interval_s=0.01),)
         assert service.runs[run_id].state is RunState.LOST
         checkpoints = service.home.run(run_id).checkpoints
         checkpoints.rename(checkpoints.with_name("away"))
         with pytest.raises(ConfigError, match="no checkpoint"):
-            await service.resume(run_id, echo_runner())
+            await service.resume(run_id)
         checkpoints.with_name("away").rename(checkpoints)
         for folder in checkpoints.iterdir():
             folder.rename(folder.with_name("000000000001"))
-        await service.resume(run_id, echo_runner(updates=3, interval_s=0.01))
+        await service.resume(run_id)
         await until(lambda: service.runs[run_id].state.is_end)
         assert service.runs[run_id].state is RunState.FINISHED
 
@@ -326,7 +287,7 @@ def test_killing_the_parent_leaves_no_process(tmp_path: Path) -> None:
 import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path.cwd())!r})
-from tests.trainer_core.test_service import start, until
+from tests.support.processes import start, until
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.service import TrainerService
 async def main():

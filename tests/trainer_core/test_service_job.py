@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from tests.trainer_core.test_service import group_of
+from tests.support.processes import group_of
 from trainer_core.protocol.errors import LabError
 from trainer_core.service import Job, run_job
 
@@ -41,6 +42,18 @@ def test_a_tool_that_fails_says_why() -> None:
         asyncio.run(run_job(python("raise SystemExit('the lamp is out')")))
     with pytest.raises(LabError, match=r"^/no/such/tool cannot be started"):
         asyncio.run(run_job(["/no/such/tool"]))
+
+
+def test_a_tool_that_talks_without_end_costs_bounded_memory() -> None:
+    chatter = "import sys\nfor _ in range(4000): sys.stderr.write('x' * 9999 + '\\n')\n"
+    tracemalloc.start()
+    with pytest.raises(LabError, match=r"^the lamp is out$"):
+        asyncio.run(run_job(python(chatter + "raise SystemExit('the lamp is out')")))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20  # of 40 MB
+    with pytest.raises(LabError, match="a line of more than"):
+        asyncio.run(run_job(python("print('x' * (5 << 20), flush=True); input()")))
 
 
 def test_a_cancelled_tool_ends_with_what_it_started() -> None:

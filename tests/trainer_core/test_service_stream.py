@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer_core.protocol import records
-from trainer_core.service.history import read_history
+from trainer_core.runs.history import read_history
 from trainer_core.service.stream import BadLine, LineParser
 
 

@@ -13,12 +13,17 @@ import pytest
 from PIL import Image
 
 from trainer_core.cli.main import main
-from trainer_core.console import TinyConsole, pack_picture, unpack_pictures
-from trainer_core.export_gif import picked_frames
-from trainer_core.plotting import read_series, smooth
+from trainer_core.exports.gif import picked_frames
+from trainer_core.exports.plot import read_series, smooth
+from trainer_core.play.game import TinyGame
+from trainer_core.play.recording_writer import RecordingWriter, first_difference
 from trainer_core.protocol.paths import CHECKOUT, HomePaths
-from trainer_core.protocol.recording import FRAMES_PER_SECOND, read_recording
-from trainer_core.recorder import Recorder, first_difference
+from trainer_core.protocol.recording import (
+    FRAMES_PER_SECOND,
+    pack_picture,
+    read_recording,
+    unpack_picture,
+)
 
 TRAIN = [
     "train", "--task", "tiny_goal", "--num-envs", "16", "--num-steps", "8",
@@ -60,7 +65,10 @@ def test_resume_continues_the_counters(home: Path, capsys: pytest.CaptureFixture
 
 def test_eval_and_its_baselines(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = call(capsys, "eval", "--checkpoint", "latest", "--home", home, "--episodes", 16)
-    assert (code, found["distinct_starts"], found["mode"]) == (0, 16, "greedy")
+    assert (code, found["distinct_starts"], found["mode"]) == (0, 8, "greedy")
+    assert found["starts"] == "test"
+    words = ("eval", "--checkpoint", "latest", "--home", home, "--starts", "heldout")
+    assert call(capsys, *words)[1]["distinct_starts"] == 16
     code, found = call(capsys, "eval", "--policy", "random", "--task", "tiny_goal")
     assert (code, found["episodes"], found["policy"]) == (0, 64, "random")
     assert found["success_rate"] < 0.2
@@ -123,12 +131,18 @@ def test_one_picture_a_step_lasts_as_long_as_the_step(
     assert meta["gif_duration_ms"] / 1000 == pytest.approx(5 * 24 / FRAMES_PER_SECOND, abs=0.006)
 
 
+def log_line(kind: str = "update", **fields: Any) -> str:
+    """One record of another trainer, with the least that it owes."""
+    envelope = {"type": kind, "run_id": "run", "seq": 0, "time": 1.0}
+    return json.dumps({**envelope, "wall_time_s": 1.0, "sps": 1.0, **fields}) + "\n"
+
+
 def test_plot_draws_several_runs_and_names_what_is_missing(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = next(home.rglob("train_log.jsonl"))
     bare = tmp_path / "bare.jsonl"
-    bare.write_text('{"type":"update","env_steps":5,"reward_mean":1.0}\nnot json\n[1]\n{"type":')
+    bare.write_text(log_line(env_steps=5, reward_mean=1.0) + 'not json\n[1]\n{"type":')
     out = tmp_path / "train.png"
     code, found = call(capsys, "plot", log, bare, "--out", out, "--smoothing", 0.5)
     assert (code, found["missing_panels"]) == (0, [])
@@ -140,12 +154,28 @@ def test_plot_draws_several_runs_and_names_what_is_missing(
 
 def test_a_plot_shows_repeated_updates_once(tmp_path: Path) -> None:
     log = tmp_path / "train_log.jsonl"
-    rows = [{"type": "update", "env_steps": n, "reward_mean": n} for n in (10, 20, 30)]
-    rows += [{"type": "resume", "env_steps": 20}, {"type": "update", "env_steps": 30}]
-    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = [log_line(env_steps=n, reward_mean=n) for n in (10, 20, 30)]
+    rows += [log_line("resume", env_steps=20, update=2, checkpoint="", previous_seq=0)]
+    log.write_text("".join([*rows, log_line(env_steps=30)]))
     series = read_series(log)
     assert (series.steps, series.resumes) == ([10, 20, 30], [20])
     assert series.values["reward_mean"][:2] == [10, 20]
+
+
+def test_any_scalar_of_a_log_can_be_plotted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out = tmp_path / "train_log.jsonl", tmp_path / "own.png"
+    log.write_text("".join(log_line(env_steps=n, metrics={"loss/q": n}) for n in (10, 20)))
+    assert read_series(log).values["loss/q"] == [10, 20]
+    names = ("--metrics", "loss/q", "sps")
+    code, found = call(capsys, "plot", log, "--out", out, *names)
+    assert (code, found["missing_panels"]) == (0, [])
+    assert out.read_bytes().startswith(b"\x89PNG")
+    code, found = call(capsys, "plot", log, "--out", out, "--metrics", "no_such")
+    assert code == 1
+    assert "no_such" in found["error"]
+    assert "loss/q" in found["error"]
 
 
 def test_smoothing_is_unbiased_and_keeps_gaps() -> None:
@@ -160,26 +190,26 @@ def test_smoothing_is_unbiased_and_keeps_gaps() -> None:
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
     """Two seconds of a walker that turns around."""
-    console = TinyConsole()
-    console.restart(0)
-    recorder = Recorder(
-        tmp_path / "rec", console, mode="human", checkpoint="", checkpoint_sha256=""
+    game = TinyGame()
+    game.restart(0)
+    writer = RecordingWriter(
+        tmp_path / "rec", game, mode="human", checkpoint="", checkpoint_sha256=""
     )
     for frame in range(120):
         held = (8 if frame < 60 else 1) if frame % 24 < 8 else 0
-        console.frame(held)
-        recorder.add_frame(console.picture(), held)
+        game.frame(held)
+        writer.add_frame(game.picture(), held)
         if frame % 24 == 23:
-            recorder.add_step(False, step=frame // 24, action=4, reward=0.0, dist=0.5)
-    return recorder.finish()
+            writer.add_step(step=frame // 24 + 1, action=4, reward=0.0, dist=0.5)
+    return writer.finish()
 
 
 def test_pictures_survive_packing() -> None:
     shades = np.random.default_rng(1).integers(0, 4, (144, 160), dtype=np.uint8)
-    packed = pack_picture(shades)
+    packed = pack_picture(shades.tobytes())
     assert len(packed) == 5760
     assert packed[0] & 3 == shades[0, 0], "the leftmost pixel lies in the low bits"
-    assert np.array_equal(unpack_pictures(packed)[0], shades)
+    assert unpack_picture(packed) == shades.tobytes()
 
 
 def test_pressing_the_buttons_again_gives_the_same_pictures(
@@ -191,7 +221,7 @@ def test_pressing_the_buttons_again_gives_the_same_pictures(
     data = bytearray((recording / "pictures.bin").read_bytes())
     data[5760 * 50] ^= 1
     (recording / "pictures.bin").write_bytes(data)
-    assert first_difference(recording, TinyConsole()) == 50
+    assert first_difference(recording, TinyGame()) == 50
     code, found = call(capsys, "replay", recording)
     assert code == 1
     assert "frame 50" in found["error"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 
@@ -20,22 +23,27 @@ from tests.trainer_core.building import (
     weights_of,
     without_clocks,
 )
-from trainer_core import checkpoint as ckpt
-from trainer_core.control import Control
-from trainer_core.log_check import check_log
-from trainer_core.memory import check_memory
 from trainer_core.protocol.checkpoints import (
     MACHINES,
+    META,
     POLICY,
+    THUMBNAIL,
+    TRAINER,
     file_sha256,
     list_checkpoints,
     read_meta,
     verify,
 )
-from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
+from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
-from trainer_core.run_dir import DiskError, RunWriter
+from trainer_core.runs import durable
+from trainer_core.runs.log_check import check_log
+from trainer_core.runs.writer import DiskError, RunWriter
+from trainer_core.train import checkpoint as ckpt
+from trainer_core.train.control import Control
+from trainer_core.train.progress import RunProgress
+from trainer_core.train.run import TrainingRun
 
 FOUR_UPDATES = 16 * 8 * 4
 
@@ -56,7 +64,7 @@ def test_ppo_learns_the_tiny_goal(tmp_path: Path) -> None:
         num_envs=64, num_steps=32, num_minibatches=4, update_epochs=1, eval_every=10,
         total_env_steps=10 * 2048, obs_source="noise",
     ))  # fmt: skip
-    assert noise.success_rate < 0.1, "a policy that sees noise must not succeed"
+    assert noise.success_rate <= 1 / 8, "a policy that sees noise must not succeed"
 
 
 def test_a2c_learns_the_tiny_goal(tmp_path: Path) -> None:
@@ -153,6 +161,106 @@ def test_a_damaged_checkpoint_is_skipped_for_the_one_before(tmp_path: Path) -> N
     assert resume["update"] == 2
 
 
+def test_a_missing_thumbnail_costs_nothing(tmp_path: Path) -> None:
+    config = tiny_config(checkpoint_every=2)
+    train_in(tmp_path, config)
+    newest = list_checkpoints(HomePaths(tmp_path).run("run"))[-1]
+    (newest / THUMBNAIL).unlink()
+    train_in(tmp_path, tiny_config(checkpoint_every=2, total_env_steps=FOUR_UPDATES + 128))
+    resume = next(r for r in read_log(tmp_path) if r["type"] == "resume")
+    assert resume["update"] == 4
+
+
+@pytest.mark.parametrize("name", [POLICY, TRAINER, MACHINES, META])
+def test_a_run_with_nothing_but_damaged_checkpoints_does_not_begin_anew(
+    name: str, tmp_path: Path
+) -> None:
+    train_in(tmp_path, tiny_config())
+    (only,) = list_checkpoints(HomePaths(tmp_path).run("run"))
+    if name == META:
+        (only / META).unlink()
+    else:
+        (only / name).write_bytes(b"damage")
+    with pytest.raises(CheckpointError, match="none of 1 checkpoints can be loaded"):
+        train_in(tmp_path, tiny_config(total_env_steps=2 * FOUR_UPDATES))
+    assert not [r for r in read_log(tmp_path) if r["type"] == "resume"]
+
+
+def test_thinned_out_checkpoints_of_several_ranks_stay_whole(tmp_path: Path) -> None:
+    train_in(tmp_path, tiny_config(checkpoint_every=2))
+    paths = HomePaths(tmp_path).run("run")
+    older, newest = list_checkpoints(paths)
+    for folder in (older, newest):
+        files = {**read_meta(folder).files, "machines-1.bin": file_sha256(newest / MACHINES)}
+        shutil.copy(newest / MACHINES, folder / "machines-1.bin")
+        meta = msgspec.structs.replace(read_meta(folder), files=files)
+        (folder / META).write_bytes(msgspec.json.encode(meta))
+    ckpt.retain(paths, older.name, 3)
+    assert not list(older.glob("machines*"))
+    assert len(list(newest.glob("machines*"))) == 2
+    verify(older)
+    assert ckpt.load_trainer_state(older, 1)[1] is None
+    assert ckpt.load_trainer_state(newest, 1)[1] is not None
+
+
+def test_what_a_crash_left_half_done_is_tidied(tmp_path: Path) -> None:
+    train_in(tmp_path, tiny_config(checkpoint_every=2))
+    paths = HomePaths(tmp_path).run("run")
+    older, newest = list_checkpoints(paths)
+    shutil.copytree(older, paths.checkpoints / ".000000000001.gone")
+    shutil.copytree(older, paths.checkpoints / ".000000000999.tmp")
+    shutil.copytree(older, paths.checkpoints / f".{older.name}.old")
+    newest.rename(paths.checkpoints / f".{newest.name}.old")  # between the renames of a save
+    ckpt.tidy(paths)
+    assert sorted(path.name for path in paths.checkpoints.iterdir()) == [older.name, newest.name]
+    verify(newest)
+    paths.checkpoints.joinpath(".000000000777.tmp").mkdir()
+    train_in(tmp_path, tiny_config(total_env_steps=FOUR_UPDATES + 128))
+    assert not list(paths.checkpoints.glob(".*")), "a run tidies when it goes on"
+
+
+def test_the_time_limit_counts_from_the_first_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(self: TrainingRun, argv: list[str]) -> None:
+        real(self, argv)
+        time.sleep(0.3)
+
+    real = TrainingRun.prepare
+    monkeypatch.setattr(TrainingRun, "prepare", slow)
+    outcome = train_in(tmp_path, tiny_config(total_env_steps=0, seconds=0.2))
+    assert outcome.env_steps > 0
+    assert read_log(tmp_path)[1]["wall_time_s"] < 0.3
+
+
+def test_an_error_while_preparing_is_told_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: Any) -> None:
+        raise ValueError("no validation today")
+
+    monkeypatch.setattr("trainer_core.train.run.Validator", broken)
+    with pytest.raises(LabError, match="ValueError: no validation today"):
+        train_in(tmp_path, tiny_config())
+
+
+def test_a_receipt_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = prepared_run(tmp_path, tiny_config())
+    real = durable.write_file
+
+    def full(path: Path, data: bytes) -> None:
+        if path.name == "receipt.json":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        real(path, data)
+
+    monkeypatch.setattr(durable, "write_file", full)
+    run.report(ValueError("what really happened"))
+    run.close()
+    assert not list(run.paths.failures.iterdir())
+    last = read_log(tmp_path)[-1]
+    assert (last["message"], last["receipt"]) == ("what really happened", "")
+
+
 def test_a_loss_that_is_not_finite_leaves_a_receipt_and_no_checkpoint(tmp_path: Path) -> None:
     config = tiny_config(checkpoint_every=1)
     run = prepared_run(tmp_path, config)
@@ -209,12 +317,19 @@ def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(
     train_in(tmp_path, tiny_config())
     before = {path.name for path in HomePaths(tmp_path).run("run").checkpoints.iterdir()}
 
-    def full(*arguments: Any, **options: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    real = os.write
 
-    monkeypatch.setattr(ckpt, "save_png", full)
-    with pytest.raises(DiskError, match=r"No space left.*free some space"):
+    def full(descriptor: int, data: Any) -> int:
+        if len(data) > 10_000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(DiskError, match=r"No space left.*free some space") as caught:
         train_in(tmp_path, tiny_config(total_env_steps=2 * FOUR_UPDATES))
+    monkeypatch.undo()
+    assert str(caught.value).count("\n") == 0
+    assert not HomePaths(tmp_path).run("run").failures.exists(), "a full disk needs no receipt"
     assert {path.name for path in HomePaths(tmp_path).run("run").checkpoints.iterdir()} == before
     assert read_log(tmp_path)[-1]["kind"] == "DiskError"
 
@@ -255,10 +370,47 @@ def test_a_warm_start_begins_with_the_donor_and_counts_from_zero(tmp_path: Path)
         prepared_run(tmp_path / "misfit", tiny_config(warm_start=str(folder), stack_k=2))
 
 
-def test_a_run_that_cannot_fit_names_what_would() -> None:
-    with pytest.raises(ConfigError, match=r"num_envs=\d+ would fit"):
-        check_memory(tiny_config(num_envs=65536, num_steps=128), available=8 << 30)
-    assert check_memory(tiny_config(), available=8 << 30) > 0
+def test_an_heir_goes_on_without_its_donor_exactly_as_with_it(tmp_path: Path) -> None:
+    outcome = train_in(tmp_path / "donor", tiny_config())
+    folder = HomePaths(tmp_path / "donor").run("run").root / outcome.checkpoint
+    config = tiny_config(warm_start=str(folder), seed=9, checkpoint_every=1)
+    train_in(tmp_path / "whole", config)
+    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=2 * 128))
+    shutil.rmtree(tmp_path / "donor")
+    train_in(tmp_path / "cut", config)
+    assert updates_of(tmp_path / "cut") == updates_of(tmp_path / "whole")
+    with pytest.raises(CheckpointError, match="donor"):
+        train_in(tmp_path / "late", config)
+
+
+def test_an_heir_killed_before_its_first_checkpoint_begins_with_its_donor_again(
+    tmp_path: Path,
+) -> None:
+    outcome = train_in(tmp_path / "donor", tiny_config())
+    folder = HomePaths(tmp_path / "donor").run("run").root / outcome.checkpoint
+    config = tiny_config(warm_start=str(folder), seed=9)
+    run = prepared_run(tmp_path, config)
+    run.close()
+    again = prepared_run(tmp_path, config)
+    assert again.trainer is not None
+    donor, _ = ckpt.load_policy(folder)
+    assert torch.equal(
+        weights_of(again.trainer), torch.cat([p.flatten() for p in donor.parameters()])
+    )
+    again.close()
+
+
+def test_progress_is_checked_when_it_is_read() -> None:
+    progress = RunProgress(success=0.5, best_folder="000000000128", validated_update=7)
+    state = progress.state_dict(wall_time_s=12.5)
+    found = RunProgress.from_state(state)
+    assert (found.wall_before, found.success, found.best_folder) == (12.5, 0.5, "000000000128")
+    former = {f"_{name}": value for name, value in state.items()}
+    assert RunProgress.from_state(former) == found
+    short = {name: value for name, value in state.items() if name != "success"}
+    for broken in (state | {"close": 1}, state | {"success": "high"}, short, []):
+        with pytest.raises(CheckpointError, match="progress"):
+            RunProgress.from_state(broken)  # type: ignore[arg-type]
 
 
 def test_a_stop_before_the_first_update_still_ends_cleanly(tmp_path: Path) -> None:

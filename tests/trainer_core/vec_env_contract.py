@@ -74,12 +74,17 @@ def _check_state(make: MakeEnv, rng: torch.Generator) -> None:
         assert torch.equal(a.obs, b.obs)
         assert torch.equal(a.reward, b.reward)
         assert torch.equal(a.info.start_index, b.info.start_index)
+    first.reset(seed=9)
+    rewards = [first.step(row).reward.clone() for row in actions]
+    first.reset(seed=9)
+    for row, was in zip(actions, rewards, strict=True):
+        assert torch.equal(first.step(row).reward, was), "a seed repeats its rewards"
     for env in (first, second):
         env.close()
 
 
 def _check_batch_size(make: MakeEnv) -> None:
-    """Machine 0 of a batch does what it does alone."""
+    """Env 0 of a batch does what it does alone."""
     alone, many = make(1, 1), make(4, 1)
     start = int(alone.start_set[0])
     alone.reset_to(torch.tensor([start]))

@@ -1,7 +1,8 @@
 """Streaming advantage actor-critic (Mnih et al. 2016, arXiv:1602.01783, synchronous form).
 
-Every rollout is used once: it streams through the network in `num_minibatches` slices of time whose
-gradients add up to one optimizer step, so activations never need memory for more than one slice.
+Every rollout is used once: it streams through the network in at most `num_minibatches` slices of
+time whose gradients add up to one optimizer step, so activations never need memory for more than
+one slice. A slice counts by its samples: the last one may be smaller.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ import torch
 from torch import Tensor
 
 from trainer_core.algo.learner import Learner, LossSums
+from trainer_core.algo.registry import Implementation
 from trainer_core.algo.rollout import RolloutBuffer
 from trainer_core.protocol.config import RunConfig
 
 
 class A2CLosses(NamedTuple):
-    """Scalars of one slice, f32[]; `total` is what is differentiated."""
+    """Scalars of one slice, f32[], named as in the records; `total` is differentiated."""
 
     total: Tensor
-    policy: Tensor
-    value: Tensor
-    entropy: Tensor
+    policy_loss: Tensor
+    value_loss: Tensor
+    entropy_loss: Tensor
 
 
 def a2c_losses(
@@ -46,21 +48,21 @@ def a2c_losses(
 
 
 def a2c_update(
-    learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator
-) -> LossSums:
-    """One optimizer step over the whole rollout; returns the summed scalars on the device.
-
-    `rng` is not used: nothing is shuffled.
-    """
-    sums = LossSums.zeros(rollout.device)
+    learner: Learner,
+    rollout: RolloutBuffer,
+    config: RunConfig,
+    rng: torch.Generator,
+    sums: LossSums,
+) -> None:
+    """One optimizer step over the whole rollout. `rng` is not used: nothing is shuffled."""
     actions, returns = rollout.actions.flatten(), rollout.returns.flatten()
     advantages = rollout.advantages.flatten()
     if config.normalize_advantage:
         advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
     everything = torch.arange(config.batch_size, device=rollout.device)
-    slices = everything.split(config.minibatch_size)
-    mean_of_slices = torch.zeros(3, device=rollout.device)
-    for index in slices:
+    scalars = torch.zeros_like(sums.sums)
+    for index in everything.split(config.minibatch_size):
+        slices = config.batch_size / len(index)  # as many of this size make the rollout
         logits, new_values = learner.forward(rollout.observations(index))
         losses = a2c_losses(
             logits,
@@ -71,9 +73,10 @@ def a2c_update(
             ent_coef=config.ent_coef,
             vf_coef=config.vf_coef,
         )
-        (losses.total / len(slices)).backward()
-        mean_of_slices += torch.stack(losses[1:]).detach() / len(slices)
-    grad_norm = learner.step()
-    zero = torch.zeros_like(grad_norm)
-    sums.add(*mean_of_slices, zero, zero, zero, grad_norm)
-    return sums
+        (losses.total / slices).backward()
+        scalars[:-1] += torch.stack(losses[1:]).detach() / slices
+    scalars[-1] = learner.step()
+    sums.add(scalars)
+
+
+A2C = Implementation(update=a2c_update, losses=A2CLosses)

@@ -4,47 +4,44 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from trainer_core.algo.adam import Adam
 from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.protocol.config import RunConfig
 
-ADAM_EPS = 1e-5
-"""Huang et al. 2022, detail 3; torch's default of 1e-8 is less stable for PPO."""
+if TYPE_CHECKING:
+    from trainer_core.algo.rollout import RolloutBuffer
 
 
 class LossSums:
     """Running sums of the scalars of an update, kept on the device until a record is made."""
 
-    NAMES = (
-        "policy_loss",
-        "value_loss",
-        "entropy_loss",
-        "approx_kl",
-        "clipfrac",
-        "vf_clipfrac",
-        "grad_norm",
-    )
+    def __init__(self, losses: type[tuple[Tensor, ...]], device: torch.device) -> None:
+        """`losses` is a NamedTuple whose first field is differentiated and not recorded."""
+        fields: tuple[str, ...] = losses._fields  # type: ignore[attr-defined]
+        self.names = (*fields[1:], "grad_norm")
+        self.sums = torch.zeros(len(self.names), device=device)
+        self.opt_steps = 0
 
-    def __init__(self, sums: Tensor, opt_steps: int) -> None:
-        self.sums, self.opt_steps = sums, opt_steps
-
-    @classmethod
-    def zeros(cls, device: torch.device) -> LossSums:
-        return cls(torch.zeros(len(cls.NAMES), device=device), 0)
-
-    def add(self, *scalars: Tensor) -> None:
-        """Scalars in the order of NAMES, one optimizer step's worth."""
-        self.add_stacked(torch.stack([scalar.detach() for scalar in scalars]))
-
-    def add_stacked(self, scalars: Tensor) -> None:
-        """The same as f32[len(NAMES)]."""
+    def add(self, scalars: Tensor) -> None:
+        """One optimizer step's worth, f32[len(names)], as `scalars_of` stacks it."""
         self.sums += scalars
         self.opt_steps += 1
+
+    def add_all(self, scalars: Tensor) -> None:
+        """Those of several steps, f32[steps, len(names)]."""
+        self.sums += scalars.sum(0)
+        self.opt_steps += len(scalars)
+
+
+def scalars_of(losses: tuple[Tensor, ...], grad_norm: Tensor) -> Tensor:
+    """f32[len(LossSums.names)]: all but the total of one step's losses, then the norm."""
+    return torch.stack([scalar.detach() for scalar in (*losses[1:], grad_norm)])
 
 
 class StepGraph:
@@ -75,31 +72,68 @@ class StepGraph:
         self._graph.replay()
         return self._scalars
 
+    def close(self) -> None:
+        self._graph = None
+
+
+class Epoch(Protocol):
+    """A way to go over a rollout once, other than step by step."""
+
+    def run(self, order: Tensor) -> Tensor:
+        """An optimizer step on each minibatch of the samples in `order` i64[S].
+
+        Returns f32[minibatches, len(LossSums.names)].
+        """
+        ...
+
+
+def wants_bf16(config: RunConfig, device: torch.device) -> bool:
+    return config.amp == "bf16" or (config.amp == "auto" and device.type == "cuda")
+
 
 class Learner:
     """Owns weights and optimizer state; everything else about learning is a function."""
 
-    def __init__(self, policy: PixelActorCritic, config: RunConfig, device: torch.device) -> None:
-        self.policy = policy
+    def __init__(
+        self,
+        policy: PixelActorCritic,
+        config: RunConfig,
+        device: torch.device,
+        *,
+        captured: bool = True,
+    ) -> None:
+        """`captured`: on a GPU optimizer steps become one graph, if minibatches are of one size."""
+        self._policy = policy
+        self._parameters = list(policy.parameters())
         self.device = device
         self.max_grad_norm = config.max_grad_norm
-        on_gpu = device.type == "cuda"
-        self.use_bf16 = config.amp == "bf16" or (config.amp == "auto" and on_gpu)
-        self.parameters = list(policy.parameters())
+        self.use_bf16 = wants_bf16(config, device)
         self.world = dist.get_world_size() if dist.is_initialized() else 1
         self.graph: StepGraph | None = None
         """Where optimizer steps of one shape are captured; None where they run one by one."""
         self._rate: Tensor | float = config.learning_rate
-        if on_gpu and self.world == 1:
+        even = config.batch_size % config.num_minibatches == 0
+        if captured and even and device.type == "cuda":
             self.graph = StepGraph(config.minibatch_size, device)
             self._rate = torch.tensor(config.learning_rate, device=device)
-        self.optimizer = torch.optim.Adam(
-            self.parameters,
-            lr=self._rate,
-            eps=ADAM_EPS,
-            fused=True,
-            capturable=self.graph is not None,
-        )
+        self.optimizer = Adam(self._parameters, self._rate)
+
+    @property
+    def policy(self) -> PixelActorCritic:
+        """The network, with the weights that were learnt; `load_weights` gives it others."""
+        return self._policy
+
+    @property
+    def parameters(self) -> list[torch.nn.Parameter]:
+        return list(self.policy.parameters())
+
+    def epoch(self, rollout: RolloutBuffer) -> Epoch | None:
+        """A faster way to go over `rollout` than step by step, where there is one."""
+        return None
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Go on with these, named and shaped as in the policy's state_dict."""
+        self._policy.load_state_dict(weights)
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
@@ -109,7 +143,7 @@ class Learner:
             else contextlib.nullcontext()
         )
         with guard:
-            logits, values = self.policy(obs)
+            logits, values = self._policy(obs)
         return logits.float(), values.float()
 
     def step(self) -> Tensor:
@@ -117,22 +151,16 @@ class Learner:
         if self.world > 1:
             self._all_reduce_gradients()
         limit = self.max_grad_norm if self.max_grad_norm > 0 else float("inf")
-        grad_norm = torch.nn.utils.clip_grad_norm_(self.parameters, limit, foreach=True)
+        grad_norm = torch.nn.utils.clip_grad_norm_(self._parameters, limit, foreach=True)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.clear_gradients()
         return grad_norm
 
     def set_learning_rate(self, learning_rate: float) -> None:
         if isinstance(self._rate, Tensor):
             self._rate.fill_(learning_rate)  # a captured step reads it from there
         else:
-            self._rate = learning_rate
-        self._adopt_rate()
-
-    def _adopt_rate(self) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rate
-            group["capturable"] = self.graph is not None
+            self._rate = self.optimizer.rate = learning_rate
 
     def agree_mean(self, value: Tensor) -> float:
         """The mean of a scalar over all ranks as a number: ranks that branch on it stay equal."""
@@ -145,22 +173,24 @@ class Learner:
     def broadcast_weights(self) -> None:
         """Give every rank the weights of rank 0."""
         if self.world > 1:
-            for tensor in self.policy.state_dict().values():
+            for tensor in self._policy.state_dict().values():
                 dist.broadcast(tensor, src=0)
 
     def state_dict(self) -> dict[str, Any]:
-        state = self.optimizer.state_dict()
-        for group in state["param_groups"]:
-            group["lr"] = float(group["lr"])
-        return state
+        return self.optimizer.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state)
-        self._adopt_rate()
+        self.set_learning_rate(state["param_groups"][0]["lr"])
+
+    def close(self) -> None:
+        """Drop captured graphs: they must not outlive the communicator that they send through."""
+        if self.graph is not None:
+            self.graph.close()
 
     def _all_reduce_gradients(self) -> None:
         # One flat buffer: a message per tensor would cost more latency than bandwidth.
-        gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         dist.all_reduce(flat)
         flat /= self.world

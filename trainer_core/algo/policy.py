@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from trainer_core.protocol.config import RunConfig
-
-MAX_SHADE = 3.0
+from trainer_core.protocol.shades import MAX_SHADE
 
 
 class PixelActorCritic(nn.Module):
     """One trunk, two heads. `kind` is small, nature or impala."""
+
+    HEADS = ("policy", "value")
 
     def __init__(self, kind: str, obs_shape: tuple[int, int, int], num_actions: int) -> None:
         """`obs_shape` is (K, H, W) of the u8 pictures that `forward` takes."""

@@ -11,18 +11,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from trainer_core.algo.learner import Learner, LossSums
+from trainer_core.algo.learner import Learner, LossSums, scalars_of
+from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.algo.registry import Implementation
 from trainer_core.algo.rollout import RolloutBuffer
 from trainer_core.protocol.config import RunConfig
 
 
 class PPOLosses(NamedTuple):
-    """Scalars of one minibatch, f32[]; `total` is what is differentiated."""
+    """Scalars of one minibatch, f32[], named as in the records; `total` is differentiated."""
 
     total: Tensor
-    policy: Tensor
-    value: Tensor
-    entropy: Tensor
+    policy_loss: Tensor
+    value_loss: Tensor
+    entropy_loss: Tensor
     """Negative mean entropy, so that it falls as the policy spreads."""
     approx_kl: Tensor
     clipfrac: Tensor
@@ -76,19 +78,22 @@ def ppo_losses(
 
 
 def ppo_update(
-    learner: Learner, rollout: RolloutBuffer, config: RunConfig, rng: torch.Generator
-) -> LossSums:
-    """Epochs of shuffled minibatches over one rollout; returns the summed scalars on the device.
+    learner: Learner,
+    rollout: RolloutBuffer,
+    config: RunConfig,
+    rng: torch.Generator,
+    sums: LossSums,
+) -> None:
+    """Epochs of shuffled minibatches over one rollout.
 
     With `target_kl` the epochs stop early, which reads one number per epoch from the device.
     """
-    sums = LossSums.zeros(rollout.device)
     old_logprobs, old_values = rollout.logprobs.flatten(), rollout.values.flatten()
     actions = rollout.actions.flatten()
     advantages, returns = rollout.advantages.flatten(), rollout.returns.flatten()
 
     def work(index: Tensor) -> Tensor:
-        """One optimizer step on the samples `index`; f32[len(LossSums.NAMES)]."""
+        """One optimizer step on the samples `index`; f32[len(sums.names)]."""
         logits, new_values = learner.forward(rollout.observations(index))
         losses = ppo_losses(
             logits,
@@ -106,15 +111,33 @@ def ppo_update(
         )
         losses.total.backward()
         grad_norm = learner.step()
-        return torch.stack([scalar.detach() for scalar in (*losses[1:], grad_norm)])
+        return scalars_of(losses, grad_norm)
 
-    scalars = torch.zeros(len(LossSums.NAMES), device=rollout.device)
+    epoch = learner.epoch(rollout)
+    scalars = torch.zeros_like(sums.sums)
     for _ in range(config.update_epochs):
         order = torch.randperm(config.batch_size, generator=rng, device=rollout.device)
-        for index in order.split(config.minibatch_size):
-            scalars = learner.graph.run(work, index) if learner.graph else work(index)
-            sums.add_stacked(scalars)
-        approx_kl = scalars[LossSums.NAMES.index("approx_kl")]  # of the last minibatch
+        if epoch is not None:
+            found = epoch.run(order)
+            sums.add_all(found)
+            scalars = found[-1]
+        else:
+            for index in order.split(config.minibatch_size):
+                scalars = learner.graph.run(work, index) if learner.graph else work(index)
+                sums.add(scalars)
+        approx_kl = scalars[sums.names.index("approx_kl")]  # of the last minibatch
         if config.target_kl > 0 and learner.agree_mean(approx_kl) > config.target_kl:
             break
-    return sums
+
+
+def ppo_learner(policy: PixelActorCritic, config: RunConfig, device: torch.device) -> Learner:
+    """By matrix products where the GPU and the network allow it, else by autograd."""
+    if device.type == "cuda":
+        from trainer_core.algo.gemm import learner as gemm  # Warp takes a second to load
+
+        if gemm.can_learn_by_products(policy, config, device):
+            return gemm.GemmLearner(policy, config, device)
+    return Learner(policy, config, device)
+
+
+PPO = Implementation(update=ppo_update, losses=PPOLosses, learner=ppo_learner)

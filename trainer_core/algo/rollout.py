@@ -1,17 +1,26 @@
-"""T steps of N machines, preallocated on the device; written once per step, read once per update.
+"""T steps of N environments, preallocated on the device; written once per step, read per update.
 
 Time limits need V of the picture before the reset. An episode cannot end by its horizon more often
-than every `horizon` steps, so a few slots per machine hold those pictures: no second copy of the
-rollout, no count read from the device.
+than every `horizon` steps, so a few slots per environment hold those pictures: no second copy of
+the rollout, no count read from the device.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from trainer_core.algo.gae import compute_gae
-from trainer_core.envs.vec_env import StepResult
+from trainer_core.protocol.config import RunConfig
+
+if TYPE_CHECKING:
+    from trainer_core.envs.vec_env import StepResult
+
+Forward = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""obs u8[B, K, H, W] to logits f32[B, A] and values f32[B]."""
 
 
 class RolloutBuffer:
@@ -77,6 +86,12 @@ class RolloutBuffer:
     def final_observations(self) -> Tensor:
         """u8[slots * N, K, H, W]: pictures that time limits cut off, garbage where none did."""
         return self._final_obs.flatten(0, 1)
+
+    def end(self, forward: Forward, obs: Tensor, config: RunConfig) -> None:
+        """Value what follows the last step and what time limits cut off, then `finish`."""
+        _, last_values = forward(obs)
+        final_values = forward(self.final_observations())[1]
+        self.finish(last_values, final_values, gamma=config.gamma, gae_lambda=config.gae_lambda)
 
     def finish(
         self, last_values: Tensor, final_values: Tensor, *, gamma: float, gae_lambda: float

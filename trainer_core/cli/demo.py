@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer_core.cli.options import find_checkpoint, home_paths, parse
+from trainer_core.cli.invocation import dmglab_command
+from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.presets import preset_config, suggest_preset
+from trainer_core.runs.finding import find_checkpoint
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Options:
     """Greedy success on held-out starts to stop at."""
     seed: int = 1
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Where runs lie; default DMGLAB_HOME, var/ of a checkout, or the platform's data folder."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -41,24 +43,28 @@ def run(argv: list[str]) -> dict[str, Any]:
     )
     home = home_paths(options.home)
     print(f"training {config.task} on {config.device}; Ctrl-C saves and ends", file=sys.stderr)
-    from trainer_core.cli.running import new_run_paths, run_in_this_process
-    from trainer_core.plotting import plot_logs
-    from trainer_core.rollout_files import write_rollout
+    from trainer_core.cli.running import train_new
+    from trainer_core.exports.plot import plot_logs
+    from trainer_core.play.rollout import write_rollout
 
-    paths = new_run_paths(home)
-    trained = run_in_this_process(config, paths, home, name="demo")
+    trained = train_new(config, home, name="demo")
+    paths = home.run(trained["run_id"])
     checkpoint = find_checkpoint(str(paths.root), home)
     plot_logs([paths.train_log], paths.root / "train.png", smoothing=0.6)
     rollout = write_rollout(
         paths.videos, checkpoint, home, mode="greedy", steps=0, start=-1, gif_every=2, seed=1
     )
+    dmglab = dmglab_command()
     solved = round(100 * trained["success_rate"])
     print(
         f"\nreached the goal from {solved} % of the start states it never trained on\n"
         f"  curves      {paths.root / 'train.png'}\n"
         f"  checkpoint  {checkpoint}\n"
         f"  one episode {paths.videos / 'rollout.gif'}\n"
-        f"go on with: dmglab resume {paths.run_id}, dmglab eval --checkpoint {paths.run_id}",
+        f"go on with\n"
+        f"  {dmglab} resume {paths.run_id}\n"
+        f"  {dmglab} eval --checkpoint {paths.run_id}\n"
+        f"  {dmglab} --help",
         file=sys.stderr,
     )
     return {

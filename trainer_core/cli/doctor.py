@@ -14,22 +14,25 @@ from typing import Any
 
 import psutil
 
+from trainer_core.cli.desktop import install_desktop_file
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.preflight import check_home
+from trainer_core.preflight.checks import check_home
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, list_tasks
 from trainer_core.runners.catalog import NATIVE
 
 PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "safetensors", "gymnasium", "matplotlib",
-            "pillow", "msgspec", "pyside6-essentials", "pyqtgraph")  # fmt: skip
+            "pillow", "msgspec", "pyside6-essentials")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Options:
     compile: bool = False
     """Also compile what is missing and time the start of a fresh process."""
+    install_desktop: bool = False
+    """Also put the app and its icon into the desktop's menu."""
     home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    """Where runs lie; default DMGLAB_HOME, var/ of a checkout, or the platform's data folder."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -49,9 +52,11 @@ def run(argv: list[str]) -> dict[str, Any]:
     if missing:
         problems.append(f"{', '.join(missing)} not installed: pip install 'dmglab[train]'")
     if options.compile and not problems:
-        from emulator.warmup import warm_up
+        from emulator.tools.warmup import warm_up
 
         found["start_s"] = warm_up(str(found["devices"][-1]["name"]))
+    if options.install_desktop:
+        found["installed"] = install_desktop_file()
     if not problems:
         return {"ok": True, **found, "problems": problems}
     return {"ok": False, "error": "; ".join(problems), **found, "problems": problems}
@@ -73,7 +78,7 @@ def _devices(problems: list[str]) -> list[dict[str, Any]]:
     try:
         import torch
 
-        from trainer_core.provenance import device_name, versions
+        from trainer_core.train.provenance import device_name, versions
     except ImportError:
         return [{"name": "cpu"}]
     found: list[dict[str, Any]] = [{"name": "cpu", "model": device_name(torch.device("cpu"))}]
@@ -97,7 +102,7 @@ def _kernels(problems: list[str]) -> dict[str, Any]:
     try:
         import warp as wp
 
-        from emulator.warp_start import start_warp
+        from emulator.launch.warp_start import start_warp
     except ImportError:
         return {}
     start_warp()
@@ -117,7 +122,7 @@ def _launch_shapes() -> dict[str, Any]:
     """Which GPUs run with shapes measured here (`python -m emulator tune`), which with built-in."""
     import warp as wp
 
-    from emulator import shapes
+    from emulator.launch import shapes
 
     names = [device.name for device in wp.get_devices() if device.is_cuda]
     with warnings.catch_warnings(record=True) as caught:

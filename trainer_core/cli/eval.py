@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from trainer_core.cli.options import find_checkpoint, home_paths, parse
+from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError, ConfigError
+from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.runs.finding import find_checkpoint
 
 
 @dataclass(frozen=True)
@@ -22,23 +24,23 @@ class Options:
     """What plays: the checkpoint, random buttons, or a network that never learned."""
     task: str = ""
     """Task id; default the checkpoint's."""
-    episodes: int = 64
+    episodes: int = field(default=64, metadata=limits(1, 100_000))
     """Episodes; greedy play begins each of them in another start state."""
-    mode: Literal["greedy", "sample"] = "greedy"
-    starts: Literal["heldout", "train"] = "heldout"
-    """Start states that training never saw, or those it saw."""
+    mode: Literal["greedy", "sample", "leave_loops"] = "greedy"
+    """The most likely buttons, drawn ones, or the most likely until a picture comes back."""
+    starts: Literal["test", "validation", "heldout", "train"] = "test"
+    """test: start states that neither trained nor steered the run; validation: those that chose its
+    end and its best checkpoint; heldout: both; train: those it learned on."""
     obs_source: Literal["checkpoint", "screen", "noise"] = "checkpoint"
     """What the policy sees; default what the checkpoint was trained on."""
     device: str = "cpu"
-    seed: int = 1
+    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
     """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "eval", argv)
-    if options.episodes < 1:
-        raise ConfigError(f"episodes must be at least 1, got {options.episodes}")
     home = home_paths(options.home)
     folder = None
     if options.policy == "checkpoint" or options.checkpoint:
@@ -69,18 +71,18 @@ def _evaluate(
     import torch
 
     from trainer_core.algo.policy import PixelActorCritic, policy_kind
-    from trainer_core.checkpoint import load_policy
     from trainer_core.envs.build import make_env, task_facts
-    from trainer_core.evaluate import greedy, run_episodes, sampled, spread_starts, uniform
-    from trainer_core.startable import find_device
-    from trainer_core.training import default_threads
+    from trainer_core.preflight.startable import find_device
+    from trainer_core.train.checkpoint import load_policy
+    from trainer_core.train.evaluate import greedy, run_episodes, sampled, spread_starts, uniform
+    from trainer_core.train.loop_leaving import leaving_loops
+    from trainer_core.train.run import default_threads
 
     find_device(config.device)
     torch.set_num_threads(config.threads or default_threads(config))
     facts = task_facts(config.task, home)
-    env = make_env(
-        config, home, num_envs=min(options.episodes, 256), held_out=options.starts == "heldout"
-    )
+    played = options.starts if facts.held_out else "train"
+    env = make_env(config, home, num_envs=min(options.episodes, 256), starts=played)
     env.reset(seed=config.seed)
     rng = torch.Generator(env.device).manual_seed(config.seed)
     mode = options.mode
@@ -97,6 +99,11 @@ def _evaluate(
                 raise CheckpointError(f"{folder}: made for other observations or buttons")
         policy.to(env.device)
         act = greedy(policy) if mode == "greedy" else sampled(policy, rng)
+        if mode == "leave_loops":
+            # Made of random pictures an env has no pictures that come back, and no episodes.
+            if config.obs_source == "noise":
+                raise ConfigError("leave_loops looks at pictures; noise has none that come back")
+            act = leaving_loops(policy, env.episodes, env.horizon, rng)  # type: ignore[attr-defined]
     starts = spread_starts(env.start_set, options.episodes, mode)
     found = run_episodes(env, act, starts, mode)
     env.close()
@@ -105,7 +112,7 @@ def _evaluate(
         "task": config.task,
         "policy": options.policy,
         "checkpoint": str(folder or ""),
-        "starts": options.starts,
+        "starts": played,
         "obs_source": config.obs_source,
         **found.summary(),
     }

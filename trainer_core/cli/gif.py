@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from trainer_core.cli.options import parse
-from trainer_core.export_gif import export_gif
+from trainer_core.exports.gif import DEFAULT_DELAY_CS, MAX_DELAY_CS, MAX_SCALE, export_gif
+from trainer_core.protocol.fields import limits
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,10 @@ class Options:
     """Folder of a finished recording."""
     out: Path
     """The GIF to write."""
-    scale: int = 2
+    scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
     """Screen pixels per Game Boy pixel, 1 to 8."""
     palette: Literal["green", "grey"] = "green"
-    delay_cs: int = 2
+    delay_cs: int = field(default=2, metadata=limits(DEFAULT_DELAY_CS, MAX_DELAY_CS))
     """Hundredths of a second per picture; 2 is the least that viewers honour."""
 
 

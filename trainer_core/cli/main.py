@@ -11,6 +11,7 @@ import json
 import os
 import sys
 
+from trainer_core.owned import PARENT, die_with_parent, outlive_reader_of_stderr
 from trainer_core.protocol.errors import LabError
 
 COMMANDS = {
@@ -18,33 +19,40 @@ COMMANDS = {
     "resume": "continue a run from its newest checkpoint",
     "eval": "success of a checkpoint, or of a baseline, on held-out starts",
     "rollout": "one episode as GIF, JSON lines and a manifest",
-    "play": "one machine in real time, frames to a file",
+    "play": "one Game Boy in real time, frames to a file",
     "plot": "curves of one or more logs as a PNG",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
-    "task": "list tasks, or make one from captured states",
+    "task": "make, check, audit, share and list tasks",
+    "rom": "register your own ROMs: add, list, remove",
+    "runner": "install, check or remove the environment of another library's trainer",
     "gif": "a recording as an animated GIF",
     "replay": "press a recording's buttons again and compare the pictures",
-    "bench": "measure training, the machines alone, or the machines beside PyBoy",
+    "bench": "measure training, the consoles alone, or the consoles beside PyBoy",
     "doctor": "device, driver, versions, compiled kernels and caches of this machine",
     "demo": "train Pocket Quest's first stage and leave plot, checkpoint and GIF",
 }
-OWN_STDOUT = {"gif", "runs"}
+MODULES = {"bench": "bench.command"}
+"""Commands whose module has another name."""
+OWN_STDOUT = {"gif", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when the command's result says ok, else 1."""
     argv = sys.argv[1:] if argv is None else argv
+    if sys.stderr is sys.__stderr__:
+        outlive_reader_of_stderr()
     if not argv:
-        os.execv(sys.executable, [sys.executable, "-m", "gui"])
+        # By its name, not as `-m gui`: a folder `gui` where the user stands must not answer.
+        return importlib.import_module("gui.__main__").main()
     if argv[0] in ("-h", "--help", "help"):
-        print(usage())
+        _say(usage())
         return 0
     if argv[0] not in COMMANDS:
         print(f"dmglab: no command {argv[0]!r}\n{usage()}", file=sys.stderr)
         return 1
-    module = importlib.import_module(f"trainer_core.cli.{argv[0]}")
+    module = importlib.import_module(f"trainer_core.cli.{MODULES.get(argv[0], argv[0])}")
     try:
         with contextlib.nullcontext() if argv[0] in OWN_STDOUT else _stdout_to_stderr():
             result = module.run(argv[1:])
@@ -61,8 +69,16 @@ def main(argv: list[str] | None = None) -> int:
     if not result.get("ok", True) and "error" in result:
         print(f"dmglab {argv[0]}: {result['error']}", file=sys.stderr)
     if result:
-        print(json.dumps(result), flush=True)
+        _say(json.dumps(result))
     return 0 if result.get("ok", True) else 1
+
+
+def _say(text: str) -> None:
+    """Print; a reader that has read enough (`| head`) is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # the interpreter flushes once more when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
@@ -79,6 +95,12 @@ def usage() -> str:
 
 
 if __name__ == "__main__":
+    if PARENT in os.environ:  # before torch is loaded, which takes seconds
+        die_with_parent()
+    if "DMGLAB_FAULT" in os.environ:
+        from trainer_core.proofs import faults
+
+        faults.arm(os.environ["DMGLAB_FAULT"])
     status = main()
     if "RANK" in os.environ:
         # One of several ranks: all is saved and said. Now and then the interpreter's own exit

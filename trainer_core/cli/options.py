@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import tyro
 
-from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
-from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
-from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import check_device, check_fields
+from trainer_core.protocol.paths import HomePaths, default_home
 
 T = TypeVar("T")
 
@@ -20,7 +20,8 @@ T = TypeVar("T")
 def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> T:
     """An instance of the dataclass `kind` from `argv`.
 
-    Raises ConfigError with tyro's complaint on one line; --help prints and ends.
+    Raises ConfigError with tyro's complaint on one line, or naming a field outside the range in its
+    metadata; --help prints and ends.
     """
     options: dict[str, Any] = {"prog": f"dmglab {command}", "args": argv}
     if default is not None:
@@ -28,11 +29,15 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.cli(kind, config=(tyro.conf.OmitArgPrefixes,), **options)
+            found = tyro.cli(kind, config=(tyro.conf.OmitArgPrefixes,), **options)
     except SystemExit as end:
         if not end.code:
             raise
         raise ConfigError(_one_line(complaint.getvalue())) from None
+    check_fields(found)
+    if device := getattr(found, "device", ""):
+        check_device(device)
+    return found
 
 
 def _one_line(box: str) -> str:
@@ -44,34 +49,3 @@ def _one_line(box: str) -> str:
 
 def home_paths(home: Path | None) -> HomePaths:
     return HomePaths((home or default_home()).expanduser().resolve())
-
-
-def find_run(text: str, home: HomePaths) -> RunPaths:
-    """A run by id, folder, or `latest`. Raises LabError naming what there is."""
-    if text == "latest":
-        runs = sorted(home.runs.glob("*/config.json"), key=lambda path: path.stat().st_mtime)
-        if not runs:
-            raise LabError(f"{home.runs}: no runs yet; `dmglab train` makes one")
-        return RunPaths(runs[-1].parent)
-    for root in (Path(text), home.runs / text):
-        if (root / "config.json").is_file():
-            return RunPaths(root.resolve())
-    raise LabError(f"no run {text!r} below {home.runs}; `dmglab runs` lists them")
-
-
-def find_checkpoint(text: str, home: HomePaths) -> Path:
-    """A checkpoint by folder, or the best one of a run given by id, folder or `latest`.
-
-    Best is the greatest greedy validation success, the newest among equals.
-    """
-    if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
-        return Path(text).resolve()
-    try:
-        found = list_checkpoints(find_run(text or "latest", home))
-    except LabError:
-        raise CheckpointError(
-            f"{text!r} is neither a checkpoint folder nor a run below {home.runs}"
-        ) from None
-    if not found:
-        raise CheckpointError(f"run {text!r} has no checkpoint yet")
-    return max(found, key=lambda folder: (read_meta(folder).success_rate, folder.name))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from trainer_core.cli.options import find_checkpoint, home_paths, parse
+from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.checkpoints import read_meta
-from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
+from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.fields import MAX_SEED, limits
+from trainer_core.protocol.playing import MAX_SPEED, PlayerConfig, write_player_config
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
+from trainer_core.runs.finding import find_checkpoint
 
 
 @dataclass(frozen=True)
@@ -25,36 +27,33 @@ class Options:
     task: str = ""
     """Task id; default the checkpoint's."""
     mode: Literal["greedy", "sample"] = "greedy"
-    speed: float = 1.0
-    """1.0 is Game Boy speed, 0 as fast as possible."""
-    seconds: float = 10.0
+    speed: float = field(default=1.0, metadata=limits(0, MAX_SPEED))
+    """1.0 is Game Boy speed, 0 as fast as possible, 64 at most."""
+    seconds: float = field(default=10.0, metadata=limits(0.1, 10**6))
     """How long to play."""
     record: bool = False
     """Keep a recording; its folder is named in the result."""
     device: str = "cpu"
-    seed: int = 1
+    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
     """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "play", argv)
-    if options.speed < 0 or options.seconds <= 0:
-        raise ConfigError("speed must not be negative and seconds must be above 0")
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
     task = options.task or read_meta(folder).task
     if task not in BUILT_IN_TASKS:
         find_task(task, home)
+    config = PlayerConfig(
+        task=task, checkpoint=str(folder), mode=options.mode, device=options.device,
+        speed=options.speed, seed=options.seed,
+    )  # fmt: skip
     home.players.mkdir(parents=True, exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S-")
     directory = Path(tempfile.mkdtemp(prefix=stamp, dir=home.players))
-    config = {
-        "task": task, "checkpoint": str(folder),
-        "mode": options.mode, "device": options.device, "speed": options.speed,
-        "seed": options.seed,
-    }  # fmt: skip
-    (directory / "config.json").write_text(json.dumps(config))
+    write_player_config(directory, config)
     return {"ok": True, "player_dir": str(directory), **_play(directory, options)}
 
 

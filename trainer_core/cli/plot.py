@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +10,9 @@ import tyro
 
 from trainer_core.cli.options import parse
 from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.fields import limits
+
+MAX_SMOOTHING = 0.9999
 
 
 @dataclass(frozen=True)
@@ -18,14 +21,16 @@ class Options:
     """train_log.jsonl files or run directories."""
     out: Path = Path("train.png")
     """The PNG to write."""
-    smoothing: float = 0.0
+    smoothing: float = field(default=0.0, metadata=limits(0, MAX_SMOOTHING))
     """Weight of the past in a moving average, 0 to 1."""
+    metrics: tuple[str, ...] = ()
+    """Scalars to draw, by name, instead of the usual six panels."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "plot", argv)
     if not options.logs:
         raise LabError("name at least one train_log.jsonl or run directory")
-    from trainer_core.plotting import plot_logs
+    from trainer_core.exports.plot import plot_logs
 
-    return plot_logs(list(options.logs), options.out, options.smoothing)
+    return plot_logs(list(options.logs), options.out, options.smoothing, options.metrics)

@@ -25,14 +25,14 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "replay", argv)
     recording = read_recording(options.recording)
-    from trainer_core.console import open_console
-    from trainer_core.recorder import first_difference
+    from trainer_core.play.game import open_game
+    from trainer_core.play.recording_writer import first_difference
 
-    console = open_console(recording.task, home_paths(options.home))
-    frame = first_difference(options.recording, console)
+    game = open_game(recording.task, home_paths(options.home))
+    frame = first_difference(options.recording, game)
     result = {
         "recording": str(options.recording), "task": recording.task, "frames": recording.frames,
-        "rom_matches": console.rom_sha256 == recording.rom_sha256,
+        "rom_matches": game.rom_sha256 == recording.rom_sha256,
     }  # fmt: skip
     if frame >= 0:
         return {"ok": False, "error": f"frame {frame} shows another picture", **result}

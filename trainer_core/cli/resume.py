@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import find_run, home_paths, parse
-from trainer_core.protocol.errors import LabError
-from trainer_core.registry import RunRegistry, is_alive
-from trainer_core.run_dir import read_config, read_run_config
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.runs.finding import find_run
 
 
 @dataclass(frozen=True)
@@ -27,22 +24,23 @@ class Options:
     """Another limit of environment steps, counted over the whole run."""
     target_success: float | None = None
     """Another success to stop at."""
+    gpus: int = 1
+    """Processes, as for `train`; a run of several goes on exactly with as many."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "resume", argv)
     home = home_paths(options.home)
     paths = find_run(options.run, home)
-    record = RunRegistry(home).load().get(paths.run_id)
-    if record is not None and not record.state.is_end and is_alive(record):
-        raise LabError(f"run {paths.run_id} is running as process {record.pid}: stop it first")
     limits = {
         name: value
         for name in ("seconds", "total_env_steps", "target_success")
         if (value := getattr(options, name)) is not None
     }
-    raw = read_config(paths)
-    config = dataclasses.replace(read_run_config(paths), **limits)
-    from trainer_core.cli.running import run_in_this_process
+    if options.gpus > 1:
+        from trainer_core.cli.launch_ranks import spread
 
-    return run_in_this_process(config, paths, home, name=str(raw.get("name", "")))
+        return spread(["resume", *argv], options.gpus)
+    from trainer_core.cli.running import resume_here
+
+    return resume_here(paths, home, limits)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainer_core.cli.options import find_checkpoint, home_paths, parse
+from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import MAX_SEED, limits
+from trainer_core.runs.finding import find_checkpoint
 
 
 @dataclass(frozen=True)
@@ -20,15 +22,15 @@ class Options:
     """Press the most likely button (the default)."""
     sample: bool = False
     """Press buttons by the policy's probabilities."""
-    steps: int = 0
+    steps: int = field(default=0, metadata=limits(0, 100_000))
     """Stop after so many steps; 0 = at the episode's end."""
-    start: int = -1
+    start: int = field(default=-1, metadata=limits(-1, 10**6))
     """Start state; -1 = the first held-out one."""
-    gif_every: int = 2
+    gif_every: int = field(default=2, metadata=limits(2, 3600))
     """Frames of the game between two pictures: 2 is as close to 59.7 a second as GIFs get."""
     per_step: bool = False
     """One picture per agent step instead, at the game's speed."""
-    seed: int = 1
+    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
     """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
 
@@ -37,13 +39,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "rollout", argv)
     if options.greedy and options.sample:
         raise ConfigError("choose one of --greedy and --sample")
-    if options.gif_every < 2:
-        raise ConfigError(f"gif_every must be at least 2 frames, got {options.gif_every}")
-    if options.steps < 0:
-        raise ConfigError(f"steps must not be negative, got {options.steps}")
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
-    from trainer_core.rollout_files import write_rollout
+    from trainer_core.play.rollout import write_rollout
 
     return write_rollout(
         options.out,

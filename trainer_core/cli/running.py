@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import os
-import secrets
 import signal
 import sys
 import time
 from typing import Any
 
-import msgspec
 import torch
 
-from trainer_core.control import Control
+from trainer_core.owned import on_stop_signals
+from trainer_core.preflight.startable import check_startable
 from trainer_core.protocol import records
+from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.runs import RunRecord, RunState, fold
-from trainer_core.ranks import Ranks
-from trainer_core.registry import RunRegistry, create_time
-from trainer_core.run_dir import RunWriter, disk_error, write_json
-from trainer_core.startable import check_startable
-from trainer_core.training import Outcome, run_training
-from trainer_core.worker import die_with_parent
+from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs.config_file import read_run_config
+from trainer_core.runs.life import RunLife, new_run_id
+from trainer_core.runs.lock import RunLock
+from trainer_core.runs.writer import DiskError, RunWriter
+from trainer_core.train.control import Control
+from trainer_core.train.ranks import Ranks
+from trainer_core.train.run import Outcome, run_training
 
 PROGRESS_S = 2.0
 
 
 class Narrator:
-    """Tells a person on standard error how the run goes, and folds events for the index."""
+    """Tells a person on standard error how the run goes, and its life what happens in it."""
 
-    def __init__(self, record: RunRecord) -> None:
-        self.record = record
+    def __init__(self, life: RunLife) -> None:
+        self.life = life
         self._next = 0.0
 
     def __call__(self, line: bytes) -> None:
         event = records.decode(line)
-        if not isinstance(event, records.StateEvent):
-            self.record = fold(self.record, event)
+        self.life.fold(event)
         match event:
             case records.UpdateRecord() if time.monotonic() >= self._next:
                 self._next = time.monotonic() + PROGRESS_S
@@ -76,92 +78,100 @@ class SilentWriter(RunWriter):
     def tell(self, kind: type[records.Record], /, **fields: Any) -> None:
         """Nobody listens."""
 
-    def sync(self) -> None:
-        """Nothing was written."""
-
     def close(self) -> None:
         """Nothing is open."""
 
 
-def new_run_paths(home: HomePaths) -> RunPaths:
-    """A run directory of a fresh name; nothing is made yet."""
-    return home.run(f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}")
+def train_new(config: RunConfig, home: HomePaths, *, name: str = "") -> dict[str, Any]:
+    """A new run in this process, to its end; returns the result object.
 
-
-def run_in_this_process(
-    config: RunConfig, paths: RunPaths, home: HomePaths, *, name: str = ""
-) -> dict[str, Any]:
-    """Train (or resume, when the directory has a log) to the end; returns the result object.
-
-    Raises LabError when the run fails; the index then says so too.
+    Raises LabError when the run cannot start, then leaving nothing behind, or fails.
     """
+    ranks, control = _begin_process()
+    run_id = ranks.agree(new_run_id())
+    config = own_device(config, ranks)
+    check_startable(config, home)
+    if not ranks.is_first:
+        return _run_beside(config, home.run(run_id), home, control, ranks)
+    life = RunLife.begin(home, run_id, RunSpec.of(config), algo=config.algo, name=name)
+    return _run_first(config, home, control, ranks, life)
+
+
+def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any]) -> dict[str, Any]:
+    """Go on with a run in this process, with other `limits` than its own; as `train_new`.
+
+    Raises LabError when another process trains it.
+    """
+    ranks, control = _begin_process()
+    config = dataclasses.replace(read_run_config(paths), **limits)
+    config = own_device(config, ranks)
+    begins = not list_checkpoints(paths)
+    if not ranks.is_first:
+        check_startable(config, home, begins=begins)
+        return _run_beside(config, paths, home, control, ranks)
+    lock = RunLock.take(paths)
+    try:
+        check_startable(config, home, begins=begins)
+    except LabError:
+        lock.release()
+        raise
+    life = RunLife.resume(home, paths.run_id, lock, algo=config.algo)
+    return _run_first(config, home, control, ranks, life)
+
+
+def _begin_process() -> tuple[Ranks, Control]:
+    """This process among its ranks, and its signals as wishes."""
     control, ranks = Control(), Ranks()
-    alone = ranks.world == 1  # torchrun repeats the terminal's Ctrl-C to every rank
-    if not alone:
-        die_with_parent()
+    alone = ranks.world == 1  # a terminal sends its Ctrl-C to every rank
     signal.signal(
         signal.SIGINT,
         lambda *_: _interrupt(control) if alone else control.stop("interrupted"),
     )
-    signal.signal(signal.SIGTERM, lambda *_: control.stop("terminated"))
-    paths = ranks.agree(paths)
-    if ranks.world > 1 and config.device.startswith("cuda"):
-        config = dataclasses.replace(config, device=f"cuda:{ranks.local_rank}")
-        torch.cuda.set_device(ranks.local_rank)
-    check_startable(config, home)
-    if not ranks.is_first:
-        with_writer = SilentWriter(paths)
-        run_training(config, paths, home, with_writer, control, argv=sys.orig_argv, ranks=ranks)
-        ranks.close()
-        return {}
-    result = _run_first(config, paths, home, control, ranks, name)
-    ranks.close()
-    return result
+    control.on_begin = lambda: on_stop_signals(lambda number: control.stop("terminated"))
+    if alone:  # a rank that has nothing to save yet ends at once with its launcher
+        control.on_begin()
+    return ranks, control
+
+
+def own_device(config: RunConfig, ranks: Ranks) -> RunConfig:
+    """Each rank's own GPU instead of the one that was named for all."""
+    if ranks.world == 1 or not config.device.startswith("cuda"):
+        return config
+    torch.cuda.set_device(ranks.local_rank)
+    return dataclasses.replace(config, device=f"cuda:{ranks.local_rank}")
 
 
 def _run_first(
-    config: RunConfig, paths: RunPaths, home: HomePaths, control: Control, ranks: Ranks, name: str
+    config: RunConfig, home: HomePaths, control: Control, ranks: Ranks, life: RunLife
 ) -> dict[str, Any]:
-    registry = RunRegistry(home)
-    try:
-        paths.root.mkdir(parents=True, exist_ok=True)
-        if not paths.config.exists():
-            write_json(paths.config, {"run": config.to_dict(), "name": name})
-        record = _index_record(config, paths, name)
-        registry.append(record)
-    except OSError as error:
-        raise disk_error(paths.root, error) from None
-    narrator = Narrator(record)
-    writer = RunWriter(paths, narrator)
+    """Train; this process keeps the run's life and its log."""
+    paths = life.paths
     print(f"run {paths.run_id} in {paths.root}", file=sys.stderr)
     try:
-        outcome = run_training(
-            config, paths, home, writer, control, argv=sys.orig_argv, ranks=ranks
-        )
+        with contextlib.closing(RunWriter(paths, Narrator(life))) as writer:
+            outcome = run_training(
+                config, paths, home, writer, control, argv=sys.orig_argv, ranks=ranks
+            )
     except BaseException as error:
-        _end(registry, narrator.record, RunState.FAILED, str(error) or type(error).__name__)
+        with contextlib.suppress(DiskError):  # the error that is raised has said enough
+            life.end(RunState.FAILED, str(error) or type(error).__name__)
         raise
-    finally:
-        writer.close()
-    _end(registry, narrator.record, outcome.state, outcome.reason)
+    try:
+        life.end(outcome.state, outcome.reason)
+    except DiskError as error:
+        print(f"dmglab: {error}", file=sys.stderr)
+    ranks.close()
     return _result(paths, outcome)
 
 
-def _index_record(config: RunConfig, paths: RunPaths, name: str) -> RunRecord:
-    return RunRecord(
-        run_id=paths.run_id, runner="native", task=config.task, algo=config.algo,
-        device=config.device, state=RunState.RUNNING, created_at=time.time(),
-        config_sha256=config.sha256, pid=os.getpid(), pid_create_time=create_time(os.getpid()),
-        name=name,
-    )  # fmt: skip
-
-
-def _end(registry: RunRegistry, record: RunRecord, state: RunState, reason: str) -> None:
-    ended = msgspec.structs.replace(record, state=state, reason=reason, finished_at=time.time())
-    try:
-        registry.append(ended)
-    except OSError as error:
-        print(f"dmglab: {registry.path}: {error.strerror}", file=sys.stderr)
+def _run_beside(
+    config: RunConfig, paths: RunPaths, home: HomePaths, control: Control, ranks: Ranks
+) -> dict[str, Any]:
+    """Train as one of the other ranks, which write nothing."""
+    silent = SilentWriter(paths)
+    run_training(config, paths, home, silent, control, argv=sys.orig_argv, ranks=ranks)
+    ranks.close()
+    return {}
 
 
 def _result(paths: RunPaths, outcome: Outcome) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.registry import RunRegistry
+from trainer_core.runs.index import RunRegistry
 
 
 @dataclass(frozen=True)

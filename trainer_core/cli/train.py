@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.train_guest import named_runner
+from trainer_core.cli.train_guest import train as train_guest
+from trainer_core.protocol.algorithms import ignored_fields
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import limits
 from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
+from trainer_core.protocol.spec import NATIVE_ID
 
 
 @dataclass(frozen=True)
@@ -21,32 +24,41 @@ class Options:
     run: RunConfig = field(default_factory=RunConfig)
     home: Path | None = None
     """Where runs, tasks and settings lie; default DMGLAB_HOME or var/ of the checkout."""
+    runner: str = NATIVE_ID
+    """Which trainer; `dmglab train --runner ID --help` shows the options of another library's."""
     preset: str = "auto"
     """laptop, gpu or big_gpu: the defaults of every other option; auto goes by the device."""
     name: str = ""
     """A name for people."""
-    gpus: int = 1
-    """Processes, one per GPU (or CPU share), started by torchrun; num_envs is per process."""
+    gpus: int = field(default=1, metadata=limits(1, 64))
+    """Processes, one per GPU (or CPU share); num_envs is per process."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
+    runner = named_runner(argv)
+    if runner and runner != NATIVE_ID:
+        return train_guest(runner, argv)
     config_default = preset_config(_preset_name(argv))
     options = parse(Options, "train", argv, Options(run=config_default))
     config, home = options.run, home_paths(options.home)
+    for name in sorted(ignored_fields(config.algo)):
+        if getattr(config, name) != getattr(config_default, name):
+            print(f"{config.algo} does not read {name}", file=sys.stderr)
     if options.gpus > 1:
-        from trainer_core.startable import check_startable
+        from trainer_core.cli.launch_ranks import spread
+        from trainer_core.preflight.startable import check_startable
 
-        check_startable(config, home)  # once here: torchrun buries a rank's words in its own
-        return _spread(argv, options.gpus)
+        check_startable(config, home)  # once here: one line, not one of each rank
+        return spread(["train", *argv], options.gpus)
     if not (config.seconds or config.total_env_steps or config.target_success):
         config = dataclasses.replace(config, target_success=0.98)
         print(
             "no limit given: training until greedy validation reaches 0.98; Ctrl-C saves and ends",
             file=sys.stderr,
         )
-    from trainer_core.cli.running import new_run_paths, run_in_this_process
+    from trainer_core.cli.running import train_new
 
-    return run_in_this_process(config, new_run_paths(home), home, name=options.name)
+    return train_new(config, home, name=options.name)
 
 
 def _preset_name(argv: list[str]) -> str:
@@ -62,20 +74,3 @@ def _preset_name(argv: list[str]) -> str:
     if values["--preset"] not in PRESETS:
         raise ConfigError(f"no preset {values['--preset']!r}; known presets: {', '.join(PRESETS)}")
     return values["--preset"]
-
-
-def _spread(argv: list[str], gpus: int) -> dict[str, Any]:
-    """The same command in `gpus` processes; the first of them prints the result."""
-    at = argv.index("--gpus") if "--gpus" in argv else -1
-    rest = [word for i, word in enumerate(argv) if not word.startswith("--gpus=")
-            and i not in (at, at + 1 if at >= 0 else -1)]  # fmt: skip
-    command = [
-        sys.executable, "-m", "trainer_core.cli.launch_ranks", "--standalone",
-        f"--nproc-per-node={gpus}", "-m", "trainer_core.cli.main", "train", *rest,
-    ]  # fmt: skip
-    launcher = subprocess.Popen(command)
-    # Ctrl-C reaches the launcher by itself; this process only waits for what the ranks still save.
-    signal.signal(signal.SIGINT, lambda *_: None)
-    signal.signal(signal.SIGTERM, lambda number, _: launcher.send_signal(number))
-    failed = launcher.wait()
-    return {"ok": False, "error": f"one of {gpus} processes failed, see above"} if failed else {}

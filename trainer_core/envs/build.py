@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from torch import Tensor
 
 from trainer_core.envs import toy
 from trainer_core.envs.noise import NoiseEnv
@@ -11,6 +14,13 @@ from trainer_core.protocol.buttons import CODEC_ID
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import OBSERVATION_RULE, find_task
+
+if TYPE_CHECKING:
+    from trainer_core.envs.game_env import GameEnv
+
+StartSet = Literal["train", "validation", "test", "heldout"]
+"""Start states that a run learns on, those that steer it, those that judge it; heldout: the last
+two together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +35,9 @@ class TaskFacts:
     observation_rule: str = OBSERVATION_RULE
     frames_per_step: int = 24
     release_after_frames: int = 8
+
+    held_out: int = toy.HELD_OUT
+    """Start states that training never sees."""
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -45,7 +58,20 @@ def task_facts(task_id: str, home: HomePaths) -> TaskFacts:
         observation_rule=manifest.observation.rule,
         frames_per_step=manifest.codec.frames_per_step,
         release_after_frames=manifest.codec.release_after_frames,
+        held_out=manifest.starts.heldout,
     )
+
+
+def chosen_starts(start_set: Tensor, starts: StartSet) -> Tensor:
+    """Those of the held-out start states `start_set`, i64[S], that `starts` names.
+
+    Held-out states are dealt out in turns, so that both halves are of the same kind: validation
+    decides when a run ends and which checkpoint is its best, the test gives the figure that is
+    reported. A single held-out state has to be both.
+    """
+    if starts == "heldout" or len(start_set) < 2:
+        return start_set
+    return start_set[0::2] if starts == "validation" else start_set[1::2]
 
 
 def make_env(
@@ -53,16 +79,19 @@ def make_env(
     home: HomePaths,
     *,
     num_envs: int | None = None,
-    held_out: bool = False,
+    starts: StartSet = "train",
     seed: int | None = None,
 ) -> VecEnv:
-    """The environment of a run, or with `held_out` the one that validates it.
+    """The environment of a run, or one that plays start states which training never sees.
 
-    Validation pays no novelty bonus: its returns compare across runs.
+    Only training pays a novelty bonus: other returns compare across runs. A task that holds no
+    state out has one set for everything.
     """
+    held_out = starts != "train"
     count = config.num_envs if num_envs is None else num_envs
     seed = config.seed if seed is None else seed
-    env: VecEnv
+    env: toy.TinyGoalEnv | GameEnv
+    holds_out = True
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(
             count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device
@@ -70,8 +99,10 @@ def make_env(
     else:
         from trainer_core.envs.game_env import GameEnv  # warp takes seconds to load
 
+        task = find_task(config.task, home)
+        holds_out = task.manifest.starts.heldout > 0
         env = GameEnv(
-            find_task(config.task, home),
+            task,
             count,
             device=config.device,
             stack_k=config.stack_k,
@@ -79,6 +110,8 @@ def make_env(
             held_out=held_out,
             home=home,
         )
+    if held_out and holds_out:
+        env.start_set = env.episodes.start_set = chosen_starts(env.start_set, starts)
     if config.obs_source == "noise":
         return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
     return env

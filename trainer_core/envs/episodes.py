@@ -1,6 +1,6 @@
-"""Goal, reward, horizon and the choice of start states: the part all our environments share.
+"""Goal distance, episodes and the choice of start states: what all our batches share.
 
-Pure bookkeeping on device tensors, no machine in it, no read by the host.
+Pure bookkeeping on device tensors, no emulator in it, no read by the host.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
-from trainer_core.envs.success import Progress, find_success_function
+from trainer_core.envs.scoring import Rules, Standing, score_step
 from trainer_core.envs.vec_env import StepInfo, StepStats
-from trainer_core.protocol.tasks import Reward
-
-MAX_SHADE = 3.0
+from trainer_core.protocol.shades import MAX_SHADE
 
 
 class GoalTemplates:
@@ -25,17 +23,9 @@ class GoalTemplates:
     device and every N finds the same distance.
     """
 
-    def __init__(
-        self,
-        pictures: Tensor,
-        mask: Tensor,
-        distance: str,
-        tau: float,
-        hold_steps: int,
-        success: str = "goal_template",
-    ) -> None:
+    def __init__(self, pictures: Tensor, mask: Tensor, distance: str) -> None:
         """`pictures` u8[G, H, W], `mask` bool[G, H, W] pixels that count, `distance` l1 or mse."""
-        self.distance, self.tau, self.hold_steps, self.success = distance, tau, hold_steps, success
+        self.distance = distance
         masks = mask.flatten(1).float()
         self.pictures, self.mask = pictures, mask
         self._masks = None if bool(mask.all()) else masks
@@ -99,7 +89,7 @@ class Outcome(NamedTuple):
 
 
 def step_stats(out: Outcome | StepInfo) -> StepStats:
-    """Means over all machines, computed where the tensors are."""
+    """Means over all consoles, computed where the tensors are."""
     return StepStats(
         out.dist.mean(),
         out.dist.amin(),
@@ -110,14 +100,16 @@ def step_stats(out: Outcome | StepInfo) -> StepStats:
 
 
 class Episodes:
-    """Counts steps, judges pictures, pays rewards and picks the next start of N machines."""
+    """The episodes of N consoles: scores every step and picks where the next one starts.
+
+    `envs.scoring` is the law; this keeps what it needs between steps.
+    """
 
     def __init__(
         self,
         num_envs: int,
         goal: GoalTemplates,
-        reward: Reward,
-        horizon: int,
+        rules: Rules,
         start_set: Tensor,
         start_pictures: Tensor,
         seed: int,
@@ -128,19 +120,22 @@ class Episodes:
         """`start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts."""
         device = start_pictures.device
         self._reader = reader or TorchReader(goal)
-        self.goal, self.reward, self.horizon = goal, reward, horizon
+        self.rules = rules
         self.start_set, self.start_pictures = start_set, start_pictures
         self.start_dist = goal.distances(start_pictures)
-        self._success = find_success_function(goal.success)
         self._rng = torch.Generator(device).manual_seed(seed)
         self.start_index = torch.zeros(num_envs, dtype=torch.int64, device=device)
         self.steps = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self.held = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self.dist = torch.zeros(num_envs, device=device)
-        self.counts = ScreenCounts(device) if novelty and reward.novelty_bonus > 0 else None
+        self.best = torch.zeros(num_envs, device=device)
+        self.counts = ScreenCounts(device) if novelty and rules.novelty_bonus > 0 else None
 
     def seed(self, seed: int) -> None:
+        """Everything random begins anew, and so does what was seen: a seed repeats its rewards."""
         self._rng.manual_seed(seed)
+        if self.counts is not None:
+            self.counts.counts.zero_()
 
     def draw_starts(self) -> Tensor:
         """i64[N] random start states of the start set."""
@@ -153,36 +148,33 @@ class Episodes:
         return self.start_set[drawn]
 
     def begin(self, starts: Tensor) -> Tensor:
-        """Begin an episode on every machine; returns the start pictures u8[N, H, W]."""
+        """Begin an episode on every console; returns the start pictures u8[N, H, W]."""
         self.start_index.copy_(starts)
         self.steps.zero_()
         self.held.zero_()
         self.dist.copy_(self.start_dist[starts])
+        self.best.copy_(self.dist)
         return self.start_pictures[starts]
 
     def judge(self, pictures: Tensor) -> Outcome:
         """Account for one step that led to `pictures` u8[N, H, W]; ended episodes begin anew."""
         dist, hashes = self._reader.read(pictures)
-        self.steps += 1
-        held = torch.where(dist < self.goal.tau, self.held + 1, 0)
-        success = self._success(Progress(dist, held, self.goal.tau, self.goal.hold_steps))
-        done = success
-        trunc = (self.steps >= self.horizon) & ~done
-        reset_mask = done | trunc
-        pay = self.reward
-        reward = pay.alpha * (self.dist - dist) - pay.step_cost + pay.goal_bonus * done
-        if self.counts is not None:
-            reward = reward + pay.novelty_bonus * self.counts.visit(hashes)
-
+        novelty = self.counts.visit(hashes) if self.counts is not None else None
+        before = Standing(self.dist, self.held, self.steps, self.best)
+        score = score_step(self.rules, before, dist, novelty)
+        reached = score.standing
+        reset_mask = score.done | score.trunc
         next_start = self.draw_starts()
         outcome = Outcome(
-            reward, done, trunc, dist, success, reset_mask,
-            self.start_index.clone(), self.steps.clone(), next_start,
+            score.reward, score.done, score.trunc, dist, score.done, reset_mask,
+            self.start_index.clone(), reached.steps, next_start,
         )  # fmt: skip
         self.start_index = torch.where(reset_mask, next_start, self.start_index)
-        self.steps = torch.where(reset_mask, 0, self.steps)
-        self.held = torch.where(reset_mask, 0, held)
-        self.dist = torch.where(reset_mask, self.start_dist[next_start], dist)
+        self.steps = torch.where(reset_mask, 0, reached.steps)
+        self.held = torch.where(reset_mask, 0, reached.held)
+        begun = self.start_dist[next_start]
+        self.dist = torch.where(reset_mask, begun, dist)
+        self.best = torch.where(reset_mask, begun, reached.best)
         return outcome
 
     def state_dict(self) -> dict[str, Any]:
@@ -191,6 +183,7 @@ class Episodes:
             "steps": self.steps.cpu(),
             "held": self.held.cpu(),
             "dist": self.dist.cpu(),
+            "best": self.best.cpu(),
             "rng": self._rng.get_state(),
         }
         if self.counts is not None:
@@ -200,6 +193,8 @@ class Episodes:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in ("start_index", "steps", "held", "dist"):
             getattr(self, name).copy_(state[name])
+        # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
+        self.best.copy_(state.get("best", state["dist"]))
         self._rng.set_state(state["rng"].cpu())
         if self.counts is not None:
             self.counts.counts.copy_(state["counts"])

@@ -1,4 +1,4 @@
-"""The last K pictures of N machines, without an allocation per step."""
+"""The last K pictures of N envs, without an allocation per step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FrameStack:
         self._begun = torch.zeros(shape[:1] + shape[2:], dtype=torch.uint8, device=device)
 
     def fill(self, pictures: Tensor) -> Tensor:
-        """Begin every machine's history with `pictures` u8[N, H, W]; returns `obs`."""
+        """Begin every env's history with `pictures` u8[N, H, W]; returns `obs`."""
         self.obs.copy_(pictures[:, None])
         if self.obs.shape[1] > 1:
             self.final.copy_(self.obs)

@@ -1,4 +1,4 @@
-"""GameEnv: N Game Boys, a task, a frame stack. The one place where torch meets Warp.
+"""GameEnv: N consoles, a task, a frame stack; here and in picture_reader.py torch meets Warp.
 
 Torch owns every tensor; Warp gets views of the same memory and launches on torch's stream, so a
 step copies nothing between the two.
@@ -17,29 +17,28 @@ import warp as wp
 from torch import Tensor
 
 from emulator import Emulator, StateCache
-from emulator.warp_start import start_warp
+from emulator.launch.warp_start import start_warp
 from trainer_core.envs.episodes import Episodes, GoalTemplates, Outcome, step_stats
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
-from trainer_core.envs.roms import load_rom
-from trainer_core.envs.start_states import load_starts
-from trainer_core.envs.task_files import load_goal
+from trainer_core.envs.scoring import task_rules
+from trainer_core.envs.stopwatch import Stopwatch
+from trainer_core.envs.task_parts import load_task_parts
 from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult
 from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import Task, verify_file
-from trainer_core.stopwatch import Stopwatch
+from trainer_core.protocol.tasks import Task
 
 MIN_SHARD = 8
-"""Machines below which another thread costs more than it saves."""
+"""Consoles below which another thread costs more than it saves."""
 
 
-class Machines:
-    """The emulators of one environment: one on a GPU, one per core on a CPU.
+class ShardedEmulator:
+    """A batch of consoles: one emulator on a GPU, one per core on a CPU.
 
     Warp runs a CPU launch on the calling thread, so each shard steps on a thread of its own; a
-    shard is a slice of the same torch tensors, and machines never meet, so the split changes no
+    shard is a slice of the same torch tensors, and consoles never meet, so the split changes no
     result.
     """
 
@@ -79,7 +78,7 @@ class Machines:
 
     @property
     def bytes_per_env(self) -> float:
-        """Device memory of one machine: its state, its share of the scratch, its picture."""
+        """Device memory of one console: its state, its share of the scratch, its picture."""
         arrays = [array for emulator in self.emulators for array in emulator.arrays_per_env()]
         tensors = (self.buttons, self.pictures, self.mask, self.index)
         total = sum(array.capacity for array in arrays) + sum(t.nbytes for t in tensors)
@@ -98,22 +97,23 @@ class Machines:
         return self.pictures
 
     def reset(self) -> None:
-        """Put machines with `mask` set to start `index`."""
+        """Put consoles with `mask` set to start `index`."""
         self._each(self._reset)
 
     def screens(self, count: int) -> Tensor:
-        """u8[count, 144, 160] of the first machines."""
+        """u8[count, 144, 160] of the first envs."""
         found = []
         for emulator, part in zip(self.emulators, self.slices, strict=True):
             if part.start < count:
-                found.append(wp.to_torch(emulator.screens)[: count - part.start])
+                shown = min(count, part.stop) - part.start
+                found.append(wp.to_torch(emulator.first_screens(shown)))
         return torch.cat(found)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Console records u8[N, bytes] and memory rows u8[N, bytes], on the CPU."""
-        consoles = [emulator.machine.console.numpy() for emulator in self.emulators]
+        consoles = [emulator.batch.console.numpy() for emulator in self.emulators]
         records = np.concatenate(consoles)
-        rows = np.concatenate([emulator.machine.ram.numpy() for emulator in self.emulators])
+        rows = np.concatenate([emulator.batch.ram.numpy() for emulator in self.emulators])
         as_bytes = records.view(np.uint8).reshape(len(records), -1)
         return {
             "consoles": torch.from_numpy(as_bytes.copy()),
@@ -123,10 +123,10 @@ class Machines:
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         consoles, rows = state["consoles"].numpy(), state["rows"].numpy()
         for emulator, part in zip(self.emulators, self.slices, strict=True):
-            machine = emulator.machine
+            machine = emulator.batch
             record = machine.console.numpy().dtype
             if consoles.shape[1] != record.itemsize or rows.shape[1] != machine.ram.shape[1]:
-                raise CheckpointError("the machines' state was made by another emulator version")
+                raise CheckpointError("the consoles' state was made by another emulator version")
             machine.console.assign(np.ascontiguousarray(consoles[part]).view(record).reshape(-1))
             machine.ram.assign(np.ascontiguousarray(rows[part]))
 
@@ -172,7 +172,7 @@ class GameEnv:
         """Raises TaskError when ROM, starts or goal are missing or not the manifest's.
 
         `info_mode`: what `StepResult.info` is: `full` a StepInfo, `stats` a StepStats, `none` None.
-        `skip_reset_if_empty`: ask whether any machine must be reset before launching the kernel
+        `skip_reset_if_empty`: ask whether any console must be reset before launching the kernel
         that resets. A GPU's host has to wait for the answer; the kernel skips by itself what
         stays, so the default is to ask on a CPU only. `cuda_graphs`: see Emulator.
         """
@@ -185,34 +185,24 @@ class GameEnv:
         self.skip_reset_if_empty = asks
         self._frames = manifest.codec.frames_per_step
         self._release = manifest.codec.release_after_frames
-        verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
-        verify_file(task.goal_path, manifest.goal.sha256, "goal template")
-        cartridge = load_rom(task, home)
-        snapshots = load_starts(task, cartridge)
+        parts = load_task_parts(task, home)
         on_cpu = self.device.type == "cpu"
         shards = max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if on_cpu else 1
-        self.machines = Machines(cartridge, num_envs, self.device, shards, cuda_graphs=cuda_graphs)
-        self.machines.set_starts(snapshots)
-        start_pictures = self._start_pictures(len(snapshots))
-        split = len(snapshots) - manifest.starts.heldout
-        indices = torch.arange(len(snapshots), device=self.device)
-        self.start_set = (
-            indices[split:] if held_out and manifest.starts.heldout else indices[:split]
+        self.emulator = ShardedEmulator(
+            parts.cartridge, num_envs, self.device, shards, cuda_graphs=cuda_graphs
         )
-        pictures, mask = load_goal(task.goal_path)
+        self.emulator.set_starts(parts.starts)
+        start_pictures = self._start_pictures(len(parts.starts))
+        self.start_set = torch.tensor(manifest.starts.indices(held_out), device=self.device)
         goal = GoalTemplates(
-            torch.from_numpy(pictures.copy()).to(self.device),
-            torch.from_numpy(mask.copy()).to(self.device),
+            torch.from_numpy(parts.templates.copy()).to(self.device),
+            torch.from_numpy(parts.mask.copy()).to(self.device),
             manifest.goal.distance,
-            manifest.goal.tau,
-            manifest.goal.hold_steps,
-            manifest.success,
         )
         self.episodes = Episodes(
             num_envs,
             goal,
-            manifest.reward,
-            self.horizon,
+            task_rules(manifest),
             self.start_set,
             start_pictures,
             seed,
@@ -229,14 +219,14 @@ class GameEnv:
     def _start_pictures(self, count: int) -> Tensor:
         """u8[S, 72, 80]: the observation of every start state."""
         found = []
-        machines = self.machines
+        emulator = self.emulator
         for first in range(0, count, self.num_envs):
             size = min(self.num_envs, count - first)
-            machines.mask.fill_(1)
-            machines.index.zero_()
-            machines.index[:size] = torch.arange(first, first + size, device=self.device)
-            machines.reset()
-            found.append(machines.observe()[:size].clone())
+            emulator.mask.fill_(1)
+            emulator.index.zero_()
+            emulator.index[:size] = torch.arange(first, first + size, device=self.device)
+            emulator.reset()
+            found.append(emulator.observe()[:size].clone())
         return torch.cat(found)
 
     @property
@@ -249,23 +239,23 @@ class GameEnv:
         return self.reset_to(self.episodes.draw_starts())
 
     def reset_to(self, starts: Tensor) -> Tensor:
-        self.machines.mask.fill_(1)
-        self.machines.index.copy_(starts)
-        self.machines.reset()
+        self.emulator.mask.fill_(1)
+        self.emulator.index.copy_(starts)
+        self.emulator.reset()
         return self._stack.fill(self.episodes.begin(starts))
 
     def step(self, actions: Tensor) -> StepResult:
-        machines = self.machines
+        emulator = self.emulator
         with self.stopwatch("emulate"):
-            torch.index_select(self._masks, 0, actions, out=machines.buttons)
-            machines.run(self._frames, self._release)
+            torch.index_select(self._masks, 0, actions, out=emulator.buttons)
+            emulator.run(self._frames, self._release)
         with self.stopwatch("observe"):
-            pictures = machines.observe()
+            pictures = emulator.observe()
             out = self.episodes.judge(pictures)
-            machines.mask.copy_(out.reset_mask)
-            machines.index.copy_(out.next_start)
+            emulator.mask.copy_(out.reset_mask)
+            emulator.index.copy_(out.next_start)
             if not self.skip_reset_if_empty or bool(out.reset_mask.any()):
-                machines.reset()
+                emulator.reset()
             self._stack.push(pictures, out.reset_mask, self.episodes.start_pictures, out.next_start)
             info = self._info(out)
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
@@ -278,19 +268,19 @@ class GameEnv:
         return cast(StepInfo, step_stats(out) if self.info_mode == "stats" else None)
 
     def screens(self, count: int) -> Tensor:
-        return self.machines.screens(count)
+        return self.emulator.screens(count)
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "machines": self.machines.state_dict(),
+            "machines": self.emulator.state_dict(),
             "obs": self._stack.obs.cpu(),
             "episodes": self.episodes.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.machines.load_state_dict(state["machines"])
+        self.emulator.load_state_dict(state["machines"])
         self._stack.obs.copy_(state["obs"])
         self.episodes.load_state_dict(state["episodes"])
 
     def close(self) -> None:
-        self.machines.close()
+        self.emulator.close()

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepResult, VecEnv
-from trainer_core.stopwatch import Stopwatch
 
 
 class NoiseEnv:

@@ -33,7 +33,7 @@ def hash_pictures(pictures: Tensor, weights: Tensor) -> Tensor:
 
 
 class ScreenCounts:
-    """Counts of hashed pictures, shared by all machines of one environment."""
+    """Counts of hashed pictures, shared by all envs of a batch."""
 
     def __init__(self, device: torch.device) -> None:
         self.counts = torch.zeros(1 << TABLE_BITS, device=device)

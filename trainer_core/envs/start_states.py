@@ -1,6 +1,6 @@
 """The start states of a task: from its snapshots, or from the inputs that made them.
 
-starts.npz    snapshots (emulator.snapshot_set), fast, bound to one state layout of the emulator
+starts.npz    snapshots (emulator.state.snapshot_set), fast, bound to one layout of the state
 starts.json   optional: for each state `wait_frames` and `actions`, from power-on, for any layout
 """
 
@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from emulator import Cartridge, Snapshot, SnapshotError
-from emulator.replay import InputScript, replay
-from emulator.snapshot_set import load_snapshots
+from emulator.state.snapshot_set import load_snapshots
+from emulator.tools.replay import InputScript, replay
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec, Task

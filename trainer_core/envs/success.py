@@ -6,26 +6,26 @@ The verdict drives the bonus, `done` and `success_rate` together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from trainer_core.protocol.errors import TaskError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 
 class Progress(NamedTuple):
-    """What a success function may look at; pixels and what follows from them, never RAM."""
+    """What a success function may look at; pixels and what follows from them, never RAM.
 
-    dist: Tensor
+    Tensors of N consoles or the numpy numbers of one: use operators that both have.
+    """
+
+    dist: Any
     """f32[N] goal distance of the present picture."""
-    held: Tensor
+    held: Any
     """i32[N] consecutive steps, this one included, with dist below tau."""
-    tau: float
+    tau: Any
     hold_steps: int
 
 
-SuccessFunction = Callable[[Progress], "Tensor"]
+SuccessFunction = Callable[[Progress], Any]
 _FUNCTIONS: dict[str, SuccessFunction] = {}
 
 
@@ -49,12 +49,12 @@ def find_success_function(name: str) -> SuccessFunction:
 
 
 @success_function("goal_template")
-def goal_template(progress: Progress) -> Tensor:
+def goal_template(progress: Progress) -> Any:
     """The picture matched a goal template for `hold_steps` steps in a row."""
     return progress.held >= progress.hold_steps
 
 
 @success_function("goal_touched")
-def goal_touched(progress: Progress) -> Tensor:
+def goal_touched(progress: Progress) -> Any:
     """The picture matched a goal template once."""
     return progress.dist < progress.tau

@@ -14,17 +14,18 @@ from torch import Tensor
 
 from trainer_core.envs.episodes import Episodes, GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
+from trainer_core.envs.scoring import Rules, make_rules
+from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepInfo, StepResult
 from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.tasks import Reward
-from trainer_core.stopwatch import Stopwatch
+from trainer_core.protocol.tasks import Goal, Reward
 
 TASK_ID = "tiny_goal"
 COLUMNS, ROWS, TILE = 10, 9, 8
 GOAL_TILE = 7 * COLUMNS + 2
 HORIZON = 32
 HELD_OUT = 16
-TAU = 0.01
+GOAL = Goal(file="", sha256="", tau=0.01)
 MIN_TILES_TO_GOAL = 6
 MOVES = {"UP": -COLUMNS, "DOWN": COLUMNS, "LEFT": -1, "RIGHT": 1}
 
@@ -63,6 +64,11 @@ def move_table(device: torch.device) -> Tensor:
     return table.to(device)
 
 
+def tiny_rules(reward: Reward, success: str = "goal_template") -> Rules:
+    """The grid's rules, for the batch and for the game that a person plays."""
+    return make_rules(reward, GOAL, HORIZON, success)
+
+
 class TinyGoalEnv:
     """See the module; `held_out` draws the starts that training never sees."""
 
@@ -91,14 +97,12 @@ class TinyGoalEnv:
         indices = torch.arange(len(self._starts), device=self.device)
         self.start_set = indices[split:] if held_out else indices[:split]
         goal_picture = self._pictures[GOAL_TILE][None]
-        goal = GoalTemplates(
-            goal_picture, torch.ones_like(goal_picture, dtype=torch.bool), "l1", TAU, 1, success
-        )
+        everywhere = torch.ones_like(goal_picture, dtype=torch.bool)
+        goal = GoalTemplates(goal_picture, everywhere, GOAL.distance)
         self.episodes = Episodes(
             num_envs,
             goal,
-            reward or Reward(),
-            HORIZON,
+            tiny_rules(reward or Reward(), success),
             self.start_set,
             self._pictures[self._starts],
             seed,

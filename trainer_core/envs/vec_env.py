@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from trainer_core.stopwatch import Stopwatch
+from trainer_core.envs.stopwatch import Stopwatch
 
 
 class StepInfo(NamedTuple):
@@ -16,7 +16,7 @@ class StepInfo(NamedTuple):
     dist: Tensor
     """f32[N] goal distance of the picture that the step reached, before any reset."""
     reset_mask: Tensor
-    """bool[N] machines that were put to a new start state by this step: done | trunc."""
+    """bool[N] envs that were put to a new start state by this step: done | trunc."""
     success: Tensor
     """bool[N] the named success function's verdict on the step."""
     start_index: Tensor
@@ -39,7 +39,7 @@ InfoMode = Literal["full", "stats", "none"]
 
 
 class StepResult(NamedTuple):
-    """One step of N machines. `obs` is what to act on next: after a reset, the new start's."""
+    """One step of N envs. `obs` is what to act on next: after a reset, the new start's."""
 
     obs: Tensor
     """u8[N, K, 72, 80], shades 0 (lightest) to 3; oldest plane first."""
@@ -57,13 +57,13 @@ class StepResult(NamedTuple):
 
 
 class VecEnv(Protocol):
-    """N machines on one device, autoreset in the same step, nothing allocated per step."""
+    """N envs on one device, autoreset in the same step, nothing allocated per step."""
 
     num_envs: int
     num_actions: int
     stack_k: int
     obs_shape: tuple[int, int, int]
-    """(K, H, W) of one machine's observation."""
+    """(K, H, W) of one env's observation."""
     horizon: int
     """Steps after which an episode is cut off."""
     start_set: Tensor
@@ -78,23 +78,23 @@ class VecEnv(Protocol):
         ...
 
     def reset(self, seed: int | None = None) -> Tensor:
-        """Put every machine to a start state; returns obs u8[N, K, 72, 80]."""
+        """Put every env to a start state; returns obs u8[N, K, 72, 80]."""
         ...
 
     def reset_to(self, starts: Tensor) -> Tensor:
-        """Put machine n to start state `starts[n]` (i64[N]); returns obs like `reset`."""
+        """Put env n to start state `starts[n]` (i64[N]); returns obs like `reset`."""
         ...
 
     def screens(self, count: int) -> Tensor:
-        """u8[count, 144, 160] shades that a person would see now on the first machines."""
+        """u8[count, 144, 160] shades that a person would see now of the first envs."""
         ...
 
     def step(self, actions: Tensor) -> StepResult:
-        """Hold action `actions[n]` (i64[N], 0..6) for one step in machine n."""
+        """Hold action `actions[n]` (i64[N], 0..6) for one step in env n."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """All that exact resume needs, machines included; tensors on the CPU."""
+        """All that exact resume needs, the consoles included; tensors on the CPU."""
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...

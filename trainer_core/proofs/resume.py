@@ -21,10 +21,10 @@ from typing import Any
 
 import tyro
 
-from trainer_core.log_check import check_log
 from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.runs.log_check import check_log
 
 CLOCKS = ("time", "wall_time_s", "sps", "updates_per_s", "time_split", "seq", "run_id", "trace_id")
 COMPARED = 3

@@ -8,9 +8,13 @@ import msgspec
 class RunnerCapabilities(msgspec.Struct, kw_only=True, frozen=True):
     pause: bool = False
     graceful_stop: bool = False
+    """Takes the command `stop`; else a stop begins with SIGTERM."""
     checkpoints: bool = False
+    """Writes one on request."""
     exact_resume: bool = False
     warm_start: bool = False
     play: bool = False
+    """Has a player for its checkpoints."""
     watch: bool = False
+    """Copies pictures of its environments to frames.bin."""
     requires_cuda: bool = False

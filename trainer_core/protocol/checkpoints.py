@@ -2,57 +2,75 @@
 
 checkpoints/<env_steps>/policy.safetensors   weights
                         trainer.pt           optimizer, counters, generators
-                        machines.bin         the machines' state; only the newest keeps it
-                        thumbnail.png        what the first machine saw
+                        machines.bin         the envs' state; only the newest keeps it
+                        machines-N.bin       the same of rank N, where several trained
+                        thumbnail.png        what the first env saw
                         meta.json            CheckpointMeta below
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import RunPaths
+from trainer_core.protocol.records import Count
+from trainer_core.protocol.regular_files import open_regular, read_regular
+from trainer_core.protocol.spec import NATIVE_ID
 
 POLICY, TRAINER, MACHINES = "policy.safetensors", "trainer.pt", "machines.bin"
 THUMBNAIL, META = "thumbnail.png", "meta.json"
+MAX_BYTES = {POLICY: 1 << 30, TRAINER: 4 << 30, THUMBNAIL: 1 << 20}
+"""What is read of each file at most; our largest network has 8 MiB of weights."""
+MAX_OTHER_BYTES = 64 << 30
+"""The same of the envs' state: 131,072 consoles, none of which compresses."""
+Side = Annotated[int, Meta(ge=1, le=1024)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$")]
 
 
 class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
     """meta.json; `files` maps every file's name to its SHA-256."""
 
     v: int = 1
+    runner: str = NATIVE_ID
     run_id: str
     task: str
-    env_steps: int
-    update: int
+    env_steps: Count
+    update: Count
     policy: str
-    obs_shape: tuple[int, int, int]
-    num_actions: int
+    obs_shape: tuple[Side, Side, Side]
+    num_actions: Side
     codec: str
     observation_rule: str
     config: dict[str, Any]
     hashes: dict[str, str]
     """rom, starts and goal of the task it was trained on."""
-    success_rate: float = 0.0
+    success_rate: Share = 0.0
     """Of the newest greedy validation, 0 before the first."""
+    sampled_success_rate: Share = 0.0
+    """Of the sampled one beside it."""
     reason: str = ""
     created_at: float = 0.0
-    files: dict[str, str] = {}
+    files: dict[FileName, Sha256] = {}
 
 
 def read_meta(folder: Path) -> CheckpointMeta:
     """Raises CheckpointError when the folder is no finished checkpoint."""
     path = folder / META
     try:
-        meta = msgspec.json.decode(path.read_bytes(), type=CheckpointMeta)
+        meta = msgspec.json.decode(read_regular(path), type=CheckpointMeta)
     except OSError as error:
         raise CheckpointError(f"{folder}: not a checkpoint ({META}: {error.strerror})") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise CheckpointError(f"{path}: {error}; use another checkpoint") from None
     if meta.v != 1:
         raise CheckpointError(f"{path}: version {meta.v} is not 1: update DMG Lab to read it")
@@ -62,12 +80,12 @@ def read_meta(folder: Path) -> CheckpointMeta:
 def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
     """The manifest, after each present file of `names` (default: all) had the hash it lists.
 
-    Raises CheckpointError naming the file. `machines.bin` may be gone: only the newest keeps it.
+    Raises CheckpointError naming the file. The envs' state may be gone: only the newest keeps it.
     """
     meta = read_meta(folder)
     for name in names or tuple(meta.files):
         path = folder / name
-        if name == MACHINES and not path.exists():
+        if is_machines(name) and not path.exists():
             continue
         if name not in meta.files:
             raise CheckpointError(f"{folder}: {META} lists no {name}")
@@ -80,11 +98,19 @@ def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
     return meta
 
 
+def is_machines(name: str) -> bool:
+    """Whether a file holds envs' state: `machines.bin`, and `machines-N.bin` of further ranks."""
+    return re.fullmatch(r"machines(-\d+)?\.bin", name) is not None
+
+
 def file_sha256(path: Path) -> str:
-    """Raises CheckpointError when the file cannot be read."""
+    """Raises CheckpointError when the file cannot be read, is no regular one, or is too large."""
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > (limit := MAX_BYTES.get(path.name, MAX_OTHER_BYTES)):
+                raise CheckpointError(f"{path}: {size} bytes, at most {limit} are read")
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
     except OSError as error:

@@ -6,13 +6,24 @@ gone: the process saves what it has and ends, its children with it.
 
 from __future__ import annotations
 
+import math
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from trainer_core.protocol.errors import ProtocolError
 
+MAX_LINE_BYTES = 64 * 1024
+MAX_PATH = 4096
+"""What Linux takes."""
+WallEnvs = Annotated[int, Meta(ge=0, le=1024)]
+Mask = Annotated[int, Meta(ge=0, le=255)]
+StartOrNext = Annotated[int, Meta(ge=-1, le=10**6)]
+
 
 class Command(msgspec.Struct, kw_only=True, frozen=True, tag_field="cmd"):
-    id: int
+    id: Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Stop(Command, frozen=True, tag="stop"):
@@ -23,8 +34,8 @@ class Pause(Command, frozen=True, tag="pause"):
     """Hold at the next update (worker) or frame (player)."""
 
 
-class Resume(Command, frozen=True, tag="resume"):
-    """Go on after Pause."""
+class Unpause(Command, frozen=True, tag="resume"):
+    """Go on after Pause; the wire calls it `resume`."""
 
 
 class SaveCheckpoint(Command, frozen=True, tag="checkpoint"):
@@ -32,9 +43,9 @@ class SaveCheckpoint(Command, frozen=True, tag="checkpoint"):
 
 
 class Watch(Command, frozen=True, tag="watch"):
-    """Worker: copy the pictures of the first `envs` machines to frames.bin while on; 0 = off."""
+    """Worker: copy the pictures of the first `envs` envs to frames.bin while on; 0 = off."""
 
-    envs: int
+    envs: WallEnvs
 
 
 class SetSpeed(Command, frozen=True, tag="speed"):
@@ -50,7 +61,7 @@ class StepOnce(Command, frozen=True, tag="step"):
 class SetButtons(Command, frozen=True, tag="buttons"):
     """Player: the buttons a person holds now, as a joypad mask (see protocol.buttons)."""
 
-    mask: int
+    mask: Mask
 
 
 class Takeover(Command, frozen=True, tag="takeover"):
@@ -62,7 +73,7 @@ class Takeover(Command, frozen=True, tag="takeover"):
 class Restart(Command, frozen=True, tag="restart"):
     """Player: begin a new episode, from start state `start` or the next one when -1."""
 
-    start: int = -1
+    start: StartOrNext = -1
 
 
 class LoadPolicy(Command, frozen=True, tag="load"):
@@ -78,7 +89,7 @@ class Record(Command, frozen=True, tag="record"):
 
 
 class SaveState(Command, frozen=True, tag="save_state"):
-    """Player: write the machine's state to this path."""
+    """Player: write the console's state to this path."""
 
     path: str
 
@@ -92,7 +103,7 @@ class CaptureGoal(Command, frozen=True, tag="capture_goal"):
 AnyCommand = (
     Stop
     | Pause
-    | Resume
+    | Unpause
     | SaveCheckpoint
     | Watch
     | SetSpeed
@@ -118,7 +129,21 @@ def encode(command: Command) -> bytes:
 
 def decode(line: bytes | str) -> AnyCommand:
     """The command in one line. Raises ProtocolError naming what is wrong with it."""
+    if len(line) > MAX_LINE_BYTES:
+        raise ProtocolError(f"not a command: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
-        return _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        command = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"not a command: {error}") from None
+    match command:
+        case SaveState(path=path) | CaptureGoal(path=path) | LoadPolicy(checkpoint=path):
+            check_path(type(command).__name__, path)
+        case SetSpeed(value=value) if not math.isfinite(value):
+            raise ProtocolError(f"not a command: speed {value}")
+    return command
+
+
+def check_path(name: str, path: str) -> None:
+    """Raises ProtocolError for what no file can be called."""
+    if "\0" in path or len(path.encode(errors="replace")) > MAX_PATH:
+        raise ProtocolError(f"{name}: {path[:40]!r} is no path")

@@ -5,22 +5,19 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
+from trainer_core.protocol.algorithms import ALGORITHMS, find_algorithm
 from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import MAX_SEED, check_device, check_fields
+from trainer_core.protocol.fields import described as _meta
+from trainer_core.protocol.spec import from_fields
 
-Algo = Literal["ppo", "a2c"]
-
-
-def _meta(label: str, group: str, *, minimum: float | None = None, maximum: float | None = None,
-          unit: str = "", choices: tuple[str, ...] = ()) -> dict[str, Any]:  # fmt: skip
-    return {"label": label, "group": group, "min": minimum, "max": maximum, "unit": unit,
-            "choices": choices}  # fmt: skip
+if TYPE_CHECKING:
+    Algo = str
+else:  # the command line's choices are the table's rows
+    Algo = Literal[tuple(ALGORITHMS)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,23 +28,27 @@ class RunConfig:
     """Task id (or task folder) to train on."""
     device: str = field(default="cpu", metadata=_meta("Device", "basics"))
     """cpu or cuda:N."""
-    algo: Algo = field(default="ppo", metadata=_meta("Algorithm", "basics", choices=("ppo", "a2c")))
+    algo: Algo = field(
+        default="ppo", metadata=_meta("Algorithm", "basics", choices=tuple(ALGORITHMS))
+    )
     """Learning algorithm."""
     num_envs: int = field(
-        default=32, metadata=_meta("Machines", "basics", minimum=1, maximum=1 << 17)
+        default=32, metadata=_meta("Game Boys", "basics", minimum=1, maximum=1 << 17)
     )
     """Game Boys that run side by side."""
-    seconds: float = field(default=0.0, metadata=_meta("Time limit", "basics", minimum=0, unit="s"))
+    seconds: float = field(
+        default=0.0, metadata=_meta("Time limit", "basics", minimum=0, maximum=10**8, unit="s")
+    )
     """Stop after so many seconds of wall time; 0 = no limit."""
     total_env_steps: int = field(
-        default=0, metadata=_meta("Environment steps", "basics", minimum=0)
+        default=0, metadata=_meta("Environment steps", "basics", minimum=0, maximum=10**15)
     )
     """Stop after so many environment steps; 0 = no limit."""
     target_success: float = field(
         default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1)
     )
-    """Stop once greedy validation on held-out starts reaches this; 0 = go on."""
-    seed: int = field(default=1, metadata=_meta("Seed", "basics", minimum=0))
+    """Stop once greedy play from the validation starts succeeds this often; 0 = go on."""
+    seed: int = field(default=1, metadata=_meta("Seed", "basics", minimum=0, maximum=MAX_SEED))
     """Seed of weights, sampling and starts."""
 
     stack_k: int = field(default=1, metadata=_meta("Stacked pictures", "env", minimum=1, maximum=8))
@@ -65,11 +66,17 @@ class RunConfig:
         default="constant", metadata=_meta("Schedule", "learning", choices=("constant", "linear"))
     )
     """How the learning rate moves over the run."""
-    num_steps: int = field(default=32, metadata=_meta("Rollout length", "learning", minimum=1))
-    """Steps of every machine between two updates (T)."""
-    num_minibatches: int = field(default=8, metadata=_meta("Minibatches", "learning", minimum=1))
+    num_steps: int = field(
+        default=32, metadata=_meta("Rollout length", "learning", minimum=1, maximum=1 << 16)
+    )
+    """Steps of every env between two updates (T)."""
+    num_minibatches: int = field(
+        default=8, metadata=_meta("Minibatches", "learning", minimum=1, maximum=1 << 20)
+    )
     """Pieces a PPO rollout is cut into per epoch."""
-    update_epochs: int = field(default=4, metadata=_meta("Epochs", "learning", minimum=1))
+    update_epochs: int = field(
+        default=4, metadata=_meta("Epochs", "learning", minimum=1, maximum=1000)
+    )
     """Times PPO goes over a rollout."""
     gamma: float = field(default=0.97, metadata=_meta("Discount", "learning", minimum=0, maximum=1))
     """Discount per environment step."""
@@ -82,20 +89,24 @@ class RunConfig:
     )
     """PPO's clipping of the probability ratio."""
     clip_range_vf: float = field(
-        default=0.0, metadata=_meta("Value clip range", "learning", minimum=0)
+        default=0.0, metadata=_meta("Value clip range", "learning", minimum=0, maximum=10**6)
     )
     """Clipping of the value's change; 0 = none."""
     ent_coef: float = field(
-        default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0)
+        default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0, maximum=100)
     )
     """Weight of the entropy bonus."""
-    vf_coef: float = field(default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0))
+    vf_coef: float = field(
+        default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
+    )
     """Weight of the value loss."""
     max_grad_norm: float = field(
-        default=0.5, metadata=_meta("Gradient clip", "learning", minimum=0)
+        default=0.5, metadata=_meta("Gradient clip", "learning", minimum=0, maximum=10**6)
     )
     """Global norm that gradients are clipped to; 0 = no clipping."""
-    target_kl: float = field(default=0.0, metadata=_meta("Target KL", "learning", minimum=0))
+    target_kl: float = field(
+        default=0.0, metadata=_meta("Target KL", "learning", minimum=0, maximum=100)
+    )
     """Stop an update's epochs once the approximate KL passes this; 0 = never."""
     normalize_advantage: bool = field(
         default=True, metadata=_meta("Normalise advantages", "learning")
@@ -114,37 +125,37 @@ class RunConfig:
     warm_start: str = field(default="", metadata=_meta("Warm start", "learning"))
     """Checkpoint folder whose weights the run begins with (a warm start, not a resume)."""
 
-    eval_every: int = field(default=20, metadata=_meta("Validate every", "logging", minimum=0))
+    eval_every: int = field(
+        default=20, metadata=_meta("Validate every", "logging", minimum=0, maximum=10**6)
+    )
     """Updates between two validations; 0 disables."""
     eval_episodes: int = field(
-        default=32, metadata=_meta("Validation episodes", "logging", minimum=1)
+        default=32, metadata=_meta("Validation episodes", "logging", minimum=1, maximum=4096)
     )
-    """Episodes of one validation, spread over the held-out starts."""
+    """Episodes of one validation, spread over the validation starts."""
     checkpoint_every: int = field(
-        default=20, metadata=_meta("Checkpoint every", "logging", minimum=0)
+        default=20, metadata=_meta("Checkpoint every", "logging", minimum=0, maximum=10**6)
     )
     """Updates between two checkpoints; 0 = only at the end."""
     keep_checkpoints: int = field(
-        default=5, metadata=_meta("Keep checkpoints", "logging", minimum=1)
+        default=5, metadata=_meta("Keep checkpoints", "logging", minimum=1, maximum=10**4)
     )
     """How many to keep besides the best and the newest."""
-    log_every: int = field(default=1, metadata=_meta("Record every", "logging", minimum=1))
+    log_every: int = field(
+        default=1, metadata=_meta("Record every", "logging", minimum=1, maximum=10**6)
+    )
     """Updates between two update records."""
-    threads: int = field(default=0, metadata=_meta("CPU threads", "logging", minimum=0))
+    threads: int = field(
+        default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256)
+    )
     """Threads for torch on a CPU; 0 = choose."""
 
     def __post_init__(self) -> None:
-        for spec in dataclasses.fields(self):
-            _check_field(spec, getattr(self, spec.name))
-        if self.algo == "ppo" and (self.num_envs * self.num_steps) % self.num_minibatches:
-            raise ConfigError(
-                f"num_minibatches must divide num_envs * num_steps = "
-                f"{self.num_envs * self.num_steps}, got {self.num_minibatches}"
-            )
+        check_fields(self)
+        check_device(self.device)
+        find_algorithm(self.algo).check(self)
         if self.lr_schedule == "linear" and not self.total_env_steps:
             raise ConfigError("lr_schedule linear needs total_env_steps: its rate ends there at 0")
-        if self.device != "cpu" and not self.device.startswith("cuda"):
-            raise ConfigError(f"device must be cpu or cuda:N, got {self.device!r}")
 
     @property
     def batch_size(self) -> int:
@@ -152,33 +163,13 @@ class RunConfig:
 
     @property
     def minibatch_size(self) -> int:
-        return self.batch_size // self.num_minibatches
+        """Samples of a minibatch, rounded up: there are at most `num_minibatches`, none empty."""
+        return -(-self.batch_size // self.num_minibatches)
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
-
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> RunConfig:
         """Raises ConfigError for unknown keys, wrong types and impossible values."""
-        unknown = sorted(set(raw) - {spec.name for spec in dataclasses.fields(cls)})
-        if unknown:
-            raise ConfigError(f"unknown configuration keys: {', '.join(unknown)}")
-        try:
-            return msgspec.convert(raw, cls)
-        except msgspec.ValidationError as error:
-            raise ConfigError(str(error)) from None
-
-
-def _check_field(spec: dataclasses.Field[Any], value: Any) -> None:
-    low, high = spec.metadata.get("min"), spec.metadata.get("max")
-    if low is not None and value < low:
-        raise ConfigError(f"{spec.name} must be at least {low}, got {value}")
-    if high is not None and value > high:
-        raise ConfigError(f"{spec.name} must be at most {high}, got {value}")
-    choices = spec.metadata.get("choices")
-    if choices and value not in choices:
-        raise ConfigError(f"{spec.name} must be one of {', '.join(choices)}, got {value!r}")
+        return from_fields(cls, raw)

@@ -7,7 +7,7 @@
       7  slots      u8   pictures are written round robin; readers take the newest
       8  width      u16  pixels
       10 height     u16
-      12 envs       u16  machines per slot, stacked one below the other
+      12 envs       u16  pictures per slot, one an env, stacked one below the other
       16 seq        u64  number of slots published so far; 0 = nothing yet
     then `slots` times: slot header, 64 bytes, and envs * height * width * (1 or 3) bytes
       0  seq        u64  the value of the header's seq once this slot is complete; 0 while writing
@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.regular_files import open_regular
 
 MAGIC = b"DMGF"
 VERSION = 1
@@ -130,7 +131,7 @@ class FrameReader:
     def __init__(self, path: Path) -> None:
         """Raises ProtocolError when the file is missing, cut short or of another version."""
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size < _HEADER_BYTES:
                     raise ProtocolError(f"{path}: {size} bytes, shorter than a frames.bin header")
@@ -140,6 +141,8 @@ class FrameReader:
         magic, version, fmt, slots, width, height, envs, _ = _HEADER.unpack_from(self._map, 0)
         if magic != MAGIC or version != VERSION or fmt not in BYTES_PER_PIXEL:
             raise ProtocolError(f"{path}: not a frames.bin of version {VERSION}")
+        if 0 in (slots, width, height, envs):
+            raise ProtocolError(f"{path}: {slots} slots of {envs} pictures of {width}x{height}")
         self.shape = FrameShape(width, height, envs, fmt, slots)
         if size < self.shape.file_bytes:
             raise ProtocolError(f"{path}: {size} bytes, expected {self.shape.file_bytes}")

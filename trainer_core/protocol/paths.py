@@ -1,18 +1,48 @@
-"""Where everything lies. The only place that knows the layout of a home and of a run directory."""
+"""Where everything lies: what we ship, the data of a home, the files of a run directory.
+
+The only place that knows these layouts, and whether this code runs from a checkout (a source
+archive counts as one) or was installed from a wheel.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-ASSETS = CHECKOUT / "assets"
+import platformdirs
+
+_ROOT = Path(__file__).resolve().parents[2]
+"""The folder with our packages in it: the checkout, or site-packages."""
+CHECKOUT = _ROOT if (_ROOT / "pyproject.toml").is_file() else None
+"""None when installed."""
+ASSETS = _ROOT / "assets" if CHECKOUT else _ROOT / "dmglab_assets"
+"""Games, tasks and icons that we ship; the wheel's name for the folder is set in setup.py."""
+
+
+def shipped_file(path: str) -> Path:
+    """The file that a shipped task names by its path in the checkout, `assets/...`."""
+    return ASSETS / Path(path).relative_to("assets")
 
 
 def default_home() -> Path:
-    """DMGLAB_HOME if set, else `var/` of the checkout."""
-    return Path(os.environ.get("DMGLAB_HOME") or CHECKOUT / "var").expanduser().resolve()
+    """DMGLAB_HOME if set, else `var/` of the checkout, else the platform's folder for data."""
+    if chosen := os.environ.get("DMGLAB_HOME"):
+        return Path(chosen).expanduser().resolve()
+    if CHECKOUT:
+        return CHECKOUT / "var"
+    return platformdirs.user_data_path("dmglab", appauthor=False)
+
+
+def child_folder() -> Path:
+    """Where child processes run: their `python -m trainer_core...` finds our packages from there.
+
+    `-m` puts the working directory before everything else on the path. Installed, that must be a
+    folder that is always there and holds no module: the interpreter's prefix.
+    """
+    return CHECKOUT or Path(sys.prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +111,11 @@ class RunPaths:
         return self.root / "failures"
 
     @property
+    def lock(self) -> Path:
+        """Held by whoever trains here (trainer_core.runs.lock); it holds that process's number."""
+        return self.root / "lock"
+
+    @property
     def worker_log(self) -> Path:
         return self.root / "worker.log"
 
@@ -91,3 +126,19 @@ class RunPaths:
     def checkpoint(self, env_steps: int) -> Path:
         """Zero-padded, so that names sort as numbers do."""
         return self.checkpoints / f"{env_steps:012d}"
+
+
+def home_of(run: RunPaths) -> HomePaths:
+    """The home whose `runs` holds that directory; the default home for a directory elsewhere."""
+    return _home_holding(run.root, lambda home: home.runs)
+
+
+def home_of_player(folder: Path) -> HomePaths:
+    """The same for a player's folder and `players`."""
+    return _home_holding(folder, lambda home: home.players)
+
+
+def _home_holding(folder: Path, shelf: Callable[[HomePaths], Path]) -> HomePaths:
+    parent = folder.resolve().parent
+    homes = map(HomePaths, parent.parents)
+    return next((home for home in homes if shelf(home) == parent), HomePaths(default_home()))

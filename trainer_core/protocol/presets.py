@@ -30,7 +30,7 @@ _PPO_SOURCES = {
 PRESETS: dict[str, Preset] = {
     "laptop": Preset(
         "Laptop (CPU)",
-        "32 machines and a small network: a first stage within a minute on two cores.",
+        "32 Game Boys and a small network: a first stage within a minute on two cores.",
         {
             "device": "cpu", "num_envs": 32, "num_steps": 32, "num_minibatches": 8,
             "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
@@ -47,7 +47,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "gpu": Preset(
         "One GPU",
-        "1,024 machines: a first stage in seconds of training, fits 8 GiB.",
+        "1,024 Game Boys: a first stage in seconds of training, fits 8 GiB.",
         {
             "device": "cuda:0", "num_envs": 1024, "num_steps": 32, "num_minibatches": 64,
             "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
@@ -55,16 +55,16 @@ PRESETS: dict[str, Preset] = {
         },
         {
             **_PPO_SOURCES,
-            "num_envs": "1,024, docs/learning.md: more machines need as many updates",
+            "num_envs": "1,024, docs/learning.md: more envs need as many updates",
             "num_minibatches": "64 of 512 samples, docs/learning.md: 10 updates instead of 13",
             "update_epochs": "4, CleanRL ppo_atari.py",
             "learning_rate": "1e-3, as on a laptop",
-            "policy": "small: the machines take two thirds of the time, a larger net the rest",
+            "policy": "small: docs/learning.md, twice the speed of nature on these tasks",
         },
     ),
     "big_gpu": Preset(
         "Big GPU",
-        "8,192 machines: one H100 or H200, for long stages.",
+        "8,192 Game Boys: one H100 or H200, for long stages.",
         {
             "device": "cuda:0", "num_envs": 8192, "num_steps": 16, "num_minibatches": 64,
             "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
@@ -72,8 +72,8 @@ PRESETS: dict[str, Preset] = {
         },
         {
             **_PPO_SOURCES,
-            "num_steps": "16: short rollouts at many machines, Rudin et al. 2022, section 4",
-            "num_minibatches": "64 of 2,048 samples: the batch that learned at 4,096 machines",
+            "num_steps": "16: short rollouts of many envs, Rudin et al. 2022, section 4",
+            "num_minibatches": "64 of 2,048 samples: the batch that learned at 4,096 envs",
             "update_epochs": "4, CleanRL ppo_atari.py",
             "learning_rate": "1e-3, as on a laptop",
         },

@@ -3,9 +3,11 @@
     <folder>/pictures.bin    5,760 bytes a frame: 160x144 shades, 4 a byte, leftmost pixel in the
                              low bits
     <folder>/buttons.bin     one joypad mask a frame
-    <folder>/steps.jsonl     one object an agent step: step, frame, action, reward, dist, done...
+    <folder>/steps.jsonl     RecordedStep below, one a line: the frames of each agent step, and what
+                             they came to
     <folder>/recording.json  Recording below, written last: a folder without it is unfinished
 
+Frames count from 0: frame n is the picture after n + 1 frames of play, reached with mask n held.
 Replaying buttons.bin from the start state gives pictures.bin again, byte for byte.
 """
 
@@ -13,59 +15,166 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.regular_files import open_regular, read_regular
 
 WIDTH, HEIGHT = 160, 144
 PICTURE_BYTES = WIDTH * HEIGHT // 4
 FRAMES_PER_SECOND = 4194304 / 70224
 MAX_FRAMES = 3600
+PICTURES, BUTTONS, STEPS, MANIFEST = (
+    "pictures.bin", "buttons.bin", "steps.jsonl", "recording.json",
+)  # fmt: skip
+_LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
+
+
+VERSION = 1
+MAX_STEP_BYTES = 4096
+FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$")]
 
 
 class Recording(msgspec.Struct, kw_only=True, frozen=True):
-    v: int = 1
+    v: int = VERSION
     task: str
     rom_sha256: str
-    state: str
-    """Machine state at the first frame, a file of the folder."""
-    frames: int
+    state: FileName
+    """The console's state before the first frame, a file of the folder."""
+    frames: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     checkpoint: str = ""
     checkpoint_sha256: str = ""
-    mode: str = "human"
+    mode: Literal["human", "greedy", "sample"] = "human"
     """human, greedy or sample."""
     created_at: float
     success: bool = False
 
 
+class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
+    """One agent step. Frames that belong to no finished step have no line."""
+
+    step: Annotated[int, Meta(ge=1, le=2**31)]
+    """Number of the step in its episode, from 1."""
+    first_frame: int
+    """First frame of the recording that belongs to the step; 0 where it had begun before."""
+    last_frame: int
+    """Its last frame: the picture that was judged."""
+    action: Annotated[int, Meta(ge=-1, le=6)] = -1
+    """Index into buttons7.v1, -1 none."""
+    reward: float = 0.0
+    dist: float = 0.0
+    success: bool = False
+    done: bool = False
+    trunc: bool = False
+
+
+class _EndedStep(msgspec.Struct, frozen=True):
+    """What lines said of frames before they named a step's first and last one."""
+
+    frame: Annotated[int, Meta(ge=0, le=MAX_FRAMES)]
+    """How many frames there were when the step had ended: its last one plus 1."""
+
+
 def write_recording(folder: Path, recording: Recording) -> None:
     """Finish a recording: its manifest appears whole or not at all."""
-    partial = folder / "recording.json.tmp"
+    partial = folder / f"{MANIFEST}.tmp"
     with partial.open("wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(recording)))
         file.flush()
         os.fsync(file.fileno())
-    partial.replace(folder / "recording.json")
+    partial.replace(folder / MANIFEST)
 
 
 def read_recording(folder: Path) -> Recording:
     """Raises ProtocolError when the folder is no finished recording or its files are cut short."""
-    path = folder / "recording.json"
+    path = folder / MANIFEST
     try:
-        recording = msgspec.json.decode(path.read_bytes(), type=Recording)
-        pictures = (folder / "pictures.bin").stat().st_size
-        buttons = (folder / "buttons.bin").stat().st_size
+        recording = msgspec.json.decode(read_regular(path), type=Recording)
+        pictures = _size_of(folder / PICTURES)
+        buttons = _size_of(folder / BUTTONS)
     except OSError as error:
-        raise ProtocolError(f"{error.filename}: not a finished recording") from None
-    except msgspec.DecodeError as error:
+        raise ProtocolError(
+            f"{error.filename}: not a finished recording ({error.strerror})"
+        ) from None
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(f"{path}: {error}") from None
+    if recording.v != VERSION:
+        raise ProtocolError(
+            f"{path}: version {recording.v} is not {VERSION}: update DMG Lab to read it"
+        )
     if pictures != recording.frames * PICTURE_BYTES or buttons != recording.frames:
         raise ProtocolError(f"{folder}: pictures or buttons do not match {recording.frames} frames")
     return recording
 
 
+def _size_of(path: Path) -> int:
+    with open_regular(path) as file:
+        return os.fstat(file.fileno()).st_size
+
+
+def encode_step(step: RecordedStep) -> bytes:
+    """One line of steps.jsonl, newline included."""
+    return msgspec.json.encode(step) + b"\n"
+
+
+def read_steps(folder: Path, recording: Recording) -> list[RecordedStep]:
+    """The steps in order; none where the recording has no file of them.
+
+    Raises ProtocolError naming the line that is no step of `recording`.
+    """
+    path = folder / STEPS
+    steps: list[RecordedStep] = []
+    try:
+        lines = read_regular(path, MAX_STEP_BYTES * recording.frames).splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ProtocolError(f"{path}: cannot be read: {error.strerror}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        begun = steps[-1].last_frame + 1 if steps else 0
+        try:
+            step = _decode_step(line, begun)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ProtocolError(f"{path}, line {number}: {error}") from None
+        if not begun <= step.first_frame <= step.last_frame < recording.frames:
+            raise ProtocolError(
+                f"{path}, line {number}: frames {step.first_frame} to {step.last_frame} do not "
+                f"follow {begun - 1} in a recording of {recording.frames}"
+            )
+        steps.append(step)
+    return steps
+
+
+def _decode_step(line: bytes, begun: int) -> RecordedStep:
+    """A line of either form; an old one is taken to begin where the step before it ended."""
+    if b'"first_frame"' in line:
+        return msgspec.json.decode(line, type=RecordedStep)
+    ended = msgspec.json.decode(line, type=_EndedStep).frame
+    fields = msgspec.json.decode(line) | {"first_frame": begun, "last_frame": ended - 1}
+    return msgspec.convert(fields, RecordedStep)
+
+
 def list_recordings(root: Path) -> list[Path]:
     """Finished recordings below `root`, oldest first."""
-    found = [path.parent for path in root.rglob("recording.json")]
-    return sorted(found, key=lambda folder: (folder / "recording.json").stat().st_mtime)
+    found = [path.parent for path in root.rglob(MANIFEST)]
+    return sorted(found, key=lambda folder: (folder / MANIFEST).stat().st_mtime)
+
+
+def pack_picture(shades: bytes) -> bytes:
+    """PICTURE_BYTES of WIDTH * HEIGHT shades, one a byte: 4 a byte, leftmost in the low bits."""
+    # One large number for every fourth pixel: four shifts pack the whole picture.
+    quarters = (int.from_bytes(shades[pixel::4]) << 2 * pixel for pixel in range(4))
+    return sum(quarters).to_bytes(PICTURE_BYTES)
+
+
+def unpack_picture(packed: bytes) -> bytes:
+    """The WIDTH * HEIGHT shades of `pack_picture`'s bytes, one a byte."""
+    shades, together = bytearray(WIDTH * HEIGHT), int.from_bytes(packed)
+    for pixel in range(4):
+        shades[pixel::4] = (together >> 2 * pixel & _LOW_SHADES).to_bytes(PICTURE_BYTES)
+    return bytes(shades)

@@ -3,111 +3,126 @@
 One JSON object a line, `type` first. `v` is the schema's major version: a changed or removed field
 needs a new one, an added optional field does not (unknown fields are kept out, not refused).
 Counters are cumulative over the whole run, resumes included.
+
+Version 2: `update.stats` became `update.metrics`, and what only our own trainers measure became
+optional, so that any trainer can write these records. `decode` reads version 1 as well.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from trainer_core.protocol.errors import ProtocolError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 NUM_ACTIONS = 7
 MAX_LINE_BYTES = 64 * 1024
+MAX_LOGGED_ACTIONS = 2000
+"""As many of an episode's actions stand in its record."""
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""A whole number of things, of 64 bits: what every reader of a log can hold."""
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Record(msgspec.Struct, kw_only=True, frozen=True, tag_field="type"):
     """What every record carries. `seq` counts the lines of one run from 0 without gaps."""
 
-    v: int = SCHEMA_VERSION
+    v: Count = SCHEMA_VERSION
     run_id: str
-    seq: int
+    seq: Count
     time: float
     """Unix time in seconds at which the record was made."""
 
 
 class MetaRecord(Record, frozen=True, tag="meta"):
-    """Line 1 of every log: all that is needed to run the same thing again."""
+    """Line 1 of every log: all that is needed to run the same thing again.
+
+    Only `runner` is asked of everybody; `native` runs state every field.
+    """
 
     runner: str
-    task: str
-    algo: str
-    config: dict[str, Any]
-    argv: list[str]
-    git_sha: str
-    rom_sha256: str
-    starts_sha256: str
-    goal_sha256: str
-    codec: str
-    observation_rule: str
-    stack_k: int
-    frames_per_step: int
-    release_after_frames: int
-    num_envs: int
-    seed: int
-    device: str
-    device_name: str
-    versions: dict[str, str]
+    task: str = ""
+    algo: str = ""
+    config: dict[str, Any] = {}
+    argv: list[str] = []
+    git_sha: str = ""
+    rom_sha256: str = ""
+    starts_sha256: str = ""
+    goal_sha256: str = ""
+    codec: str = ""
+    observation_rule: str = ""
+    stack_k: Count = 0
+    frames_per_step: Count = 0
+    release_after_frames: Count = 0
+    num_envs: Count = 0
+    seed: Whole = 0
+    device: str = ""
+    device_name: str = ""
+    versions: dict[str, str] = {}
     """python, torch, warp, cuda, driver, numpy, dmglab; absent ones as an empty string."""
 
 
 class UpdateRecord(Record, frozen=True, tag="update"):
-    """One learner update, reduced on the device and synchronised once."""
+    """One point of every training curve, reduced on the device and synchronised once.
 
-    trace_id: str
-    update: int
-    env_steps: int
-    opt_steps: int
+    Three numbers are asked of everybody. The other flat fields are absent (UNSET) where a trainer
+    does not measure them; what has no field of its own is in `metrics`. protocol/metrics.py says
+    what each name means, and its `scalars` gives them all alike.
+    """
+
+    env_steps: Count
     wall_time_s: float
     sps: float
     """Environment steps per second since the previous update record."""
-    updates_per_s: float
-    reward_mean: float
-    """Mean reward per environment step."""
-    done_rate: float
-    """Share of environment steps that reached the goal."""
-    trunc_rate: float
-    """Share of environment steps that ran into the horizon."""
-    reset_rate: float
-    success_rate: float
-    """done / (done + trunc) over the record's episodes, 0 when none ended."""
-    episodes: int
-    dist_p10: float
-    dist_p50: float
-    dist_p90: float
-    entropy_mean: float
-    value_mean: float
-    value_std: float
-    action_hist: list[int]
-    policy_loss: float
-    value_loss: float
-    entropy_loss: float
-    approx_kl: float
-    clipfrac: float
-    vf_clipfrac: float
-    explained_variance: float
-    grad_norm: float
-    learning_rate: float
-    time_split: dict[str, float]
-    """Seconds spent since the previous record in emulate, observe, forward, learn, log."""
-    stats: dict[str, float] = {}
-    """Further named scalars: mean, min and max of rewards, advantages, returns, values."""
+    trace_id: str = ""
+    update: Count | UnsetType = UNSET
+    opt_steps: Count | UnsetType = UNSET
+    updates_per_s: float | UnsetType = UNSET
+    reward_mean: float | UnsetType = UNSET
+    done_rate: float | UnsetType = UNSET
+    trunc_rate: float | UnsetType = UNSET
+    reset_rate: float | UnsetType = UNSET
+    success_rate: float | UnsetType = UNSET
+    episodes: Count | UnsetType = UNSET
+    dist_p10: float | UnsetType = UNSET
+    dist_p50: float | UnsetType = UNSET
+    dist_p90: float | UnsetType = UNSET
+    entropy_mean: float | UnsetType = UNSET
+    value_mean: float | UnsetType = UNSET
+    value_std: float | UnsetType = UNSET
+    action_hist: list[Count] = []
+    """How often each button was chosen; empty where a trainer does not count them."""
+    policy_loss: float | UnsetType = UNSET
+    value_loss: float | UnsetType = UNSET
+    entropy_loss: float | UnsetType = UNSET
+    approx_kl: float | UnsetType = UNSET
+    clipfrac: float | UnsetType = UNSET
+    vf_clipfrac: float | UnsetType = UNSET
+    explained_variance: float | UnsetType = UNSET
+    grad_norm: float | UnsetType = UNSET
+    learning_rate: float | UnsetType = UNSET
+    time_split: dict[str, float] = {}
+    """Seconds spent since the previous record, by section of the loop."""
+    metrics: dict[str, float] = {}
+    """Every further scalar by its name."""
 
 
 class EpisodeRecord(Record, frozen=True, tag="episode"):
     """A sample episode kept for a person to look at; files lie beside it in `episodes/`."""
 
-    env_steps: int
-    start_index: int
+    env_steps: Count
+    start_index: Count
     mode: str
     """greedy or sample."""
     success: bool
-    steps: int
+    steps: Count
     episode_return: float
-    actions: list[int]
+    actions: list[Count]
     gif: str = ""
     """Path relative to the run directory; empty when no picture was made."""
 
@@ -115,15 +130,15 @@ class EpisodeRecord(Record, frozen=True, tag="episode"):
 class EvalRecord(Record, frozen=True, tag="eval"):
     """Validation on starts that training never saw."""
 
-    env_steps: int
+    env_steps: Count
     task: str
     mode: str
-    episodes: int
-    distinct_starts: int
+    episodes: Count
+    distinct_starts: Count
     success_rate: float
     pass_at_1: float
     pass_at_n: float
-    n: int
+    n: Count
     median_steps_to_goal: float
     """0 when no episode reached the goal."""
     mean_return: float
@@ -133,11 +148,11 @@ class EvalRecord(Record, frozen=True, tag="eval"):
 class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
     """Announced only after the directory was fsynced and renamed into place."""
 
-    env_steps: int
+    env_steps: Count
     path: str
     """Relative to the run directory, for example checkpoints/000000204800."""
     sha256: str
-    size_bytes: int
+    size_bytes: Count
     success_rate: float
     reason: str
     """periodic, best, stop, final or request."""
@@ -146,10 +161,10 @@ class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
 class ResumeRecord(Record, frozen=True, tag="resume"):
     """The run goes on from a checkpoint; counters continue from it."""
 
-    env_steps: int
-    update: int
+    env_steps: Count
+    update: Count
     checkpoint: str
-    previous_seq: int
+    previous_seq: Count
     """seq of the last complete line that was found in the log."""
 
 
@@ -159,7 +174,7 @@ class ErrorRecord(Record, frozen=True, tag="error"):
     kind: str
     message: str
     receipt: str = ""
-    env_steps: int = 0
+    env_steps: Count = 0
 
 
 class StateEvent(Record, frozen=True, tag="state"):
@@ -175,13 +190,13 @@ class StateEvent(Record, frozen=True, tag="state"):
 class HeartbeatEvent(Record, frozen=True, tag="heartbeat"):
     """Sent at least every two seconds while the process is alive; on the pipe only."""
 
-    env_steps: int = 0
+    env_steps: Count = 0
 
 
 class AckEvent(Record, frozen=True, tag="ack"):
     """Answers one command by its id; on the pipe only."""
 
-    id: int
+    id: Count
     ok: bool = True
     detail: str = ""
 
@@ -189,11 +204,11 @@ class AckEvent(Record, frozen=True, tag="ack"):
 class PlayEvent(Record, frozen=True, tag="play"):
     """What the player just did, at most ten a second; on the player's pipe only."""
 
-    step: int
-    episode: int
+    step: Count
+    episode: Count
     who: str
     """agent or human."""
-    action: int
+    action: Whole
     reward: float
     dist: float
     success: bool
@@ -201,7 +216,7 @@ class PlayEvent(Record, frozen=True, tag="play"):
     trunc: bool
     speed: float
     """Measured speed: 1.0 is 59.7 frames a second."""
-    recording_frames: int = 0
+    recording_frames: Count = 0
 
 
 LogRecord = (
@@ -249,15 +264,36 @@ def encode(record: Record) -> bytes:
 
 def decode(line: bytes | str) -> Event:
     """The record in one line. Raises ProtocolError naming what is wrong with it."""
+    if len(line) > MAX_LINE_BYTES:
+        raise ProtocolError(f"not a record: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
         record = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"not a record: {error}") from None
+    if record.v < 1:
+        raise ProtocolError(f"schema version {record.v} never was; versions count from 1")
     if record.v > SCHEMA_VERSION:
         raise ProtocolError(
             f"schema version {record.v} is newer than {SCHEMA_VERSION}: update DMG Lab to read it"
         )
-    return record
+    return _upgraded(record, line) if record.v < SCHEMA_VERSION else record
+
+
+class _Stats(msgspec.Struct):
+    """What version 1 called `metrics`."""
+
+    stats: dict[str, float] = {}
+
+
+def _upgraded(record: Event, line: bytes | str) -> Event:
+    """A record of version 1 as one of version 2."""
+    changes: dict[str, Any] = {"v": SCHEMA_VERSION}
+    if isinstance(record, UpdateRecord):
+        try:
+            changes["metrics"] = msgspec.json.decode(line, type=_Stats).stats
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ProtocolError(f"not a record: {error}") from None
+    return msgspec.structs.replace(record, **changes)
 
 
 def _first_non_finite(value: Any, path: str) -> str:

@@ -12,6 +12,7 @@ from trainer_core.protocol.records import (
     ErrorRecord,
     EvalRecord,
     Record,
+    ResumeRecord,
     StateEvent,
     UpdateRecord,
 )
@@ -102,11 +103,19 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
             if state in (RunState.STARTING, RunState.PREFLIGHT):
                 state = RunState.RUNNING
             return msgspec.structs.replace(record, env_steps=event.env_steps, state=state)
+        case ResumeRecord():
+            return msgspec.structs.replace(record, env_steps=event.env_steps)
         case EvalRecord(mode="greedy"):
             best = max(record.best_success_rate, event.success_rate)
             return msgspec.structs.replace(record, best_success_rate=best)
         case CheckpointRecord():
-            return msgspec.structs.replace(record, last_checkpoint=event.path)
+            best = max(record.best_success_rate, event.success_rate)
+            return msgspec.structs.replace(
+                record,
+                env_steps=event.env_steps,
+                last_checkpoint=event.path,
+                best_success_rate=best,
+            )
         case ErrorRecord():
             return msgspec.structs.replace(record, reason=event.message)
         case _:

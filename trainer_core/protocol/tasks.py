@@ -7,15 +7,26 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from trainer_core.protocol.buttons import CODEC_ID
 from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.paths import ASSETS, CHECKOUT, HomePaths
+from trainer_core.protocol.manifest_checks import (
+    ID_RULE,
+    SHA256_RULE,
+    check_ranges,
+    is_file_name,
+    is_sha256,
+    is_task_id,
+    refuse_unknown_keys,
+)
+from trainer_core.protocol.paths import ASSETS, HomePaths, shipped_file
 
 OBSERVATION_RULE = "mean2x2.v1"
+MAX_MANIFEST_BYTES = 100_000
 BUILT_IN_TASKS = {"tiny_goal": "Walk a 10x9 grid to one tile: no ROM, seconds to learn"}
 """Tasks that are code, not a folder, with their titles."""
 
@@ -24,7 +35,7 @@ class Rom(msgspec.Struct, kw_only=True, frozen=True):
     name: str
     sha256: str
     path: str = ""
-    """Relative to the checkout for games we ship; empty for a user's ROM, found by its hash."""
+    """`assets/...` for games we ship; empty for a user's ROM, found by its hash."""
 
 
 class Codec(msgspec.Struct, kw_only=True, frozen=True):
@@ -46,6 +57,11 @@ class Starts(msgspec.Struct, kw_only=True, frozen=True):
     heldout: int = 0
     """The last `heldout` of the `count` states are for evaluation only."""
 
+    def indices(self, held_out: bool) -> range:
+        """The states to validate on, or to train on; a task that holds none out has one set."""
+        split = self.count - self.heldout
+        return range(split, self.count) if held_out and self.heldout else range(split)
+
 
 class Goal(msgspec.Struct, kw_only=True, frozen=True):
     file: str
@@ -56,6 +72,13 @@ class Goal(msgspec.Struct, kw_only=True, frozen=True):
     hold_steps: int = 1
 
 
+class Demo(msgspec.Struct, kw_only=True, frozen=True):
+    """Ways to the goal, as joypad masks frame by frame from a state."""
+
+    file: str
+    sha256: str
+
+
 class Episode(msgspec.Struct, kw_only=True, frozen=True):
     horizon: int
 
@@ -63,8 +86,16 @@ class Episode(msgspec.Struct, kw_only=True, frozen=True):
 class Reward(msgspec.Struct, kw_only=True, frozen=True):
     step_cost: float = 0.01
     alpha: float = 1.0
+    shaping: str = "difference"
+    """What `alpha` multiplies: `difference` pays previous distance - distance, so that a detour
+    costs; `new_minimum` pays only what the episode's least distance has fallen by."""
     goal_bonus: float = 1.0
     novelty_bonus: float = 0.0
+
+    @property
+    def pays_for_dawdling(self) -> bool:
+        """Whether a step that only shows a new picture earns more than it costs."""
+        return self.novelty_bonus > 0 and self.novelty_bonus >= self.step_cost
 
 
 class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
@@ -81,6 +112,7 @@ class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
     goal: Goal
     episode: Episode
     reward: Reward = Reward()
+    demo: Demo | None = None
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -102,19 +134,30 @@ class Task(msgspec.Struct, frozen=True):
         return self.folder / self.manifest.goal.file
 
     @property
+    def demo_path(self) -> Path | None:
+        return self.folder / self.manifest.demo.file if self.manifest.demo else None
+
+    @property
     def rom_path(self) -> Path | None:
-        return CHECKOUT / self.manifest.rom.path if self.manifest.rom.path else None
+        """None for a user's ROM. Absolute only in a task that a bench made in memory."""
+        if not self.manifest.rom.path:
+            return None
+        path = Path(self.manifest.rom.path)
+        return path if path.is_absolute() else shipped_file(str(path))
 
 
 def load_task(folder: Path) -> Task:
     """Read `folder/task.toml`. Raises TaskError that names the file and the field."""
     path = folder / "task.toml"
     try:
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise TaskError(f"{path}: larger than {MAX_MANIFEST_BYTES} bytes: no task manifest")
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        refuse_unknown_keys(path, raw, TaskManifest)
         manifest = msgspec.convert(raw, TaskManifest)
     except FileNotFoundError:
         raise TaskError(f"{path}: no such task; `dmglab task list` shows what there is") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise TaskError(f"{path}: cannot be read: {error}") from None
     except msgspec.ValidationError as error:
         raise TaskError(f"{path}: {error}") from None
@@ -123,26 +166,59 @@ def load_task(folder: Path) -> Task:
 
 
 def find_task(task_id: str, home: HomePaths) -> Task:
-    """The task of that id in the home or among the shipped ones, or of that folder."""
+    """The task of that id in the home or among the shipped ones, or of that folder.
+
+    Raises TaskError for a broken one, for one whose id is not where it lies, and for none.
+    """
     for root in task_roots(home):
-        if (root / task_id / "task.toml").is_file():
-            return load_task(root / task_id)
-    if (Path(task_id) / "task.toml").is_file():
+        # An id is a relative path without "..": another one is a folder, or nothing.
+        if is_task_id(task_id) and (root / task_id / "task.toml").is_file():
+            return _load_at(root, root / task_id)
+    if _is_folder_of_task(task_id):
         return load_task(Path(task_id))
     known = ", ".join([*BUILT_IN_TASKS, *sorted(task.id for task in list_tasks(home))])
-    raise TaskError(f"no task {task_id!r}; known tasks: {known}")
+    raise TaskError(f"no task {task_id[:200]!r}; known tasks: {known}")
+
+
+def _is_folder_of_task(text: str) -> bool:
+    try:
+        return (Path(text) / "task.toml").is_file()
+    except (OSError, ValueError):  # too long for a path, or a NUL in it
+        return False
 
 
 def list_tasks(home: HomePaths) -> list[Task]:
-    """Every readable task, shipped ones first; a broken folder is left out."""
-    found = []
+    """Every readable task, shipped ones first; `broken_tasks` says what was left out."""
+    return [found for found in _scan(home) if isinstance(found, Task)]
+
+
+def broken_tasks(home: HomePaths) -> dict[str, str]:
+    """Folder to reason, of every task that cannot be read."""
+    return dict(found for found in _scan(home) if not isinstance(found, Task))
+
+
+def _scan(home: HomePaths) -> Iterator[Task | tuple[str, str]]:
+    """Each task below the roots, or its folder and why it is none."""
     for root in reversed(task_roots(home)):
         for manifest in sorted(root.rglob("task.toml")):
+            folder = manifest.parent
+            if any(part.startswith(".") for part in folder.relative_to(root).parts):
+                continue  # half of a task that is being made
             try:
-                found.append(load_task(manifest.parent))
-            except TaskError:
-                continue
-    return found
+                yield _load_at(root, folder)
+            except TaskError as error:
+                yield str(folder), str(error)
+
+
+def _load_at(root: Path, folder: Path) -> Task:
+    task = load_task(folder)
+    place = folder.relative_to(root).as_posix()
+    if task.id != place:
+        raise TaskError(
+            f"{folder / 'task.toml'}: id {task.id!r} lies in the folder {place!r}; "
+            "make the two the same"
+        )
+    return task
 
 
 def task_roots(home: HomePaths) -> tuple[Path, ...]:
@@ -165,23 +241,39 @@ def verify_file(path: Path, sha256: str, what: str) -> None:
 def _check(path: Path, manifest: TaskManifest) -> None:
     if manifest.schema != 1:
         raise TaskError(f"{path}: schema {manifest.schema} is not 1: update DMG Lab to read it")
-    if manifest.codec.id != CODEC_ID:
-        raise TaskError(f"{path}: codec {manifest.codec.id!r} is unknown, expected {CODEC_ID!r}")
-    if manifest.observation.rule != OBSERVATION_RULE:
+    if not is_task_id(manifest.id):
+        raise TaskError(f"{path}: id {manifest.id!r}: {ID_RULE}")
+    rom = PurePosixPath(manifest.rom.path)
+    if manifest.rom.path and (rom.parts[0] != "assets" or ".." in rom.parts):
         raise TaskError(
-            f"{path}: observation rule {manifest.observation.rule!r} is unknown, "
-            f"expected {OBSERVATION_RULE!r}"
+            f"{path}: rom.path {manifest.rom.path!r} is not below assets/; leave it out for a ROM "
+            "of your own, which is found by its hash"
         )
-    if not 1 <= manifest.codec.release_after_frames <= manifest.codec.frames_per_step:
-        raise TaskError(f"{path}: release_after_frames must lie in 1..frames_per_step")
-    if manifest.goal.distance not in ("l1", "mse"):
-        raise TaskError(f"{path}: goal distance {manifest.goal.distance!r} is neither l1 nor mse")
-    for name, value in (
-        ("episode.horizon", manifest.episode.horizon),
-        ("goal.hold_steps", manifest.goal.hold_steps),
-        ("starts.count", manifest.starts.count),
+    if not is_sha256(manifest.rom.sha256):
+        raise TaskError(f"{path}: rom.sha256 {manifest.rom.sha256[:80]!r}: {SHA256_RULE}")
+    parts = {"starts": manifest.starts, "goal": manifest.goal, "demo": manifest.demo}
+    for name, part in parts.items():
+        if part is None:
+            continue
+        if not is_file_name(part.file):
+            raise TaskError(
+                f"{path}: {name}.file {part.file[:80]!r} must name a file beside task.toml"
+            )
+        if not is_sha256(part.sha256):
+            raise TaskError(f"{path}: {name}.sha256 {part.sha256[:80]!r}: {SHA256_RULE}")
+    for name, value, known in (
+        ("codec.id", manifest.codec.id, (CODEC_ID,)),
+        ("observation.rule", manifest.observation.rule, (OBSERVATION_RULE,)),
+        ("observation.height", manifest.observation.height, (72,)),
+        ("observation.width", manifest.observation.width, (80,)),
+        ("goal.distance", manifest.goal.distance, ("l1", "mse")),
+        ("reward.shaping", manifest.reward.shaping, ("difference", "new_minimum")),
     ):
-        if value < 1:
-            raise TaskError(f"{path}: {name} must be at least 1, got {value}")
-    if not 0 <= manifest.starts.heldout < manifest.starts.count:
+        if value not in known:
+            choices = " or ".join(map(str, known))
+            raise TaskError(f"{path}: {name} {value!r} is unknown, expected {choices}")
+    check_ranges(path, manifest)
+    if manifest.codec.release_after_frames > manifest.codec.frames_per_step:
+        raise TaskError(f"{path}: release_after_frames must lie in 1..frames_per_step")
+    if manifest.starts.heldout >= manifest.starts.count:
         raise TaskError(f"{path}: starts.heldout must leave at least one start for training")

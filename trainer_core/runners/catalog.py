@@ -1,64 +1,46 @@
-"""Every trainer the app and the command line can start, as data: no import of what it names."""
+"""Every runner that app and command line can start: a new one is its module and its line here."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 
-from trainer_core.protocol.capabilities import RunnerCapabilities
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.checkpoints import read_meta
+from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runners.base import AgentRunner
+from trainer_core.runners.cleanrl.runner import CLEANRL
+from trainer_core.runners.native import NATIVE
+from trainer_core.runners.sb3.runner import SB3
+from trainer_core.runs.config_file import read_spec
+
+__all__ = ["NATIVE", "AgentRunner", "find_runner", "registered_runners", "runner_of_checkpoint"]
+
+_HERE = HomePaths(default_home())
+_RUNNERS: tuple[AgentRunner, ...] = (NATIVE, SB3.at(_HERE), CLEANRL.at(_HERE))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
-    """One trainer: what it is called, what it can do, how its process is started."""
-
-    id: str
-    title: str
-    summary: str
-    capabilities: RunnerCapabilities
-    algorithms: tuple[str, ...]
-    modules: tuple[str, ...] = ()
-    """Python modules its interpreter must find; preflight looks for them."""
-    command: Callable[[Path], list[str]] = field(repr=False)
-    """The exact argv for a run directory."""
-
-
-def _native(run_dir: Path) -> list[str]:
-    return [sys.executable, "-m", "trainer_core.worker", str(run_dir)]
-
-
-NATIVE = Runner(
-    id="native",
-    title="DMG Lab",
-    summary="PPO and streaming A2C on thousands of Game Boys in one process.",
-    capabilities=RunnerCapabilities(
-        pause=True,
-        graceful_stop=True,
-        checkpoints=True,
-        exact_resume=True,
-        warm_start=True,
-        play=True,
-        watch=True,
-    ),
-    algorithms=("ppo", "a2c"),
-    modules=("torch", "warp"),
-    command=_native,
-)
-
-_RUNNERS = (NATIVE,)
-
-
-def registered_runners() -> tuple[Runner, ...]:
+def registered_runners() -> tuple[AgentRunner, ...]:
     return _RUNNERS
 
 
-def find_runner(runner_id: str) -> Runner:
+def find_runner(runner_id: str, runners: Iterable[AgentRunner] = _RUNNERS) -> AgentRunner:
     """Raises ConfigError naming the known ones."""
-    for runner in _RUNNERS:
-        if runner.id == runner_id:
-            return runner
-    known = ", ".join(runner.id for runner in _RUNNERS)
-    raise ConfigError(f"no runner {runner_id!r}; known runners: {known}")
+    by_id = {runner.id: runner for runner in runners}
+    if runner_id not in by_id:
+        raise ConfigError(f"no runner {runner_id!r}; known runners: {', '.join(by_id)}")
+    return by_id[runner_id]
+
+
+def runner_of_checkpoint(folder: Path, runners: Iterable[AgentRunner] = _RUNNERS) -> AgentRunner:
+    """Who made a checkpoint: its manifest says so, else the run that it lies in, else we did."""
+    try:
+        return find_runner(read_meta(folder).runner, runners)
+    except CheckpointError:
+        pass
+    try:
+        runner_id = read_spec(RunPaths(folder.parent.parent)).runner
+    except LabError:
+        runner_id = NATIVE_ID
+    return find_runner(runner_id, runners)

@@ -1,7 +1,7 @@
 """Start, watch and stop the processes that train and play. asyncio only: no Qt, torch or warp."""
 
-from trainer_core.service.history import History, read_history
-from trainer_core.service.importing import import_checkpoint
+from trainer_core.runs.history import History, read_history
+from trainer_core.runs.importing import import_checkpoint
 from trainer_core.service.job import Job, run_job
 from trainer_core.service.notices import (
     BadLineSeen,
@@ -10,9 +10,10 @@ from trainer_core.service.notices import (
     Notice,
     RunChanged,
 )
-from trainer_core.service.player import PlayerService, PlayRequest
+from trainer_core.service.plan import LaunchPlan, StopLadder
+from trainer_core.service.player import PlayerService
 from trainer_core.service.stream import BadLine
-from trainer_core.service.trainer import LaunchPlan, StopLadder, TrainerService
+from trainer_core.service.trainer import TrainerService
 
 __all__ = [
     "BadLine",
@@ -23,7 +24,6 @@ __all__ = [
     "LaunchPlan",
     "LogLines",
     "Notice",
-    "PlayRequest",
     "PlayerService",
     "RunChanged",
     "StopLadder",

@@ -14,15 +14,38 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
 
+from trainer_core.owned import FAMILY, end_family, family
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.service.capped_log import CappedLog
 from trainer_core.service.stream import BadLine, LineParser
 
 PARSE_BUDGET_S = 0.004
 MAX_BACKLOG = 1 << 20
 TAIL_LINES = 20
+BAD_LINES_A_SECOND = 50
+
+
+class BadLineBudget:
+    """Reports bad lines, of a flood only the first of each second and how many there were."""
+
+    def __init__(self, report: Callable[[BadLine], None]) -> None:
+        self._report = report
+        self._second, self._reported, self._dropped = 0, 0, 0
+
+    def report(self, line: BadLine) -> None:
+        now = int(time.monotonic())
+        if now != self._second:
+            self._second, self._reported = now, 0
+            if self._dropped:
+                self._report(BadLine(f"{self._dropped} more bad lines", ""))
+                self._dropped = 0
+        self._reported += 1
+        if self._reported <= BAD_LINES_A_SECOND:
+            self._report(line)
+        else:
+            self._dropped += 1
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
@@ -32,18 +55,21 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self,
         *,
         log_path: Path | None,
+        mark: str,
+        decode: Callable[[bytes], records.Event | None],
         on_event: Callable[[records.Event], None],
         on_bad_line: Callable[[BadLine], None],
         on_output: Callable[[list[str]], None],
         on_exit: Callable[[int], None],
     ) -> None:
-        self._on_event, self._on_bad_line = on_event, on_bad_line
-        self._on_output, self._on_exit = on_output, on_exit
-        self._log_path = log_path
-        self._log: IO[bytes] | None = None
-        self._parser = LineParser()
+        self._on_event, self._on_output, self._on_exit = on_event, on_output, on_exit
+        self._log = CappedLog(log_path) if log_path else None
+        self._mark = mark
+        self._parser = LineParser(decode=decode)
+        self._bad_lines = BadLineBudget(on_bad_line)
         self._half_output = b""
         self._draining = False
+        self._stream_ended = False
         self._acks: dict[int, asyncio.Future[records.AckEvent]] = {}
         self._next_id = 0
         self._transport: asyncio.SubprocessTransport
@@ -102,8 +128,6 @@ class ChildProcess(asyncio.SubprocessProtocol):
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
         self.pid = transport.get_pid()
-        if self._log_path is not None:
-            self._log = self._log_path.open("ab")
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
@@ -115,14 +139,14 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
-            while (item := self._parser.next()) is not None:
-                self._deliver(item)
-            if (rest := self._parser.finish()) is not None:
-                self._on_bad_line(rest)
+            self._stream_ended = True
+            if not self._draining:
+                self._drain()
 
     def process_exited(self) -> None:
         # Grandchildren of a child that ended badly would hold the GPU and the pipes.
         self.signal_group(signal.SIGKILL)
+        end_family(self._mark)
         self._loop.call_later(1.0, self._finish)  # in case a pipe survives its group
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -132,24 +156,24 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def _drain(self) -> None:
         """Parse for a few milliseconds, then let the loop breathe (60 Hz pictures share it)."""
-        self._draining = False
         deadline = time.perf_counter() + PARSE_BUDGET_S
-        while (item := self._parser.next()) is not None:
+        while time.perf_counter() < deadline and (item := self._parser.next(deadline)) is not None:
             self._deliver(item)
-            if time.perf_counter() > deadline:
-                self._draining = True
-                self._loop.call_later(0.001, self._drain)
-                break
+        self._draining = self._parser.waits
+        if self._draining:
+            self._loop.call_later(0.001, self._drain)
+        elif self._stream_ended and (rest := self._parser.finish()) is not None:
+            self._bad_lines.report(rest)
         pipe = self._transport.get_pipe_transport(1)
         if isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
             if self._parser.backlog > MAX_BACKLOG:
                 pipe.pause_reading()
-            elif not pipe.is_reading():
+            else:  # nothing happens if it reads; Python 3.11.2 cannot tell whether it does
                 pipe.resume_reading()
 
     def _deliver(self, item: records.Event | BadLine) -> None:
         if isinstance(item, BadLine):
-            self._on_bad_line(item)
+            self._bad_lines.report(item)
             return
         if isinstance(item, records.AckEvent):
             answer = self._acks.get(item.id)
@@ -158,9 +182,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._on_event(item)
 
     def _take_output(self, data: bytes) -> None:
-        if self._log is not None:
-            self._log.write(data)
-            self._log.flush()
+        if self._log is not None and (lost := self._log.write(data)):
+            self._on_output([lost])
         *lines, self._half_output = (self._half_output + data).split(b"\n")
         self._half_output = self._half_output[-records.MAX_LINE_BYTES :]
         texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
@@ -172,12 +195,14 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def _finish(self) -> None:
         if self.exited.done():
             return
+        if self._draining:  # what it said last is still being read
+            self._loop.call_later(0.002, self._finish)
+            return
         code = self._transport.get_returncode()
         if self._half_output:
             self._take_output(b"\n")
         if self._log is not None:
             self._log.close()
-            self._log = None
         for answer in self._acks.values():
             if not answer.done():
                 answer.set_exception(ProtocolError("the process ended before it answered"))
@@ -192,6 +217,8 @@ async def start_child(
     cwd: Path,
     env: dict[str, str] | None = None,
     log_path: Path | None = None,
+    pass_fds: Sequence[int] = (),
+    decode: Callable[[bytes], records.Event | None] = records.decode,
     on_event: Callable[[records.Event], None] = lambda event: None,
     on_bad_line: Callable[[BadLine], None] = lambda line: None,
     on_output: Callable[[list[str]], None] = lambda lines: None,
@@ -202,10 +229,13 @@ async def start_child(
     Call it on the loop's own thread: a parent-death signal follows the thread that forked.
     """
     loop = asyncio.get_running_loop()
+    owned = family()
     try:
         _, child = await loop.subprocess_exec(
             lambda: ChildProcess(
                 log_path=log_path,
+                mark=owned[FAMILY],
+                decode=decode,
                 on_event=on_event,
                 on_bad_line=on_bad_line,
                 on_output=on_output,
@@ -213,7 +243,8 @@ async def start_child(
             ),
             *argv,
             cwd=str(cwd),
-            env=env,
+            env={**(os.environ if env is None else env), **owned},
+            pass_fds=pass_fds,
             start_new_session=True,
         )
     except OSError as error:

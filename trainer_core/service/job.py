@@ -15,21 +15,27 @@ from typing import Any
 
 import msgspec
 
+from trainer_core.owned import FAMILY, end_family, family
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import CHECKOUT
+from trainer_core.protocol.paths import child_folder
+
+MAX_LINE_BYTES = 1 << 20
+TAIL_BYTES = 1 << 16
+"""Of standard error, for the cause of a failure."""
 
 
 class Job:
     """A running tool; `cancel` ends it and everything it started."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    def __init__(self, process: asyncio.subprocess.Process, mark: str) -> None:
+        self._process, self._mark = process, mark
         self.cancelled = False
 
     def cancel(self) -> None:
         self.cancelled = True
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        end_family(self._mark)
 
 
 async def run_job(
@@ -42,26 +48,28 @@ async def run_job(
 
     Raises LabError with its last line of standard error when it fails, or `cancelled`.
     """
+    owned = family()
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "trainer_core.guard",
+            "trainer_core.service.leash",
             *argv,
-            cwd=str(CHECKOUT),
+            cwd=child_folder(),
             stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, **owned},
             start_new_session=True,
-            limit=1 << 20,
+            limit=MAX_LINE_BYTES,
         )
     except OSError as error:
         raise LabError(f"{argv[0]} cannot be started: {error.strerror}") from None
-    job = Job(process)
+    job = Job(process, owned[FAMILY])
     on_start(job)
     assert process.stdout is not None
     assert process.stderr is not None
-    errors = asyncio.ensure_future(process.stderr.read())
+    errors = asyncio.ensure_future(_tail(process.stderr))
     result: dict[str, Any] = {}
     try:
         async for line in process.stdout:
@@ -75,12 +83,23 @@ async def run_job(
     except asyncio.CancelledError:
         job.cancel()
         raise
+    except ValueError:  # asyncio's word for a line over the limit
+        job.cancel()
+        raise LabError(f"{argv[0]} wrote a line of more than {MAX_LINE_BYTES} bytes") from None
     if job.cancelled:
         raise LabError("cancelled")
     if code:
         message = result.get("error") or (text.splitlines()[-1] if text else f"status {code}")
         raise LabError(str(message))
     return result
+
+
+async def _tail(stream: asyncio.StreamReader) -> bytes:
+    """The last words of a stream that may run for days."""
+    kept = b""
+    while chunk := await stream.read(1 << 16):
+        kept = (kept + chunk)[-TAIL_BYTES:]
+    return kept
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

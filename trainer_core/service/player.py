@@ -1,4 +1,4 @@
-"""PlayerService: one machine in real time, a person or a policy at the buttons.
+"""PlayerService: one game in real time, a person or a policy at the buttons.
 
 A new player replaces the old one only once it shows a picture, so that a checkpoint that cannot be
 loaded never leaves the viewer with nothing.
@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import secrets
 import signal
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
-from trainer_core.protocol.paths import CHECKOUT, HomePaths
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PlayerConfig, write_player_config
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runners.catalog import (
+    AgentRunner,
+    find_runner,
+    registered_runners,
+    runner_of_checkpoint,
+)
 from trainer_core.service.child import ChildProcess, start_child
 from trainer_core.service.stream import BadLine
 
@@ -29,34 +34,15 @@ STOP_COMMAND_S = 2.0
 TERMINATE_S = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlayRequest:
-    """config.json of a player."""
-
-    task: str
-    checkpoint: str = ""
-    mode: str = "human"
-    """human, greedy or sample."""
-    device: str = "cpu"
-    speed: float = 1.0
-    seed: int = 1
-
-    def to_json(self) -> str:
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return json.dumps(fields, indent=2) + "\n"
-
-
-def _native(player_dir: Path) -> list[str]:
-    return [sys.executable, "-m", "trainer_core.player", str(player_dir)]
-
-
 class PlayerService:
     """At most one player is active. Callbacks run on the event loop."""
 
-    def __init__(self, home: HomePaths, *, command: Callable[[Path], list[str]] = _native) -> None:
+    def __init__(
+        self, home: HomePaths, *, runners: tuple[AgentRunner, ...] = registered_runners()
+    ) -> None:
         self.home = home
-        self.command = command
-        self.request_made: PlayRequest | None = None
+        self.runners = runners
+        self.config: PlayerConfig | None = None
         self.directory: Path | None = None
         self.on_event: Callable[[records.Event], None] = lambda event: None
         self.on_output: Callable[[list[str]], None] = lambda lines: None
@@ -75,7 +61,7 @@ class PlayerService:
     def frames_path(self) -> Path | None:
         return self.directory / "frames.bin" if self.directory else None
 
-    async def start(self, request: PlayRequest) -> None:
+    async def start(self, config: PlayerConfig) -> None:
         """Play as asked; returns once the first picture is out and the old player has ended.
 
         Raises LabError with the player's last line when it fails; the old player then stays.
@@ -85,12 +71,9 @@ class PlayerService:
                 self.home.players
                 / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{secrets.token_hex(2)}"
             )
-            try:
-                directory.mkdir(parents=True)
-                (directory / "config.json").write_text(request.to_json(), encoding="utf-8")
-            except OSError as error:
-                raise ConfigError(f"{directory}: cannot be written: {error.strerror}") from None
-            child = self._starting = await self._spawn(directory)
+            runner = self._runner_for(config.checkpoint)
+            write_player_config(directory, config)
+            child = self._starting = await self._spawn(runner, directory)
             try:
                 await self._first_picture(child, directory)
             except BaseException:
@@ -99,19 +82,36 @@ class PlayerService:
             finally:
                 self._starting = None
             old, self._child = self._child, child
-            self.directory, self.request_made = directory, request
+            self.directory, self.config = directory, config
             if old is not None:
                 await self._end(old)
 
-    async def _spawn(self, directory: Path) -> ChildProcess:
+    def can_load(self, checkpoint: Path) -> bool:
+        """Whether the active player could play this one too: its runner made both."""
+        now = self.config
+        return now is not None and (
+            self._runner_for(str(checkpoint)).id == self._runner_for(now.checkpoint).id
+        )
+
+    def _runner_for(self, checkpoint: str) -> AgentRunner:
+        """Whose player plays it; a person plays with ours. Raises ConfigError."""
+        if not checkpoint:
+            return find_runner(NATIVE_ID, self.runners)
+        runner = runner_of_checkpoint(Path(checkpoint), self.runners)
+        if not runner.capabilities.play:
+            raise ConfigError(f"{checkpoint}: {runner.title} has no player for its checkpoints")
+        return runner
+
+    async def _spawn(self, runner: AgentRunner, directory: Path) -> ChildProcess:
         def on_bad_line(line: BadLine) -> None:
             self.on_output([f"player: {line.reason}"])
 
         child = await start_child(
-            self.command(directory),
-            cwd=CHECKOUT,
+            runner.play(directory),
+            cwd=runner.folder(directory),
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
             log_path=directory / "player.log",
+            decode=runner.parse,
             on_event=lambda event: self.on_event(event),
             on_bad_line=on_bad_line,
             on_output=lambda lines: self.on_output(lines),
@@ -151,7 +151,7 @@ class PlayerService:
             if child is not None:
                 await self._end(child)
         self._child = None
-        self.directory = self.request_made = None
+        self.directory = self.config = None
 
     async def _end(self, child: ChildProcess) -> None:
         self._asked.add(child)
@@ -168,6 +168,6 @@ class PlayerService:
         if child is not self._child or child in self._asked:
             return
         self._child = None
-        self.directory = self.request_made = None
+        self.directory = self.config = None
         code = child.exited.result()
         self.on_end((code and child.last_words()) or f"the player ended, status {code}")

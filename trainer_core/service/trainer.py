@@ -1,4 +1,4 @@
-"""TrainerService: plans, starts, watches, queues and stops training runs.
+"""TrainerService: plans, starts, watches, queues and stops training runs of any runner.
 
 asyncio without Qt: the command line and tests run it with plain asyncio, the app through qasync.
 """
@@ -7,29 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
-import secrets
-import shlex
 import signal
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
-from trainer_core.protocol.paths import CHECKOUT, HomePaths, RunPaths
-from trainer_core.protocol.runs import RunRecord, RunState, fold
-from trainer_core.registry import RunRegistry, create_time, is_alive
-from trainer_core.runners.catalog import NATIVE, Runner
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import END_STATES, RunRecord, RunState
+from trainer_core.protocol.spec import NATIVE_ID, RunSpec
+from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
+from trainer_core.runs.config_file import read_spec
+from trainer_core.runs.history import History, read_history
+from trainer_core.runs.index import RunRegistry, is_alive
+from trainer_core.runs.life import RunLife, new_run_id
+from trainer_core.runs.lock import INHERITED, RunLock
+from trainer_core.runs.writer import RunWriter
 from trainer_core.service.child import ChildProcess, start_child
-from trainer_core.service.history import History, read_history
 from trainer_core.service.notices import (
     BadLineSeen,
     EventReceived,
@@ -37,45 +37,34 @@ from trainer_core.service.notices import (
     Notice,
     RunChanged,
 )
+from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run, same_device
+from trainer_core.service.scribe import Scribe
 from trainer_core.service.stream import BadLine
 
-
-@dataclass(frozen=True, slots=True)
-class StopLadder:
-    """Seconds that each step of a stop may take before the next, harder one."""
-
-    command_s: float = 10.0
-    terminate_s: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchPlan:
-    """What would be started, exactly, before anything was."""
-
-    run_id: str
-    runner: Runner
-    config: RunConfig
-    run_dir: Path
-    argv: tuple[str, ...]
-    cwd: Path
-    name: str = ""
-
-    @property
-    def command_line(self) -> str:
-        return shlex.join(self.argv)
-
-    @property
-    def config_json(self) -> str:
-        return json.dumps({"run": self.config.to_dict()}, indent=2) + "\n"
+NEEDED: dict[type[commands.Command], str] = {
+    commands.Pause: "pause",
+    commands.Unpause: "pause",
+    commands.SaveCheckpoint: "checkpoints",
+    commands.Watch: "watch",
+}
+"""The capability without which a runner is not sent that command."""
 
 
 @dataclass(slots=True)
-class _Live:
-    """A run that this service started and that has not ended."""
+class _Kept:
+    """A run whose life this service keeps: queued, or with a process."""
 
-    child: ChildProcess
-    record: RunRecord
+    plan: LaunchPlan
+    life: RunLife
+    child: ChildProcess | None = None
+    scribe: Scribe | None = None
+    said_anything: bool = False
+    """A record of the log came, in a version that is understood."""
+    said_end: RunState | None = None
+    """The last end state that the process announced."""
     error: str = ""
+    bad_line: str = ""
+    """Why the last line that could not be read could not."""
     stop_reason: str = ""
     stopping: asyncio.Task[None] | None = None
     hurry: asyncio.Event | None = None
@@ -84,15 +73,21 @@ class _Live:
 class TrainerService:
     """One per home. Listeners are called on the event loop, in the order in which things happen."""
 
-    def __init__(self, home: HomePaths, *, ladder: StopLadder | None = None) -> None:
-        self.home = home
+    def __init__(
+        self,
+        home: HomePaths,
+        *,
+        runners: tuple[AgentRunner, ...] = registered_runners(),
+        ladder: StopLadder | None = None,
+    ) -> None:
+        self.home, self.runners = home, runners
         self.registry = RunRegistry(home)
         self.ladder = ladder or StopLadder()
         self.runs: dict[str, RunRecord] = {}
-        self._live: dict[str, _Live] = {}
-        self._queue: deque[LaunchPlan] = deque()
+        self._live: dict[str, _Kept] = {}
+        self._queue: deque[_Kept] = deque()
         self._listeners: list[Callable[[Notice], None]] = []
-        self._launching: set[str] = set()
+        self._launching: dict[str, _Kept] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self) -> list[RunRecord]:
@@ -124,124 +119,102 @@ class TrainerService:
 
     # -- starting ---------------------------------------------------------------------------
 
-    def plan(self, config: RunConfig, runner: Runner = NATIVE, name: str = "") -> LaunchPlan:
-        """Reserve a run id and say what would be run. Writes nothing."""
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        run_id = f"{stamp}-{secrets.token_hex(2)}"
-        run_dir = self.home.run(run_id).root
-        return LaunchPlan(
-            run_id, runner, config, run_dir, tuple(runner.command(run_dir)), CHECKOUT, name
-        )
+    def plan(self, spec: RunSpec, name: str = "") -> LaunchPlan:
+        """Reserve a run id and say what would be run. Writes nothing.
+
+        Raises ConfigError when no runner does what `spec` asks for.
+        """
+        return plan_run(find_runner(spec.runner, self.runners), spec, self.home, new_run_id(), name)
 
     async def start(self, plan: LaunchPlan) -> RunRecord:
         """Start the plan, or queue it while its device is busy.
 
-        Raises ConfigError when the run directory cannot be written, LabError when the process
+        Raises DiskError when the run directory cannot be written, LabError when the process
         cannot be started; the run is then recorded as failed.
         """
-        paths = RunPaths(plan.run_dir)
-        try:
-            paths.root.mkdir(parents=True)
-            paths.config.write_text(plan.config_json, encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"{plan.run_dir}: cannot be written: {error.strerror}") from None
-        record = RunRecord(
-            run_id=plan.run_id,
-            runner=plan.runner.id,
-            task=plan.config.task,
-            algo=plan.config.algo,
-            device=plan.config.device,
-            state=RunState.PREFLIGHT,
-            created_at=time.time(),
-            config_sha256=plan.config.sha256,
-            pid=os.getpid(),  # ours until the worker has its own: a queued run is not lost
-            pid_create_time=create_time(os.getpid()),
-            name=plan.name,
-        )
-        if self._is_busy(plan.config.device):
-            record = msgspec.structs.replace(record, state=RunState.QUEUED)
-            self._queue.append(plan)
-            self._store(record, f"position {len(self._queue)} in the queue")
-            return record
-        self._store(record)
-        return await self._launch(plan)
+        busy = self._is_busy(plan.spec.device)
+        life = RunLife.begin(
+            self.home, plan.run_id, plan.spec, algo=plan.runner.algorithm(plan.spec),
+            name=plan.name, state=RunState.QUEUED if busy else RunState.PREFLIGHT,
+        )  # fmt: skip
+        kept = _Kept(plan, life)
+        if busy:
+            self._queue.append(kept)
+            self._show(life, f"position {len(self._queue)} in the queue")
+            return life.record
+        self._show(life)
+        return await self._launch(kept)
 
-    async def resume(self, run_id: str, runner: Runner = NATIVE) -> RunRecord:
+    async def resume(self, run_id: str) -> RunRecord:
         """Start an ended run's process again in its own directory; counters continue.
 
-        Raises ConfigError when the run is still alive or has no checkpoint to go on from.
+        Raises LabError when the run is still alive, is being trained by another process, or has
+        no checkpoint to go on from.
         """
         record = self._record(run_id)
         if not record.state.is_end:
             raise ConfigError(f"run {run_id} is {record.state}: only an ended run can be resumed")
         paths = self.home.run(run_id)
-        if not any(paths.checkpoints.glob("[0-9]*")):
+        spec = read_spec(paths)
+        runner = find_runner(spec.runner, self.runners)
+        if not runner.capabilities.exact_resume:
+            raise ConfigError(f"{runner.title} cannot resume a run: start a new one")
+        if not runner.find_checkpoints(paths.root):
             raise ConfigError(f"run {run_id} has no checkpoint to go on from: start a new run")
-        if self._is_busy(record.device):
-            raise ConfigError(f"{record.device} is busy with another run: stop that one first")
-        try:
-            raw = json.loads(paths.config.read_text(encoding="utf-8"))
-            config = RunConfig.from_dict(raw["run"])
-        except (OSError, ValueError, KeyError) as error:
-            raise ConfigError(f"{paths.config}: cannot be read: {error}") from None
-        argv = tuple(runner.command(paths.root))
-        return await self._launch(
-            LaunchPlan(run_id, runner, config, paths.root, argv, CHECKOUT, record.name)
-        )
+        if self._is_busy(spec.device):
+            raise ConfigError(f"{spec.device} is busy with another run: stop that one first")
+        plan = plan_run(runner, spec, self.home, run_id, record.name)
+        lock = RunLock.take(paths)
+        life = RunLife.resume(self.home, run_id, lock, algo=runner.algorithm(spec))
+        return await self._launch(_Kept(plan, life))
 
-    async def _launch(self, plan: LaunchPlan) -> RunRecord:
-        run_id = plan.run_id
-        self._launching.add(run_id)
+    async def _launch(self, kept: _Kept) -> RunRecord:
+        plan, life = kept.plan, kept.life
+        run_id, lock = plan.run_id, life.lock.descriptor
+        self._launching[run_id] = kept
         try:
-            child = await start_child(
+            if not plan.runner.writes_log:
+                kept.scribe = Scribe(plan, life.record, RunWriter(life.paths))
+            kept.child = await start_child(
                 plan.argv,
                 cwd=plan.cwd,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-                log_path=RunPaths(plan.run_dir).worker_log,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
+                log_path=life.paths.worker_log,
+                pass_fds=(lock,),
+                decode=plan.runner.parse,
                 on_event=lambda event: self._on_event(run_id, event),
                 on_bad_line=lambda line: self._on_bad_line(run_id, line),
                 on_output=lambda lines: self._tell(LogLines(run_id, tuple(lines))),
                 on_exit=lambda code: self._on_exit(run_id, code),
             )
         except LabError as error:
-            self._store(self._ended(self.runs[run_id], RunState.FAILED, str(error)))
+            self._end(kept, RunState.FAILED, str(error))
             raise
         finally:
-            self._launching.discard(run_id)
-        record = msgspec.structs.replace(
-            self.runs[run_id],
-            state=RunState.STARTING,
-            pid=child.pid,
-            pid_create_time=create_time(child.pid),
-            finished_at=0.0,
-            reason="",
-        )
-        self._live[run_id] = _Live(child, record)
-        self._store(record, "starting the worker")
-        return record
+            del self._launching[run_id]
+        life.launched(kept.child.pid)
+        self._live[run_id] = kept
+        self._show(life, "starting the worker")
+        return life.record
 
     def _is_busy(self, device: str) -> bool:
-        active = {*self._live, *self._launching}
-        return any(self.runs[run_id].device == device for run_id in active) or any(
-            plan.config.device == device for plan in self._queue
-        )
+        kept = [*self._live.values(), *self._launching.values(), *self._queue]
+        return any(same_device(run.plan.spec.device, device) for run in kept)
 
     def _start_next(self, device: str) -> None:
-        for plan in list(self._queue):
-            if plan.config.device == device:
-                self._queue.remove(plan)
-                preflight = msgspec.structs.replace(
-                    self.runs[plan.run_id], state=RunState.PREFLIGHT
-                )
-                self._store(preflight)
-                self._background(self._launch_queued(plan))
+        for kept in list(self._queue):
+            if same_device(kept.plan.spec.device, device):
+                self._queue.remove(kept)
+                kept.life.move(RunState.PREFLIGHT)
+                self._show(kept.life)
+                self._background(self._launch_queued(kept))
                 return
 
-    async def _launch_queued(self, plan: LaunchPlan) -> None:
+    async def _launch_queued(self, kept: _Kept) -> None:
         try:
-            await self._launch(plan)
+            await self._launch(kept)
         except LabError:  # recorded as failed, with its reason, by _launch
-            self._start_next(plan.config.device)
+            self._start_next(kept.plan.spec.device)
 
     # -- while it runs ----------------------------------------------------------------------
 
@@ -252,24 +225,42 @@ class TrainerService:
     async def request(
         self, run_id: str, command_type: type[commands.Command], **fields: Any
     ) -> records.AckEvent:
-        """Send a command to a run's worker and wait for its ack. Raises ProtocolError."""
-        if run_id not in self._live:
+        """Send a command to a run's worker and wait for its ack.
+
+        Raises ProtocolError, also when its runner takes no such command.
+        """
+        kept = self._live.get(run_id)
+        if kept is None or kept.child is None:
             raise ProtocolError(f"run {run_id} is not running here")
-        return await self._live[run_id].child.request(command_type, **fields)
+        runner, needed = kept.plan.runner, NEEDED.get(command_type)
+        if needed and not getattr(runner.capabilities, needed):
+            raise ProtocolError(f"{runner.title} takes no {command_type.__name__}")
+        return await kept.child.request(command_type, **fields)
 
     async def pause(self, run_id: str) -> None:
-        self._move(run_id, RunState.PAUSING, "waiting for the update to end")
+        live = self._live.get(run_id)
+        if live is not None and live.plan.runner.capabilities.pause:
+            self._move(live, RunState.PAUSING, "waiting for the update to end")
         await self.request(run_id, commands.Pause)
 
     async def unpause(self, run_id: str) -> None:
-        await self.request(run_id, commands.Resume)
+        await self.request(run_id, commands.Unpause)
 
     async def history(self, run_id: str, offset: int = 0) -> History:
         """The run's log from `offset` on, read in a thread."""
         return await asyncio.to_thread(read_history, self.home.run(run_id).train_log, offset)
 
     def rename(self, run_id: str, name: str) -> None:
-        self._store(msgspec.structs.replace(self._record(run_id), name=name))
+        """Raises OSError when the index cannot be written."""
+        for kept in [*self._live.values(), *self._queue]:
+            if kept.plan.run_id == run_id:
+                kept.life.rename(name)
+                self._show(kept.life)
+                return
+        record = msgspec.structs.replace(self._record(run_id), name=name)
+        self.registry.append(record)
+        self.runs[run_id] = record
+        self._tell(RunChanged(record))
 
     # -- ending -----------------------------------------------------------------------------
 
@@ -279,10 +270,11 @@ class TrainerService:
         A second call while it climbs takes the next step at once.
         """
         record = self._record(run_id)
-        if record.state is RunState.QUEUED:
-            self._queue = deque(plan for plan in self._queue if plan.run_id != run_id)
-            self._store(self._ended(record, RunState.STOPPED, reason))
-            return
+        for kept in list(self._queue):
+            if kept.plan.run_id == run_id:
+                self._queue.remove(kept)
+                self._end(kept, RunState.STOPPED, reason)
+                return
         live = self._live.get(run_id)
         if live is None:
             if not record.state.is_end and is_alive(record):
@@ -296,26 +288,30 @@ class TrainerService:
             live.stopping = asyncio.create_task(self._climb(live))
         await asyncio.shield(live.stopping)
 
-    async def _climb(self, live: _Live) -> None:
-        child, run_id, ladder = live.child, live.record.run_id, self.ladder
-        hint = f"finishing the update; SIGTERM after {ladder.command_s:g} s"
-        self._move(run_id, RunState.STOPPING, hint, ladder.command_s)
-        with contextlib.suppress(ProtocolError):  # a closed stdin: it is already on its way out
-            child.send(commands.Stop)
-        if await self._hurried(live, ladder.command_s):
+    async def _climb(self, live: _Kept) -> None:
+        child, ladder = live.child, self.ladder
+        assert child is not None
+        if live.plan.runner.capabilities.graceful_stop:
+            hint = f"finishing the update; SIGTERM after {ladder.command_s:g} s"
+            self._move(live, RunState.STOPPING, hint, ladder.command_s)
+            with contextlib.suppress(ProtocolError):  # a closed stdin: it is on its way out
+                child.send(commands.Stop)
+            if not await self._hurried(live, ladder.command_s):
+                return
             live.stop_reason = f"forced: no answer to stop within {ladder.command_s:g} s"
-            hint = f"sent SIGTERM; SIGKILL after {ladder.terminate_s:g} s"
-            self._move(run_id, RunState.STOPPING, hint, ladder.terminate_s)
-            child.signal_group(signal.SIGTERM)
-            if await self._hurried(live, ladder.terminate_s):
-                live.stop_reason = "forced: killed, it ignored stop and SIGTERM"
-                self._move(run_id, RunState.STOPPING, "sent SIGKILL to the whole group")
-                child.signal_group(signal.SIGKILL)
-                await child.wait()
+        hint = f"sent SIGTERM; SIGKILL after {ladder.terminate_s:g} s"
+        self._move(live, RunState.STOPPING, hint, ladder.terminate_s)
+        child.signal_group(signal.SIGTERM)
+        if await self._hurried(live, ladder.terminate_s):
+            live.stop_reason = "forced: killed, it ignored stop and SIGTERM"
+            self._move(live, RunState.STOPPING, "sent SIGKILL to the whole group")
+            child.signal_group(signal.SIGKILL)
+            await child.wait()
 
-    async def _hurried(self, live: _Live, timeout_s: float) -> bool:
+    async def _hurried(self, live: _Kept, timeout_s: float) -> bool:
         """Wait for the exit; True when time ran out or someone asked to hurry."""
         assert live.hurry is not None
+        assert live.child is not None
         hurry = asyncio.create_task(live.hurry.wait())
         await asyncio.wait(
             [live.child.exited, hurry], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
@@ -326,8 +322,8 @@ class TrainerService:
 
     async def close(self) -> None:
         """Stop every run that this service started, and forget the queue."""
-        for plan in list(self._queue):
-            await self.stop(plan.run_id, "the app was closed")
+        for kept in list(self._queue):
+            await self.stop(kept.plan.run_id, "the app was closed")
         stops = [self.stop(run_id, "the app was closed") for run_id in list(self._live)]
         await asyncio.gather(*stops)
 
@@ -337,43 +333,42 @@ class TrainerService:
         live = self._live.get(run_id)
         if live is None:
             return
-        old = live.record
+        if live.plan.runner.writes_log and event.run_id != run_id:
+            self._on_bad_line(run_id, BadLine(f"a record of another run, {event.run_id!r}", ""))
+            return
+        live.said_anything = live.said_anything or isinstance(event, records.LogRecord)
         try:
-            live.record = fold(old, event)
-        except ProtocolError as error:
+            if live.scribe is not None:
+                event = live.scribe.keep(event)
+            worth_telling = live.life.fold(event)
+        except LabError as error:  # a state that cannot follow, a number or disk that does not fit
             self._on_bad_line(run_id, BadLine(str(error), ""))
             return
-        if live.stopping is not None and not live.record.state.is_end:
-            # A pause or running event that was under way does not undo a stop.
-            live.record = msgspec.structs.replace(live.record, state=RunState.STOPPING)
-        self.runs[run_id] = live.record
+        self.runs[run_id] = live.life.record
         if isinstance(event, records.ErrorRecord):
             live.error = event.message
-        worth_keeping = old.state != live.record.state or isinstance(
-            event, records.CheckpointRecord | records.EvalRecord
-        )
-        if live.record.state.is_end:
-            # It said so, but ends only when its process does: _on_exit writes the line.
-            self.runs[run_id] = live.record = msgspec.structs.replace(live.record, state=old.state)
-            live.stop_reason = live.stop_reason or event_detail(event)
-        elif worth_keeping:
-            self.registry.append(live.record)
         if isinstance(event, records.StateEvent):
-            self._tell(RunChanged(live.record, event.detail, event.progress))
-        elif worth_keeping:
-            self._tell(RunChanged(live.record))
+            if event.state in END_STATES:
+                live.said_end = RunState(event.state)
+                live.stop_reason = live.stop_reason or event.detail
+            self._tell(RunChanged(live.life.record, event.detail, event.progress))
+        elif worth_telling:
+            self._tell(RunChanged(live.life.record))
         self._tell(EventReceived(run_id, event))
 
     def _on_bad_line(self, run_id: str, line: BadLine) -> None:
+        if (live := self._live.get(run_id)) is not None:
+            live.bad_line = line.reason
         self._tell(BadLineSeen(run_id, line))
 
     def _on_exit(self, run_id: str, code: int) -> None:
         live = self._live.pop(run_id, None)
         if live is None:
             return
-        state, reason = _end_of(code, live.stopping is not None, live)
-        self._store(self._ended(live.record, state, reason))
-        self._start_next(live.record.device)
+        try:
+            self._end(live, *_end_of(code, live))
+        finally:  # whatever a listener makes of it, the next run has its turn
+            self._start_next(live.plan.spec.device)
 
     # -- records ----------------------------------------------------------------------------
 
@@ -383,22 +378,22 @@ class TrainerService:
         except KeyError:
             raise ConfigError(f"no run {run_id!r} in {self.home.runs_index}") from None
 
-    def _move(self, run_id: str, state: RunState, detail: str, force_in_s: float = 0.0) -> None:
-        live = self._live.get(run_id)
-        if live is None:
-            return
-        live.record = msgspec.structs.replace(live.record, state=state)
-        force_at = time.monotonic() + force_in_s if force_in_s else 0.0
-        self._store(live.record, detail, force_at)
+    def _move(self, live: _Kept, state: RunState, detail: str, force_in_s: float = 0.0) -> None:
+        live.life.move(state)
+        self._show(live.life, detail, time.monotonic() + force_in_s if force_in_s else 0.0)
 
-    def _store(self, record: RunRecord, detail: str = "", force_at: float = 0.0) -> None:
-        self.runs[record.run_id] = record
-        self.registry.append(record)
-        self._tell(RunChanged(record, detail, force_at=force_at))
+    def _end(self, kept: _Kept, state: RunState, reason: str) -> None:
+        try:
+            kept.life.end(state, reason)
+        except LabError as error:  # a full disk: the log still says what happened
+            self._tell(LogLines(kept.plan.run_id, (str(error),)))
+        if kept.scribe is not None:
+            kept.scribe.close()
+        self._show(kept.life)
 
-    @staticmethod
-    def _ended(record: RunRecord, state: RunState, reason: str) -> RunRecord:
-        return msgspec.structs.replace(record, state=state, reason=reason, finished_at=time.time())
+    def _show(self, life: RunLife, detail: str = "", force_at: float = 0.0) -> None:
+        self.runs[life.record.run_id] = life.record
+        self._tell(RunChanged(life.record, detail, force_at=force_at))
 
     def _tell(self, notice: Notice) -> None:
         for listener in list(self._listeners):
@@ -410,24 +405,36 @@ class TrainerService:
         task.add_done_callback(self._tasks.discard)
 
 
-def event_detail(event: records.Event) -> str:
-    return event.detail if isinstance(event, records.StateEvent) else ""
-
-
-def _end_of(code: int, asked: bool, live: _Live) -> tuple[RunState, str]:
+def _end_of(code: int, live: _Kept) -> tuple[RunState, str]:
     """End state and one-line reason of a process that left with `code`."""
-    if asked:
-        return RunState.STOPPED, live.stop_reason
-    if code == 0:
-        return RunState.FINISHED, live.stop_reason
-    cause = live.child.last_words()
     if live.error:
         return RunState.FAILED, live.error  # it may have ended its own group, by signal
+    if live.stopping is not None:
+        return RunState.STOPPED, live.stop_reason
+    if code == 0:
+        return _good_end_of(live)
+    assert live.child is not None
+    cause = live.child.last_words()
     if code == -signal.SIGKILL:
         return RunState.FAILED, "killed by signal 9, probably out of memory"
     if code < 0:
         return RunState.FAILED, f"ended by {signal.Signals(-code).name}: {cause}".rstrip(": ")
     return RunState.FAILED, cause or f"the worker ended with status {code}"
+
+
+def _good_end_of(live: _Kept) -> tuple[RunState, str]:
+    """Status 0 is a success only of a process that said what it did.
+
+    Ours says its end too; another runner's process may just leave.
+    """
+    if live.said_end is not None:
+        return live.said_end, live.stop_reason
+    if not live.said_anything:
+        cause = f": {live.bad_line}" if live.bad_line else ""
+        return RunState.FAILED, f"the process ended without one record that can be read{cause}"
+    if live.plan.runner.id == NATIVE_ID:
+        return RunState.FAILED, "the process left in the middle of the run, with status 0"
+    return RunState.FINISHED, live.stop_reason
 
 
 def _run_id(notice: Notice) -> str:

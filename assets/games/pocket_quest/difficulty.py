@@ -14,18 +14,19 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
-from game_batch import ACTIONS, CHECKOUT, GameBatch, Snapshot, distances
+from game_batch import ACTIONS, GameBatch, Snapshot, distances
+from kit.game_batch import success_rate
+from kit.task_folder import RANDOM_ALLOWED, TASKS
 
-from emulator.snapshot_set import load_snapshots
+from emulator.state.snapshot_set import load_snapshots
 
-TASKS = CHECKOUT / "assets" / "tasks"
 SHORTEST_ALLOWED = 12
-RANDOM_ALLOWED = 0.02
-EXPLORE_BATCH = 64 * len(ACTIONS)
+EXPLORED = tuple(name for name in ACTIONS if name != "START")  # the menu leads nowhere else
+EXPLORE_BATCH = 64 * len(EXPLORED)
 
 
 class Graph:
-    """States the game can be in, found by pressing every button in each of them."""
+    """States the game can be in, found by pressing every button but START in each."""
 
     def __init__(self, templates: np.ndarray, tau: float) -> None:
         self.templates, self.tau = templates, tau
@@ -50,20 +51,20 @@ class Graph:
         frontier = [key for key in self.states if key not in self.edges]
         while frontier:
             found: list[tuple] = []
-            per_batch = EXPLORE_BATCH // len(ACTIONS)
+            per_batch = EXPLORE_BATCH // len(EXPLORED)
             for k in range(0, len(frontier), per_batch):
                 found += self._expand(frontier[k : k + per_batch])
             frontier = found
 
     def _expand(self, keys: list[tuple]) -> list[tuple]:
-        self._game.load([self.states[key] for key in keys for _ in ACTIONS])
-        actions = np.arange(EXPLORE_BATCH) % len(ACTIONS)
-        self._game.step(actions)
+        self._game.load([self.states[key] for key in keys for _ in EXPLORED])
+        buttons = [ACTIONS.index(name) for name in EXPLORED]
+        self._game.step(np.tile(buttons, EXPLORE_BATCH // len(EXPLORED)))
         reached = self._game.keys()
         near = distances(self._game.pictures(), self.templates) < self.tau
         new = []
-        for env in range(len(keys) * len(ACTIONS)):
-            self.edges.setdefault(keys[env // len(ACTIONS)], []).append(reached[env])
+        for env in range(len(keys) * len(EXPLORED)):
+            self.edges.setdefault(keys[env // len(EXPLORED)], []).append(reached[env])
             if near[env]:
                 self.goals.add(reached[env])
             if reached[env] not in self.states:
@@ -91,19 +92,6 @@ def _first_visit(steps: dict[tuple, int], source: tuple, target: tuple) -> bool:
     return True
 
 
-def success_rate(
-    snapshots: list[Snapshot], templates: np.ndarray, tau: float, horizon: int, actions: np.ndarray
-) -> float:
-    """Share of episodes (one per column of actions[horizon, N]) that see the goal."""
-    game = GameBatch(actions.shape[1])
-    game.load([snapshots[n % len(snapshots)] for n in range(actions.shape[1])])
-    done = np.zeros(actions.shape[1], dtype=bool)
-    for row in actions:
-        game.step(row)
-        done |= distances(game.pictures(), templates) < tau
-    return float(done.mean())
-
-
 def measure(folder: Path, episodes: int) -> dict[str, object]:
     """The figures of one task folder."""
     manifest = tomllib.loads((folder / "task.toml").read_text())
@@ -118,9 +106,11 @@ def measure(folder: Path, episodes: int) -> dict[str, object]:
     shortest = [steps.get(key, -1) for key in keys]
     rng = np.random.default_rng(0)
     random = rng.integers(0, len(ACTIONS), (horizon, episodes))
-    game = (snapshots, templates, tau, horizon)
+    goal = (snapshots, templates, tau)
     single = {
-        name: success_rate(*game, np.full((horizon, len(snapshots)), action))
+        name: success_rate(
+            GameBatch(len(snapshots)), *goal, np.full((horizon, len(snapshots)), action)
+        )
         for action, name in enumerate(ACTIONS)
     }
     return {
@@ -134,7 +124,7 @@ def measure(folder: Path, episodes: int) -> dict[str, object]:
         "shortest_solution_median": float(np.median(shortest)),
         "shortest_solution_max": max(shortest),
         "random_policy_episodes": episodes,
-        "random_policy_success": success_rate(*game, random),
+        "random_policy_success": success_rate(GameBatch(episodes), *goal, random),
         "one_button_success": single,
     }
 

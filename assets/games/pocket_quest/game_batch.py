@@ -1,65 +1,56 @@
-"""Pocket Quest in a batch of emulators: press buttons, read pictures and a few variables."""
+"""Pocket Quest in a batch of emulators: what decides the game's future, and where the player is."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-import numpy as np
-
 HERE = Path(__file__).resolve().parent
-CHECKOUT = HERE.parents[2]
-sys.path.insert(0, str(CHECKOUT))
+sys.path[:0] = [str(HERE.parent)]
 
-from emulator import Cartridge, Emulator, Snapshot  # noqa: E402
+import kit.game_batch as kit_batch  # noqa: E402
+from kit.game_batch import (  # noqa: E402
+    ACTIONS,
+    CHECKOUT,
+    FRAMES_PER_STEP,
+    MASKS,
+    RELEASE_AFTER,
+    Snapshot,
+    distances,
+)
+
+__all__ = [
+    "ACTIONS", "CHECKOUT", "FRAMES_PER_STEP", "MASKS", "RELEASE_AFTER", "ROM", "GameBatch",
+    "Snapshot", "distances", "place", "symbols",
+]  # fmt: skip
 
 ROM = HERE / "pocket_quest.gb"
-ACTIONS = ("A", "B", "START", "UP", "DOWN", "LEFT", "RIGHT")
-MASKS = np.array([16, 32, 128, 4, 8, 2, 1], dtype=np.uint8)  # joypad bits of ACTIONS
-FRAMES_PER_STEP, RELEASE_AFTER = 24, 8
-MAX_SHADE = 3
-WINDOW_TEXT = slice(0x1C00, 0x1C00 + 6 * 32)  # tiles of the dialogue box, offset in the row
-MARK = 4 * 32 + 18  # the blinking mark inside it
+WINDOW_TEXT = slice(0x1C00, 0x1C00 + 18 * 32)  # tiles of boxes and menus, offset in the row
+MARKS = (4 * 32 + 18, 15 * 32 + 18)  # the blinking mark inside a box, on a full page
 WRAM_OFFSET = 0x8000  # row offset = address - 0x8000 in work RAM
 
 
 def symbols() -> dict[str, int]:
-    """Addresses of the game's variables, from the .sym file beside the ROM."""
-    rows = (line.split() for line in ROM.with_suffix(".sym").read_text().splitlines())
-    return {name: int(place.split(":")[1], 16) for place, name in rows}
+    return kit_batch.symbols(ROM)
 
 
-class GameBatch:
-    """N copies of the game."""
+class GameBatch(kit_batch.GameBatch):
+    """N copies of Pocket Quest."""
 
     def __init__(self, num_envs: int) -> None:
-        self.num_envs = num_envs
-        self.emulator = Emulator(Cartridge.from_file(ROM), num_envs, "cpu")
-        at = {name: address - WRAM_OFFSET for name, address in symbols().items()}
+        super().__init__(ROM, num_envs)
+        at = {name: address - WRAM_OFFSET for name, address in self.addresses.items()}
         player = at["actors"]
         self._bytes = [
             at["room"], at["room"] + 1, player, player + 1, player + 2, player + 3,
             at["dialogue_open"], at["shadow_bgp"], at["story"],
         ]  # fmt: skip
 
-    def load(self, snapshots: list[Snapshot]) -> None:
-        """Put env i into snapshots[i]; further envs repeat the last one."""
-        index = np.minimum(np.arange(self.num_envs), len(snapshots) - 1)
-        self.emulator.reset(None, self.emulator.state_cache(snapshots), index.astype(np.int32))
-
-    def step(self, actions: np.ndarray) -> None:
-        """One agent step: press ACTIONS[actions[i]] in env i, release, run on."""
-        self.emulator.run(MASKS[actions], FRAMES_PER_STEP, RELEASE_AFTER)
-
-    def pictures(self) -> np.ndarray:
-        """uint8[N, 72, 80]"""
-        return self.emulator.observations().numpy()
-
     def keys(self) -> list[tuple]:
         """What decides the future apart from chance: place, dialogue, fade, story."""
-        rows = self.emulator.machine.ram.numpy()
+        rows = self.emulator.batch.ram.numpy()
         text = rows[:, WINDOW_TEXT].copy()
-        text[:, MARK] = 0
+        text[:, MARKS] = 0
         variables = rows[:, self._bytes]
         opened = variables[:, 6]
         return [
@@ -74,12 +65,3 @@ def place(key: tuple) -> tuple[int, int, int, int] | None:
     if steps or dialogue or palette != 0xE4:
         return None
     return high << 8 | low, x, y, facing
-
-
-def distances(pictures: np.ndarray, templates: np.ndarray) -> np.ndarray:
-    """Mean absolute shade difference / 3 to the nearest template, float[N]."""
-    found = [
-        np.abs(pictures.astype(np.int16) - goal).sum((1, 2)) / (MAX_SHADE * goal.size)
-        for goal in templates.astype(np.int16)
-    ]
-    return np.min(found, axis=0)

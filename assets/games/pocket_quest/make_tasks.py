@@ -13,32 +13,17 @@ states can be made again when the emulator's state layout changes.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import sys
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 
 import difficulty
 import numpy as np
-from game_batch import (
-    ACTIONS,
-    CHECKOUT,
-    FRAMES_PER_STEP,
-    MASKS,
-    RELEASE_AFTER,
-    ROM,
-    Cartridge,
-    GameBatch,
-    Snapshot,
-    place,
-)
+from game_batch import ROM, place
+from kit import task_folder
+from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task, play
 
-from emulator.replay import InputScript, replay
-from emulator.snapshot_set import save_snapshots
-
-TRAIN_STARTS, HELDOUT_STARTS = 48, 32
 TITLE_FRAMES = 180  # power-on to a title that listens, with room to spare
 OPENING = ("START", "UP", "UP", "A", "A")  # title, fade and typing, two pages of text
 TEMPLATE_ARRIVALS = 24
@@ -57,6 +42,12 @@ class Stage:
     tau: float
     horizon: int
 
+    @property
+    def task(self) -> Task:
+        return Task(
+            self.id, self.title, self.description, "Pocket Quest", ROM, self.tau, self.horizon
+        )
+
 
 def path(text: str) -> tuple[str, ...]:
     """'3 RIGHT 2 UP' as a tuple of actions."""
@@ -71,42 +62,21 @@ STAGES = (
     Stage(
         "pocket_quest/leave_bedroom", "Leave the bedroom",
         "Find the way round the shelves to the stairs and go down to the living room.",
-        (), TO_STAIRS, tau=0.02, horizon=128,
+        (), TO_STAIRS, tau=0.02, horizon=144,
     ),
     Stage(
         "pocket_quest/leave_house", "Leave the house",
         "Cross the living room to the door mat, and step out into the village.",
-        TO_STAIRS, TO_DOOR, tau=0.03, horizon=144,
+        TO_STAIRS, TO_DOOR, tau=0.03, horizon=176,
     ),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Start:
-    """Inputs that lead to one start state: wait without a button, then one action a step."""
-
-    wait_frames: int
-    actions: tuple[str, ...]
-
-    @property
-    def script(self) -> InputScript:
-        masks = tuple(int(MASKS[ACTIONS.index(name)]) for name in self.actions)
-        return InputScript(self.wait_frames, masks, FRAMES_PER_STEP, RELEASE_AFTER)
-
-
-def play(starts: list[Start]) -> tuple[list[Snapshot], np.ndarray]:
-    """Power on, play all inputs at once; states and pictures (uint8[S, 72, 80]) at their ends."""
-    snapshots = replay(Cartridge.from_file(ROM), [start.script for start in starts])
-    game = GameBatch(len(starts))
-    game.load(snapshots)
-    return snapshots, game.pictures()
 
 
 def goal_templates(stage: Stage) -> np.ndarray:
     """Distinct pictures of the arrival, uint8[G, 72, 80]: people and flowers move meanwhile."""
     actions = OPENING + stage.way_in + stage.way_out
     starts = [Start(TITLE_FRAMES + 7 * k, actions) for k in range(TEMPLATE_ARRIVALS)]
-    _, pictures = play(starts)
+    _, pictures = play(ROM, starts)
     kept: list[np.ndarray] = []
     for picture in pictures:
         if len(kept) < MAX_TEMPLATES and not any(np.array_equal(picture, k) for k in kept):
@@ -120,7 +90,7 @@ def walks(graph: difficulty.Graph, origin: tuple) -> dict[tuple, tuple[str, ...]
     queue = deque([origin])
     while queue:
         key = queue.popleft()
-        for action, target in zip(ACTIONS, graph.edges.get(key, []), strict=False):
+        for action, target in zip(difficulty.EXPLORED, graph.edges.get(key, []), strict=False):
             if target not in found:
                 found[target] = (*found[key], action)
                 queue.append(target)
@@ -133,7 +103,7 @@ def choose_starts(stage: Stage, templates: np.ndarray, rng: np.random.Generator)
     In random order, so that training and held-out starts are alike.
     """
     opening = OPENING + stage.way_in
-    (snapshot,), _ = play([Start(TITLE_FRAMES, opening)])
+    (snapshot,), _ = play(ROM, [Start(TITLE_FRAMES, opening)])
     graph = difficulty.Graph(templates, stage.tau)
     (origin,) = graph.add([snapshot])
     graph.explore()
@@ -155,81 +125,10 @@ def choose_starts(stage: Stage, templates: np.ndarray, rng: np.random.Generator)
     ]
 
 
-def sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def write_states(folder: Path, starts: list[Start]) -> None:
-    snapshots, pictures = play(starts)
-    save_snapshots(folder / "starts.npz", snapshots, pictures=pictures)
-
-
-def write_manifest(stage: Stage, folder: Path) -> None:
-    text = f'''schema = 1
-id = "{stage.id}"
-title = "{stage.title}"
-description = "{stage.description}"
-
-[rom]
-name = "Pocket Quest"
-sha256 = "{sha256(ROM)}"
-path = "{ROM.relative_to(CHECKOUT).as_posix()}"
-
-[codec]
-id = "buttons7.v1"  # {", ".join(ACTIONS)}
-frames_per_step = {FRAMES_PER_STEP}
-release_after_frames = {RELEASE_AFTER}
-
-[observation]
-rule = "mean2x2.v1"
-height = 72
-width = 80
-
-[starts]
-file = "starts.npz"
-count = {TRAIN_STARTS + HELDOUT_STARTS}
-heldout = {HELDOUT_STARTS}  # the last ones
-sha256 = "{sha256(folder / "starts.npz")}"
-
-[goal]
-file = "goal.npz"
-sha256 = "{sha256(folder / "goal.npz")}"
-distance = "l1"
-tau = {stage.tau}
-hold_steps = 1
-
-[episode]
-horizon = {stage.horizon}
-
-[reward]
-step_cost = 0.005
-alpha = 1.0
-goal_bonus = 1.0
-novelty_bonus = 0.05
-'''
-    (folder / "task.toml").write_text(text)
-
-
 def make(stage: Stage) -> None:
-    folder = difficulty.TASKS / stage.id
-    folder.mkdir(parents=True, exist_ok=True)
     templates = goal_templates(stage)
-    np.savez_compressed(folder / "goal.npz", templates=templates)
-    rng = np.random.default_rng(20261121)
-    starts = choose_starts(stage, templates, rng)
-    rows = [{"wait_frames": s.wait_frames, "actions": " ".join(s.actions)} for s in starts]
-    (folder / "starts.json").write_text(json.dumps(rows, indent=0) + "\n")
-    write_states(folder, starts)
-    write_manifest(stage, folder)
-    print(f"{stage.id}: {len(templates)} goal templates, {len(starts)} starts written")
-
-
-def remake(stage: Stage) -> None:
-    folder = difficulty.TASKS / stage.id
-    rows = json.loads((folder / "starts.json").read_text())
-    write_states(folder, [Start(r["wait_frames"], tuple(r["actions"].split())) for r in rows])
-    write_manifest(stage, folder)
-    print(f"{stage.id}: {len(rows)} start states made again from their inputs")
+    starts = choose_starts(stage, templates, np.random.default_rng(20261121))
+    task_folder.write(stage.task, starts, templates)
 
 
 def main() -> int:
@@ -245,7 +144,7 @@ def main() -> int:
             print(json.dumps(figures, indent=2))
             status |= bool(figures["wrong"])
         elif arguments.replay:
-            remake(stage)
+            task_folder.remake(stage.task)
         else:
             make(stage)
     return status

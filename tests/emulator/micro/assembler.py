@@ -1,4 +1,4 @@
-"""A two-pass SM83 assembler over the datasheet of emulator/isa.py, for the micro-ROMs beside it.
+"""A two-pass SM83 assembler over the datasheet of emulator/rom/isa.py, for the micro-ROMs.
 
     label:                     a label; `.name` labels are local to the last plain one
     name = expression          a constant
@@ -16,7 +16,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from emulator.isa import INSTRUCTIONS, Instruction
+from emulator.rom.isa import INSTRUCTIONS, Instruction
 
 LOGO = bytes.fromhex(
     "ceed6666cc0d000b03730083000c000d0008111f8889000e"

@@ -5,7 +5,7 @@ Every thing is (picture, solid): `solid` has one row of '#' and '.' for each row
 
 from __future__ import annotations
 
-from .canvas import Canvas
+from kit.canvas import Canvas
 
 Thing = tuple[Canvas, list[str]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .canvas import Canvas
+from kit.canvas import Canvas
 
 Thing = tuple[Canvas, list[str]]
 
@@ -460,3 +460,42 @@ def shop(columns: int, door: int) -> Thing:
     picture.vline(1, 38, 46, 3)
     picture.vline(width - 2, 38, 46, 3)
     return picture, solid
+
+
+def lantern_tower() -> Thing:
+    """The great lantern, dark: two squares wide, four high."""
+    picture = Canvas(32, 68)
+    picture.art(
+        8,
+        0,
+        """
+       ##
+      #..#
+     ######
+   ##.:::++##
+  ############
+  #+:#+:#+:#+#
+  #:+#:+#:+#+#
+  #+:#+:#+:#+#
+  #:+#:+#:+#+#
+  ############
+ #............#
+ ##############
+""",
+    )
+    for y in range(12, 66):
+        half = 5 + (y - 12) // 11
+        picture.hline(16 - half, 15 + half, y, 0)
+        picture.rect(16 + half // 3, y, 15 + half, y, 1)
+        picture.rect(12 + half, y, 15 + half, y, 2)
+        picture.dots(3, (16 - half, y), (15 + half, y))
+        if y % 6 == 0:
+            picture.hline(16 - half, 15 + half, y, 3)
+        elif y % 6 == 3 and half > 5:
+            picture.dots(2, (14, y), (18, y + 1), (11, y + 1))
+    picture.box(12, 52, 19, 66, 3, 2)
+    picture.vline(15, 54, 66, 3)
+    picture.box(3, 64, 28, 67, 3, 1)
+    picture.box(12, 52, 19, 67, 3, 2)
+    picture.box(13, 24, 17, 30, 3, 2)
+    return picture, ["##", "##", "##", "##"]

@@ -5,7 +5,7 @@ In sprites ' ' is transparent, '.' white, ':' the palette's middle shade, '#' bl
 
 from __future__ import annotations
 
-from .canvas import Canvas
+from kit.canvas import Canvas
 
 KID = [
     """
@@ -498,6 +498,131 @@ def _with_head(head: str, body: str) -> str:
 
 FARMER = [_with_head(FARMER_HEADS[("down", "up", "left")[k // 2]], KID[k]) for k in range(6)]
 
+CLERK_HEADS = {
+    "down": """
+     ######
+   ##::::::##
+  #::.::.:.::#
+  #:########:#
+  ##........##
+ #.#.#....#.#.#
+ ##..#....#..##
+  #.##.##.##.#
+  ##.######.##
+   ##......##
+""",
+    "up": """
+     ######
+   ##::::::##
+  #::::::::::#
+  #::::::::::#
+  #::::::::::#
+ #.#::::::::#.#
+ ##:#::::::#:##
+  ##.######.##
+   #........#
+   ##########
+""",
+    "left": """
+      #####
+    ##:::::#
+   #::.:.:::#
+   ####:::::#
+   #...##:::#
+   #.#...#.:#
+   #.#...##:#
+  ###.....:#
+   ####...##
+    ######
+""",
+}
+
+CLERK_BODIES = {
+    "down": """
+  #::#....#::#
+ #.::#....#::.#
+ #.#:#....#:#.#
+  ##:#....#:##
+   #.######.#
+   ####  ####
+""",
+    "left": """
+    #..#:##
+    #..#:#.#
+    #..#:#.#
+    #..#::##
+     #..###
+     ####
+""",
+}
+
+GRANNY_HEADS = {
+    "down": """
+      ####
+     #....#
+   ##......##
+  #..........#
+  #..######..#
+ ##.#......#.##
+ #.##.#..#.##.#
+  ####.##.####
+  ##..####..##
+   ##......##
+""",
+    "up": """
+      ####
+     #....#
+   ##.####.##
+  #..........#
+  #..........#
+ #.:........:.#
+ #.::......::.#
+  #..::::::..#
+  ##........##
+   ##########
+""",
+    "left": """
+       ####
+    ##.#..#
+   #....##.#
+  #.........#
+  ##...#....#
+  #..#...#..#
+  #.##.#.#.#
+  #.#.##..##
+   #.......#
+    #######
+""",
+}
+
+# Those who only stand and turn have three poses: down, up, left.
+CLERK = [
+    _with_head(CLERK_HEADS["down"], CLERK_BODIES["down"]),
+    _with_head(CLERK_HEADS["up"], KID[2]),
+    _with_head(CLERK_HEADS["left"], CLERK_BODIES["left"]),
+]
+GRANNY = [
+    _with_head(GRANNY_HEADS["down"], MOTHER[0]),
+    _with_head(GRANNY_HEADS["up"], MOTHER[2]),
+    _with_head(GRANNY_HEADS["left"], MOTHER[4]),
+]
+
+PARCEL = """
+
+
+  ############
+ #....#::#...:#
+ #....#::#...:#
+ #....#::#..::#
+ ##############
+ #::::::::::::#
+ ##############
+ #....#::#..::#
+ #...:#::#.:::#
+ #:::::::::::+#
+  ############
+""".replace("+", ":")
+
 SHADE_OF = {" ": None, ".": 1, ":": 2, "#": 3}
 
 
@@ -513,4 +638,13 @@ def pose(text: str) -> Canvas:
     return picture
 
 
-PEOPLE = {"kid": KID, "mother": MOTHER, "elder": ELDER, "girl": GIRL, "farmer": FARMER}
+PEOPLE = {
+    "kid": KID,
+    "girl": GIRL,
+    "farmer": FARMER,
+    "mother": MOTHER[::2],
+    "elder": ELDER[::2],
+    "clerk": CLERK,
+    "granny": GRANNY,
+    "parcel": [PARCEL],
+}

@@ -1,22 +1,12 @@
 /* Everybody who walks: the player, the villagers, and their sprites. */
 #include "game.h"
 
-__sfr __at(0x04) DIV;
-__at(0xc000) uint8_t oam[160];                  /* copied to OAM by the VBlank handler */
-
 actor_t actors[ACTORS_MAX];
 uint8_t actor_count;
-static uint8_t random_state, sprites_used;
+static uint8_t sprites_used;
 
 static const uint8_t step_x[4] = { 0, 0, 0xff, 1 };
 static const uint8_t step_y[4] = { 1, 0xff, 0, 0 };
-
-/* Eight bits from the divider register, stirred so that equal readings differ. */
-uint8_t random(void) {
-    random_state = (uint8_t)((random_state << 1) | (random_state >> 7)) + 0x35;
-    random_state ^= DIV;
-    return random_state;
-}
 
 static uint8_t actor_stands_at(uint8_t x, uint8_t y) {
     actor_t *actor = actors;
@@ -85,6 +75,7 @@ void move_people(void) {
 }
 
 static void take_warp(const warp_t *warp) {
+    play_effect(FX_DOOR);
     fade_out();
     enter_room(warp->room, warp->to_x, warp->to_y, warp->facing);
 }
@@ -131,7 +122,13 @@ static void look_ahead(void) {
 
 static void walk_player(uint8_t direction) {
     uint8_t old_x = camera_x, old_y = camera_y;
-    if (try_warp(direction) || !start_step(actors, direction)) {
+    if (try_warp(direction)) {
+        return;
+    }
+    if (!start_step(actors, direction)) {
+        if (keys_pressed & KEY_PAD) {
+            play_effect(FX_BUMP);
+        }
         return;
     }
     aim_camera();
@@ -180,7 +177,21 @@ void move_player(void) {
     }
 }
 
-/* Two 8x16 sprites for one actor. Poses: down, up, side; each standing, then walking. */
+/* The parcel is carried on the head, for everyone to see. */
+static uint8_t *draw_parcel(uint8_t *sprite, uint8_t x, uint8_t y) {
+    *sprite++ = y;
+    *sprite++ = x;
+    *sprite++ = parcel_picture;
+    *sprite++ = 0;
+    *sprite++ = y;
+    *sprite++ = x + 8;
+    *sprite++ = parcel_picture + 2;
+    *sprite++ = 0;
+    return sprite;
+}
+
+/* Two 8x16 sprites for one actor. Poses: down, up, side; each standing, then
+   walking for those who walk. */
 static uint8_t *draw_actor(const actor_t *actor, uint8_t *sprite, uint8_t x, uint8_t y) {
     uint8_t facing = actor->facing, steps = actor->steps, attributes = actor->palette, tile;
     if (steps) {
@@ -194,14 +205,18 @@ static uint8_t *draw_actor(const actor_t *actor, uint8_t *sprite, uint8_t x, uin
             x -= steps;
         }
     }
-    if (y >= 160 || x >= 168 || (dialogue_open && y > 96)) {
+    if (y >= 160 || x >= 168 || y > hide_below || x > hide_right_of) {
         return sprite;
     }
+    if (story == STORY_PARCEL && actor == actors) {
+        sprite = draw_parcel(sprite, x, steps > 8 ? y - 12 : y - 11);
+    }
     tile = actor->picture;
-    if (facing == UP) {
-        tile += 8;
-    } else if (facing != DOWN) {
-        tile += 16;
+    if (facing != DOWN) {
+        tile += facing == UP ? 4 : 8;
+        if (actor->behaviour == WANDERS) {      /* those who walk have two poses a side */
+            tile += facing == UP ? 4 : 8;
+        }
     }
     if (facing == RIGHT) {
         attributes |= 0x20;

@@ -2,10 +2,44 @@
 #include "game.h"
 
 const room_t *room;
+uint8_t room_number;
 uint8_t camera_x, camera_y;                     /* square at the top left of the screen */
 uint8_t camera_dx, camera_dy;                   /* pixels still to scroll towards it */
 static uint8_t tileset_now;                     /* number + 1; 0 is none */
+#define GATHERED_TILES 8                        /* divides 128 */
+static uint8_t gather_buffer[16 * GATHERED_TILES];
 static uint8_t upper[2 * SCREEN_COLUMNS], lower[2 * SCREEN_COLUMNS];
+
+/* A set is runs of the pool: number of the first tile (low, high), how many. Sets share tiles, so
+   runs are short: they are gathered here first, as many tiles as one VBlank can upload. The first
+   128 tiles fill block 9000, the others follow the common tiles in block 8800. */
+void load_tileset(uint8_t number) {
+    const tileset_t *set = &tilesets[number];
+    const uint8_t *run = set->runs, *tile = 0;
+    uint8_t *to, i, gathered, in_run = 0, loaded = 0;
+    uint16_t address = 0x9000;
+    tileset_now = number + 1;
+    while (loaded != set->tile_count) {
+        to = gather_buffer;
+        for (gathered = 0; gathered != GATHERED_TILES && loaded != set->tile_count; gathered++) {
+            if (!in_run) {
+                tile = tile_pool + (((uint16_t)run[1] << 8 | run[0]) << 4);
+                in_run = run[2];
+                run += 3;
+            }
+            for (i = 16; i; i--) {
+                *to++ = *tile++;
+            }
+            in_run--;
+            loaded++;
+        }
+        load_tiles(address, gather_buffer, gathered);
+        address += (uint16_t)gathered << 4;
+        if (address == 0x9800) {
+            address = 0x8800 + ((uint16_t)common_tile_count << 4);
+        }
+    }
+}
 
 static const uint8_t *row_of(uint8_t y) {
     const uint8_t *at = room->squares;
@@ -111,8 +145,9 @@ static void place_people(void) {
 void enter_room(uint8_t number, uint8_t x, uint8_t y, uint8_t facing) {
     uint8_t i;
     room = &rooms[number];
+    room_number = number;
+    play_song(room->song);
     if (tileset_now != room->tileset + 1) {
-        tileset_now = room->tileset + 1;
         load_tileset(room->tileset);
     }
     actors[0].x = x;

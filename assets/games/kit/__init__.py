@@ -1,0 +1,1 @@
+"""What our games are made with: drawing board, font, tiles, songs, cartridge images."""

@@ -1,0 +1,160 @@
+"""Task folders: start states from inputs, goal templates, the manifest.
+
+Every start is kept as the inputs that lead to it from power-on, so that the states can be made
+again when the ROM or the emulator's state layout changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kit.game_batch import (
+    ACTIONS,
+    CHECKOUT,
+    FRAMES_PER_STEP,
+    MASKS,
+    RELEASE_AFTER,
+    Cartridge,
+    GameBatch,
+    Snapshot,
+    success_rate,
+)
+
+from emulator.state.snapshot_set import load_snapshots, save_snapshots  # isort: skip
+from emulator.tools.replay import InputScript, replay  # isort: skip
+
+TASKS = CHECKOUT / "assets" / "tasks"
+TRAIN_STARTS, HELDOUT_STARTS = 48, 32
+RANDOM_ALLOWED = 0.02
+
+
+@dataclass(frozen=True)
+class Start:
+    """Inputs that lead to one start state: wait without a button, then one action a step."""
+
+    wait_frames: int
+    actions: tuple[str, ...]
+
+    @property
+    def script(self) -> InputScript:
+        masks = tuple(int(MASKS[ACTIONS.index(name)]) for name in self.actions)
+        return InputScript(self.wait_frames, masks, FRAMES_PER_STEP, RELEASE_AFTER)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a manifest says beside its files."""
+
+    id: str
+    title: str
+    description: str
+    game: str
+    rom: Path
+    tau: float
+    horizon: int
+
+    @property
+    def folder(self) -> Path:
+        return TASKS / self.id
+
+
+def play(rom: Path, starts: Sequence[Start]) -> tuple[list[Snapshot], np.ndarray]:
+    """Power on, play all inputs at once; states and pictures (uint8[S, 72, 80]) at their ends."""
+    snapshots = replay(Cartridge.from_file(rom), [start.script for start in starts])
+    game = GameBatch(rom, len(starts))
+    game.load(snapshots)
+    return snapshots, game.pictures()
+
+
+def sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def write(task: Task, starts: Sequence[Start], templates: np.ndarray) -> None:
+    """The whole folder; templates are uint8[G, 72, 80]."""
+    task.folder.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(task.folder / "goal.npz", templates=templates)
+    rows = [{"wait_frames": s.wait_frames, "actions": " ".join(s.actions)} for s in starts]
+    (task.folder / "starts.json").write_text(json.dumps(rows, indent=0) + "\n")
+    remake(task)
+    print(f"{task.id}: {len(templates)} goal templates, {len(starts)} starts")
+
+
+def read_starts(task: Task) -> list[Start]:
+    rows = json.loads((task.folder / "starts.json").read_text())
+    return [Start(r["wait_frames"], tuple(r["actions"].split())) for r in rows]
+
+
+def remake(task: Task) -> None:
+    """States from the inputs that are kept, and the manifest."""
+    starts = read_starts(task)
+    snapshots, pictures = play(task.rom, starts)
+    save_snapshots(task.folder / "starts.npz", snapshots, pictures=pictures)
+    (task.folder / "task.toml").write_text(manifest(task, len(starts)))
+
+
+def manifest(task: Task, count: int) -> str:
+    return f'''schema = 1
+id = "{task.id}"
+title = "{task.title}"
+description = "{task.description}"
+
+[rom]
+name = "{task.game}"
+sha256 = "{sha256(task.rom)}"
+path = "{task.rom.relative_to(CHECKOUT).as_posix()}"
+
+[codec]
+id = "buttons7.v1"  # {", ".join(ACTIONS)}
+frames_per_step = {FRAMES_PER_STEP}
+release_after_frames = {RELEASE_AFTER}
+
+[observation]
+rule = "mean2x2.v1"
+height = 72
+width = 80
+
+[starts]
+file = "starts.npz"
+count = {count}
+heldout = {HELDOUT_STARTS}  # the last ones
+sha256 = "{sha256(task.folder / "starts.npz")}"
+
+[goal]
+file = "goal.npz"
+sha256 = "{sha256(task.folder / "goal.npz")}"
+distance = "l1"
+tau = {task.tau}
+hold_steps = 1
+
+[episode]
+horizon = {task.horizon}
+
+[reward]
+step_cost = 0.005
+alpha = 1.0
+goal_bonus = 1.0
+novelty_bonus = 0.05
+'''
+
+
+def chances(task: Task, episodes: int) -> dict[str, float]:
+    """Success of a random policy and of those that know one button, over the task's horizon."""
+    snapshots = load_snapshots(task.folder / "starts.npz")
+    with np.load(task.folder / "goal.npz") as data:
+        templates = data["templates"]
+    rows = {"random": np.random.default_rng(0).integers(0, len(ACTIONS), (task.horizon, episodes))}
+    for action, name in enumerate(ACTIONS):
+        rows[name] = np.full((task.horizon, len(snapshots)), action)
+    return {
+        name: success_rate(
+            GameBatch(task.rom, actions.shape[1]), snapshots, templates, task.tau, actions
+        )
+        for name, actions in rows.items()
+    }

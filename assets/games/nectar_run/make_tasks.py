@@ -1,0 +1,80 @@
+"""Two tasks of Nectar Run: fill the first jar, fell the first hornet.
+
+    PYTHONPATH=assets/games python assets/games/nectar_run/make_tasks.py [--replay | --check]
+
+A jar takes eight drops and a drop falls every hundred frames, a hornet bears 24 shots and a press
+of A sends two: both take far more than twelve actions.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+from kit import task_folder
+from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task
+from pilot import OPENING, ROM, TITLE_FRAMES, Pilot
+
+COUNT = TRAIN_STARTS + HELDOUT_STARTS
+FLIGHTS = 8  # different ways to the hornet
+FILL_JAR = Task(
+    "nectar_run/fill_jar", "Fill the jar",
+    "Gather eight drops of nectar in the first garden before the third sting.",
+    "Nectar Run", ROM, 0.02, 96,
+)  # fmt: skip
+FELL_HORNET = Task(
+    "nectar_run/fell_hornet", "Fell the hornet",
+    "Dodge the stings of the first hornet and shoot until it falls.",
+    "Nectar Run", ROM, 0.02, 128,
+)  # fmt: skip
+
+
+def garden_starts(rng: np.random.Generator) -> list[Start]:
+    """The bee at different places of the garden just begun, the jar empty."""
+    starts = []
+    for _ in range(COUNT):
+        walk = rng.choice(["UP", "LEFT", "RIGHT", "B"], int(rng.integers(0, 4)))
+        wait = TITLE_FRAMES + int(rng.integers(0, 256))
+        starts.append(Start(wait, (*OPENING, *map(str, walk))))
+    return starts
+
+
+def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray, np.ndarray]:
+    """Ways to a hornet that is unhurt yet; the pages seen before it and after it."""
+    starts: list[Start] = []
+    pages: list[np.ndarray] = []
+    for flight in range(FLIGHTS):
+        pilot = Pilot(TITLE_FRAMES + 31 * flight)
+        pilot.fill_the_jar()
+        pilot.press("B", "B", "B")
+        jar_page = pilot.game.pictures()[0].copy()
+        pilot.wait_for_the_hornet()
+        for _ in range(COUNT // FLIGHTS):
+            moves = rng.choice(["LEFT", "RIGHT", "UP"], int(rng.integers(1, 4)))
+            starts.append(Start(pilot.wait_frames, (*pilot.actions, *map(str, moves))))
+        if not pages:
+            pilot.fell_the_hornet()
+            pages = [jar_page, pilot.game.pictures()[0].copy()]
+    order = rng.permutation(len(starts))
+    return [starts[k] for k in order], pages[0][None], pages[1][None]
+
+
+def main() -> int:
+    tasks = (FILL_JAR, FELL_HORNET)
+    if "--check" in sys.argv:
+        for task in tasks:
+            print(json.dumps({"task": task.id, **task_folder.chances(task, 512)}))
+    elif "--replay" in sys.argv:
+        for task in tasks:
+            task_folder.remake(task)
+    else:
+        rng = np.random.default_rng(20261122)
+        starts, jar_page, clear_page = hornet_starts(rng)
+        task_folder.write(FILL_JAR, garden_starts(rng), jar_page)
+        task_folder.write(FELL_HORNET, starts, clear_page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Serial port without a partner: the internal clock shifts in ones.
+
+A transfer takes sixteen half-periods of the 8192 Hz clock, which is tapped from the divider.
+https://gbdev.io/pandocs/Serial_Data_Transfer_(Link_Cable).html
+"""
+
+import warp as wp
+
+from emulator.constants import INTERRUPT_SERIAL
+from emulator.kernels.intrinsics import FAR, Q, U, st8
+from emulator.kernels.memory import io_page as io
+from emulator.kernels.memory.io_page import io_get, io_set, request_interrupt
+from emulator.state.batch import Console
+
+HALF_PERIOD_SHIFT = 6  # the serial clock toggles every 64 M-cycles of the divider
+
+
+@wp.func
+def serial_edges(c: wp.ref[Console], t: U) -> U:
+    """Half-periods since the transfer started, at most 16."""
+    zero = c.div_zero
+    edges = ((t - zero) >> U(HALF_PERIOD_SHIFT)) - ((c.serial_start - zero) >> U(HALF_PERIOD_SHIFT))
+    return wp.min(edges + c.serial_edges, U(16))
+
+
+@wp.func
+def serial_retime(c: wp.ref[Console], t: U, edges: U):
+    """Continue a transfer that has seen `edges` half-periods at time `t`."""
+    zero = c.div_zero
+    c.serial_start = t
+    c.serial_edges = edges
+    c.serial_end = zero + (
+        (((t - zero) >> U(HALF_PERIOD_SHIFT)) + U(16) - edges) << U(HALF_PERIOD_SHIFT)
+    )
+
+
+@wp.func
+def serial_write_control(c: wp.ref[Console], mem: Q, value: U, t: U):
+    """Write SC: bit 7 with bit 0 starts a transfer with the internal clock."""
+    io_set(mem, U(io.SC), value)
+    c.serial_active = U(0)
+    c.serial_end = t + FAR
+    if (value & U(0x81)) == U(0x81):
+        count = c.serial_count
+        if count < c.serial_capacity:
+            st8(mem + Q(c.serial_log + count), io_get(mem, U(io.SB)))
+        c.serial_count = count + U(1)
+        c.serial_active = U(1)
+        serial_retime(c, t, U(0))
+
+
+@wp.func
+def serial_data(c: wp.ref[Console], mem: Q, t: U) -> U:
+    """SB at time `t`: the bits that went out are replaced by ones."""
+    bits = wp.where(c.serial_active != U(0), serial_edges(c, t) >> U(1), U(0))
+    ones = (U(1) << bits) - U(1)
+    return ((io_get(mem, U(io.SB)) << bits) | ones) & U(255)
+
+
+@wp.func
+def serial_finish(c: wp.ref[Console], mem: Q, t: U):
+    """End of a transfer: SB is all ones, SC bit 7 clears, the interrupt is requested."""
+    io_set(mem, U(io.SB), U(255))
+    io_set(mem, U(io.SC), io_get(mem, U(io.SC)) & U(0x7F))
+    c.serial_active = U(0)
+    c.serial_end = t + FAR
+    request_interrupt(mem, U(INTERRUPT_SERIAL))
+
+
+@wp.func
+def serial_div_write(c: wp.ref[Console], edges_before: U, t: U):
+    """Re-time a running transfer after the divider was cleared (`div_zero` is already new)."""
+    if c.serial_active != U(0):
+        serial_retime(c, t, wp.min(edges_before, U(16)))

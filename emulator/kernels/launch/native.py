@@ -1,0 +1,213 @@
+"""The launch on a CPU core: one kernel, and instructions as generated C++ (kernels/native_code.py).
+
+The data path of sm83/uniform.py keeps the lanes of a warp together; one CPU core has no lanes, and
+a jump per instruction costs it a tenth of the byte permutes (docs/adr/0007). Everything but plain
+instructions is shared: requests and answers are those of sm83/contract.py.
+"""
+
+from collections.abc import Callable
+
+import warp as wp
+
+from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
+from emulator.kernels.io.joypad import SETTLED
+from emulator.kernels.launch import state_kernels
+from emulator.kernels.launch.boundary import launch_begin, launch_end
+from emulator.kernels.memory.mapper import switch_bank, switches_bank
+from emulator.kernels.ppu.access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
+from emulator.kernels.sm83.attend import attend
+from emulator.kernels.sm83.contract import (
+    ADDRESS_AT,
+    ASK_CONTROL,
+    ASK_FETCH,
+    ASK_OAM_BUG,
+    ASK_READ,
+    ASK_WRITE,
+    CONTROL_AT,
+    DONE,
+    HAS_MEMORY,
+    MEMORY_AT,
+    NO_ANSWER,
+    SEEN,
+    VALUE_AT,
+    WINDOW_AT,
+    WORD_AT,
+)
+from emulator.kernels.sm83.decoding import is_wide, slow_kind
+from emulator.kernels.sm83.in_place import LONGEST, PLAIN_IO, PLAIN_PICTURE
+from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
+from emulator.kernels.sm83.native_code import source
+from emulator.kernels.sm83.quick_service import answer_quickly
+from emulator.state.batch import Batch, Console
+
+NOWHERE = wp.constant(wp.uint32(0xFFFFFFFF))
+Pages = wp.types.vector(length=8, dtype=wp.uint64)
+
+
+@wp.struct
+class NativeState:
+    """What the generated code keeps beside its machine registers."""
+
+    # The next instruction may be taken from `ip` before this time; the deadline; writes, ...
+    limit: wp.int64
+    due: wp.int64
+    stable_t: wp.int64
+    deadline_t: wp.int64
+    base: wp.uint64  # ip of PC 0 in the present bank
+    reads: Pages  # address of each 8 KiB page less its first address, 0 if an access asks
+    writes: Pages
+    window: wp.uint32  # PC bits 14-15 of the present bank
+    sp: wp.uint32
+    # Between a function and the next
+    address: wp.uint32
+    value: wp.uint32
+    memory: wp.uint32
+    asked: wp.uint32
+    # Idle-loop skipping: the state at the last backward branch
+    seen_first: wp.uint64
+    seen_second: wp.uint64
+    seen_pc: wp.uint32
+    seen_time: wp.uint32
+    stable: wp.uint32
+    vram_until: wp.uint32
+    idle_skip: wp.uint32
+    # The map that `reads` and `writes` are made of
+    fast: wp.uint32
+    rom_low: wp.uint32
+    rom_high: wp.uint32
+    ram_offset: wp.uint32
+    console: wp.uint64
+    mem: wp.uint64
+    rom: wp.uint64
+    words: wp.uint64
+    control: wp.uint64
+    scratch: wp.uint64
+
+
+TEXT = source(
+    {
+        "ASK_FETCH": ASK_FETCH, "ASK_READ": ASK_READ, "ASK_WRITE": ASK_WRITE,
+        "ASK_OAM_BUG": ASK_OAM_BUG, "ASK_CONTROL": ASK_CONTROL, "HAS_MEMORY": HAS_MEMORY,
+        "WORD_AT": WORD_AT, "MEMORY_AT": MEMORY_AT, "LONGEST": LONGEST, "PLAIN_IO": PLAIN_IO,
+        "SETTLED": SETTLED, "FAR": int(FAR), "PLAIN_PICTURE": PLAIN_PICTURE,
+        "PICTURE_PLAIN": int(PICTURE_PLAIN), "STATUS_PLAIN": int(STATUS_PLAIN),
+        "STATUS_MARGIN": STATUS_MARGIN,
+    }
+)  # fmt: skip
+
+
+@wp.func_native(TEXT)
+def run(h: wp.ref[NativeState], c: wp.ref[Console], given: U) -> U:
+    """Run plain instructions until the deadline has come or `attend` is wanted; what is asked."""
+    ...
+
+
+@wp.struct
+class NativeLocals:
+    answer: wp.uint32
+    asked: wp.uint32
+    due: wp.bool
+    running: wp.bool
+
+
+@wp.func(inline=False)
+def forget(h: wp.ref[NativeState], c: wp.ref[Console]):
+    """Nothing seen: a skip needs two equal visits with stable reads between."""
+    h.seen_pc = NOWHERE
+    h.seen_time = c.now
+    st32(h.scratch + Q(U(SEEN)), U(1))  # `attend` clears it when it wants this again
+
+
+@wp.func(inline=False)
+def begin_native(h: wp.ref[NativeState], c: wp.ref[Console], batch: Batch, mem: Q, idle_skip: U):
+    h.mem = mem
+    h.rom = batch.rom_base
+    h.words = batch.words_base
+    h.control = batch.control_base
+    h.scratch = mem + Q(batch.scratch)
+    h.idle_skip = idle_skip
+    h.fast = ALL_ONES  # no map yet
+    h.stable = c.now
+    h.vram_until = c.now
+    h.asked = U(0)
+    forget(h, c)
+
+
+@wp.func
+def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
+    """Do what is asked if that is quick; what is still asked."""
+    o = NativeLocals()
+    o.asked = asked
+    a = ld32(h.scratch + Q(U(ADDRESS_AT)))
+    ctl = ld32(h.scratch + Q(U(CONTROL_AT)))
+    if asked == U(ASK_CONTROL):
+        if switches_interrupts(slow_kind(ctl)):
+            switch_interrupts(c, h.mem, slow_kind(ctl), c.now)
+            o.asked = U(0)
+    elif asked == U(ASK_WRITE) and (a & U(0xE000)) == U(0x2000) and not is_wide(ctl):
+        if c.dma_state == U(0) and switches_bank(c):
+            switch_bank(c, a, ld32(h.scratch + Q(U(VALUE_AT))) & U(0xFF))
+            o.asked = U(0)
+    return o.asked
+
+
+@wp.func
+def look_up(h: wp.ref[NativeState], c: wp.ref[Console]) -> U:
+    """`attend` with what is asked, unless the answer is quickly given; the answer."""
+    c.stable = h.stable
+    answer = answer_quickly(c, h.mem, h.scratch, h.words, h.asked, h.idle_skip)
+    if answer == NO_ANSWER:
+        answer = attend(c, h.mem, h.rom, h.control, h.scratch, h.asked, h.stable, h.idle_skip)
+    h.stable = c.stable
+    h.vram_until = ld32(h.scratch + Q(U(WINDOW_AT)))
+    if ld32(h.scratch + Q(U(SEEN))) == U(0):
+        forget(h, c)
+    return answer
+
+
+@wp.kernel(enable_backward=False)
+def run_frames_native(
+    batch: Batch,
+    console: wp.array[Console],
+    buttons: wp.array[wp.uint8],
+    frames: wp.uint32,
+    release_after: wp.uint32,
+    idle_skip: wp.uint32,
+):
+    """Thread env runs one console from the beginning of the launch to its end."""
+    env = wp.tid()
+    mem = batch.ram_base + Q(env) * Q(batch.row_stride)
+    if console[env].stopped == U(0):
+        launch_begin(console[env], mem, U(buttons[env]), frames, release_after)
+    if console[env].launch_end != U(0):
+        h = NativeState()
+        o = NativeLocals()
+        begin_native(h, console[env], batch, mem, idle_skip)
+        st32(h.scratch + Q(U(WINDOW_AT)), h.vram_until)
+        o.running = wp.bool(True)
+        while o.running:
+            o.answer = U(0)
+            o.due = I(console[env].now - console[env].deadline) >= I(0)
+            if h.asked != U(0) or o.due or (console[env].fast >> U(31)) != U(0):
+                o.answer = look_up(h, console[env])
+                o.running = o.answer != DONE
+            if o.running:
+                asked = run(h, console[env], o.answer)
+                h.asked = do_at_once(h, console[env], asked)
+        launch_end(console[env], mem, batch.rom_base, frames)
+
+
+power_on, reset_envs, peek = state_kernels.of_module(__name__)
+
+
+def launch(
+    batch: Batch,
+    buttons: wp.array,
+    frames: int,
+    release_after: int,
+    idle_skip: bool,
+    launch: Callable = wp.launch,
+) -> None:
+    """Run every console for `frames` frames."""
+    inputs = [batch, batch.console, buttons, frames, release_after, int(idle_skip)]
+    launch(run_frames_native, dim=int(batch.num_envs), inputs=inputs, device=buttons.device)

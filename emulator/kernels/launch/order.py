@@ -1,0 +1,72 @@
+"""Env order by work: a counting sort on the device, longest first.
+
+A launch ends with its slowest console and a warp with its slowest lane. What a console executed in
+the last launch predicts the next: consoles of like work share a warp, and the longest start first.
+Which env runs in which slot changes nothing but the time it takes.
+"""
+
+import warp as wp
+
+from emulator.kernels.intrinsics import I, U
+from emulator.state.batch import Batch, Console
+
+BINS = 256
+WORK_PER_BIN = wp.constant(24)  # instructions a frame; the last bin takes all beyond
+
+
+@wp.func
+def work_bin(work: wp.uint32, frames: wp.uint32) -> int:
+    """Bin of a console that executed `work` instructions in `frames` frames; 0 is the longest."""
+    return I(U(BINS - 1) - wp.min(work / (frames * U(WORK_PER_BIN)), U(BINS - 1)))
+
+
+@wp.kernel(enable_backward=False)
+def clear_bins(counts: wp.array[wp.int32]):
+    """Thread i: clear bin i."""
+    counts[wp.tid()] = 0
+
+
+@wp.kernel(enable_backward=False)
+def count_bins(console: wp.array[Console], frames: wp.uint32, counts: wp.array[wp.int32]):
+    """Thread env: count it in its bin."""
+    wp.atomic_add(counts, work_bin(console[wp.tid()].work, frames), 1)
+
+
+@wp.kernel(enable_backward=False)
+def sum_bins(counts: wp.array[wp.int32], places: wp.array[wp.int32]):
+    """Thread i: first place of bin i."""
+    bin_index = wp.tid()
+    total = int(0)
+    for k in range(BINS):
+        total = total + wp.where(k < bin_index, counts[k], 0)
+    places[bin_index] = total
+
+
+@wp.kernel(enable_backward=False)
+def fill_order(
+    batch: Batch, console: wp.array[Console], frames: wp.uint32, places: wp.array[wp.int32]
+):
+    """Thread env: take the next place of its bin."""
+    env = wp.tid()
+    place = wp.atomic_add(places, work_bin(console[env].work, frames), 1)
+    batch.order[place] = env
+
+
+class WorkOrder:
+    """Two small arrays for the sort; `sort` allocates nothing and waits for nothing."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.counts = wp.zeros(BINS, dtype=wp.int32, device=device)
+        self.places = wp.zeros(BINS, dtype=wp.int32, device=device)
+
+    def sort(self, batch: Batch, frames: int) -> None:
+        """Fill `batch.order` from the work of the last launch, which ran `frames` frames."""
+        n = int(batch.num_envs)
+        console = batch.console
+        wp.launch(clear_bins, dim=BINS, inputs=[self.counts], device=self.device)
+        wp.launch(count_bins, dim=n, inputs=[console, frames, self.counts], device=self.device)
+        wp.launch(sum_bins, dim=BINS, inputs=[self.counts, self.places], device=self.device)
+        wp.launch(
+            fill_order, dim=n, inputs=[batch, console, frames, self.places], device=self.device
+        )

@@ -1,0 +1,50 @@
+"""The address map without I/O: where a byte of ROM, VRAM, WRAM or cartridge RAM lies."""
+
+import warp as wp
+
+from emulator.constants import CART_RAM, ECHO, HRAM, ROW_ORIGIN, VRAM
+from emulator.kernels.intrinsics import Q, U, ld8
+from emulator.kernels.memory.mapper import FLAT, cart_ram_read
+from emulator.state.batch import Console
+
+
+@wp.func(inline=True)
+def plain_address(a: U, rom: Q, mem: Q, rom_low: U, rom_high: U, ram_offset: U) -> Q:
+    """Machine address of a byte that needs no call (ROM, VRAM, cartridge RAM, WRAM, HRAM)."""
+    in_rom = a + wp.where(a >= U(0x4000), rom_high, rom_low)
+    in_row = a - U(ROW_ORIGIN) + wp.where((a & U(0xE000)) == U(CART_RAM), ram_offset, U(0))
+    return wp.where(a < U(VRAM), rom, mem) + Q(wp.where(a < U(VRAM), in_rom, in_row))
+
+
+@wp.func
+def fast_bits(fast: U, a: U) -> U:
+    """Bit 0: a read of `a` needs no call; bit 16: neither does a write."""
+    return fast >> wp.where(a - U(HRAM) < U(0x7F), U(8), a >> U(13))
+
+
+@wp.func
+def address_in(c: wp.ref[Console], mem: Q, rom: Q, a: U) -> Q:
+    """`plain_address` with the banks of console `c`."""
+    return plain_address(a, rom, mem, c.rom_low, c.rom_high, c.ram_offset)
+
+
+@wp.struct
+class MemoryLocals:
+    value: wp.uint32
+
+
+@wp.func
+def peek_memory(c: wp.ref[Console], mem: Q, rom: Q, a: U, t: U) -> U:
+    """Byte at `a` as a bus master other than the CPU sees it; E000-FFFF mirrors WRAM."""
+    o = MemoryLocals()
+    if (a & U(0xE000)) == U(CART_RAM):
+        o.value = cart_ram_read(c, mem, a, t)
+    else:
+        o.value = ld8(address_in(c, mem, rom, wp.where(a >= U(ECHO), a - U(0x2000), a)))
+    return o.value
+
+
+@wp.func
+def is_flat(c: wp.ref[Console]) -> wp.bool:
+    """Whether all 64 KiB are RAM (CPU test vectors)."""
+    return c.mapper == U(FLAT)

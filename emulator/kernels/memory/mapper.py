@@ -1,0 +1,196 @@
+"""Cartridge mappers: bank registers to the address map of the fast path.
+
+ROM only, MBC1 (and its multicart wiring), MBC2, MBC3 with clock, MBC5, and a flat 64 KiB RAM bus
+for CPU test vectors. https://gbdev.io/pandocs/MBCs.html
+"""
+
+import warp as wp
+
+from emulator.constants import RAM_BANK_SIZE, ROW_CART_RAM, ROW_CART_RAM_BANK_1
+from emulator.kernels.intrinsics import Q, U, ld8, st8
+from emulator.kernels.memory.rtc import rtc_latch, rtc_read, rtc_write
+from emulator.rom.cartridge import MapperKind
+from emulator.state.batch import Console
+
+MBC1 = int(MapperKind.MBC1)
+MBC1_MULTICART = int(MapperKind.MBC1_MULTICART)
+MBC2 = int(MapperKind.MBC2)
+MBC3 = int(MapperKind.MBC3)
+MBC5 = int(MapperKind.MBC5)
+FLAT = int(MapperKind.FLAT)
+
+# Bits of Console.fast. Page 8 is HRAM; bit 31 sends every opcode fetch through the bus.
+FAST_ROM = 0x0000000F
+FAST_WRAM = 0x00400040
+FAST_HRAM = 0x01000100
+FAST_CART_RAM = 0x00200020
+FAST_FLAT = 0x01FF01FF
+BANK_1_OFFSET = ROW_CART_RAM_BANK_1 - ROW_CART_RAM
+SLOW_FETCHES = wp.constant(wp.uint32(0x80000000))
+
+
+@wp.struct
+class MapLocals:
+    low: wp.uint32
+    high: wp.uint32
+    ram: wp.uint32
+    fast: wp.uint32
+
+
+@wp.func(inline=False)
+def update_map(c: wp.ref[Console]):
+    """Derive `fast`, `rom_low`, `rom_high` and `ram_offset` from the mapper and DMA state."""
+    o = MapLocals()
+    kind = c.mapper
+    o.low = U(0)
+    o.high = c.rom_bank
+    o.ram = c.ram_bank
+    if kind == U(MBC1) or kind == U(MBC1_MULTICART):
+        # In mode 1 the two upper bits also bank the lower ROM window and the RAM.
+        shift = wp.where(kind == U(MBC1), U(5), U(4))
+        upper = c.ram_bank << shift
+        o.high = upper | (c.rom_bank & ((U(1) << shift) - U(1)))
+        o.low = wp.where(c.bank_mode != U(0), upper, U(0))
+        o.ram = wp.where(c.bank_mode != U(0), c.ram_bank, U(0))
+    banks = c.rom_banks - U(1)
+    c.rom_low = c.rom_base + ((o.low & banks) << U(14))
+    c.rom_high = c.rom_base + ((o.high & banks) << U(14)) - U(0x4000)
+    o.ram = o.ram & (wp.max(c.ram_size >> U(13), U(1)) - U(1))
+    further = U(BANK_1_OFFSET) + (o.ram - U(1)) * U(RAM_BANK_SIZE)
+    c.ram_offset = wp.where(o.ram == U(0), U(0), further)
+    plain = c.ram_enabled != U(0) and c.ram_size >= U(0x2000)
+    clock = c.has_rtc != U(0) and c.ram_bank > U(3)
+    o.fast = U(FAST_ROM | FAST_WRAM | FAST_HRAM) | c.ppu_vram_fast
+    if plain and not clock and kind != U(MBC2):
+        o.fast = o.fast | U(FAST_CART_RAM)
+    if c.dma_state != U(0):
+        # Everything but HRAM may meet the transfer on the bus: all of it takes the exact path.
+        o.fast = U(FAST_HRAM) | SLOW_FETCHES
+    if c.halt_bug != U(0):
+        o.fast = o.fast | SLOW_FETCHES
+    if kind == U(FLAT):
+        o.fast = U(FAST_FLAT) | SLOW_FETCHES
+        c.rom_low = c.rom_base
+        c.rom_high = c.rom_base
+    c.fast = o.fast
+
+
+@wp.func
+def mbc1_write(c: wp.ref[Console], address: U, value: U):
+    """The registers at 4000 and 6000."""
+    group = address >> U(13)
+    if group == U(2):
+        c.ram_bank = value & U(3)
+    elif group == U(3):
+        c.bank_mode = value & U(1)
+
+
+@wp.func
+def mbc3_write(c: wp.ref[Console], address: U, value: U, t: U):
+    """The registers at 4000 and 6000."""
+    group = address >> U(13)
+    if group == U(2):
+        c.ram_bank = value & U(15)
+    elif group == U(3):
+        rtc_latch(c, value, t)
+
+
+@wp.func(inline=True)
+def chosen_bank(c: wp.ref[Console], a: U, value: U, five_bits: wp.bool) -> U:
+    """ROM bank after a write to 2000-3FFF of MBC1 (whose register has `five_bits`), MBC3, MBC5."""
+    old = c.rom_bank
+    mask = wp.where(five_bits, U(31), wp.where(c.rom_banks > U(128), U(255), U(127)))
+    low = wp.where(a < U(0x3000), (old & U(0x100)) | value, old & U(0xFF))
+    high = wp.where(a < U(0x3000), U(0), (value & U(1)) << U(8))
+    return wp.where(c.mapper == U(MBC5), low | high, wp.max(value & mask, U(1)))
+
+
+@wp.func(inline=True)
+def switches_bank(c: wp.ref[Console]) -> wp.bool:
+    """True if a write to 2000-3FFF does nothing but choose the ROM bank at 4000."""
+    return c.mapper == U(MBC1) or c.mapper == U(MBC3) or c.mapper == U(MBC5)
+
+
+@wp.func(inline=True)
+def switch_bank(c: wp.ref[Console], a: U, value: U):
+    """That write; short enough to stand where no call may.
+
+    What it leaves is what `update_map` would: the calls and branches of that are too slow here.
+    """
+    kind = c.mapper
+    bank = chosen_bank(c, a, value, kind == U(MBC1))
+    c.rom_bank = bank
+    upper = wp.where(kind == U(MBC1), c.ram_bank << U(5), U(0))
+    place = ((upper | bank) & (c.rom_banks - U(1))) << U(14)
+    c.rom_high = c.rom_base + place - U(0x4000)
+
+
+@wp.func(inline=False)
+def mapper_write(c: wp.ref[Console], address: U, value: U, t: U):
+    """A CPU write to 0000-7FFF."""
+    kind = c.mapper
+    if kind == U(MBC2):
+        # Address bit 8 tells the two registers apart.
+        if address < U(0x4000):
+            if (address & U(0x100)) != U(0):
+                c.rom_bank = wp.max(value & U(15), U(1))
+            else:
+                c.ram_enabled = wp.where((value & U(15)) == U(10), U(1), U(0))
+    elif kind != U(0):
+        if address < U(0x2000):
+            # MBC5 compares the whole byte, the others its low nibble.
+            enable = wp.where(kind == U(MBC5), value, value & U(15)) == U(10)
+            c.ram_enabled = wp.where(enable, U(1), U(0))
+        elif address < U(0x4000):
+            c.rom_bank = chosen_bank(c, address, value, kind != U(MBC3))
+        elif kind == U(MBC5):
+            if address < U(0x6000):
+                c.ram_bank = value & U(15)
+        elif kind == U(MBC3):
+            mbc3_write(c, address, value, t)
+        else:
+            mbc1_write(c, address, value)
+    update_map(c)
+
+
+@wp.func
+def cart_ram_place(c: wp.ref[Console], address: U) -> U:
+    """Row offset of a byte of cartridge RAM: small RAMs repeat in their 8 KiB window."""
+    small = address & (wp.max(c.ram_size, U(1)) - U(1))
+    large = (address & U(0x1FFF)) + c.ram_offset
+    return U(ROW_CART_RAM) + wp.where(c.ram_size < U(0x2000), small, large)
+
+
+@wp.struct
+class CartLocals:
+    value: wp.uint32
+
+
+@wp.func(inline=False)
+def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
+    """Read A000-BFFF: while disabled or absent, what is left on the data bus."""
+    o = CartLocals()
+    o.value = c.open_bus
+    if c.ram_enabled != U(0):
+        if c.has_rtc != U(0) and c.ram_bank >= U(8):
+            if c.ram_bank <= U(12):
+                o.value = rtc_read(c)
+        elif c.has_rtc != U(0) and c.ram_bank > U(3) and c.ram_size <= U(0x8000):
+            o.value = U(0xFF)
+        elif c.ram_size != U(0):
+            o.value = ld8(mem + Q(cart_ram_place(c, address)))
+            if c.mapper == U(MBC2):
+                o.value = o.value | U(0xF0)  # 512 half bytes
+    return o.value
+
+
+@wp.func(inline=False)
+def cart_ram_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
+    """Write A000-BFFF."""
+    if c.ram_enabled != U(0):
+        no_bank = c.has_rtc != U(0) and c.ram_bank > U(3) and c.ram_size <= U(0x8000)
+        if c.has_rtc != U(0) and c.ram_bank >= U(8):
+            rtc_write(c, value, t)
+        elif c.ram_size != U(0) and not no_bank:
+            stored = wp.where(c.mapper == U(MBC2), value & U(15), value)
+            st8(mem + Q(cart_ram_place(c, address)), stored)

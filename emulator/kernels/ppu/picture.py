@@ -1,0 +1,198 @@
+"""Kernels around finished pictures: draw them all in parallel, unpack, downsample.
+
+Drawing takes three launches over the batch: `prepare_pictures` undoes what happened to VRAM after
+each picture and plans its lines, `draw_pictures` draws one line a thread, `release_pictures` redoes
+the VRAM and shows the picture. Consoles whose VRAM or OAM changed while the picture was on its way
+down the screen are drawn by one thread each, in the first launch.
+"""
+
+from collections.abc import Callable
+
+import warp as wp
+
+from emulator.constants import (
+    OBSERVATION_HEIGHT,
+    OBSERVATION_WIDTH,
+    ROW_OAM,
+    ROW_SCREENS,
+    SCREEN_BYTES,
+    SCREEN_HEIGHT,
+    SCREEN_WIDTH,
+)
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, st32
+from emulator.kernels.ppu.picture_draft import (
+    back_screen,
+    draw_finished,
+    redo_up,
+    release_finished,
+    undo_down,
+)
+from emulator.kernels.ppu.picture_log import (
+    BASE_LINE,
+    FINISHED_BASE,
+    FINISHED_OAM,
+    FROZEN_DMA,
+    get8,
+)
+from emulator.kernels.ppu.picture_walk import (
+    KIND_DRAWN,
+    SCREEN_LINE_BYTES,
+    Walk,
+    begin_walk,
+    draw_found,
+    next_line,
+)
+from emulator.kernels.ppu.timing import VBLANK_LINE
+from emulator.state.batch import STOPPED, Batch, Console
+
+PLAN_BYTES = wp.constant(16)  # a line's plan: lower, upper, kind and window, log entries
+DMA_FROZEN = wp.constant(0x3FF)
+DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
+
+
+@wp.func
+def row_of(batch: Batch, env: int) -> Q:
+    """Address of an env's memory row."""
+    return batch.ram_base + Q(env) * Q(batch.row_stride)
+
+
+@wp.kernel(enable_backward=False)
+def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
+    """Thread env: undo later VRAM writes and plan the 144 lines, or draw an unquiet picture."""
+    env = wp.tid()
+    mem = row_of(batch, env)
+    if console[env].ppu_finished != U(0):
+        if console[env].ppu_undo_done != U(0):
+            draw_finished(console[env], mem)
+        else:
+            undo_down(mem, I(console[env].ppu_undo_count), 0, ROW_OAM)
+            w = Walk()
+            begin_walk(w, mem, FINISHED_BASE, 0, I(console[env].ppu_draft_log))
+            first = get8(mem, FINISHED_BASE + BASE_LINE)
+            for line in range(VBLANK_LINE):
+                plan = plans + Q(env * SCREEN_HEIGHT + line) * Q(PLAN_BYTES)
+                if line < first:
+                    st32(plan + Q(8), U(KIND_DRAWN))
+                else:
+                    next_line(w, mem, mem + Q(U(FINISHED_OAM)), line)
+                    st32(plan, w.line_lower)
+                    st32(plan + Q(4), w.line_upper)
+                    flags = w.kind | (w.line_window << 2) | (w.line_carry << 3)
+                    bus = wp.max(w.line_bus, 0) << 16
+                    st32(plan + Q(8), U(flags | ((w.line_window_y + 1) << 8) | bus))
+                    dma = wp.clamp((w.line_dma >> 2) + DMA_BIAS, 0, DMA_FROZEN)
+                    st32(plan + Q(12), U(w.first_entry | (w.last << 11) | (dma << 22)))
+
+
+@wp.kernel(enable_backward=False)
+def draw_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
+    """Thread (env, line): draw one planned line."""
+    env, line = wp.tid()
+    if console[env].ppu_finished != U(0):
+        mem = row_of(batch, env)
+        plan = plans + Q(env * SCREEN_HEIGHT + line) * Q(PLAN_BYTES)
+        flags = I(ld32(plan + Q(8)))
+        entries = I(ld32(plan + Q(12)))
+        w = Walk()
+        w.kind = flags & 3
+        w.line_lower = ld32(plan)
+        w.line_upper = ld32(plan + Q(4))
+        w.line_window = (flags >> 2) & 1
+        w.line_carry = (flags >> 3) & 1
+        w.line_window_y = ((flags >> 8) & 0xFF) - 1
+        w.line_bus = (flags >> 16) & 0xFFFF
+        w.first_entry = entries & 0x7FF
+        w.last = (entries >> 11) & 0x7FF
+        w.line_dma = (((entries >> 22) & 0x3FF) - DMA_BIAS) * 4
+        if ((entries >> 22) & 0x3FF) == DMA_FROZEN:
+            w.line_dma = FROZEN_DMA
+        dest = back_screen(console[env], mem) + Q(U(line * SCREEN_LINE_BYTES))
+        draw_found(w, mem, mem + Q(U(FINISHED_OAM)), line, dest)
+
+
+@wp.kernel(enable_backward=False)
+def release_pictures(batch: Batch, console: wp.array[Console]):
+    """Thread env: redo what was undone and show the new picture."""
+    env = wp.tid()
+    if console[env].ppu_finished != U(0):
+        mem = row_of(batch, env)
+        redo_up(mem, 0, I(console[env].ppu_undo_count), ROW_OAM)
+        release_finished(console[env], mem)
+
+
+@wp.func
+def screen_byte(batch: Batch, console: wp.array[Console], env: int, offset: int) -> int:
+    """Byte of the shown packed picture; 0 (the lightest shade) everywhere if it is blank.
+
+    A DMG in STOP stops its PPU as well, which leaves the LCD blank.
+    """
+    value = I(0)
+    if console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED):
+        front = console[env].ppu_front * U(SCREEN_BYTES)
+        value = I(ld8(row_of(batch, env) + Q(U(ROW_SCREENS + offset) + front)))
+    return value
+
+
+@wp.kernel(enable_backward=False)
+def unpack_screens(batch: Batch, console: wp.array[Console], shades: wp.array3d[wp.uint8]):
+    """Thread (env, y, x / 8): eight pixels of `shades` [N, 144, 160], 0 (lightest) to 3."""
+    env, y, column = wp.tid()
+    low = screen_byte(batch, console, env, y * SCREEN_LINE_BYTES + column)
+    high = screen_byte(batch, console, env, y * SCREEN_LINE_BYTES + 20 + column)
+    for i in range(8):
+        shade = ((low >> (7 - i)) & 1) | (((high >> (7 - i)) & 1) << 1)
+        shades[env, y, column * 8 + i] = wp.uint8(shade)
+
+
+@wp.func
+def spread_sum(byte: int) -> int:
+    """The four sums of neighbouring bits of a byte, leftmost in the top two bits."""
+    return (byte & 0x55) + ((byte >> 1) & 0x55)
+
+
+@wp.kernel(enable_backward=False)
+def downsample(batch: Batch, console: wp.array[Console], observation: wp.array3d[wp.uint8]):
+    """Thread (env, y, x / 4): four pixels of `observation` [N, 72, 80].
+
+    Each is the rounded mean of its 2x2 block: (a + b + c + d + 2) >> 2 of shades 0 to 3.
+    """
+    env, y, column = wp.tid()
+    top = 2 * y * SCREEN_LINE_BYTES + column
+    low0 = spread_sum(screen_byte(batch, console, env, top))
+    high0 = spread_sum(screen_byte(batch, console, env, top + 20))
+    low1 = spread_sum(screen_byte(batch, console, env, top + 40))
+    high1 = spread_sum(screen_byte(batch, console, env, top + 60))
+    for i in range(4):
+        down = 6 - 2 * i
+        lows = ((low0 >> down) & 3) + ((low1 >> down) & 3)
+        highs = ((high0 >> down) & 3) + ((high1 >> down) & 3)
+        observation[env, y, column * 4 + i] = wp.uint8((lows + 2 * highs + 2) >> 2)
+
+
+def allocate_plans(num_envs: int, device: str) -> wp.array:
+    """Scratch for `render_pictures`: a plan of 16 bytes for each line, uint8 [N * 144 * 16]."""
+    return wp.zeros(num_envs * SCREEN_HEIGHT * 16, dtype=wp.uint8, device=device)
+
+
+def render_pictures(batch: Batch, plans: wp.array, launch: Callable = wp.launch) -> None:
+    """Draw every finished picture that waits in `batch`; needs `allocate_plans`."""
+    n = int(batch.num_envs)
+    device = plans.device
+    inputs = [batch, batch.console]
+    launch(prepare_pictures, dim=n, inputs=[*inputs, plans.ptr], device=device)
+    launch(draw_pictures, dim=(n, SCREEN_HEIGHT), inputs=[*inputs, plans.ptr], device=device)
+    launch(release_pictures, dim=n, inputs=inputs, device=device)
+
+
+def unpack(batch: Batch, shades: wp.array) -> None:
+    """Write the shown pictures of the first n envs to `shades`, uint8 [n, 144, 160]."""
+    dim = (len(shades), SCREEN_HEIGHT, SCREEN_WIDTH // 8)
+    inputs = [batch, batch.console, shades]
+    wp.launch(unpack_screens, dim=dim, inputs=inputs, device=shades.device)
+
+
+def observe(batch: Batch, observation: wp.array, launch: Callable = wp.launch) -> None:
+    """Write the downsampled pictures to `observation`, uint8 [N, 72, 80]."""
+    dim = (int(batch.num_envs), OBSERVATION_HEIGHT, OBSERVATION_WIDTH // 4)
+    inputs = [batch, batch.console, observation]
+    launch(downsample, dim=dim, inputs=inputs, device=observation.device)

@@ -1,0 +1,470 @@
+"""C++ text of the CPU that runs on a CPU core, generated from the datasheet (emulator/rom/isa.py).
+
+One function per instruction, each ending in a jump to the next one's (a guaranteed tail call):
+the registers stay in machine registers, and every instruction has a branch history of its own. What
+is not plain memory or arithmetic leaves through `leave` with a request for `attend`
+(sm83/attend.py); launch/native.py has the loop around it, docs/adr/0007 the reasons.
+
+The machine's registers, as every function here has them:
+  t      time << 24 | instructions executed since `run`: one addition counts both
+  ip     the predecoded word of the instruction; PC = ip - h->base
+  BC DE HL A   16 and 8 bits, nothing above
+  zr     Z is set when this is zero
+  fl     H is bit 4, C bit 8, N bit 16; other bits mean nothing
+  word   what `ip` points to: row 0-8, slow fetch 9, immediate 16-31
+`h->limit` is the time at which the next instruction must be looked at first: the deadline, or the
+past while code runs that has no predecoded words (`ip` then only says the PC).
+"""
+
+from __future__ import annotations
+
+import re
+
+from emulator.rom import control_rows, isa
+from emulator.rom.isa import Instruction
+
+H_BIT, C_BIT, N_BIT = 0x10, 0x100, 0x10000
+FLAG_PLACES = {"N": N_BIT, "H": H_BIT, "C": C_BIT}
+WITH_MEMORY = 1024
+"""First entry of the table for instructions that have been given their memory operand."""
+PARTS_AT = 1536
+"""First entry of those that are no instruction."""
+RARE = ("leave", "look", "fetch", "back", "cold_read", "cold_write", "cold_pair", "cold_control")
+
+PRELUDE = """
+typedef unsigned char u8; typedef unsigned int u32;
+typedef unsigned long long u64; typedef long long i64;
+typedef __remove_reference_t(decltype(h)) Host; typedef __remove_reference_t(decltype(c)) Console;
+typedef u32 __attribute__((aligned(1), may_alias)) loose32;
+typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
+#if defined(__x86_64__) && __has_attribute(preserve_none) // on AArch64 Warp keeps x28 for itself
+#define LIGHT __attribute__((preserve_none))
+#else
+#define LIGHT
+#endif
+#define REGISTERS Host* h, const void* const* table, i64 t, const u32* ip, u32 BC, u32 DE, \\
+    u32 HL, u32 A, u32 zr, u32 fl, u32 word
+#define PASS h, table, t, ip, BC, DE, HL, A, zr, fl, word
+// One way out of each function: every further tail call would be slow to compile.
+#define PART(name) static LIGHT void name(REGISTERS) { Handler go; {
+#define END } out: [[clang::musttail]] return go(PASS); }
+#define DISPATCH(i) { go = (Handler)table[i]; goto out; }
+// By the table: the address of a function is three instructions away.
+#define GO_TO(part) DISPATCH(AT_##part)
+#define NEXT { if (__builtin_expect(t >= h->limit, 0)) GO_TO(look); \\
+    word = *ip; DISPATCH(word & 1023); }
+#define MAP 0x01FF01FF // bits of `fast` that are pages
+#define PAST (-(1ll << 62))
+#define TIME(cycles) t += ((i64)(cycles) << 24) + 1;
+#define NOW ((u32)(t >> 24))
+#define PC ((u32)(ip - (const u32*)h->base))
+#define CONSOLE ((Console*)h->console)
+#define F_BITS ((zr == 0) << 7 | (fl >> 10 & 0x40) | (fl << 1 & 0x20) | (fl >> 4 & 0x10))
+#define SET_F(f) { zr = ~(f) & 0x80; \\
+    fl = ((f) & 0x10) << 4 | ((f) & 0x20) >> 1 | ((f) & 0x40) << 10; }
+#define FIND(pages, else_) const u64 page = h->pages.c[a >> 13]; \\
+    if (__builtin_expect(page == 0, 0)) { h->address = a; else_; }
+#define FIND2(pages, else_) const u64 page = h->pages.c[a >> 13]; \\
+    if (__builtin_expect(page == 0 || (a & 0x1FFF) == 0x1FFF, 0)) { h->address = a; else_; }
+#define BYTE (*(u8*)(page + a))
+#define PAIR (*(loose16*)(page + a))
+// Code without predecoded words: `ip` says the PC, `look` fetches.
+#define OFF_WORDS(pc) { h->base = 0; h->window = ~0u; h->limit = PAST; \\
+    ip = (const u32*)((u64)((pc) & 0xFFFF) << 2); }
+#define JUMP(target, next) { const u32 to = (target); \\
+    if (to < (next)) { word = to | (word & COUNTS) << 16; GO_TO(back); } \\
+    if (__builtin_expect((to ^ h->window) >> 14 != 0, 0)) { OFF_WORDS(to); GO_TO(look); } \\
+    ip = (const u32*)h->base + to; NEXT; }
+#define ASK(what, a, value, start) { loose32* asked = (loose32*)h->scratch; \\
+    asked[0] = (a); asked[1] = (value); asked[2] = CTL; asked[3] = (start); \\
+    h->asked = (what); GO_TO(leave); }
+#define ROW (((const u32*)h->control) + (word & 511) * ROW_WORDS)
+// Control bits of an instruction that comes to its access: its condition holds.
+#define CTL (ROW[6] | (ROW[5] & TAKEN_ONLY))
+"""
+
+PARTS = """
+struct Cpu {
+typedef LIGHT void (*Handler)(REGISTERS);
+
+
+// Everything back into the console; the caller of `run` goes on.
+static LIGHT void leave(REGISTERS) {
+    Console* c = CONSOLE;
+    c->lo = BC | DE << 16;
+    c->hi = HL | F_BITS << 16 | A << 24;
+    c->sp = h->sp;
+    c->pc = PC & 0xFFFF;
+    c->now = NOW;
+    c->work += (u32)t & 0xFFFFFF;
+    h->stable = (u32)(h->stable_t >> 24);
+    ((loose32*)h->scratch)[WORD_AT / 4] = word;
+}
+
+// The limit has come: the deadline, or code that must be fetched byte by byte.
+PART(look)
+    if (t >= h->due || CONSOLE->fast >> 31) GO_TO(leave);
+    GO_TO(fetch);
+END
+
+PART(fetch)
+    Console* c = CONSOLE;
+    const u32 pc = PC & 0xFFFF;
+    if (pc < 0x8000) {
+        const u32 bank = pc & 0x4000;
+        h->base = h->words + 4ull * (u32)(bank + (bank ? c->rom_high : c->rom_low)) - 4ull * bank;
+        h->window = bank;
+        h->limit = h->due;
+        ip = (const u32*)h->base + pc;
+        word = *ip;
+        DISPATCH(word & 1023);
+    }
+    OFF_WORDS(pc);
+    const u32 last = pc + 2;
+    const bool page = (pc ^ last) >> 13 == 0 && (pc >= 0xFF80) == (last >= 0xFF80);
+    if (!page || !(fast_bits(c->fast, pc) & 1)) { h->asked = ASK_FETCH; GO_TO(leave); }
+    const u8* p = (const u8*)place(h, pc);
+    word = p[0] | ((p[0] & 0xC7) == 0xC7 ? (u32)(p[0] & 0x38) : p[1] | (u32)p[2] << 8) << 16;
+    if (p[0] == 0xCB) word = 256 + p[1];
+    DISPATCH(word & 1023);
+END
+
+PART(slow_fetch) h->asked = ASK_FETCH; GO_TO(leave); END
+PART(none) GO_TO(leave); END
+
+// Up to `turns` turns at once of a loop that only counts down: uniform.count_down.
+static inline i64 count_down(u32 counts, i64 turns, u64 step, u32 step_a, u32& BC, u32& DE, u32& HL,
+                             u32& A, u32& zr, u32& fl) {
+    const bool pair = counts == COUNTS_16, by_a = !pair && step == 0;
+    const int shift = by_a ? 0 : __builtin_ctzll(step | 1ull << 48);
+    const bool one = step == 1ull << shift && shift < 48 && !(shift & (pair ? 15 : 7));
+    if (by_a ? step_a != 1 : !one || (!pair && step_a)) return 0;
+    u32& counter = by_a ? A : shift < 16 ? BC : shift < 32 ? DE : HL;
+    const u32 value = counter >> (shift & 8) & (pair ? 0xFFFF : 0xFF);
+    if (turns > (i64)value - 1) turns = value - 1;
+    const u32 left = value - (u32)turns;
+    counter -= (u32)turns << (shift & 8);
+    if (pair) zr = A = (left | left >> 8) & 255;
+    else { zr = left; fl = (fl & ~16u) | ((left & 15) == 15 ? 16 : 0); }
+    return turns;
+}
+
+// A branch back to `word`: exact skipping of loops that wait, as in sm83/uniform.py.
+PART(back)
+    const u32 now = NOW, to = word & 0xFFFF, counts = word >> 16;
+    const u64 first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
+    const u64 second = (u64)fl << 32 | zr << 8 | A;
+    const i64 end = h->stable_t < h->deadline_t ? h->stable_t : h->deadline_t;
+    const int span = (int)((u32)(end >> 24) - now), period = (int)(now - h->seen_time);
+    if (span > period && to == h->seen_pc && h->idle_skip) {
+        const i64 turns = (span - 1) / period;
+        if (counts)
+            t += count_down(counts, turns, h->seen_first - first, (u32)h->seen_second - A & 255,
+                            BC, DE, HL, A, zr, fl) * period << 24;
+        else if (first == h->seen_first && second == h->seen_second)
+            t += turns * period << 24;
+    }
+    h->seen_first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
+    h->seen_second = (u64)fl << 32 | zr << 8 | A;
+    h->seen_pc = to;
+    h->seen_time = NOW;
+    h->stable_t = t + ((i64)FAR << 24);
+    if ((to ^ h->window) >> 14 != 0) { OFF_WORDS(to); GO_TO(look); }
+    ip = (const u32*)h->base + to;
+    NEXT;
+END
+
+static inline u32 fast_bits(u32 fast, u32 a) { return fast >> (a - 0xFF80 < 0x7F ? 8 : a >> 13); }
+
+static inline u64 place(Host* h, u32 a) {
+    Console* c = CONSOLE;
+    if (a < 0x8000) return h->rom + (u32)(a + (a >= 0x4000 ? c->rom_high : c->rom_low));
+    return h->mem + (u32)(a - 0x8000 + ((a & 0xE000) == 0xA000 ? c->ram_offset : 0));
+}
+
+// What `execute` of sm83/uniform.py calls bits: 0 a read, 16 a write of h->address needs no call.
+static inline u32 plain_bits(Host* h, u32 a, u32 ctl, u32 start, bool calm) {
+    const bool wide = ctl & WIDE;
+    const bool splits = wide && (a & 0x1FFF) >= (a < 0xE000 ? 0x1FFFu : 0x1FFEu);
+    const u32 vram = calm && (int)(h->vram_until - start) >= LONGEST ? 0x00100010 : 0;
+    return splits ? 0 : fast_bits(CONSOLE->fast | vram, a);
+}
+
+PART(cold_read)
+    const u32 a = h->address, ctl = CTL, start = NOW;
+    const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
+    bool plain = plain_bits(h, a, ctl, start, calm) & 1;
+    const bool joypad = a == 0xFF00 && !plain;
+    if (calm && !(ctl & WIDE))
+        plain |= joypad || ((a & 0xFFF0) == 0xFF40 && (PLAIN_IO >> (a & 15) & 1));
+    const bool status = a == 0xFF41 && calm && !(ctl & WIDE) && CONSOLE->fast & STATUS_PLAIN
+        && (int)(h->vram_until - start) >= LONGEST + STATUS_MARGIN;
+    plain |= status;
+    const u8* p = (const u8*)place(h, a);
+    if (!plain || (joypad && !(*p & SETTLED))) ASK(ASK_READ, a, 0, start);
+    if (status || (a & 0xE000) == 0x8000) h->stable_t = t; // that changes, who may read VRAM too
+    h->memory = ctl & WIDE_READ ? p[0] | (u32)p[1] << 8 : *p;
+    DISPATCH(WITH_MEMORY + (word & 511));
+END
+
+// The instruction is over but for its store of h->value.
+PART(cold_write)
+    const u32 a = h->address, ctl = CTL, start = NOW - ((ROW[7] >> 24 & 127));
+    const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
+    const bool picture = calm && !(ctl & WIDE) && (a & 0xFFF0) == 0xFF40
+        && (PLAIN_PICTURE >> (a & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
+        && (int)(h->vram_until - start) >= LONGEST;
+    if (!picture && !(plain_bits(h, a, ctl, start, calm) >> 16 & 1))
+        ASK(ASK_WRITE, a, h->value, start);
+    if (ctl & WIDE) *(loose16*)place(h, a) = h->value;
+    else *(u8*)place(h, a) = h->value;
+    NEXT;
+END
+
+PART(cold_pair) ASK(ASK_OAM_BUG, h->address, 0, NOW); END
+PART(cold_control) h->stable_t = t; ASK(ASK_CONTROL, 0, ROW[7] >> 8 & 255, NOW); END
+"""
+
+ENTRY = """
+};
+const u32 lo = c.lo, hi = c.hi, start = c.now;
+h.asked = 0;
+h.console = (u64)&c;
+h.sp = c.sp;
+h.stable_t = (i64)(int)h.stable << 24;
+h.deadline_t = (i64)(int)c.deadline << 24;
+// At most 2^23 M-cycles, that the instruction count cannot spill into the time.
+const i64 last = ((i64)(int)start + (1 << 23)) << 24;
+h.due = h.deadline_t < last ? h.deadline_t : last;
+if ((c.fast & MAP) != h.fast || c.rom_low != h.rom_low || c.rom_high != h.rom_high
+        || c.ram_offset != h.ram_offset) {
+    h.fast = c.fast & MAP; h.ram_offset = c.ram_offset;
+    h.rom_low = c.rom_low; h.rom_high = c.rom_high;
+    for (u32 i = 0; i < 7; i++) {
+        const u64 at = Cpu::place(&h, i << 13) - (i << 13);
+        h.reads.c[i] = h.fast >> i & 1 ? at : 0;
+        h.writes.c[i] = h.fast >> (16 + i) & 1 ? at : 0;
+    }
+    h.reads.c[7] = h.writes.c[7] = 0;
+}
+const u32 f = hi >> 16 & 0xF0;
+u32 zr, fl;
+SET_F(f);
+h.base = 0; h.window = ~0u; h.limit = PAST;
+u32 word = 0;
+Cpu::Handler handler = Cpu::fetch;
+if (given) {
+    word = ((const loose32*)h.scratch)[WORD_AT / 4];
+    h.memory = ((const loose32*)h.scratch)[MEMORY_AT / 4];
+    handler = (Cpu::Handler)TABLE[(given & HAS_MEMORY ? WITH_MEMORY : 0) + (word & 511)];
+}
+handler(&h, TABLE, (i64)(int)start << 24, (const u32*)((u64)c.pc << 2), lo & 0xFFFF, lo >> 16,
+    hi & 0xFFFF, hi >> 24, zr, fl, word);
+return h.asked;
+"""
+
+_READ8 = {"b": "(BC >> 8)", "c": "(BC & 255)", "d": "(DE >> 8)", "e": "(DE & 255)",
+          "h": "(HL >> 8)", "l": "(HL & 255)", "a": "A"}  # fmt: skip
+_WRITE8 = {"b": "BC = (BC & 0xFF) | {} << 8;", "c": "BC = (BC & 0xFF00) | {};",
+           "d": "DE = (DE & 0xFF) | {} << 8;", "e": "DE = (DE & 0xFF00) | {};",
+           "h": "HL = (HL & 0xFF) | {} << 8;", "l": "HL = (HL & 0xFF00) | {};",
+           "a": "A = {};"}  # fmt: skip
+_VALUES = {
+    **_READ8, "bc": "BC", "de": "DE", "hl": "HL", "sp": "h->sp", "af": "(A << 8 | F_BITS)",
+    "n8": "(word >> 16 & 255)", "n16": "(word >> 16)", "e8": "(u32)(signed char)(word >> 16)",
+    "mem": "m", "pc": "next", "": "0",
+}  # fmt: skip
+_ADDRESSES = {
+    "bc": "BC", "de": "DE", "hl": "HL", "hl+": "HL", "hl-": "HL", "n16": "(word >> 16)",
+    "sp+2": "h->sp", "sp-2": "((h->sp - 2) & 0xFFFF)", "ff00+n8": "(0xFF00 | (word >> 16 & 255))",
+    "ff00+c": "(0xFF00 | (BC & 255))",
+}  # fmt: skip
+_CONDITIONS = {"nz": "zr != 0", "z": "zr == 0", "nc": "!(fl & 0x100)", "c": "(fl & 0x100)"}
+
+# Result v of x and y, and the carries k into each bit (what rotates lose is in bit 8).
+_OPERATIONS = {
+    "add": "v = x + y; k = x ^ y ^ v;",
+    "adc": "v = x + y + (fl >> 8 & 1); k = x ^ y ^ v;",
+    "sub": "v = x - y; k = x ^ y ^ v;",
+    "sbc": "v = x - y - (fl >> 8 & 1); k = x ^ y ^ v;",
+    "and": "v = x & y;",
+    "or": "v = x | y;",
+    "xor": "v = x ^ y;",
+    "inc": "v = y + 1; k = y ^ v;",
+    "dec": "v = y - 1; k = y ^ v;",
+    "add16": "v = x + y; k = (x ^ y ^ v) >> 8;",
+    "cpl": "v = y ^ 255;",
+    "rlc": "v = (y << 1 | y >> 7) & 255; k = y << 1;",
+    "rrc": "v = (y >> 1 | y << 7) & 255; k = y << 8;",
+    "rl": "v = (y << 1 | (fl >> 8 & 1)) & 255; k = y << 1;",
+    "rr": "v = y >> 1 | (fl >> 1 & 0x80); k = y << 8;",
+    "sla": "v = y << 1 & 255; k = y << 1;",
+    "sra": "v = y >> 1 | (y & 0x80); k = y << 8;",
+    "srl": "v = y >> 1; k = y << 8;",
+    "swap": "v = (y << 4 | y >> 4) & 255; k = 0;",
+    "bit": "v = y & 1 << (word >> 3 & 7);",
+    "res": "v = y & ~(1u << (word >> 3 & 7));",
+    "set": "v = y | 1 << (word >> 3 & 7);",
+    "daa": (
+        "const bool after_sub = fl & 0x10000;"
+        " const bool high = (fl & 0x100) || (!after_sub && y > 0x99);"
+        " const bool low = (fl & 0x10) || (!after_sub && (y & 15) > 9);"
+        " const u32 adjust = (low ? 6 : 0) | (high ? 0x60 : 0);"
+        " v = after_sub ? y - adjust : y + adjust; k = high ? 0x100 : 0;"
+    ),
+}
+
+
+def _flags(flags: str) -> str:
+    """Statements that set `zr` and `fl` from v and k as a flags column says."""
+    text = {"-": "", "0": "zr = 1; ", "Z": "zr = v & 255; "}[flags[0]]
+    keep = computed = constant = toggle = 0
+    for name, letter in zip("NHC", flags[1:], strict=True):
+        bit = FLAG_PLACES[name]
+        keep |= bit * (letter in "-~")
+        toggle |= bit * (letter == "~")
+        computed |= bit * letter.isalpha()
+        constant |= bit * (letter == "1")
+    if keep == N_BIT | H_BIT | C_BIT and not toggle:
+        return text
+    terms = [f"(fl & {keep:#x})"] * bool(keep) + [f"(k & {computed:#x})"] * bool(computed)
+    value = " | ".join([*terms, hex(constant)] if constant or not terms else terms)
+    return text + f"fl = ({value}){f' ^ {toggle:#x}' if toggle else ''};"
+
+
+def _finish(row: Instruction) -> str:
+    """The instruction's end: its store, its branch, or what it leaves to `attend`."""
+    access = row.access
+    parts = []
+    if row.destination == "pc":
+        target = "v & 0xFFFF"
+    else:
+        target = f"{row.number}u" if row.mnemonic.startswith("rst") else "word >> 16"
+    if access and access.kind in ("write", "modify"):
+        parts.append(f"const u32 a = {_ADDRESSES[access.address]}; h->stable_t = t;")
+        if access.address == "sp-2":
+            parts.append("h->sp = a;")
+        if access.address in ("hl+", "hl-"):
+            parts.append(f"HL = (HL {access.address[2]} 1) & 0xFFFF;")
+        off = f"OFF_WORDS({target}); " if row.destination == "vector" else ""
+        find = "FIND2" if access.size == 2 else "FIND"
+        parts.append(f"{{ {find}(writes, {{ h->value = v; {off}GO_TO(cold_write); }})")
+        parts.append("PAIR = v; }" if access.size == 2 else "BYTE = v; }")
+    if row.operation == "reti":
+        parts.append("OFF_WORDS(v); GO_TO(cold_control);")
+    elif row.destination in ("pc", "vector"):
+        parts.append(f"JUMP({target}, next);")
+    elif row.operation in control_rows.SLOW_KINDS and row.operation not in (
+        *control_rows.ROTATES,
+        "daa",
+    ):
+        parts.append("GO_TO(cold_control);")
+    else:
+        if row.y in isa.R16 and row.operation in ("inc", "dec"):
+            parts.append("if (__builtin_expect(y >> 8 == 0xFE, 0)) "
+                         "{ h->address = y; GO_TO(cold_pair); }")  # fmt: skip
+        if row.opcode == 0x40:
+            parts.append(
+                "if (ROW[6] & CONTROL) GO_TO(cold_control);"
+            )  # a trap (control_rows.control_words)
+        parts.append("NEXT;")
+    return " ".join(parts)
+
+
+def _set_result(row: Instruction) -> str:
+    to = row.destination
+    if to in _WRITE8:
+        wide = row.operation in ("add", "adc", "sub", "sbc", "inc", "dec", "daa")
+        value = "(v & 255)" if wide or row.y == "e8" else "v"
+        return _WRITE8[to].format(value)
+    if to == "af":
+        return "A = v >> 8; SET_F(v);"
+    if to in ("bc", "de", "hl", "sp"):
+        name = "h->sp" if to == "sp" else to.upper()
+        return f"{name} = v & 0xFFFF;"
+    return ""
+
+
+def _body(row: Instruction) -> str:
+    """What the instruction does once its memory operand is in m."""
+    branches = row.destination in ("pc", "vector")
+    parts = []
+    if branches:
+        parts.append(f"const u32 next = (PC + {row.length}) & 0xFFFF;")
+    parts.append(f"TIME({row.m_cycles + row.taken_extra}) ip += {row.length}; u32 v, k = 0;")
+    parts.append(f"const u32 x = {_VALUES[row.x]}, y = {_VALUES[row.y]};")
+    parts.append(_OPERATIONS.get(row.operation, "v = x + y;"))
+    parts.append(_flags(row.flags) + " " + _set_result(row))
+    access = row.access
+    if access and access.kind == "read":
+        if access.address == "sp+2":
+            parts.append("h->sp = (h->sp + 2) & 0xFFFF;")
+        if access.address in ("hl+", "hl-"):
+            parts.append(f"HL = (HL {access.address[2]} 1) & 0xFFFF;")
+    parts.append(_finish(row))
+    return " ".join(part for part in parts if part.strip())
+
+
+def _read(row: Instruction) -> str:
+    """The plain read in front of the body; HRAM, always plain, is read here for LDH (n8)."""
+    access = row.access
+    assert access is not None
+    find = "FIND2" if access.size == 2 else "FIND"
+    load = "PAIR" if access.size == 2 else "BYTE"
+    return (
+        f"const u32 a = {_ADDRESSES[access.address]}; u32 m; "
+        f"{{ {find}(reads, GO_TO(cold_read)) m = {load}; }}"
+    )
+
+
+def _name(row: Instruction) -> str:
+    """Name of a row's function: one for all bit numbers of BIT, RES and SET."""
+    shared = row.operation in ("bit", "res", "set")
+    return f"op{row.opcode & ~0x38 if shared else row.opcode:03x}"
+
+
+def handler(row: Instruction) -> str:
+    """One function, or two: a reading instruction has a second one, for `h->memory`."""
+    skip = ""
+    if row.condition:
+        skip = (f"if (!({_CONDITIONS[row.condition]})) "
+                f"{{ TIME({row.m_cycles}) ip += {row.length}; NEXT; }}\n")  # fmt: skip
+    name, body = _name(row), _body(row)
+    title = f"// {row.mnemonic}\n"
+    if row.access is None or row.access.kind == "write":
+        return f"{title}PART({name}) {skip}{body} END\n"
+    given = f"PART({name}_given) const u32 m = h->memory; {{ {body} }} END\n"
+    return f"{title}PART({name}) {skip}{_read(row)} {{ {body} }} END\n{given}"
+
+
+def _table() -> str:
+    """The handlers by row, by row with SLOW_FETCH, and by row with its memory operand."""
+    names = [_name(row) for row in isa.INSTRUCTIONS]
+    given = [
+        f"{_name(row)}_given" if row.access and row.access.kind != "write" else "none"
+        for row in isa.INSTRUCTIONS
+    ]
+    entries = ", ".join(f"(const void*)Cpu::{name}"
+                        for name in [*names, *["slow_fetch"] * 512, *given, *RARE])  # fmt: skip
+    return f"static const void* const TABLE[] = {{ {entries} }};\n"
+
+
+def source(constants: dict[str, int]) -> str:
+    """Body of the native function `run`; `constants` are what launch/native.py defines."""
+    names = constants | {
+        "WITH_MEMORY": WITH_MEMORY,
+        "CONTROL": control_rows.CONTROL,
+        "WIDE": control_rows.READ16 | control_rows.WRITE16,
+        "WIDE_READ": control_rows.READ16,
+        "TAKEN_ONLY": control_rows.TAKEN_ONLY & 0xFFFFFF,  # the bits that `attend` reads
+        "ROW_WORDS": control_rows.ROW_WORDS,
+        "COUNTS_16": control_rows.COUNTS_16,
+        "COUNTS": control_rows.COUNTS_8 | control_rows.COUNTS_16,
+    }
+    names |= {f"AT_{name}": PARTS_AT + i for i, name in enumerate(RARE)}
+    defines = "".join(f"#define {name} {value}\n" for name, value in names.items())
+    handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())
+    closing, entry = ENTRY.split("\n", 2)[1:]
+    text = f"{defines}{PRELUDE}{PARTS}{handlers}{closing}\n{_table()}{entry}"
+    text += "".join(f"#undef {name}\n" for name in re.findall(r"^#define (\w+)", text, re.M))
+    return f"#if defined(__CUDA_ARCH__)\nreturn 0;\n#else\n{text}#endif\n"

@@ -1,0 +1,270 @@
+"""The encoding of the datasheet: control rows for the uniform data path, and words for a ROM.
+
+An instruction is twelve uint32 that steer one sequence of steps (sm83/uniform.py), so that lanes of
+a warp at different opcodes run together. A predecoded word names the row of the instruction at a
+ROM byte and carries its immediate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.rom.isa import INSTRUCTIONS, R16, Instruction
+
+# Register file as the data path sees it: lo = C, B, E, D and hi = L, H, F, A (byte 0 first).
+_BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "f": 6, "a": 7}
+_PAIR = {"bc": 0x10, "de": 0x32, "hl": 0x54, "af": 0x76}
+
+# Control bits, word 6 (low half).
+# READ and WRITE lie where `fast_bits` has the permission for them.
+READ, READ16, WRITE, WRITE16 = 1, 2, 0x10000, 0x20000
+SP_FROM_ADDRESS, SP_FROM_RESULT, HL_FROM_ADDRESS = 16, 32, 64
+ADJUST_FIRST, BRANCH, SLOW = 128, 4, 2048
+NEVER_SET = 1 << 8
+READ_CYCLE_SHIFT, WRITE_CYCLE_SHIFT = 12, 21
+ASCENDING = 1 << 18
+INC_DEC_PAIR = 1 << 19
+CONTROL = 1 << 20  # kinds behind daa: what `attend` has to do
+WATCH = 8  # a backward branch that may close a loop that waits
+FETCH = 1 << 10  # no instruction yet
+CYCLES_SHIFT = 28
+# What a branch that is not taken must not do.
+TAKEN_ONLY = READ | READ16 | WRITE | WRITE16 | SP_FROM_ADDRESS | BRANCH | WATCH | 7 << CYCLES_SHIFT
+
+# Slow kinds, word 6 bits 24-27. The first eight are the rotates and shifts.
+ROTATES = ("rlc", "rrc", "rl", "rr", "sla", "sra", "swap", "srl")
+SLOW_KINDS = {name: kind for kind, name in enumerate(
+    (*ROTATES, "daa", "ei", "di", "halt", "reti", "stop", "lock", "trap"))}  # fmt: skip
+
+_FLAG_BITS = (8, 4, 2, 1)  # Z N H C, as a nibble
+_MASKS = {"add": (1, 1, 1), "and": (1, 0, 0), "or": (1, 1, 0), "xor": (0, 1, 0)}
+
+
+def _flag_masks(flags: str) -> tuple[int, int, int]:
+    """Keep, computed and toggle nibbles of a flags column."""
+    keep = computed = toggle = 0
+    for letter, bit in zip(flags, _FLAG_BITS, strict=True):
+        keep |= bit * (letter in "-~")
+        computed |= bit * letter.isalpha()
+        toggle |= bit * (letter in "1~" or letter.islower())
+    return keep, computed, toggle
+
+
+def _select_y(y: str) -> tuple[int, int]:
+    """Register selector and operand selector of y."""
+    if y in _BYTE:
+        return _BYTE[y] * 0x11, 0x10
+    if y in _PAIR:
+        return _PAIR[y], 0x10
+    return 0x10, {"": 0x10, "mem": 0x54, "n8": 0x76, "n16": 0x76, "e8": 0xE6, "sp": 0x10}[y]
+
+
+def _select_address(address: str) -> tuple[int, int, int, int]:
+    """Register pair, address selector, constant and adjustment of a memory operand."""
+    base = address.removeprefix("ff00+").rstrip("+-").split("+")[0].split("-")[0]
+    constant = 0xFF00 if address.startswith("ff00+") else 0
+    adjust = {"hl+": 1, "hl-": -1, "sp+2": 2, "sp-2": -2}.get(address, 0)
+    if base == "c":
+        return 0x00, 0x32, constant, adjust
+    if base in _PAIR:
+        return _PAIR[base], 0x32, constant, adjust
+    return 0x54, {"sp": 0x54, "n16": 0x76, "n8": 0x76}[base], constant, adjust
+
+
+def _destination_selectors(destination: str) -> tuple[int, int]:
+    """Byte selectors that write the result (bytes 4, 5) into lo and hi."""
+    file = list(range(8))
+    if destination in _BYTE:
+        file[_BYTE[destination]] = 8
+    elif destination in _PAIR:
+        low = _PAIR[destination] & 15
+        file[low], file[low + 1] = 8, 9
+    nibbles = [4 + source - 8 if source >= 8 else source & 3 for source in file]
+    return tuple(  # type: ignore[return-value]
+        sum(nibble << (4 * place) for place, nibble in enumerate(half))
+        for half in (nibbles[:4], nibbles[4:])
+    )
+
+
+# Rotates on the uniform path: the operand times the first, shifted right by the second, has the
+# result in byte 0 and, before it is shifted, the carry in bit 16. Byte 1 of the operand: the
+# register once more, 0 (of the immediate that such an instruction has not), or the sign.
+TURNS = {
+    "rlc": (2, 8, "twice"), "rrc": (0x10000, 17, "twice"), "rl": (0x200, 8, "zero"),
+    "sla": (0x200, 8, "zero"), "sra": (0x10000, 17, "sign"), "swap": (1, 4, "twice"),
+    "srl": (0x10000, 17, "zero"),
+}  # fmt: skip
+
+
+def _turn(row: Instruction) -> tuple[int, int, int] | None:
+    """Multiplier, shift and operand selector of a rotate on the uniform path."""
+    if row.operation not in TURNS or (row.operation == "rl" and row.opcode < 256):
+        return None  # rla is adc a, a
+    times, shift, upper = TURNS[row.operation]
+    low = 4 if row.y == "mem" else 0
+    return times, shift, low | {"twice": low, "zero": 6, "sign": low | 8}[upper] << 4
+
+
+def slow_bits(operation: str) -> int:
+    """Control bits of an operation off the uniform path."""
+    kind = SLOW_KINDS[operation]
+    return (SLOW if kind <= SLOW_KINDS["daa"] else CONTROL) | kind << 24
+
+
+def _control_bits(row: Instruction) -> int:
+    bits = 0
+    access = row.access
+    if access:
+        bits |= (READ | READ16 * (access.size == 2)) * (access.kind in ("read", "modify"))
+        bits |= (WRITE | WRITE16 * (access.size == 2)) * (access.kind in ("write", "modify"))
+        bits |= access.read_cycle << READ_CYCLE_SHIFT | access.write_cycle << WRITE_CYCLE_SHIFT
+        bits |= ASCENDING * access.ascending
+        bits |= SP_FROM_ADDRESS * access.address.startswith("sp")
+        bits |= HL_FROM_ADDRESS * (access.address in ("hl+", "hl-"))
+        bits |= ADJUST_FIRST * (access.address == "sp-2")
+    bits |= SP_FROM_RESULT * (row.destination == "sp")
+    bits |= BRANCH * (row.destination in ("pc", "vector"))
+    pair = row.y in R16 and row.operation in ("inc", "dec")
+    bits |= INC_DEC_PAIR * pair
+    if row.operation in SLOW_KINDS and row.operation not in TURNS:
+        bits |= slow_bits(row.operation)
+    return bits
+
+
+def encode(row: Instruction) -> tuple[int, ...]:
+    """Twelve control words of one instruction (layout read by sm83/uniform.py).
+
+    Word 0  operand register bytes 0-15; address constant 16-31
+    Word 1  lo selector 0-15; computed flags 20-23; address adjustment 24-31
+    Word 2  hi selector 0-15; toggled flags 20-23
+    Word 3  x selector 0-7; y selector 8-15; kept flags 20-23; address selector 24-31
+    Word 4  selector of the branch's target 0-15; carry-in toggle 20; and-term times 30-31; of a
+            rotate nothing but the shift, less than 32
+    Word 5  sign bit of byte 0: xor-term on; selector of the carries 8-15; flag of the condition
+            20-23; 16-bit access 31; the bits of TAKEN_ONLY that change in word 6 if it is set
+    Word 6  control bits (if the flag is clear); kind of a slow instruction 24-27; M-cycles 28-30
+    Word 7  length 8-15; increment 16; carry-in from C 20; M-cycles of a branch 24-30; 1 31
+    Word 8  y times this (1, 0, -1 or by TURNS); 9: plus this; 10: x times this (1 or 0); 11: plus
+            this
+    """
+    operation, operand = row.operation, row.y
+    x_on, x_select, x_constant = 0, 0x10, 0
+    y_register, y_select = _select_y(operand)
+    y_on, y_inverted, carry_toggle, carry_in = int(operand != ""), 0, 0, 0
+    masks = _MASKS.get(operation, _MASKS["add"])
+    if row.x:
+        x_on, x_select = 1, {"a": 0x13, "sp": 0x54, "pc": 0x76, "hl": 0x10}[row.x]
+    if operand == "sp":  # inc sp, dec sp, add hl, sp: SP enters as x, HL as y
+        x_on, x_select = 1, 0x54
+        y_on = int(operation == "add16")
+        y_register = _PAIR["hl"]
+    if operation in ("sub", "sbc"):
+        y_inverted, carry_toggle = 1, 1
+    carry_in = int(operation in ("adc", "sbc", "rl"))
+    if operation == "rl" and row.opcode < 256:
+        x_on, x_select = 1, 0x13
+    if operation == "inc":
+        carry_toggle = 1
+    elif operation == "dec" and operand == "sp":
+        y_on, y_inverted = 0, 1  # SP + FFFF
+    elif operation in ("dec", "cpl"):
+        x_constant = -1
+    elif operation in ("bit", "set"):
+        x_constant = 1 << row.number
+    elif operation == "res":
+        x_constant = ~(1 << row.number)
+    if operation in ("bit", "res"):
+        masks = _MASKS["and"]
+    elif operation == "set":
+        masks = _MASKS["or"]
+    elif operation == "cpl":
+        masks = _MASKS["xor"]
+    pair, address_select, address_constant, adjust = _select_address(
+        row.access.address if row.access else "hl"
+    )
+    lo_select, hi_select = _destination_selectors(row.destination)
+    keep, computed, toggle = _flag_masks(row.flags)
+    taken = _control_bits(row) | (row.m_cycles + row.taken_extra) << CYCLES_SHIFT
+    not_taken = taken & ~TAKEN_ONLY | row.m_cycles << CYCLES_SHIFT
+    changes = taken ^ not_taken if row.condition else 0
+    control = not_taken if row.condition in ("z", "c") else taken
+    flag = {"": 0, "nz": 0x800000, "z": 0x800000, "nc": 0x100000, "c": 0x100000}[row.condition]
+    carries = 0x21 if operation == "add16" else 0x10
+    wide = int(row.access is not None and row.access.size == 2)
+    y_times = y_on - 2 * y_on * y_inverted
+    w4 = (0x32 if row.destination == "vector" else 0x54) | carry_toggle << 20
+    w4 |= (masks[0] + masks[2]) << 30
+    turn = _turn(row)
+    if turn:
+        y_times, w4, y_select = turn
+        masks, carries = (0, 0, 0), 0x20
+        computed &= ~1 if operation == "swap" else ~0
+    return (
+        y_register | pair << 8 | address_constant << 16,
+        lo_select | computed << 20 | (adjust & 255) << 24,
+        hi_select | toggle << 20,
+        x_select | y_select << 8 | keep << 20 | address_select << 24,
+        w4,
+        masks[1] << 7 | carries << 8 | flag | wide << 31 | changes,
+        control,
+        row.length << 8 | carry_toggle << 16 | carry_in << 20
+        | (row.m_cycles + row.taken_extra) << 24 | 1 << 31,
+        y_times & 0xFFFFFFFF, -y_inverted & 0xFFFFFFFF,
+        x_on, x_constant & 0xFFFFFFFF,
+    )  # fmt: skip
+
+
+IDLE = 0xCB
+"""Row of no instruction: it takes no time and changes nothing."""
+IDLE_LO, IDLE_HI, IDLE_FLAGS = 0x3210, 0x3210, 0xF00000
+IDLE_ROW = (0, IDLE_LO, IDLE_HI, IDLE_FLAGS, *[0] * 8)
+ROW_WORDS = 16  # twelve used
+ROWS = 2048
+"""Rows of the control table: of the instructions, of those not to be found in the predecoded ROM
+(`SLOW_FETCH`: the idle row, which then looks for them), and of branches that may close a loop that
+waits (`WAITS`)."""
+
+
+def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
+    """Control table, uint32[ROWS * ROW_WORDS]; with `trap_ld_b_b` opcode 40 is a breakpoint."""
+    table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
+    table[IDLE] = IDLE_ROW
+    if trap_ld_b_b:
+        table[0x40, 6] |= np.uint32(slow_bits("trap"))
+    fetch = np.array(IDLE_ROW, np.uint32)
+    fetch[6] = FETCH
+    waits = table.copy()
+    for word in (5, 6):  # a branch by condition has its bits in both
+        waits[table[:, word] & BRANCH != 0, word] |= WATCH
+    rows = np.tile(fetch, (ROWS, 1))
+    rows[:512], rows[WAITS : WAITS + 512] = table, waits
+    return np.pad(rows, ((0, 0), (0, ROW_WORDS - rows.shape[1]))).reshape(-1)
+
+
+SLOW_FETCH = 0x200
+"""Bit of a predecoded word: the instruction crosses the end of its bank."""
+WAITS = 0x400
+"""Bit of a predecoded word: a backward branch that may close a loop that waits."""
+COUNTS_8, COUNTS_16 = 0x800, 0x1000
+"""Bits of such a word: the loop only counts a register, or a pair, down to zero."""
+
+
+def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
+    """Control row | immediate << 16 for each byte of `rom` taken as an opcode, uint32.
+
+    The immediate of rst is its vector. An instruction that crosses a 16 KiB boundary carries
+    `SLOW_FETCH`: what follows depends on the bank mapped behind it. With `ends` so does one that
+    touches the boundary: whoever walks along the words then never leaves the bank.
+    """
+    opcode = rom.astype(np.uint32)
+    first = np.append(opcode[1:], 0).astype(np.uint32)
+    second = np.append(opcode[2:], [0, 0]).astype(np.uint32)
+    prefix = opcode == 0xCB
+    row = np.where(prefix, 256 + first, opcode)
+    immediate = first | second << 8
+    immediate = np.where((opcode & 0xC7) == 0xC7, opcode & 0x38, immediate)
+    length = np.array([instruction.length for instruction in INSTRUCTIONS], np.uint32)[row]
+    place = np.arange(len(rom), dtype=np.uint32) & 0x3FFF
+    crosses = place + length > 0x4000 - int(ends)
+    words = row | np.where(prefix, 0, immediate) << 16
+    return np.where(crosses, row | SLOW_FETCH, words).astype(np.uint32)

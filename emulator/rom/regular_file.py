@@ -1,0 +1,52 @@
+"""Files from outside: only regular ones, and only up to a size, so that reading always ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import BinaryIO
+
+
+class FileRefusedError(OSError):
+    """A path that is not read: no regular file, too large, or no path at all."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(errno.EINVAL, reason)
+
+
+def open_regular(path: str | os.PathLike[str], most_bytes: int) -> BinaryIO:
+    """Open a regular file of at most `most_bytes` for reading; nothing blocks.
+
+    Raises OSError; `reason` says in a few words why.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened: devices react to that
+            raise FileRefusedError("not a regular file")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # a NUL, or characters that no path can have
+        raise FileRefusedError(f"no path: {error}") from None
+    file = os.fdopen(descriptor, "rb")
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > most_bytes:
+        file.close()
+        raise FileRefusedError(
+            f"{found.st_size} bytes, {most_bytes} at most"
+            if stat.S_ISREG(found.st_mode)
+            else "not a regular file"
+        )
+    return file
+
+
+def read_regular(path: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """The bytes of a regular file of at most `most_bytes`; raises OSError."""
+    with open_regular(path, most_bytes) as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:  # it grew, or says nothing about its size
+        raise FileRefusedError(f"more than {most_bytes} bytes")
+    return data
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be read, in a few words."""
+    return (error.strerror or str(error)).lower()

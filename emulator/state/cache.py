@@ -1,0 +1,116 @@
+"""States on the device, for resets; and which of them may go where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from emulator.rom.cartridge import Cartridge, EmulatorError
+from emulator.state.batch import Console
+from emulator.state.console_check import ConsoleError, check_consoles, check_fit
+from emulator.state.snapshot import Snapshot, SnapshotError
+
+
+class StateCache:
+    """`K` snapshots on the device, each one record and one row, for one emulator's resets.
+
+    `roms` int32[K] says which of the emulator's cartridges each belongs to.
+    """
+
+    def __init__(
+        self,
+        snapshots: Sequence[Snapshot],
+        roms: np.ndarray,
+        num_envs: int,
+        row_size: int,
+        device: str,
+        owner: object,
+    ) -> None:
+        rows = np.zeros((len(snapshots), row_size), dtype=np.uint8)
+        for row, snapshot in zip(rows, snapshots, strict=True):
+            row[: len(snapshot.row)] = snapshot.row
+        records = np.concatenate([snapshot.console for snapshot in snapshots])
+        self.console = wp.array(records, dtype=Console, device=device)
+        self.rows = wp.array(rows, dtype=wp.uint8, device=device)
+        self.roms = roms
+        self.rom_index = wp.array(roms, dtype=wp.int32, device=device)
+        self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)
+        self.index = wp.zeros(num_envs, dtype=wp.int32, device=device)
+        self.owner = owner
+
+    def __len__(self) -> int:
+        return len(self.roms)
+
+    def choose(self, given: Any, mask: np.ndarray | None, rom_of_env: np.ndarray) -> wp.array:
+        """Indices of states by env, int32[N] on the device, of `given` (None: state 0).
+
+        Values in NumPy are checked for the envs of `mask` bool[N] (None: for all, and without
+        their ROMs); those in a Warp array are looked at on the device, when they are used.
+        """
+        if isinstance(given, wp.array):
+            if given.dtype is not wp.int32 or given.shape != rom_of_env.shape:
+                raise EmulatorError(
+                    f"index: {given.dtype.__name__}{list(given.shape)} on the device;"
+                    f" give int32[{len(rom_of_env)}]"
+                )
+            return given
+        index = np.zeros(len(rom_of_env), np.int32) if given is None else np.asarray(given)
+        if index.shape != rom_of_env.shape or index.dtype.kind not in "iu":
+            raise EmulatorError(
+                f"index: {index.dtype}{list(index.shape)};"
+                f" give whole numbers, one per env [{len(rom_of_env)}]"
+            )
+        envs = np.arange(len(index)) if mask is None else np.flatnonzero(mask)
+        chosen = index[envs]
+        out = (chosen < 0) | (chosen >= len(self))
+        if out.any():
+            at = int(np.argmax(out))
+            raise EmulatorError(
+                f"index {chosen[at]} for env {envs[at]}: there are states 0 to {len(self) - 1}"
+            )
+        wrong = self.roms[chosen] != rom_of_env[envs]
+        if mask is not None and wrong.any():
+            at = int(np.argmax(wrong))
+            raise SnapshotError(
+                f"state {chosen[at]} belongs to another ROM than env {envs[at]} runs;"
+                " give each env an index of its own ROM's states"
+            )
+        if given is None:
+            return self.first
+        self.index.assign(index.astype(np.int32))
+        return self.index
+
+
+def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> np.ndarray:
+    """Which cartridge each snapshot belongs to, int32[K]; each is checked against it.
+
+    Raises SnapshotError.
+    """
+    if not snapshots:
+        raise SnapshotError("no states; give at least one")
+    known = rom_numbers(cartridges)
+    roms = np.zeros(len(snapshots), np.int32)
+    for number, snapshot in enumerate(snapshots):
+        rom = known.get(snapshot.rom_sha256)
+        if rom is None:
+            raise SnapshotError(
+                f"state {number} belongs to another ROM (SHA-256 {snapshot.rom_sha256[:12]})"
+            )
+        try:
+            check_fit(snapshot.console, snapshot.row, cartridges[rom])
+            check_consoles(snapshot.console, snapshot.row[np.newaxis])
+        except ConsoleError as error:
+            raise SnapshotError(f"state {number} does not fit its ROM: {error}") from None
+        roms[number] = rom
+    return roms
+
+
+def rom_numbers(cartridges: Sequence[Cartridge]) -> dict[str, int]:
+    """Number of the first cartridge with each SHA-256."""
+    numbers: dict[str, int] = {}
+    for number, cartridge in enumerate(cartridges):
+        numbers.setdefault(cartridge.sha256, number)
+    return numbers

@@ -1,0 +1,123 @@
+"""Save states: one console record, one memory row, and what they belong to."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from emulator.rom.cartridge import EmulatorError
+from emulator.rom.regular_file import reason
+from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
+from emulator.state.console_check import ConsoleError, check_consoles
+from emulator.state.npz import ArchiveError, Wanted, read_arrays
+
+MOST_ROW_BYTES = 96 << 20
+"""Memory rows of one file together: some 2,000 states."""
+MOST_STATES = 1 << 12
+ARRAYS = {
+    "layout_version": Wanted("iu", (0,), 8),
+    "rom_sha256": Wanted("U", (0,), 4 * 64),
+    "names": Wanted("U", (1,), 4 * 64 * 256),
+    "console": Wanted("iu", (1, 2), 8 * 256 * MOST_STATES),
+    "row": Wanted("u", (1, 2), MOST_ROW_BYTES),
+}
+SHA256 = re.compile("[0-9a-f]{64}")
+
+
+class SnapshotError(EmulatorError):
+    """A save state that does not fit this ROM or this version."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The whole state of one console, picture included."""
+
+    console: np.ndarray
+    """Record of `batch.CONSOLE_DTYPE`, shape (1,)."""
+    row: np.ndarray
+    """Memory row without the serial log, uint8[row_bytes(ram_banks)]."""
+    rom_sha256: str
+    layout_version: int = LAYOUT_VERSION
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an .npz; the file appears whole or not at all."""
+        path = Path(path)
+        names = CONSOLE_DTYPE.names or ()
+        partial = path.with_name(path.name + ".partial")
+        with partial.open("wb") as file:
+            np.savez_compressed(
+                file,
+                layout_version=np.int64(self.layout_version),
+                rom_sha256=np.array(self.rom_sha256),
+                names=np.array(names),
+                console=np.array([int(self.console[name][0]) for name in names]),
+                row=self.row,
+            )
+        partial.replace(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Snapshot:
+        """Read a state written by `save`; raise SnapshotError if it is none of this layout."""
+        snapshots = read_states(path)
+        if len(snapshots) != 1:
+            raise SnapshotError(f"{path}: holds {len(snapshots)} states; give a file of one")
+        return snapshots[0]
+
+
+def read_states(path: str | os.PathLike[str]) -> list[Snapshot]:
+    """Read a file of one state or of several, all of one ROM.
+
+    Raises SnapshotError, one line, if it is none of this layout or holds what no console can be in.
+    """
+    try:
+        data = read_arrays(path, ARRAYS)
+    except OSError as error:
+        raise SnapshotError(
+            f"{path}: cannot read the states ({reason(error)}); give an .npz of this emulator"
+        ) from error
+    except ArchiveError as error:
+        raise SnapshotError(f"{path}: no save state of this emulator ({error})") from error
+    version, names = int(data["layout_version"]), data["names"].tolist()
+    if version != LAYOUT_VERSION or sorted(names) != sorted(CONSOLE_DTYPE.names or ()):
+        raise SnapshotError(
+            f"{path}: states of layout {version}, this version reads {LAYOUT_VERSION};"
+            " make the states again"
+        )
+    rom_sha256 = str(data["rom_sha256"])
+    values, rows = np.atleast_2d(data["console"]), np.atleast_2d(data["row"])
+    shaped = values.shape == (len(rows), len(names)) and rows.dtype == np.uint8
+    if not shaped or not SHA256.fullmatch(rom_sha256):
+        raise SnapshotError(
+            f"{path}: no save state of this emulator ({values.shape} fields,"
+            f" {rows.dtype}{rows.shape} rows)"
+        )
+    consoles = _records(path, names, values)
+    try:
+        check_consoles(consoles, rows)
+    except ConsoleError as error:
+        raise SnapshotError(
+            f"{path}: state {error.index} is damaged ({error}); make it again"
+        ) from None
+    return [
+        Snapshot(consoles[i : i + 1].copy(), np.ascontiguousarray(rows[i]), rom_sha256, version)
+        for i in range(len(rows))
+    ]
+
+
+def _records(path: str | os.PathLike[str], names: list[str], values: np.ndarray) -> np.ndarray:
+    """Console records [S] of whole numbers [S, fields]."""
+    out = (values < 0) | (values > 0xFFFFFFFF)
+    if out.any():
+        state, field = np.argwhere(out)[0]
+        raise SnapshotError(
+            f"{path}: state {state} is damaged ({names[field]} is {values[state, field]});"
+            " make it again"
+        )
+    consoles = np.zeros(len(values), dtype=CONSOLE_DTYPE)
+    for name, column in zip(names, values.T, strict=True):
+        consoles[name] = column
+    return consoles

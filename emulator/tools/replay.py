@@ -1,0 +1,55 @@
+"""States as inputs: play scripts from power-on and keep where each one ends.
+
+A script outlives the state layout of an emulator version; a snapshot does not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from emulator.emulator import Emulator
+from emulator.rom.cartridge import Cartridge
+from emulator.state.snapshot import Snapshot
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InputScript:
+    """Wait without a button, then hold each joypad mask for a while and let go."""
+
+    wait_frames: int
+    masks: tuple[int, ...]
+    """Joypad masks as `Emulator.run` takes them, one a step."""
+    frames_per_step: int = 24
+    release_after: int = 8
+
+    @property
+    def frames(self) -> int:
+        """Length of the whole script."""
+        return self.wait_frames + self.frames_per_step * len(self.masks)
+
+    def held(self, frame: int) -> int:
+        """Joypad mask during frame `frame`, counted from 0."""
+        step, inside = divmod(frame - self.wait_frames, self.frames_per_step)
+        if step < 0 or step >= len(self.masks) or inside >= self.release_after:
+            return 0
+        return self.masks[step]
+
+
+def replay(
+    cartridge: Cartridge, scripts: Sequence[InputScript], device: str = "cpu"
+) -> list[Snapshot]:
+    """Play all scripts side by side from power-on; the state at the end of each, in order."""
+    emulator = Emulator(cartridge, len(scripts), device)
+    ends: dict[int, list[int]] = {}
+    for env, script in enumerate(scripts):
+        ends.setdefault(script.frames, []).append(env)
+    found = {env: emulator.snapshot(env) for env in ends.get(0, [])}
+    for frame in range(max(ends)):
+        masks = np.array([script.held(frame) for script in scripts], dtype=np.uint8)
+        emulator.run(masks, 1)
+        for env in ends.get(frame + 1, []):
+            found[env] = emulator.snapshot(env)
+    return [found[env] for env in range(len(scripts))]

@@ -1,0 +1,253 @@
+"""Curves: every plot as a small multiple, by group; one of them fills the page when asked."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import object_names as names
+from gui.actions import ActionRegistry
+from gui.controllers.curves import CurvesController
+from gui.models.plot_specs import MORE, PAGES, PlotSpec, every_spec, further_specs, spec_by_name
+from gui.models.run_telemetry import TelemetryModel
+from gui.widgets.action_button import action_button
+from gui.widgets.curve_controls import CurveControls
+from gui.widgets.labels import label, rule
+from gui.widgets.plot_board import PlotBoard
+from gui.widgets.plot_card import NOTHING, PlotCard
+from gui.widgets.plot_menu import show_plot_menu
+
+LEAST_WIDTH, HEIGHT, TALL = 232, 156, 320
+"""Pixels of a small multiple: least width, height, and height where there is but one column."""
+SECTIONS = {**PAGES, "other": MORE, "added": "Added"}
+
+
+class _Section(QWidget):
+    """The plots of one group under a heading, in as many columns as fit."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.cards: list[PlotCard] = []
+        self._columns = 0
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(2)
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 0, 12, 0)
+        head.addWidget(label(title, "title"))
+        head.addWidget(rule(), 1)
+        column.addLayout(head)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(0)
+        column.addLayout(self._grid)
+
+    def place(self, cards: list[PlotCard], columns: int) -> None:
+        if (cards, columns) == (self.cards, self._columns):
+            return
+        for card in self.cards:
+            self._grid.removeWidget(card)
+            card.hide()
+        for place in range(self._columns):
+            self._grid.setColumnStretch(place, 0)
+        self.cards, self._columns = cards, columns
+        for place, card in enumerate(cards):
+            card.setFixedHeight(HEIGHT)
+            self._grid.addWidget(card, place // columns, place % columns)
+            card.show()
+        for place in range(columns):
+            self._grid.setColumnStretch(place, 1)
+        self.setVisible(bool(cards))
+
+
+class CurvesView(QWidget):
+    def __init__(
+        self, model: TelemetryModel, curves: CurvesController, actions: ActionRegistry
+    ) -> None:
+        super().__init__()
+        self._model, self._curves, self._actions = model, curves, actions
+        self._choices = curves.choices
+        self.setObjectName(names.CURVES_VIEW)
+        self.board = PlotBoard(model, self._choices, self, self.cards_in_front)
+        self._sections: dict[str, _Section] = {}
+        self.large: PlotCard | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._head())
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._page())
+        self._stack.addWidget(self._large_page())
+        empty = label(NOTHING, "muted")
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(empty)
+        column.addWidget(self._stack, 1)
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self.arrange)
+        for signal in (model.focus_changed, model.pins_changed, model.run_told):
+            signal.connect(lambda *_: self._later.start())
+        self._choices.changed.connect(self._later.start)
+        self._choices.maximised.connect(self._on_maximised)
+        curves.draw = self._draw
+        self.arrange()
+
+    # -- parts ------------------------------------------------------------------------------
+
+    def _head(self) -> QWidget:
+        head = QWidget()
+        row = QHBoxLayout(head)
+        row.setContentsMargins(12, 6, 12, 6)
+        row.setSpacing(8)
+        self.back = action_button(self._actions["allPlots"], "allPlotsButton")
+        self.add = QComboBox()
+        self.add.setObjectName("addPlotBox")
+        self.add.setAccessibleName("Add a plot by the name of its metric")
+        self.add.setPlaceholderText("Add a plot")
+        self.add.setEditable(False)
+        self.add.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.add.setMinimumContentsLength(8)
+        self.add.activated.connect(self._on_add)
+        row.addWidget(self.back)
+        row.addWidget(self.add)
+        row.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
+        return head
+
+    def _page(self) -> QWidget:
+        body = QWidget()
+        body.setObjectName("scrollBody")
+        self._column = QVBoxLayout(body)
+        self._column.setContentsMargins(0, 0, 0, 12)
+        self._column.setSpacing(4)
+        for group, title in SECTIONS.items():
+            self._sections[group] = _Section(title)
+            self._column.addWidget(self._sections[group])
+        self._column.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setWidget(body)
+        return self._scroll
+
+    def _large_page(self) -> QWidget:
+        page = QWidget()
+        page.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._large_column = QVBoxLayout(page)
+        self._large_column.setContentsMargins(0, 0, 0, 8)
+        return page
+
+    # -- which plots ------------------------------------------------------------------------
+
+    def cards_in_front(self) -> list[PlotCard]:
+        if self.large is not None:
+            return [self.large]
+        return [card for section in self._sections.values() for card in section.cards]
+
+    def measured(self) -> list[str]:
+        """Every scalar of the runs on show."""
+        runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
+        return list({name: True for run in runs if run is not None for name in run.table.names})
+
+    def arrange(self) -> None:
+        """Show the plots of what is measured, where the person wants them."""
+        measured = self.measured()
+        found = set(measured)
+        specs = [*every_spec(), *further_specs(measured)]
+        specs = [spec for spec in specs if any(name in found for name, _ in spec.lines)]
+        columns = max(1, self._scroll.viewport().width() // LEAST_WIDTH)
+        for group, section in self._sections.items():
+            mine = [spec for spec in specs if spec.group == group]
+            if group == "added":
+                mine = [spec_by_name(name) for name in self._choices.added if name in found]
+            by_name = {spec.metric: spec for spec in mine}
+            wanted = self._choices.ordered(list(by_name))
+            shown = [name for name in wanted if not self._choices.is_hidden(name)]
+            section.place([self._card(by_name[name]) for name in shown], columns)
+        self._offer(measured)
+        if self.large is None:
+            self._stack.setCurrentIndex(0 if measured else 2)
+
+    def _card(self, spec: PlotSpec) -> PlotCard:
+        card = self.board.cards.get(spec.metric)
+        if card is None:
+            card = self.board.make_card(spec)
+            card.show_axis()
+            card.can_move = True
+            card.maximise_wanted.connect(lambda: self._curves.maximise(spec.metric))
+            card.menu_wanted.connect(lambda place: self._menu(spec.metric, place))
+            card.dropped.connect(lambda moved: self._on_dropped(moved, spec.metric))
+        return card
+
+    def _offer(self, measured: list[str]) -> None:
+        shown = {card.spec.metric for section in self._sections.values() for card in section.cards}
+        rest = sorted(name for name in measured if name not in shown)
+        if rest != [self.add.itemText(index) for index in range(self.add.count())]:
+            self.add.clear()
+            self.add.addItems(rest)
+            self.add.setCurrentIndex(-1)
+
+    def _on_add(self, index: int) -> None:
+        name = self.add.itemText(index)
+        self.add.setCurrentIndex(-1)
+        if self._choices.is_hidden(name):
+            self._choices.set_hidden(name, False)
+        else:
+            self._choices.add(name)
+
+    def _menu(self, metric: str, place) -> None:  # type: ignore[no-untyped-def]
+        show_plot_menu(self, self._actions, self._choices, metric, place)
+
+    def _on_dropped(self, moved: str, on: str) -> None:
+        for section in self._sections.values():
+            shown = [card.spec.metric for card in section.cards]
+            if moved in shown and on in shown:
+                self._choices.move(moved, on, shown)
+
+    # -- one fills the page -----------------------------------------------------------------
+
+    def _on_maximised(self, metric: str) -> None:
+        if self.large is not None:
+            self._large_column.removeWidget(self.large)
+            self.large.deleteLater()
+            self.large = None
+            self.board.cards.pop("", None)
+        if metric:
+            self.large = self.board.make_card(spec_by_name(metric), key="")
+            self.large.show_axis()
+            self.large.maximise_wanted.connect(lambda: self._choices.maximise(""))
+            self.large.menu_wanted.connect(lambda place: self._menu(metric, place))
+            self._large_column.addWidget(self.large)
+            self._stack.setCurrentIndex(1)
+            self._large_column.activate()
+        else:
+            self.arrange()
+
+    def _draw(self, metric: str, kind: str) -> bytes:
+        """A plot as a file's bytes; as large as it is on show, or as when it fills the page."""
+        card = self.large if self.large and self.large.spec.metric == metric else None
+        card = card or PlotCard(spec_by_name(metric), self._model)
+        if card is not self.large:
+            card.show_axis()
+            card.log_y = self._choices.is_log(metric)
+            card.set_file_size(640, 360)
+        card.redraw()
+        if kind == "csv":
+            return card.to_csv().encode()
+        return card.to_png() if kind == "png" else card.to_svg()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._later.start()

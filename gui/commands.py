@@ -1,0 +1,248 @@
+"""What the app can do: every command with its words, its shortcut and when it is possible.
+
+First the controllers' verbs, which docks and tabs show as buttons, then what only changes the view.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QDockWidget, QLineEdit, QMainWindow, QTabWidget
+
+from gui import object_names as names
+from gui.actions import ActionRegistry
+from gui.controllers.appearance import Appearance
+from gui.controllers.checkpoints import CheckpointsController
+from gui.controllers.curves import CurvesController
+from gui.controllers.dashboards import Dashboards
+from gui.controllers.playing import PlayController
+from gui.controllers.replay import ReplayController
+from gui.controllers.runs import RunsController
+from gui.controllers.task_draft import TaskDraft
+from gui.controllers.training import TrainingController
+from gui.keymap import PLAY_KEYS
+from gui.layout import Layout
+from gui.models.navigation import Navigation
+from gui.models.run_filter import RunFilter
+from gui.models.run_telemetry import TelemetryModel
+from gui.models.session import Session
+from gui.widgets.comparison import Comparison
+from gui.widgets.dialogs import CheatSheet, ask_folder, ask_new_file
+from gui.widgets.run_note_form import RunNoteForm
+from trainer_core.protocol.runs import RunState
+
+TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
+"""What is held with a number to reach a tab."""
+
+
+def define_training(
+    registry: ActionRegistry, training: TrainingController, session: Session,
+    navigation: Navigation,
+) -> None:  # fmt: skip
+    add, state = registry.add, (training.badge_changed, session.runner_changed)
+
+    def is_paused() -> bool:
+        return training.state is RunState.PAUSED
+
+    def is_stopping() -> bool:
+        return training.state is RunState.STOPPING
+
+    add("trainNew", "New run", training.train_new, "Ctrl+N",
+        tip="Turn to the form of a new run and check it")  # fmt: skip
+    add("start", "Start training", training.start, "Ctrl+Return",
+        refusal=training.reason, follows=(training.ready_changed,))  # fmt: skip
+    add("pause", lambda: "Resume training" if is_paused() else "Pause training",
+        training.toggle_pause, "Ctrl+P", short=lambda: "Resume" if is_paused() else "Pause",
+        refusal=training.pause_refusal, is_there=lambda: session.runner.capabilities.pause,
+        follows=state)  # fmt: skip
+    add("checkpoint", "Save checkpoint", training.save_checkpoint, "Ctrl+S", short="Checkpoint",
+        tip="Write a checkpoint at the next update", refusal=training.checkpoint_refusal,
+        is_there=lambda: session.runner.capabilities.checkpoints, follows=state)  # fmt: skip
+    add("stop", lambda: "Force the training to stop now" if is_stopping() else "Stop training",
+        training.stop, "Ctrl+.", short=lambda: "Force now" if is_stopping() else "Stop",
+        refusal=training.stop_refusal, follows=state)  # fmt: skip
+    add("welcome", "Welcome", navigation.show_welcome, tip="Where the demo is")
+
+
+def define_runs(
+    registry: ActionRegistry, runs: RunsController, dashboards: Dashboards,
+    training: TrainingController, telemetry: TelemetryModel, window: QMainWindow,
+) -> None:  # fmt: skip
+    add = registry.add
+
+    def ask_note() -> None:
+        RunNoteForm(window, runs.current.name if runs.current else "", runs.note(),
+                    runs.annotate).open()  # fmt: skip
+
+    def compare() -> None:
+        names = [telemetry.label(run.run_id) for run in runs.compared()]
+        Comparison(window, names, runs.differences()).open()
+
+    focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
+    add("pinRun", "Pin the run's curves", runs.toggle_pin,
+        tip="Show them beside those of other runs",
+        refusal=runs.refusal, is_on=lambda: telemetry.focus in telemetry.pinned,
+        follows=(*focus, telemetry.pins_changed))  # fmt: skip
+    add("describeRun", "Name, tags and notes...", ask_note, "Ctrl+T",
+        refusal=runs.refusal, follows=focus)  # fmt: skip
+    add("compareRuns", "Compare the configurations", compare, "Ctrl+Shift+C",
+        tip="What the runs with an open eye were told differently",
+        refusal=runs.compare_refusal, follows=(*focus, telemetry.pins_changed))  # fmt: skip
+    add("hideOthers", "Hide the curves of other runs", runs.hide_others,
+        refusal=lambda: "" if telemetry.pinned else "No other run is on show",
+        follows=(telemetry.pins_changed,))  # fmt: skip
+    add("resumeRun", "Resume the run from its checkpoint", runs.resume,
+        refusal=runs.resume_refusal, follows=focus)  # fmt: skip
+    add("reuseConfig", "New run with its configuration", runs.reuse_config,
+        refusal=runs.reuse_refusal, follows=focus)  # fmt: skip
+    add("openRunFolder", "Open the run's folder", runs.open_folder,
+        refusal=runs.refusal, follows=focus)  # fmt: skip
+    add("openTensorBoard", "Open the run in TensorBoard", dashboards.open_tensorboard,
+        short="TensorBoard", tip="Export the curves and open them in your browser",
+        refusal=runs.curves_refusal, follows=focus)  # fmt: skip
+
+
+def define_curves(
+    registry: ActionRegistry, curves: CurvesController, telemetry: TelemetryModel,
+    window: QMainWindow,
+) -> None:  # fmt: skip
+    add, choices = registry.add, curves.choices
+    spoken = (choices.spoken_of, choices.changed, choices.maximised)
+
+    add("followCurves", "Follow new data", curves.follow, short="Follow",
+        tip="Show everything and follow new data", refusal=curves.follow_refusal,
+        follows=(telemetry.view_changed,))  # fmt: skip
+    add("plotMaximise", lambda: "Show all plots" if choices.is_maximised else "Maximise the plot",
+        curves.toggle_maximised,
+        tip="A double-click on a plot does this too", refusal=curves.refusal,
+        follows=spoken)  # fmt: skip
+    add("allPlots", "All plots", curves.toggle_maximised, tip="Back to every plot",
+        is_there=lambda: choices.is_maximised, follows=(choices.maximised,))  # fmt: skip
+    add("plotLog", "Logarithmic y axis", curves.toggle_log, refusal=curves.refusal,
+        is_on=lambda: choices.is_log(choices.current), follows=spoken)  # fmt: skip
+    add("plotHide", "Hide the plot", curves.hide, tip="Add a plot brings it back",
+        refusal=curves.refusal, follows=spoken)  # fmt: skip
+    for kind in ("png", "svg", "csv"):
+        add(f"plot{kind.capitalize()}", f"Export the plot as {kind.upper()}...",
+            lambda kind=kind: ask_new_file(
+                window, "Export the plot", curves.file_name(kind), partial(curves.export, kind)),
+            refusal=curves.refusal, follows=spoken)  # fmt: skip
+    add("resetPlots", "Reset the plots", choices.reset,
+        tip="Every plot, in the first order, with straight axes")  # fmt: skip
+
+
+def define_checkpoints(
+    registry: ActionRegistry, checkpoints: CheckpointsController, window: QMainWindow
+) -> None:
+    add, chosen = registry.add, (checkpoints.model.selection_changed,)
+
+    def ask_import() -> None:
+        ask_folder(window, "Import a checkpoint folder", checkpoints.import_folder)
+
+    add("import", "Import checkpoint...", ask_import, "Ctrl+O", short="Import...",
+        tip="Copy a checkpoint folder into this home")  # fmt: skip
+    add("deploy", "Deploy checkpoint", checkpoints.deploy_selected, "Ctrl+D", short="Deploy",
+        tip="Let it play in the live view", refusal=checkpoints.refusal,
+        follows=chosen)  # fmt: skip
+    add("warmStart", "Warm start", checkpoints.warm_start_selected,
+        tip="Begin a new run with its weights", refusal=checkpoints.refusal,
+        follows=chosen)  # fmt: skip
+
+
+def define_playing(
+    registry: ActionRegistry, playing: PlayController, draft: TaskDraft, replay: ReplayController
+) -> None:
+    add, refusal, state = registry.add, playing.refusal, (playing.changed,)
+
+    def capture_refusal() -> str:
+        return playing.refusal() or draft.refusal()
+
+    add("playGame", "Play the game", playing.play_game, "Ctrl+G")
+    add("playPause", lambda: "Go on" if playing.paused else "Pause", playing.toggle_pause,
+        tip="Pause or go on (Space)", symbol=lambda: "play" if playing.paused else "pause",
+        refusal=refusal, follows=state)  # fmt: skip
+    add("playStep", "One step", playing.step, tip="One step (.)", symbol="step",
+        refusal=refusal, follows=state)  # fmt: skip
+    add("playRestart", "New episode", playing.restart, symbol="restart",
+        refusal=refusal, follows=state)  # fmt: skip
+    add("endPlayer", "End the player", playing.stop, symbol="stop",
+        refusal=refusal, follows=state)  # fmt: skip
+    add("saveStart", "Save start state", draft.save_start,
+        tip="Episodes of a new task begin where the game is now",
+        refusal=capture_refusal, follows=state)  # fmt: skip
+    add("captureGoal", "Capture goal", draft.capture_goal,
+        tip="The picture on show becomes the goal of a new task",
+        refusal=capture_refusal, follows=state)  # fmt: skip
+    add("record", lambda: "Stop recording" if playing.recording else "Record",
+        playing.toggle_record, "Ctrl+R", tip="Keep the pictures and buttons for a replay",
+        is_on=lambda: playing.recording, refusal=refusal, follows=state)  # fmt: skip
+    add("exportGif", lambda: "Cancel the export" if replay.is_exporting else "Export GIF",
+        replay.toggle_export, "Ctrl+E",
+        short=lambda: "Cancel" if replay.is_exporting else "Export GIF",
+        refusal=replay.export_refusal, follows=(replay.changed,))  # fmt: skip
+
+
+def define_views(
+    registry: ActionRegistry, window: QMainWindow, layout: Layout, appearance: Appearance,
+    home: Path,
+) -> None:  # fmt: skip
+    add = registry.add
+    themes, screens = (appearance.theme_changed,), (appearance.screen_changed,)
+    for name, text in (("dark", "Dark"), ("light", "Light")):
+        add(f"theme{text}", text, partial(appearance.set_theme, name),
+            is_on=lambda name=name: appearance.theme == name, follows=themes)  # fmt: skip
+    for name, text in (("green", "greens"), ("grey", "greys")):
+        add(f"screen{name.capitalize()}", f"Screen in {text}",
+            partial(appearance.set_screen, name),
+            is_on=lambda name=name: appearance.screen == name, follows=screens)  # fmt: skip
+    add("fullScreen", "Full screen", lambda: _toggle_full_screen(window), "F11")
+    add("resetLayout", "Reset layout", layout.reset, "Ctrl+0")
+    add("openHome", "Open data folder",
+        lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))  # fmt: skip
+    add("quit", "Quit", window.close, "Ctrl+Q")
+    add("shortcuts", "Keyboard", lambda: CheatSheet(window, _all_keys(registry)).show(), "F12")
+
+
+def define_places(
+    registry: ActionRegistry, docks: dict[QDockWidget, str], tabs: dict[str, QTabWidget],
+    run_filter: QLineEdit, listed: RunFilter, runs: RunsController, navigation: Navigation,
+    telemetry: TelemetryModel,
+) -> None:  # fmt: skip
+    """Commands that show a dock (by its key) or a tab, by a key of TAB_KEYS and its number.
+
+    A page of curves is hidden while the runs on show measure nothing that belongs there.
+    """
+
+    def refusal(shown: QTabWidget, index: int) -> str:
+        return "" if shown.isTabVisible(index) else "There is nothing to show there"
+
+    for dock, keys in docks.items():
+        registry.adopt(f"dock.{dock.objectName()}", dock.toggleViewAction(), keys)
+    registry.add("showListed", "Show the curves of every run in the list",
+        lambda: runs.show_all(listed.run_ids()),
+        tip="Those that the filter leaves, from the top, 250 at most")  # fmt: skip
+    registry.add("filterRuns", "Filter runs", partial(_focus, run_filter, navigation), "Ctrl+F")
+    for name, shown in tabs.items():
+        for index in range(shown.count()):
+            registry.add(
+                f"{name}.{index}", f"{name.capitalize()}: {shown.tabText(index)}",
+                partial(shown.setCurrentIndex, index), f"{TAB_KEYS[name]}+{index + 1}",
+                refusal=partial(refusal, shown, index),
+                follows=(telemetry.focus_changed, telemetry.pins_changed, telemetry.run_told),
+            )  # fmt: skip
+
+
+def _all_keys(registry: ActionRegistry) -> list[tuple[str, str]]:
+    return registry.cheat_sheet() + [(keys, f"Game: {words}") for keys, words in PLAY_KEYS]
+
+
+def _toggle_full_screen(window: QMainWindow) -> None:
+    window.setWindowState(window.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+
+def _focus(box: QLineEdit, navigation: Navigation) -> None:
+    navigation.show_dock(names.RUNS_DOCK)
+    box.setFocus(Qt.FocusReason.ShortcutFocusReason)

@@ -1,0 +1,41 @@
+"""How the app looks: the theme of its widgets, the colours of the Game Boy's four shades."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QApplication
+
+from gui import theme
+from gui.settings import Settings
+from gui.widgets.screen import Palette
+
+SCREENS = {"green": theme.SCREEN_GREEN, "grey": theme.SCREEN_GREY}
+
+
+class Appearance(QObject):
+    theme_changed = Signal()
+    screen_changed = Signal()
+
+    def __init__(self, settings: Settings, palette: Palette) -> None:
+        super().__init__()
+        self._settings, self._palette = settings, palette
+        self.screen = ""
+        self.set_screen(settings.text("view/screen", "green"))
+
+    @property
+    def theme(self) -> str:
+        return theme.current().name
+
+    def set_theme(self, name: str) -> None:
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        theme.apply_theme(app, name)
+        self._settings.set("view/theme", name)
+        self.theme_changed.emit()
+
+    def set_screen(self, name: str) -> None:
+        """`name` is a key of SCREENS; another one means green."""
+        self.screen = name if name in SCREENS else "green"
+        self._palette.set_colors(SCREENS[self.screen])
+        self._settings.set("view/screen", self.screen)
+        self.screen_changed.emit()

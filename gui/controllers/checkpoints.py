@@ -1,0 +1,149 @@
+"""Checkpoints: found on disk, announced by runs, verified, played, begun from, brought in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+
+from gui import object_names as names
+from gui.bridge import Bridge, in_thread
+from gui.controllers.playing import PlayController
+from gui.models.checkpoints import (
+    MOST_CARDS,
+    MOST_VERIFIED,
+    CheckpointCard,
+    CheckpointList,
+    card_of,
+    chunks,
+    run_cards,
+    scan,
+    verify,
+)
+from gui.models.config_draft import ConfigDraft
+from gui.models.navigation import Navigation
+from gui.models.notices import Notices
+from gui.models.run_list import RunList
+from gui.models.session import Mode, Operation, Session
+from trainer_core.protocol import records
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.service import RunChanged, import_checkpoint
+
+
+class CheckpointsController(QObject):
+    """Verbs are about the selected card of the model, unless they are given one."""
+
+    def __init__(
+        self, bridge: Bridge, session: Session, model: CheckpointList, runs: RunList,
+        draft: ConfigDraft, playing: PlayController, navigation: Navigation, notices: Notices,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._bridge, self._session, self.model, self._runs = bridge, session, model, runs
+        self._draft, self._playing = draft, playing
+        self._navigation, self._notices = navigation, notices
+        bridge.event_received.connect(self._on_event)
+        bridge.run_changed.connect(self._on_run_changed)
+        session.operation_changed.connect(self._on_operation)
+
+    def reload(self) -> None:
+        """Look through every run's folder, the newest runs first, in a thread."""
+        self._bridge.spawn(self._scan(), title="Checkpoints")
+
+    async def _scan(self) -> None:
+        for runs in chunks(self._bridge.service.runs.values()):
+            self.model.put_all(await in_thread(scan, self._bridge.home, runs))
+            if len(self.model.cards) >= MOST_CARDS:
+                break
+        newest = sorted(self.model.cards, key=lambda card: -card.created_at)
+        for card in newest[:MOST_VERIFIED]:
+            self.model.put(await in_thread(verify, card))
+
+    def look_at(self, run_id: str) -> None:
+        """Have a run's checkpoints among the cards, however old it is."""
+        run = self._bridge.service.runs.get(run_id)
+        if run is not None:
+            work = in_thread(scan, self._bridge.home, [run])
+            self._bridge.spawn(work, title="Checkpoints", then=self.model.put_all)
+
+    # -- playing one ------------------------------------------------------------------------
+
+    def refusal(self) -> str:
+        """Why the selected checkpoint can neither play nor be begun from; empty when it can."""
+        card = self.model.selected
+        if card is None:
+            return "Select a checkpoint first"
+        if not card.is_usable:
+            return "Its file does not match the hash that was announced"
+        return ""
+
+    def deploy_selected(self) -> None:
+        card = self.model.selected
+        if card is not None:
+            self.deploy(card)
+
+    def deploy(self, card: CheckpointCard) -> None:
+        """Verify the hash in a thread, then let the checkpoint play."""
+        self._navigation.show_game()
+        if self._session.mode is Mode.HUMAN:
+            self._session.set_mode(Mode.AGENT)
+        self._bridge.spawn(in_thread(verify, card), title="Deploy", then=self._on_verified)
+
+    def _on_verified(self, card: CheckpointCard) -> None:
+        self.model.put(card)
+        if card.is_usable:
+            self._playing.deploy(card.task, card.folder)
+        else:
+            self._notices.tell(
+                "This checkpoint was not loaded",
+                f"its weights are {card.integrity}; what played before goes on", "error",
+            )  # fmt: skip
+
+    # -- beginning from one -----------------------------------------------------------------
+
+    def warm_start_selected(self) -> None:
+        """Fill the form so that a new run begins with the selected weights."""
+        card = self.model.selected
+        if card is not None:
+            self._session.turn_to_training()
+            self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
+            self._notices.tell("Warm start", f"the next run begins with {card.folder.name}")
+
+    # -- bringing one in --------------------------------------------------------------------
+
+    def import_folder(self, folder: Path) -> None:
+        """Copy, verify and register a checkpoint folder; the copy is then selected."""
+        work = in_thread(import_checkpoint, folder, self._bridge.home)
+        self._bridge.spawn(work, title="The checkpoint was not imported", then=self._on_imported)
+
+    def _on_imported(self, found: tuple[RunRecord, Path]) -> None:
+        run, folder = found
+        self._bridge.service.runs[run.run_id] = run
+        self._runs.put(run)
+        cards = run_cards(run, self._bridge.home.run(run.run_id))
+        self.model.put_all(replace(card, integrity="verified") for card in cards)
+        self.model.select(folder)
+        self._notices.tell("Imported", f"{run.task}, {run.env_steps:,} steps", "good")
+
+    # -- following runs ---------------------------------------------------------------------
+
+    def _on_event(self, run_id: str, event: records.Event) -> None:
+        """A new checkpoint is selected only where the run's newest was: a choice is kept."""
+        if isinstance(event, records.CheckpointRecord):
+            run = self._bridge.service.runs[run_id]
+            self.model.drop_missing(run_id)
+            chosen, newest = self.model.selected, self.model.newest_of(run_id)
+            card = card_of(run, self._bridge.home.run(run_id).root, event)
+            self.model.put(card)
+            if chosen is None or chosen == newest:
+                self.model.select(card.folder)
+            self._bridge.spawn(in_thread(verify, card), then=self.model.put)
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        if notice.record.state.is_end and not self._bridge.closing:
+            self.model.drop_missing(notice.record.run_id)
+            self.look_at(notice.record.run_id)
+
+    def _on_operation(self, operation: Operation) -> None:
+        if operation is Operation.USE:
+            self._navigation.show_dock(names.CHECKPOINTS_DOCK)

@@ -1,0 +1,76 @@
+"""Plots: which fills the page, which are hidden or logarithmic, and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices
+
+from gui.bridge import Bridge, in_thread
+from gui.models.navigation import Navigation, Place
+from gui.models.notices import Notices
+from gui.models.plot_choices import PlotChoices
+from gui.models.run_telemetry import TelemetryModel
+
+
+class CurvesController(QObject):
+    """Verbs are about the plot that `choices` speaks of."""
+
+    def __init__(
+        self, bridge: Bridge, telemetry: TelemetryModel, choices: PlotChoices,
+        navigation: Navigation, notices: Notices,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._bridge, self._telemetry, self.choices = bridge, telemetry, choices
+        self._navigation, self._notices = navigation, notices
+        self.draw: Callable[[str, str], bytes] = lambda metric, kind: b""
+        """The view's: a plot as the bytes of a png, svg or csv file."""
+
+    def refusal(self) -> str:
+        """Why there is no plot to speak of; empty when there is one."""
+        return "" if self.choices.current else "Click on a plot first"
+
+    def follow_refusal(self) -> str:
+        zoomed = self._telemetry.x_range is not None
+        return "" if zoomed else "Everything is on show and new data is followed"
+
+    def follow(self) -> None:
+        self._telemetry.set_x_range(None)
+
+    def toggle_maximised(self) -> None:
+        choices = self.choices
+        choices.maximise("" if choices.is_maximised else choices.current)
+        self._navigation.show(Place.CURVES)
+
+    def maximise(self, metric: str) -> None:
+        """Fill the page of curves with one plot."""
+        self.choices.maximise(metric)
+        self._navigation.show(Place.CURVES)
+
+    def toggle_log(self) -> None:
+        self.choices.toggle_log(self.choices.current)
+
+    def hide(self) -> None:
+        self.choices.maximise("")
+        self.choices.drop(self.choices.current)
+
+    def file_name(self, kind: str) -> str:
+        """What a file of the plot is called unless someone says otherwise."""
+        return f"{self.choices.current.replace('/', '_')}.{kind}"
+
+    def export(self, kind: str, path: Path) -> None:
+        """Write the plot; the confirmation opens its folder."""
+        content = self.draw(self.choices.current, kind)
+        self._bridge.spawn(
+            in_thread(path.write_bytes, content), title="The plot was not written",
+            then=lambda _: self._on_written(path),
+        )  # fmt: skip
+
+    def _on_written(self, path: Path) -> None:
+        folder = QUrl.fromLocalFile(str(path.parent))
+        self._notices.tell(
+            "Plot written", str(path), "good",
+            "Open folder", lambda: QDesktopServices.openUrl(folder),
+        )  # fmt: skip

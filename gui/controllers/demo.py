@@ -1,0 +1,81 @@
+"""The demo: a minute of training from its first update on, then what came of it.
+
+Compiling the Game Boy on a fresh computer takes longer than the demo itself, so its clock starts
+when something was learned. A run that has not learned enough by then may have another minute.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer
+
+from gui.bridge import Bridge
+from gui.controllers.checkpoints import CheckpointsController
+from gui.controllers.training import TrainingController
+from gui.models.notices import Notices
+from gui.models.presets import DEMO, DEMO_S
+from trainer_core.protocol import records
+from trainer_core.service import RunChanged
+
+
+class Demo(QObject):
+    def __init__(
+        self, bridge: Bridge, training: TrainingController, checkpoints: CheckpointsController,
+        notices: Notices,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._bridge, self._training = bridge, training
+        self._checkpoints, self._notices = checkpoints, notices
+        self.run_id = ""
+        """The run that is a demo; empty when none is."""
+        self.clock = QTimer(self, singleShot=True, interval=round(DEMO_S * 1000))
+        self.clock.timeout.connect(self._on_time_up)
+        self._again = ""
+        self._is_over = False
+        training.started.connect(self._on_started)
+        bridge.event_received.connect(self._on_event)
+        bridge.run_changed.connect(self._on_run_changed)
+
+    def train_more(self) -> None:
+        """Go on from the last checkpoint for another minute."""
+        self._again = self.run_id
+        self._training.resume(self.run_id)
+
+    def _on_started(self, run_id: str) -> None:
+        plan = self._training.plan
+        asked = plan is not None and plan.run_id == run_id and _is_demo(plan.spec.to_dict())
+        if asked or run_id == self._again:
+            self.run_id, self._again, self._is_over = run_id, "", False
+            self.clock.stop()
+
+    def _on_event(self, run_id: str, event: records.Event) -> None:
+        is_first = isinstance(event, records.UpdateRecord) and not self._is_over
+        if run_id == self.run_id and is_first and not self.clock.isActive():
+            self.clock.start()
+
+    def _on_time_up(self) -> None:
+        self._is_over = True
+        self._bridge.spawn(
+            self._bridge.service.stop(self.run_id, "the demo's minute is over"), title="Stop"
+        )
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        run = notice.record
+        if run.run_id != self.run_id or not run.state.is_end:
+            return
+        self.clock.stop()
+        if not self._is_over or self._bridge.closing:
+            return
+        if run.best_success_rate >= DEMO.fields["target_success"]:
+            self._notices.tell(
+                "It learned", f"{run.best_success_rate:.0%} success", "good",
+                "Watch it play", self._checkpoints.deploy_selected,
+            )  # fmt: skip
+        else:
+            self._notices.tell(
+                "Not yet", f"{run.best_success_rate:.0%} success after {DEMO_S:g} s of training",
+                "warn", f"Train {DEMO_S:g} s more", self.train_more,
+            )  # fmt: skip
+
+
+def _is_demo(options: dict[str, object]) -> bool:
+    return all(options.get(name) == value for name, value in DEMO.fields.items())

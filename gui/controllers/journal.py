@@ -1,0 +1,68 @@
+"""What happens, put into words: lines of the log, and the few things a person is told at once."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from gui import object_names as names
+from gui.bridge import Bridge
+from gui.controllers.checkpoints import CheckpointsController
+from gui.models.log_buffer import LogBuffer
+from gui.models.navigation import Navigation
+from gui.models.notices import Notices
+from gui.models.run_words import WORDS
+from trainer_core.protocol import records
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.service import BadLine, RunChanged
+
+
+class Journal(QObject):
+    def __init__(
+        self, bridge: Bridge, log: LogBuffer, notices: Notices, navigation: Navigation,
+        checkpoints: CheckpointsController,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._bridge, self._log, self._notices = bridge, log, notices
+        self._navigation, self._checkpoints = navigation, checkpoints
+        bridge.run_changed.connect(self._on_run_changed)
+        bridge.event_received.connect(self._on_event)
+        bridge.log_lines.connect(self._on_lines)
+        bridge.bad_line.connect(self._on_bad_line)
+        bridge.problem.connect(self._on_problem)
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        run = notice.record
+        if notice.detail or run.state.is_end:
+            detail = run.reason if run.state.is_end else notice.detail
+            word = WORDS[run.state].lower()
+            self._log.add(f"{run.run_id} {word}{': ' + detail if detail else ''}")
+        if run.state.is_end and not self._bridge.closing:
+            self._tell_end(run)
+
+    def _tell_end(self, run: RunRecord) -> None:
+        if run.state is RunState.FINISHED:
+            self._notices.tell(
+                "Training finished", f"{run.env_steps:,} environment steps", "good",
+                "Watch it play", self._checkpoints.deploy_selected,
+            )  # fmt: skip
+        elif run.state is RunState.FAILED:
+            self._notices.tell(
+                "Training failed", run.reason, "error",
+                "Show log", lambda: self._navigation.show_dock(names.LOG_DOCK),
+            )  # fmt: skip
+
+    def _on_event(self, run_id: str, event: records.Event) -> None:
+        if isinstance(event, records.CheckpointRecord):
+            self._log.add(f"{run_id} checkpoint {event.path} ({event.reason})")
+        elif isinstance(event, records.ErrorRecord):
+            self._log.add(f"{run_id} error {event.kind}: {event.message}", 2)
+
+    def _on_lines(self, run_id: str, lines: list[str]) -> None:
+        self._log.add_all(lines)
+
+    def _on_bad_line(self, run_id: str, line: BadLine) -> None:
+        self._log.add(f"{run_id} bad line: {line.reason} {line.text}".rstrip(), 1)
+
+    def _on_problem(self, title: str, cause: str) -> None:
+        self._log.add(f"{title}: {cause}", 2)
+        self._notices.tell(title, cause, "error")

@@ -1,0 +1,263 @@
+"""Watching and playing: the state behind the live view, over the PlayerService."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.bridge import Bridge
+from gui.models.log_buffer import MAX_LINES, LogBuffer
+from gui.models.navigation import Navigation
+from gui.models.session import Mode, Session
+from trainer_core.protocol import commands, records
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.frames import FLAG_RECORDING, FrameInfo
+from trainer_core.protocol.playing import PlayerConfig, PolicyMode
+from trainer_core.service import PlayerService
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
+"""What the speed control offers; 0 is as fast as possible."""
+
+
+class PlayController(QObject):
+    """One player at a time. Widgets read `status`, `paused`, `recording` and call the verbs."""
+
+    frames_changed = Signal(object)
+    """Path of the frames.bin to show, or None."""
+    changed = Signal()
+    played = Signal(object)
+    recorded = Signal(object)
+    """Folder of a finished recording."""
+
+    def __init__(
+        self, bridge: Bridge, session: Session, navigation: Navigation, log: LogBuffer
+    ) -> None:
+        super().__init__()
+        self._bridge, self._session, self._navigation = bridge, session, navigation
+        self._log = log
+        self.player = PlayerService(bridge.home)
+        self.player.on_event = self._on_event
+        self.player.on_end = self._on_end
+        self.player.on_output = self._on_output
+        self.busy = ""
+        """What is under way, for a person; empty when nothing is."""
+        self.error = ""
+        self.paused = False
+        self.recording = False
+        self.taken_over = False
+        self.speed = 1.0
+        self.checkpoint = ""
+        self.policy_mode: PolicyMode = "greedy"
+        self._starting: asyncio.Task[None] | None = None
+        self._mask = 0
+        self._was_recording = False
+        self._record_asked = False
+        session.mode_changed.connect(self._on_mode)
+        session.task_changed.connect(self._on_task)
+
+    @property
+    def is_active(self) -> bool:
+        return self.player.is_active
+
+    @property
+    def request(self) -> PlayerConfig | None:
+        return self.player.config
+
+    @property
+    def is_human(self) -> bool:
+        """Whether the player under way was started for a person."""
+        return self.request is not None and self.request.mode == "human"
+
+    def refusal(self) -> str:
+        """Why nothing can be asked of a player; empty when one plays."""
+        return "" if self.is_active else "Nothing plays"
+
+    # -- starting ---------------------------------------------------------------------------
+
+    def play_game(self) -> None:
+        """A person plays the task's game; when one does already, the game gets the keyboard."""
+        self._session.set_mode(Mode.HUMAN)
+        self._navigation.show_game()
+        if self.is_human and self.request and self.request.task == self._session.task:
+            self._navigation.game_wanted.emit()
+        else:
+            self.play_human()
+
+    def play_human(self) -> None:
+        """A person plays the session's task."""
+        self._start(PlayerConfig(task=self._session.task, mode="human", speed=self.speed))
+
+    def deploy(self, task: str, checkpoint: Path) -> None:
+        """Let a checkpoint play; when one plays the same task already, only its weights change."""
+        self.checkpoint = str(checkpoint)
+        now = self.request
+        same = now is not None and now.task == task and now.mode == self.policy_mode
+        if same and self.player.can_load(checkpoint):
+            self._begin(f"Loading {checkpoint.name}")
+            work = self._request(commands.LoadPolicy, timeout_s=60.0, checkpoint=str(checkpoint))
+            self._bridge.spawn(work, then=lambda ack: self._end_busy(), failed=self._fail)
+            return
+        self._start(
+            PlayerConfig(
+                task=task, checkpoint=str(checkpoint), mode=self.policy_mode, speed=self.speed
+            )
+        )
+
+    def _start(self, request: PlayerConfig) -> None:
+        """Start a player; one that is still starting is not wanted any more, and ends unheard."""
+        self._forget_start()
+        self._begin("Starting the player")
+        self._starting = self._bridge.spawn(self._start_player(request), failed=self._fail)
+
+    def _forget_start(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            self._starting = None
+
+    async def _start_player(self, request: PlayerConfig) -> None:
+        await self.player.start(request)
+        self.paused = self.recording = self.taken_over = False
+        self._mask = 0
+        self._end_busy()
+        self.frames_changed.emit(self.player.frames_path)
+
+    def stop(self) -> None:
+        self._bridge.spawn(self.end(), title="The player did not stop")
+
+    async def end(self) -> None:
+        """End the player, and one that is still starting."""
+        self._forget_start()
+        await self.player.stop()
+        self.paused = self.recording = self.taken_over = False
+        self.busy = ""
+        self.frames_changed.emit(None)
+        self.changed.emit()
+
+    # -- while it plays ---------------------------------------------------------------------
+
+    def toggle_pause(self) -> None:
+        kind = commands.Unpause if self.paused else commands.Pause
+        self._ask(kind, lambda ack: setattr(self, "paused", not self.paused))
+
+    def step(self) -> None:
+        if self.paused:
+            self._ask(commands.StepOnce)
+        else:
+            self.toggle_pause()
+
+    def set_speed(self, speed: float) -> None:
+        self.speed = speed
+        self.player.send(commands.SetSpeed, value=speed)
+        self.changed.emit()
+
+    def shift_speed(self, step: int) -> None:
+        index = SPEEDS.index(self.speed) if self.speed in SPEEDS else 2
+        self.set_speed(SPEEDS[min(max(index + step, 0), len(SPEEDS) - 1)])
+
+    def turbo(self, on: bool) -> None:
+        self.player.send(commands.SetSpeed, value=0.0 if on else self.speed)
+
+    def restart(self) -> None:
+        self._ask(commands.Restart)
+
+    def hold(self, mask: int) -> None:
+        """The buttons that a person holds now."""
+        if mask != self._mask:
+            self._mask = mask
+            self.player.send(commands.SetButtons, mask=mask)
+
+    def take_over(self, human: bool) -> None:
+        """Hybrid: the person takes the buttons, or hands them back."""
+        if human != self.taken_over and self._session.mode is Mode.HYBRID and self.is_active:
+            self.taken_over = human
+            if not human:
+                self.hold(0)
+            self.player.send(commands.Takeover, human=human)
+            self.changed.emit()
+
+    def note_frame(self, info: FrameInfo) -> None:
+        """A player ends a recording itself when its episode ends or it is full; fetch it then."""
+        is_recording = bool(info.flags & FLAG_RECORDING)
+        if self._was_recording and not is_recording and self.recording:
+            self.toggle_record()
+        self._was_recording = is_recording
+
+    def toggle_record(self) -> None:
+        if self._record_asked:
+            return
+        on, self._record_asked = not self.recording, True
+
+        def done(ack: records.AckEvent) -> None:
+            self._record_asked = False
+            self.recording = on
+            if not on and ack.detail:
+                folder = Path(ack.detail)
+                if not folder.is_absolute() and self.player.directory is not None:
+                    folder = self.player.directory / folder
+                self.recorded.emit(folder)
+
+        self._ask(commands.Record, done, on=on)
+
+    def save_state(self, path: Path, then: Callable[[], None]) -> None:
+        self._ask(commands.SaveState, lambda ack: then(), path=str(path))
+
+    def capture_goal(self, path: Path, then: Callable[[], None]) -> None:
+        self._ask(commands.CaptureGoal, lambda ack: then(), path=str(path))
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _on_task(self, task: str) -> None:
+        if self._session.mode is Mode.HUMAN and self.request and self.request.task != task:
+            self.play_game()
+
+    def _on_mode(self, mode: Mode) -> None:
+        if mode is not Mode.HUMAN and self.is_human:
+            self.stop()
+
+    def _ask(self, command_type, then=None, **fields):  # type: ignore[no-untyped-def]
+        if not self.is_active:
+            return
+
+        def done(ack: records.AckEvent) -> None:
+            if then is not None:
+                then(ack)
+            self.changed.emit()
+
+        self._bridge.spawn(self._request(command_type, **fields), then=done, failed=self._fail)
+
+    async def _request(self, command_type, **fields):  # type: ignore[no-untyped-def]
+        ack = await self.player.request(command_type, **fields)
+        if not ack.ok:
+            raise LabError(ack.detail or f"{command_type.__name__} was refused")
+        return ack
+
+    def _begin(self, what: str) -> None:
+        self.busy, self.error = what, ""
+        self.changed.emit()
+
+    def _end_busy(self) -> None:
+        self.busy = ""
+        self.changed.emit()
+
+    def _fail(self, reason: str) -> None:
+        self._record_asked = False
+        self.busy, self.error = "", reason
+        self._bridge.problem.emit("The player", reason)
+        self.changed.emit()
+
+    def _on_event(self, event: records.Event) -> None:
+        if isinstance(event, records.PlayEvent):
+            self.played.emit(event)
+        elif isinstance(event, records.StateEvent) and self.busy and event.detail:
+            self._begin(event.detail)
+
+    def _on_output(self, lines: list[str]) -> None:
+        self._log.add_all([f"player: {line}" for line in lines[-MAX_LINES:]])
+
+    def _on_end(self, reason: str) -> None:
+        self.paused = self.recording = self.taken_over = False
+        self.frames_changed.emit(None)
+        self._fail(reason)

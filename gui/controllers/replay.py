@@ -1,0 +1,117 @@
+"""Recordings: which there are, the one on show, and its export as a GIF."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.bridge import Bridge
+from gui.controllers.playing import PlayController
+from gui.models.log_buffer import LogBuffer
+from gui.models.navigation import Navigation, Place
+from gui.models.notices import Notices
+from gui.models.replay import Replay
+from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.recording import list_recordings
+from trainer_core.service import Job, run_job
+
+MOST_OFFERED = 50
+
+
+class ReplayController(QObject):
+    changed = Signal()
+    """The list of recordings, or whether a GIF is being made."""
+    loaded = Signal()
+    """Another recording is on show."""
+    progressed = Signal(float)
+    """Share of the GIF that is made, 0 to 1."""
+    exported = Signal(object)
+    """Path of a finished GIF."""
+
+    def __init__(
+        self, bridge: Bridge, playing: PlayController, log: LogBuffer, navigation: Navigation,
+        notices: Notices,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._bridge, self._log = bridge, log
+        self._navigation, self._notices = navigation, notices
+        self.folders: list[Path] = []
+        """Recordings to choose from, the newest first."""
+        self.replay: Replay | None = None
+        self._job: Job | None = None
+        playing.recorded.connect(self._on_recorded)
+
+    @property
+    def is_exporting(self) -> bool:
+        return self._job is not None
+
+    def reload(self) -> None:
+        """Read which recordings there are; show the newest when none is on show."""
+        found = list_recordings(self._bridge.home.root)[-MOST_OFFERED:]
+        self.folders = list(reversed(found))
+        if self.replay is None and self.folders:
+            self.load(self.folders[0])
+        self.changed.emit()
+
+    def load(self, folder: Path) -> None:
+        try:
+            self.replay = Replay(folder)
+        except ProtocolError as error:
+            self._bridge.problem.emit("This recording cannot be shown", str(error))
+            return
+        self.loaded.emit()
+        self.changed.emit()
+
+    def _on_recorded(self, folder: Path) -> None:
+        self.load(folder)
+        self.reload()
+        self._notices.tell(
+            "Recorded", folder.name, "good",
+            "Open replay", lambda: self._navigation.show(Place.REPLAY),
+        )  # fmt: skip
+
+    # -- exporting --------------------------------------------------------------------------
+
+    def export_refusal(self) -> str:
+        return "" if self.replay is not None or self.is_exporting else "Record something first"
+
+    def toggle_export(self) -> None:
+        """Make the GIF beside the recording, or cancel the one that is being made."""
+        if self._job is not None:
+            self._job.cancel()
+        elif self.replay is not None:
+            self.export_gif(self.replay.folder / "replay.gif")
+
+    def export_gif(self, path: Path) -> None:
+        """Make the GIF in a process of its own; a cancelled or failed one leaves no file."""
+        assert self.replay is not None
+        argv = [
+            sys.executable, "-m", "trainer_core.cli.main", "gif", str(self.replay.folder),
+            "--out", str(path),
+        ]  # fmt: skip
+        self.progressed.emit(0.0)
+        self._bridge.spawn(
+            run_job(argv, on_progress=self.progressed.emit, on_start=self._on_job),
+            then=lambda result: self._on_exported(path),
+            failed=lambda reason: self._on_export_failed(path, reason),
+        )
+
+    def _on_job(self, job: Job) -> None:
+        self._job = job
+        self.changed.emit()
+
+    def _on_exported(self, path: Path) -> None:
+        self._job = None
+        self.changed.emit()
+        self._log.add(f"GIF written: {path}")
+        self._notices.tell("GIF written", str(path), "good")
+        self.exported.emit(path)
+
+    def _on_export_failed(self, path: Path, reason: str) -> None:
+        self._job = None
+        path.unlink(missing_ok=True)
+        self.changed.emit()
+        if reason != "cancelled":
+            self._bridge.problem.emit("The GIF was not written", reason)

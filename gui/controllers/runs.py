@@ -1,0 +1,219 @@
+"""Runs of this home, live and past: which is in focus, its history, resume, use again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
+
+from gui.bridge import Bridge, cause_of, in_thread
+from gui.controllers.training import TrainingController
+from gui.models.navigation import Navigation, Place
+from gui.models.notices import Notices
+from gui.models.run_list import RunList
+from gui.models.run_notes import Note, RunNotes
+from gui.models.run_telemetry import RunTelemetry, TelemetryModel, read_run
+from gui.models.session import Session
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.service import RunChanged
+
+RENEW_MS = 1000
+"""Records tell the steps of a live run more often than a table needs to show them."""
+
+
+MOST_COMPARED = 8
+"""Columns of a comparison that still fit a window."""
+
+
+def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Texts by dotted name of a configuration that may hold further ones."""
+    found: dict[str, str] = {}
+    for name, value in config.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = str(value)
+    return found
+
+
+class RunsController(QObject):
+    """Verbs are about the run in focus, which the telemetry model knows."""
+
+    def __init__(
+        self, bridge: Bridge, session: Session, model: RunList, telemetry: TelemetryModel,
+        training: TrainingController, navigation: Navigation, notices: Notices, notes: RunNotes,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._notes = notes
+        self._bridge, self._session, self._model = bridge, session, model
+        self._telemetry, self._training = telemetry, training
+        self._navigation, self._notices = navigation, notices
+        self._moving: set[str] = set()
+        """Runs of this app that have not ended: their steps grow."""
+        bridge.run_changed.connect(self._on_run_changed)
+        bridge.event_received.connect(self._on_event)
+        training.started.connect(self._on_started)
+        self._clock = QTimer(self, interval=RENEW_MS)
+        self._clock.timeout.connect(self._on_clock)
+        self._clock.start()
+
+    def open_home(self) -> None:
+        """Read what earlier sessions left, and say which runs were lost."""
+        service = self._bridge.service
+        lost = service.open()
+        self._model.put_all(list(service.runs.values()))
+        if service.runs:
+            newest = max(service.runs.values(), key=lambda run: run.created_at)
+            self.show(newest.run_id)
+        for run in lost:
+            self._notices.tell(
+                f"Run {run.run_id} was lost", run.reason, "warn",
+                "Resume", lambda run_id=run.run_id: self._training.resume(run_id),
+            )  # fmt: skip
+
+    @property
+    def current(self) -> RunRecord | None:
+        """The run in focus."""
+        return self._bridge.service.runs.get(self._telemetry.focus)
+
+    def show(self, run_id: str) -> None:
+        """Put a run in focus: curves, badge, run info."""
+        self._telemetry.set_focus(run_id)
+        self._training.show(run_id)
+        self._load_history(run_id)
+
+    def toggle_pin(self) -> None:
+        """Keep the focus' curves on show beside those of other runs, or no longer."""
+        self.toggle_shown(self._telemetry.focus)
+
+    def toggle_shown(self, run_id: str) -> None:
+        """Show a run's curves beside those of the focus, or no longer."""
+        self._telemetry.toggle_pin(run_id)
+        if run_id in self._telemetry.pinned:
+            self._load_history(run_id)
+
+    def show_all(self, run_ids: list[str]) -> None:
+        """Show the curves of many runs, the first as many as fit."""
+        self._telemetry.set_pinned(run_ids)
+        for run_id in self._telemetry.pinned:
+            self._load_history(run_id)
+
+    def annotate(self, name: str, note: Note) -> None:
+        """Give the run in focus a name, tags and notes."""
+        run = self.current
+        try:
+            if run is not None and name != run.name:
+                self._bridge.service.rename(run.run_id, name)
+            self._notes.put(self._telemetry.focus, note)
+        except (LabError, OSError) as error:
+            self._bridge.problem.emit("The run was not described", cause_of(error))
+
+    def note(self) -> Note:
+        """What a person wrote on the run in focus."""
+        return self._notes[self._telemetry.focus]
+
+    def hide_others(self) -> None:
+        """Show the curves of the focus alone."""
+        self._telemetry.set_pinned([])
+
+    def differences(self) -> list[tuple[str, list[str]]]:
+        """(field, value by run) where the runs on show were configured differently."""
+        metas = [run.meta for run in self.compared()]
+        configs = [flat(meta.config) if meta is not None else {} for meta in metas]
+        names = list({name: True for config in configs for name in config})
+        rows = [(name, [config.get(name, "-") for config in configs]) for name in names]
+        return [(name, values) for name, values in rows if len(set(values)) > 1]
+
+    def compared(self) -> list[RunTelemetry]:
+        """The runs on show whose logs were read, the focus first."""
+        found = (self._telemetry.runs.get(run_id) for run_id in self._telemetry.shown())
+        return [run for run in found if run is not None][:MOST_COMPARED]
+
+    def compare_refusal(self) -> str:
+        return "" if len(self.compared()) > 1 else "Show the curves of two runs or more first"
+
+    def resume(self) -> None:
+        self._training.resume(self._telemetry.focus)
+
+    def reuse_config(self) -> None:
+        """Fill the form with the configuration of the run in focus."""
+        run = self._telemetry.runs.get(self._telemetry.focus)
+        if run is not None and run.meta is not None:
+            self._session.turn_to_training()
+            self._training.draft.set_values(run.meta.config)
+
+    def open_folder(self) -> None:
+        folder = self._bridge.home.run(self._telemetry.focus).root
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    # -- what is possible -------------------------------------------------------------------
+
+    def refusal(self) -> str:
+        """Why there is no run to speak of; empty when one is in focus."""
+        return "" if self.current is not None else "Select a run first"
+
+    def resume_refusal(self) -> str:
+        run = self.current
+        if run is None:
+            return self.refusal()
+        if not run.state.is_end:
+            return "It has not ended"
+        return "" if run.last_checkpoint else "It has no checkpoint to go on from"
+
+    def reuse_refusal(self) -> str:
+        run = self._telemetry.runs.get(self._telemetry.focus)
+        if run is None or run.meta is None:
+            return self.refusal() or "Its log does not say how it was configured"
+        return ""
+
+    def curves_refusal(self) -> str:
+        """Why there is nothing to export of the run in focus."""
+        run = self._telemetry.runs.get(self._telemetry.focus)
+        if run is None or not len(run.table):
+            return self.refusal() or "It has no curves yet"
+        return ""
+
+    # -- following --------------------------------------------------------------------------
+
+    def _load_history(self, run_id: str) -> None:
+        """Read what the log has and the model lacks, in a thread; live records follow on."""
+        if run_id and self._telemetry.begin_loading(run_id):
+            log = self._bridge.home.run(run_id).train_log
+            self._bridge.spawn(
+                in_thread(read_run, run_id, log, lambda: run_id in self._telemetry.shown()),
+                then=lambda run: self._on_read(run_id, run),
+                failed=lambda reason: self._on_unreadable(run_id, reason),
+            )
+
+    def _on_read(self, run_id: str, run: RunTelemetry | None) -> None:
+        if run is not None:
+            self._telemetry.end_loading(run_id, run)
+            return
+        self._telemetry.give_up_loading(run_id)
+        if run_id in self._telemetry.shown():  # wanted again meanwhile
+            self._load_history(run_id)
+
+    def _on_unreadable(self, run_id: str, reason: str) -> None:
+        self._telemetry.end_loading(run_id, RunTelemetry(run_id))
+        self._bridge.problem.emit("The run's log cannot be read", reason)
+
+    def _on_event(self, run_id: str, event: records.Event) -> None:
+        self._telemetry.follow(run_id, event)
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        run = notice.record
+        (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
+        self._model.put(run)
+
+    def _on_started(self, run_id: str) -> None:
+        self.show(run_id)
+        if self._navigation.welcome:
+            self._navigation.leave_welcome()
+            self._navigation.show(Place.WALL)
+
+    def _on_clock(self) -> None:
+        for run_id in self._moving:
+            self._model.put(self._bridge.service.runs[run_id])

@@ -1,0 +1,38 @@
+"""One line about the run on show: its state, its speed, how old its last record is."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gui.controllers.training import TrainingController
+from gui.models.run_telemetry import TelemetryModel
+from gui.models.run_words import WORDS
+from trainer_core.protocol.runs import RunState
+
+
+class RunStatus(QObject):
+    """Texts that a status bar shows, renewed every second and with every change."""
+
+    changed = Signal()
+
+    def __init__(self, training: TrainingController, telemetry: TelemetryModel) -> None:
+        super().__init__()
+        self._training, self._telemetry = training, telemetry
+        self.run = self.speed = self.age = ""
+        self._clock = QTimer(self, interval=1000)
+        self._clock.timeout.connect(self.renew)
+        self._clock.start()
+        training.badge_changed.connect(self.renew)
+        training.ready_changed.connect(self.renew)
+        self.renew()
+
+    def renew(self) -> None:
+        run, state = self._training.record, self._training.state
+        self.run = f"Run {run.run_id[-4:]} {WORDS[state].lower()}" if run else "No run"
+        shown = self._telemetry.runs.get(self._training.run_id)
+        last = shown.last_update if shown is not None and state is RunState.RUNNING else None
+        self.speed = f"{last.sps:,.0f} steps/s" if last else ""
+        self.age = f"last record {time.time() - last.time:.0f} s ago" if last else ""
+        self.changed.emit()

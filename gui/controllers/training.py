@@ -1,0 +1,258 @@
+"""Train new, from a draft to a process: preflight, plan, consent, start, pause, stop."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gui import object_names as names
+from gui.bridge import Bridge
+from gui.models.config_draft import ConfigDraft
+from gui.models.navigation import Navigation
+from gui.models.presets import DEMO
+from gui.models.session import FIRST_TASK, Session
+from trainer_core.preflight.checks import Check, run_checks
+from trainer_core.protocol import commands
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.service import LaunchPlan, RunChanged
+
+_CHECKED_FIELDS = {"", "task", "device", "num_envs", "num_steps", "num_minibatches", "stack_k"}
+DEBOUNCE_MS = 500
+STALL_S = 30.0
+"""Heartbeats come every two seconds; half a minute without one is worth saying."""
+_STOPPABLE = {
+    RunState.QUEUED, RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.PAUSED,
+    RunState.STOPPING,
+}  # fmt: skip
+
+
+class TrainingController(QObject):
+    """The state behind the training dock. Widgets read it and call it; it knows none of them."""
+
+    checks_changed = Signal()
+    plan_changed = Signal()
+    ready_changed = Signal()
+    badge_changed = Signal()
+    started = Signal(str)
+
+    def __init__(self, bridge: Bridge, session: Session, navigation: Navigation) -> None:
+        super().__init__()
+        self._bridge, self._session, self._navigation = bridge, session, navigation
+        self.draft = ConfigDraft()
+        self.checks: list[Check] = []
+        self.checking = False
+        self.checked_once = False
+        self.consent = False
+        self.plan: LaunchPlan | None = None
+        self.starting = False
+        self.run_id = ""
+        """The run that the badge and the buttons are about."""
+        self.notice: RunChanged | None = None
+        self.last_record_at = 0.0
+        self._generation = 0
+        self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
+        self._debounce.timeout.connect(self.check)
+        self.draft.changed.connect(self._on_draft_changed)
+        session.task_changed.connect(lambda task: self.draft.set_text("task", task))
+        session.runner_changed.connect(lambda runner: self._renew_plan())
+        bridge.run_changed.connect(self._on_run_changed)
+        bridge.event_received.connect(self._on_event)
+        self.draft.set_text("task", session.task)
+        self._renew_plan()
+
+    # -- before the start -------------------------------------------------------------------
+
+    def train_new(self) -> None:
+        """Turn to the form, and check what is in it."""
+        self._session.turn_to_training()
+        self.check()
+        self._navigation.show_dock(names.TRAINING_DOCK)
+
+    def prepare_demo(self) -> None:
+        """Fill the form with the demo and check it."""
+        self._session.turn_to_training()
+        tasks = self._session.task_titles()
+        task = FIRST_TASK if FIRST_TASK in tasks else next(iter(tasks))
+        self.draft.set_values({**DEMO.fields, "task": task})
+        self.check()
+
+    def agree_and_start(self) -> None:
+        """Start the plan that a person has just agreed to."""
+        self.set_consent(True)
+        self.start()
+
+    def reason(self) -> str:
+        """Why Start is disabled, for a person; empty when it is not."""
+        if self.draft.config is None:
+            return self.draft.reason
+        if self.starting:
+            return "Starting"
+        failed = next((check for check in self.checks if check.status == "fail"), None)
+        if failed is not None:
+            return f"{failed.name}: {failed.detail}"
+        if not self.consent:
+            return "Tick the box under the command first"
+        return ""
+
+    def set_consent(self, given: bool) -> None:
+        if given != self.consent:
+            self.consent = given
+            self.ready_changed.emit()
+
+    def check(self) -> None:
+        """Run the preflight for the draft as it is now; an older one under way is forgotten."""
+        config = self.draft.config
+        if config is None:
+            return
+        self._generation += 1
+        self.checks, self.checking, self.checked_once = [], True, True
+        self.checks_changed.emit()
+        self._bridge.spawn(self._check(self._generation), title="Preflight")
+
+    async def _check(self, generation: int) -> None:
+        config = self.draft.config
+        if config is None:
+            return
+        runner = self._session.runner
+        async for check in run_checks(RunSpec.of(config, runner.id), self._bridge.home, runner):
+            if generation != self._generation:
+                return
+            self.checks = [*self.checks, check]
+            self.checks_changed.emit()
+        if generation == self._generation:
+            self.checking = False
+            self.checks_changed.emit()
+            self.ready_changed.emit()
+
+    def apply_remedy(self, check: Check) -> None:
+        """Make the change that a failed check proposes."""
+        self.draft.set_values(check.remedy)
+
+    def _on_draft_changed(self, name: str) -> None:
+        if name in ("", "task") and (task := self.draft.text("task")):
+            self._session.set_task(task)
+        self._renew_plan()
+        if name in _CHECKED_FIELDS:
+            self._generation += 1
+            self.checks, self.checking = [], False
+            self.checks_changed.emit()
+            if self.checked_once:
+                self._debounce.start()
+        self.ready_changed.emit()
+
+    def _renew_plan(self) -> None:
+        config = self.draft.config
+        service = self._bridge.service
+        self.plan = service.plan(RunSpec.of(config, self._session.runner.id)) if config else None
+        self.plan_changed.emit()
+
+    # -- the start --------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Preflight if the draft was not checked yet, then start exactly the plan on show."""
+        if self.reason():
+            return
+        self.starting = True
+        self.run_id, self.notice = "", None
+        self.badge_changed.emit()
+        self.ready_changed.emit()
+        self._bridge.spawn(self._start(), title="The run could not be started")
+
+    async def _start(self) -> None:
+        try:
+            if not self.checks or self.checking:
+                self._debounce.stop()
+                self._generation += 1
+                self.checks, self.checking, self.checked_once = [], True, True
+                await self._check(self._generation)
+            plan = self.plan
+            if plan is None or any(check.status == "fail" for check in self.checks):
+                return
+            self.run_id = plan.run_id
+            await self._bridge.service.start(plan)
+            self.started.emit(plan.run_id)
+        finally:
+            self.starting = False
+            self.set_consent(False)
+            self._renew_plan()
+            self.ready_changed.emit()
+            self.badge_changed.emit()
+
+    # -- while it runs ----------------------------------------------------------------------
+
+    @property
+    def record(self) -> RunRecord | None:
+        return self._bridge.service.runs.get(self.run_id)
+
+    @property
+    def state(self) -> RunState:
+        if self.record is not None:
+            return self.record.state
+        return RunState.PREFLIGHT if self.starting else RunState.IDLE
+
+    # What is possible now: the reason why not, for a person; empty when it is.
+
+    def pause_refusal(self) -> str:
+        possible = self.state in (RunState.RUNNING, RunState.PAUSED)
+        return "" if possible else "Only a running training can be paused"
+
+    def stop_refusal(self) -> str:
+        return "" if self.state in _STOPPABLE else "Nothing is training"
+
+    def checkpoint_refusal(self) -> str:
+        possible = self.state is RunState.RUNNING
+        return "" if possible else "Only a running training can write a checkpoint"
+
+    def show(self, run_id: str) -> None:
+        """Make the badge and the buttons speak of this run."""
+        if run_id != self.run_id:
+            self.run_id, self.notice = run_id, None
+            self.badge_changed.emit()
+
+    def toggle_pause(self) -> None:
+        service = self._bridge.service
+        if self.state is RunState.PAUSED:
+            self._bridge.spawn(service.unpause(self.run_id), title="Resume")
+        elif self.state is RunState.RUNNING:
+            self._bridge.spawn(service.pause(self.run_id), title="Pause")
+
+    def stop(self) -> None:
+        """Stop the run; a second call takes the ladder's next step at once."""
+        if self.record is not None:
+            self._bridge.spawn(self._bridge.service.stop(self.run_id), title="Stop")
+
+    def save_checkpoint(self) -> None:
+        if self.state is RunState.RUNNING:
+            request = self._bridge.service.request(self.run_id, commands.SaveCheckpoint)
+            self._bridge.spawn(request, title="Save checkpoint")
+
+    def resume(self, run_id: str) -> None:
+        self.show(run_id)
+        self._bridge.spawn(
+            self._bridge.service.resume(run_id),
+            title="Resume",
+            then=lambda record: self.started.emit(record.run_id),
+        )
+
+    def stalled_for(self) -> float:
+        """Seconds without a word from a run that should be talking, 0 while all is well."""
+        if self.state is not RunState.RUNNING or not self.last_record_at:
+            return 0.0
+        silent = time.monotonic() - self.last_record_at
+        return silent if silent > STALL_S else 0.0
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        if notice.record.run_id == self.run_id:
+            if notice.detail or notice.record.state is not self._shown_state():
+                self.notice = notice
+            self.last_record_at = time.monotonic()
+            self.badge_changed.emit()
+
+    def _shown_state(self) -> RunState | None:
+        return self.notice.record.state if self.notice else None
+
+    def _on_event(self, run_id: str, event: object) -> None:
+        if run_id == self.run_id:
+            self.last_record_at = time.monotonic()

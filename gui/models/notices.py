@@ -1,0 +1,32 @@
+"""What a person should be told now: one line with a tone and at most one way to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    title: str
+    text: str = ""
+    tone: str = "info"
+    """info, good, warn or error; how long one stays that offers nothing follows from it."""
+    action: str = ""
+    act: Callable[[], object] | None = None
+    """What the button named `action` does; no button without it."""
+
+
+class Notices(QObject):
+    """Controllers tell, the window shows."""
+
+    told = Signal(object)
+    """A Notice."""
+
+    def tell(
+        self, title: str, text: str = "", tone: str = "info",
+        action: str = "", act: Callable[[], object] | None = None,
+    ) -> None:  # fmt: skip
+        self.told.emit(Notice(title, text, tone, action, act))

@@ -1,0 +1,71 @@
+"""Which plots there are: the table of metrics, page by page, and a plot for any other scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trainer_core.protocol.metrics import METRICS, Metric, metric
+
+PAGES = {"overview": "Overview", "policy": "Policy", "env": "Env", "perf": "Perf"}
+"""Title of a page by the group of its metrics, in their order."""
+MORE = "More"
+"""The page of scalars without a row in the table: another trainer's."""
+WITH_EVALS = "success_rate"
+"""The plot in which validation results are marked as points."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlotSpec:
+    """What one plot shows: the metric it is named after, and lines as (metric, short name)."""
+
+    metric: str
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    help: str = ""
+    evals: bool = False
+    """Also mark validation results, as points."""
+    is_share: bool = False
+    """Values lie between 0 and 1."""
+    is_fixed: bool = False
+    """The axis is from 0 to 1 however small the values; shares of steps are always small."""
+    group: str = "other"
+
+
+def spec_of(row: Metric) -> PlotSpec:
+    """The plot that is named after a metric, with those that are drawn beside it."""
+    rows = (row, *(other for other in METRICS if other.beside == row.name))
+    return PlotSpec(
+        metric=row.name,
+        title=row.title,
+        lines=tuple((line.name, line.label or line.title) for line in rows),
+        help="\n".join(line.help for line in rows if line.help),
+        evals=row.name == WITH_EVALS,
+        is_share=row.is_share,
+        is_fixed=row.is_share and row.reduction != "mean",
+        group=row.group,
+    )
+
+
+def page_specs(group: str) -> tuple[PlotSpec, ...]:
+    """The plots of a page, in the table's order."""
+    return tuple(spec_of(row) for row in METRICS if row.group == group and not row.beside)
+
+
+def every_spec() -> list[PlotSpec]:
+    """The plots of all pages."""
+    return [spec for group in PAGES for spec in page_specs(group)]
+
+
+def spec_by_name(name: str) -> PlotSpec:
+    """The plot that is named after a metric, or one of that metric alone."""
+    for spec in every_spec():
+        if spec.metric == name:
+            return spec
+    return spec_of(metric(name))
+
+
+def further_specs(names: Iterable[str]) -> list[PlotSpec]:
+    """Plots for those of `names` that no page has."""
+    known = {row.name for row in METRICS}
+    return [spec_of(metric(name)) for name in names if name not in known]

@@ -1,0 +1,364 @@
+"""Where curves are painted: grid, ticks, curves, marks and a crosshair, with QPainter alone.
+
+Curves that did not change since the last paint lie in one picture; only those that grew are painted
+over it. So 250 finished runs beside a live one cost as much as that one. Hairlines are cosmetic:
+one device pixel wide at any scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QPolygonF,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QWidget
+from shiboken6 import VoidPtr
+
+from gui import theme
+from gui.widgets.plot_ticks import tick_text, ticks
+
+Array = NDArray[np.float64]
+LEFT, TOP, RIGHT, BOTTOM = 46, 4, 10, 18
+"""Pixels around the plot; the bottom only where the x axis is written."""
+MOST_OVER = 12
+"""Curves that grew and are painted over the picture; with more the picture is made anew."""
+ZOOM_STEP = 1.25
+LEAST_DRAG = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A polyline in data coordinates.
+
+    Of two with the same key and kind the later one has more points at its end, and is otherwise
+    the same.
+    """
+
+    key: object
+    kind: object
+    x: Array
+    y: Array
+    color: QColor
+    dash: Qt.PenStyle = Qt.PenStyle.SolidLine
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dots:
+    """Single results, painted as discs."""
+
+    x: Array
+    y: Array
+    color: QColor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """Vertical lines where something happened."""
+
+    x: Array
+    color: QColor
+    dash: Qt.PenStyle
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """What is on show and in which ranges; `log_y` makes the y axis logarithmic."""
+
+    curves: tuple[Curve, ...]
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    dots: tuple[Dots, ...] = ()
+    rules: tuple[Rules, ...] = ()
+    log_y: bool = False
+
+
+EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
+
+
+def polygon(x: Array, y: Array) -> QPolygonF:
+    """Points as Qt wants them, copied at once instead of one by one."""
+    made = QPolygonF()
+    made.resize(len(x))
+    if len(x):
+        room = VoidPtr(made.data(), 16 * len(x), True)  # type: ignore[call-overload]
+        pairs: Any = np.frombuffer(room, np.float64).reshape(-1, 2)  # type: ignore[call-overload]
+        pairs[:, 0], pairs[:, 1] = x, y
+    return made
+
+
+class PlotCanvas(QWidget):
+    hovered = Signal(object)
+    """x under the pointer, None when it left."""
+    zoomed = Signal(float, float)
+    """The person chose this range of x."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scene = EMPTY
+        self.has_axis = False
+        self.paints = self.pictures = 0
+        self.hover: float | None = None
+        self.legend: Sequence[tuple[QColor, str]] = ()
+        """Lines beside the crosshair, each in the colour of its curve."""
+        self._polygons: dict[object, tuple[Curve, QPolygonF]] = {}
+        self._picture: QPixmap | None = None
+        self._drawn: dict[object, Curve] = {}
+        self._drawn_as: object = None
+        self._drag: tuple[float, float] | None = None
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    # -- what is shown ----------------------------------------------------------------------
+
+    def show_scene(self, scene: Scene) -> None:
+        self.scene = scene
+        keys = {curve.key for curve in scene.curves}
+        for key in self._polygons.keys() - keys:
+            del self._polygons[key]
+        self.update()
+
+    def set_hover(self, x: float | None, legend: Sequence[tuple[QColor, str]] = ()) -> None:
+        if (x, legend) != (self.hover, self.legend):
+            self.hover, self.legend = x, legend
+            self.update()
+
+    def plot_rect(self) -> QRectF:
+        bottom = BOTTOM if self.has_axis else 4
+        return QRectF(self.rect()).adjusted(LEFT, TOP, -RIGHT, -bottom)
+
+    # -- coordinates ------------------------------------------------------------------------
+
+    def _across(self, x: Any) -> Any:
+        area, (low, high) = self.plot_rect(), self.scene.x_range
+        return area.left() + (x - low) * (area.width() / (high - low))
+
+    def _down(self, y: Any) -> Any:
+        area, (low, high) = self.plot_rect(), self.scene.y_range
+        if self.scene.log_y:
+            y, low, high = np.log10(np.maximum(y, low)), np.log10(low), np.log10(high)
+        return area.bottom() - (y - low) * (area.height() / (high - low))
+
+    def x_at(self, across: float) -> float:
+        area, (low, high) = self.plot_rect(), self.scene.x_range
+        return low + (across - area.left()) * (high - low) / max(1.0, area.width())
+
+    # -- painting ---------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.paints += 1
+        scene, ratio = self.scene, self.devicePixelRatioF()
+        look = (scene.x_range, scene.y_range, scene.log_y, self.size().toTuple(), ratio,
+                theme.current().name, self.has_axis)  # fmt: skip
+        grown = [curve for curve in scene.curves if self._drawn.get(curve.key) is not curve]
+        if look != self._drawn_as or len(grown) > MOST_OVER or not self._only_grew():
+            self._make_picture(look, ratio)
+            grown = []
+        painter = QPainter(self)
+        assert self._picture is not None
+        painter.drawPixmap(0, 0, self._picture)
+        self._paint_curves(painter, grown)
+        self._paint_marks(painter)
+        self._paint_crosshair(painter)
+        painter.end()
+
+    def _only_grew(self) -> bool:
+        """Whether what is painted already is still right, though not all."""
+        now = {curve.key: curve for curve in self.scene.curves}
+        return all(
+            (curve := now.get(key)) is not None and (curve is old or curve.kind == old.kind)
+            for key, old in self._drawn.items()
+        )
+
+    def paint_lines(self, painter: QPainter) -> None:
+        """Everything but the crosshair, as lines: for a file that scales."""
+        self._paint_grid(painter)
+        self._paint_curves(painter, self.scene.curves)
+        self._paint_marks(painter)
+
+    def _make_picture(self, look: object, ratio: float) -> None:
+        self.pictures += 1
+        picture = QPixmap(self.size() * ratio)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        if look != self._drawn_as:
+            self._polygons.clear()
+        painter = QPainter(picture)
+        self._paint_grid(painter)
+        self._paint_curves(painter, self.scene.curves)
+        painter.end()
+        self._picture, self._drawn_as = picture, look
+        self._drawn = {curve.key: curve for curve in self.scene.curves}
+
+    def _hairline(self, color: QColor, dash: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+        pen = QPen(color, 1.0, dash)
+        pen.setCosmetic(True)  # of one device pixel, whatever the scale
+        return pen
+
+    def _paint_grid(self, painter: QPainter) -> None:
+        colors, area, scene = theme.current(), self.plot_rect(), self.scene
+        painter.setFont(theme.ui_font(7.5))
+        grid = QColor(colors.border)
+        grid.setAlphaF(0.55)
+        rows = max(2, int(area.height() // 34))
+        ratio = self.devicePixelRatioF()
+        for value in ticks(*scene.y_range, rows, log=scene.log_y):
+            y = _crisp(float(self._down(value)), ratio)
+            painter.setPen(self._hairline(grid))
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+            painter.setPen(QColor(colors.muted))
+            box = QRectF(0, y - 8, LEFT - 6, 16)
+            painter.drawText(box, _RIGHT_CENTER, tick_text(value))
+        if self.has_axis:
+            columns = max(2, int(area.width() // 80))
+            for value in ticks(*scene.x_range, columns):
+                x = float(self._across(value))
+                painter.setPen(QColor(colors.muted))
+                box = QRectF(x - 40, area.bottom() + 2, 80, BOTTOM - 2)
+                if box.right() > self.width():
+                    box.moveRight(self.width() - 2)
+                painter.drawText(box, _CENTER, tick_text(value))
+        painter.setPen(self._hairline(QColor(colors.border)))
+        bottom = _crisp(area.bottom(), ratio)
+        painter.drawLine(QPointF(area.left(), bottom), QPointF(area.right(), bottom))
+
+    def _paint_curves(self, painter: QPainter, curves: Sequence[Curve]) -> None:
+        painter.save()
+        painter.setClipRect(self.plot_rect())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        for curve in curves:
+            painter.setPen(self._hairline(curve.color, curve.dash))
+            points = self._polygon_of(curve)
+            if points.size() == 1:
+                painter.drawEllipse(points.first(), 1.5, 1.5)
+            else:
+                painter.drawPolyline(points)
+        painter.restore()
+
+    def _polygon_of(self, curve: Curve) -> QPolygonF:
+        known = self._polygons.get(curve.key)
+        if known is None or known[0] is not curve:
+            made = polygon(self._across(curve.x), self._down(curve.y))
+            known = self._polygons[curve.key] = (curve, made)
+        return known[1]
+
+    def _paint_marks(self, painter: QPainter) -> None:
+        area = self.plot_rect()
+        painter.save()
+        painter.setClipRect(area.adjusted(-4, -4, 4, 4))
+        for rules in self.scene.rules:
+            painter.setPen(self._hairline(rules.color, rules.dash))
+            for x in self._across(rules.x):
+                if area.left() <= x <= area.right():
+                    painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for dots in self.scene.dots:
+            painter.setBrush(dots.color)
+            for x, y in zip(self._across(dots.x), self._down(dots.y), strict=True):
+                painter.drawEllipse(QPointF(x, y), 2.6, 2.6)
+        painter.restore()
+
+    def _paint_crosshair(self, painter: QPainter) -> None:
+        area, colors = self.plot_rect(), theme.current()
+        if self._drag is not None:
+            soft = QColor(colors.accent)
+            soft.setAlphaF(0.18)
+            left, right = sorted(self._drag)
+            painter.fillRect(QRectF(left, area.top(), right - left, area.height()), soft)
+        if self.hover is None:
+            return
+        x = float(self._across(self.hover))
+        if not area.left() <= x <= area.right():
+            return
+        painter.setPen(self._hairline(QColor(colors.muted)))
+        painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+        if self.legend:
+            self._paint_legend(painter, area, x)
+
+    def _paint_legend(self, painter: QPainter, area: QRectF, x: float) -> None:
+        colors, font = theme.current(), theme.ui_font(7.5)
+        metrics = QFontMetrics(font)
+        most = max(2, int((area.height() - 6) // metrics.height()))
+        lines = list(self.legend)
+        if len(lines) > most:
+            rest = len(lines) - most + 1
+            lines = [*lines[: most - 1], (QColor(colors.muted), f"and {rest} more")]
+        width = max(metrics.horizontalAdvance(text) for _, text in lines) + 12
+        height = metrics.height() * len(lines) + 6
+        left = x + 8 if x + 8 + width <= area.right() else x - 8 - width
+        box = QRectF(max(2.0, left), area.top() + 2, width, height)
+        ground = QColor(colors.raised)
+        ground.setAlphaF(0.94)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(colors.border), 1))
+        painter.setBrush(ground)
+        painter.drawRoundedRect(box, 3, 3)
+        painter.setFont(font)
+        for number, (color, text) in enumerate(lines):
+            painter.setPen(color)
+            row = QRectF(box.left() + 6, box.top() + 3 + number * metrics.height(), width, 16)
+            painter.drawText(row, Qt.AlignmentFlag.AlignLeft, text)
+
+    # -- the mouse --------------------------------------------------------------------------
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        if self._drag is not None:
+            self._drag = (self._drag[0], x)
+            self.update()
+        inside = self.plot_rect().contains(event.position())
+        self.hovered.emit(self.x_at(x) if inside else None)
+
+    def leaveEvent(self, event: Any) -> None:
+        self.hovered.emit(None)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._drag = (event.position().x(), event.position().x())
+        else:
+            event.ignore()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        drag, self._drag = self._drag, None
+        self.update()
+        if drag is not None and abs(drag[1] - drag[0]) >= LEAST_DRAG:
+            low, high = sorted(map(self.x_at, drag))
+            self.zoomed.emit(max(0.0, low), high)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self._drag = None
+        event.ignore()  # the card's: it maximises
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Ctrl and the wheel zoom about the pointer; the wheel alone scrolls the page."""
+        if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            event.ignore()
+            return
+        factor = ZOOM_STEP ** (-event.angleDelta().y() / 120)
+        middle, (low, high) = self.x_at(event.position().x()), self.scene.x_range
+        low, high = middle - (middle - low) * factor, middle + (high - middle) * factor
+        self.zoomed.emit(max(0.0, low), max(high, low + 1e-9))
+        event.accept()
+
+
+_CENTER = int(Qt.AlignmentFlag.AlignCenter)
+_RIGHT_CENTER = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
+
+def _crisp(place: float, ratio: float) -> float:
+    """The middle of the device pixel there: a hairline then fills one and smears over none."""
+    return (np.floor(place * ratio) + 0.5) / ratio

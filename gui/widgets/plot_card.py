@@ -1,0 +1,377 @@
+"""One plot: a header with its title and values over a canvas of curves, drawn from the model."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from PySide6.QtCore import QBuffer, QIODevice, QMimeData, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QDrag,
+    QDragEnterEvent,
+    QDropEvent,
+    QImage,
+    QMouseEvent,
+    QPainter,
+)
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import theme
+from gui.models.metric_series import Array
+from gui.models.plot_scene import RAW, Line, PlotLines, settled
+from gui.models.plot_specs import PlotSpec
+from gui.models.run_telemetry import RunTelemetry, TelemetryModel
+from gui.object_names import PLOT_PREFIX
+from gui.widgets.labels import label
+from gui.widgets.plot_canvas import LEFT, RIGHT, Curve, Dots, PlotCanvas, Rules, Scene
+from gui.widgets.plot_ticks import short_number
+
+WAITING = "Waiting for the first update, usually 5 to 20 s"
+NOTHING = "Start a run, or pick one under Runs"
+RAW_ALPHA = 70
+ROOM_A_VALUE = 96
+"""Pixels of header that a line's name and value take; with less there is room for names only."""
+MOST_DASHED = 5
+"""Runs told apart by dashes too; of more, colours alone are read and drawn faster."""
+MARK_GAP = 48
+"""Least pixels between two lines that mark checkpoints."""
+PLOT_MIME = "application/x-dmglab-plot"
+
+
+class PlotCard(QWidget):
+    hovered = Signal(object)
+    """x under the pointer, None when it left."""
+    zoomed = Signal(float, float)
+    maximise_wanted = Signal()
+    menu_wanted = Signal(QPoint)
+    dropped = Signal(str)
+    """Another plot, by its metric, was dropped on this one."""
+
+    def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
+        super().__init__()
+        self.spec, self.model = spec, model
+        self.log_y = False
+        self.can_move = False
+        """Whether it is dragged by its title to another place."""
+        self.redraws = 0
+        self._lines = PlotLines(spec, model)
+        self._drawn: object = None
+        self._made: dict[object, tuple[object, Curve]] = {}
+        self._high = 0.0
+        self._y_range: tuple[float, float] | None = None
+        self._hover: float | None = None
+        self._press: QPoint | None = None
+        self.setObjectName(PLOT_PREFIX + spec.metric)
+        self.setAccessibleName(f"Plot of {spec.title}")
+        self.setMinimumHeight(74)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAcceptDrops(True)
+        self._build()
+
+    def _build(self) -> None:
+        column = self._column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.setSpacing(0)
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 0, 12, 0)
+        self._title = label(self.spec.title)
+        self._title.setToolTip(self.spec.help)
+        self.values = QLabel()
+        self.values.setTextFormat(Qt.TextFormat.RichText)
+        self.values.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.values.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        head.addWidget(self._title)
+        head.addWidget(self.values, 1)
+        column.addLayout(head)
+        self._stack = QStackedWidget()
+        self._empty = label(NOTHING, "muted")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.canvas = PlotCanvas()
+        self.canvas.hovered.connect(self.hovered)
+        self.canvas.zoomed.connect(self.zoomed)
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self.canvas)
+        column.addWidget(self._stack, 1)
+
+    def set_file_size(self, width: int, height: int) -> None:
+        """Lay out a card that is on no page: it is only drawn into a file."""
+        self.resize(width, height)
+        self._column.activate()
+
+    def show_axis(self) -> None:
+        """Write the x axis below this plot."""
+        self.canvas.has_axis = True
+
+    # -- drawing ----------------------------------------------------------------------------
+
+    def is_stale(self) -> bool:
+        return self._key() != self._drawn
+
+    def _key(self) -> object:
+        model = self.model
+        found = ((name, model.runs.get(name)) for name in model.shown())
+        runs = [(name, run.table.version) for name, run in found if run is not None]
+        view = (model.x_axis, model.smoothing, model.x_range, theme.current().name, self.log_y)
+        return runs, view, self._stack.size().toTuple()
+
+    def redraw(self, deadline: float = math.inf) -> bool:
+        """Draw what the model holds now. False when time ran out; the next call goes on."""
+        key, runs = self._key(), self._lines.find_runs()
+        if not runs:
+            self._made.clear()
+            self._drawn = key
+            self._empty.setText(WAITING if self.model.focus else NOTHING)
+            self._stack.setCurrentWidget(self._empty)
+            self.values.clear()
+            return True
+        self._stack.setCurrentWidget(self.canvas)
+        low, high = self._x_range(runs)
+        columns = max(64, self._stack.width() - LEFT - RIGHT)
+        if not self._lines.compute(runs, low, high, columns, deadline):
+            return False
+        self._drawn = key
+        self.redraws += 1
+        dots = self._dots(runs)
+        new = self._lines.y_range([dot.y for dot in dots], log=self.log_y)
+        is_followed = self.model.x_range is None and not self.log_y
+        self._y_range = settled(self._y_range, new) if is_followed else new
+        self.canvas.show_scene(
+            Scene(
+                curves=tuple(self._curve(line, len(runs)) for line in self._lines.lines),
+                x_range=(low, high), y_range=self._y_range, dots=dots,
+                rules=self._rules(runs[0], (low, high)), log_y=self.log_y,
+            )
+        )  # fmt: skip
+        self._write_values()
+        return True
+
+    def _x_range(self, runs: list[RunTelemetry]) -> tuple[float, float]:
+        """The range that was chosen; else all, with room to grow so that not all moves at once."""
+        if self.model.x_range is not None:
+            return self.model.x_range
+        high = max(self._lines.last_x(runs), 1e-9)
+        if not high <= self._high <= high * 1.15:
+            grew = 0 < self._high < high < self._high * 1.5
+            self._high = high * (1.08 if grew else 1.015)
+        return 0.0, self._high
+
+    def color_of(self, run: int, line: int, runs: int) -> QColor:
+        """One run: each line its own colour. Several: each run the one it keeps while on show."""
+        if runs == 1:
+            return theme.curve_color(line)
+        run_id = self._lines.runs[run].run_id
+        return theme.curve_color(self.model.slots.get(run_id, run))
+
+    def _curve(self, line: Line, runs: int) -> Curve:
+        """The line in its colour; the same object as long as nothing about it changed."""
+        key = (line.run_id, line.metric, line.layer)
+        look = (line, runs, self.model.slots.get(line.run_id), theme.current().name)
+        known = self._made.get(key)
+        if known is None or known[0] != look:
+            known = self._made[key] = (look, self._make_curve(line, runs))
+        return known[1]
+
+    def _make_curve(self, line: Line, runs: int) -> Curve:
+        slot = line.line if runs == 1 else self.model.slots.get(line.run_id, line.run)
+        color, dash = theme.curve_color(slot), Qt.PenStyle.SolidLine
+        if line.layer == RAW:
+            color.setAlpha(RAW_ALPHA)
+        elif runs <= MOST_DASHED:
+            place = slot if runs == 1 else slot + line.line
+            dash = theme.DASHES[place % len(theme.DASHES)]
+        return Curve(
+            (line.run_id, line.metric, line.layer), (line.kind, color.name(), dash, runs == 1),
+            line.x, line.y, color, dash,
+        )  # fmt: skip
+
+    def _dots(self, runs: list[RunTelemetry]) -> tuple[Dots, ...]:
+        """Greedy validations, where the x axis counts what they were told with."""
+        if not self.spec.evals or self.model.x_axis != "env_steps":
+            return ()
+        made = []
+        for index, run in enumerate(runs):
+            greedy = [record for record in run.evals if record.mode == "greedy"]
+            color = self._eval_color() if len(runs) == 1 else self.color_of(index, 0, len(runs))
+            made.append(
+                Dots(
+                    np.array([float(record.env_steps) for record in greedy]),
+                    np.array([record.success_rate for record in greedy]),
+                    color,
+                )
+            )
+        return tuple(dots for dots in made if len(dots.x))
+
+    @staticmethod
+    def _eval_color() -> QColor:
+        return theme.curve_color(1)
+
+    def _rules(self, run: RunTelemetry, x_range: tuple[float, float]) -> tuple[Rules, ...]:
+        """Where the focus was resumed, dashed, and a few of its checkpoints, dotted."""
+        if self.model.x_axis != "env_steps":
+            return ()
+        colors = theme.current()
+        gap = MARK_GAP * (x_range[1] - x_range[0]) / max(1, self._stack.width())
+        checkpoints = thinned([float(record.env_steps) for record in run.checkpoints], gap)
+        resumes = np.array([float(record.env_steps) for record in run.resumes])
+        return (
+            Rules(checkpoints, QColor(colors.border), Qt.PenStyle.DotLine),
+            Rules(resumes, QColor(colors.warn), Qt.PenStyle.DashLine),
+        )
+
+    # -- values and crosshair ---------------------------------------------------------------
+
+    def set_hover(self, x: float | None, *, tell: bool = False) -> None:
+        """Put the crosshair at x; `tell` names x and every run there beside it."""
+        if x is None and self._hover is None:
+            return
+        self._hover = x
+        self.canvas.set_hover(x, self._legend_at(x) if tell and x is not None else ())
+        self._write_values()
+
+    def _legend_at(self, x: float) -> tuple[tuple[QColor, str], ...]:
+        muted = QColor(theme.current().muted)
+        runs = len(self._lines.runs)
+        unit = {"env_steps": "step", "update": "update"}.get(self.model.x_axis, "second")
+        head = (muted, f"{unit} {x:,.0f}")
+        rows = self._lines.rows_at(x)
+        return head, *(
+            (self.color_of(run, line, runs), f"{name}  {short_number(value)}")
+            for run, line, name, value in rows
+        )
+
+    def readout(self) -> dict[str, float]:
+        """Value by line name at the crosshair, else the newest; of the first run on show."""
+        runs = self._lines.runs
+        found: dict[str, float] = {}
+        for metric, name in self.spec.lines if runs else ():
+            value = self._lines.value_at(runs[0], metric, self._hover)
+            if value is not None:
+                found[name] = value
+        return found
+
+    def _write_values(self) -> None:
+        found, runs = self.readout(), self._lines.runs
+        room = self.width() - 24 - self._title.sizeHint().width()
+        if len(found) == 1:
+            room = ROOM_A_VALUE  # one value always fits
+        parts = []
+        for line, (name, value) in enumerate(found.items()):
+            color = theme.current().text
+            if len(runs) == 1 and len(self.spec.lines) > 1:
+                color = theme.curve_color(line).name()
+            words = [name] if len(self.spec.lines) > 1 else []
+            words += [short_number(value)] if room >= ROOM_A_VALUE * len(found) else []
+            text = " ".join(words).replace(" ", "&nbsp;")
+            parts.append(f'<span style="color:{color}">{text}</span>')
+        if self.spec.evals and any(record.mode == "greedy" for run in runs for record in run.evals):
+            color = self._eval_color() if len(runs) == 1 else QColor(theme.current().muted)
+            parts.insert(0, f'<span style="color:{color.name()}">&#9679;&nbsp;validation</span>')
+        self.values.setText("&nbsp; ".join(parts))
+
+    def recolor(self) -> None:
+        """Follow the theme: draw again at the next turn."""
+        self.canvas.update()
+
+    # -- files ------------------------------------------------------------------------------
+
+    def to_csv(self) -> str:
+        """Every point of every run on show, not only what is drawn."""
+        return self._lines.to_csv()
+
+    def to_png(self, ratio: float = 2.0) -> bytes:
+        """The plot with its title and values, as it is on show."""
+        image = QImage(self.size() * ratio, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(ratio)
+        image.fill(QColor(theme.current().window))
+        painter = QPainter(image)
+        self._paint_file(painter)
+        painter.end()
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        image.save(buffer, "PNG")  # type: ignore[call-overload]
+        return bytes(buffer.data().data())
+
+    def to_svg(self) -> bytes:
+        buffer = QBuffer()
+        generator = QSvgGenerator()
+        generator.setOutputDevice(buffer)
+        generator.setSize(QSize(self.width(), self.height()))
+        generator.setViewBox(QRectF(0, 0, self.width(), self.height()))
+        generator.setTitle(self.spec.title)
+        painter = QPainter(generator)
+        painter.fillRect(self.rect(), QColor(theme.current().window))
+        self._paint_file(painter)
+        painter.end()
+        return bytes(buffer.data().data())
+
+    def _paint_file(self, painter: QPainter) -> None:
+        colors, runs = theme.current(), self._lines.runs
+        head = self.canvas.mapTo(self, QPoint(0, 0)).y()
+        painter.setFont(theme.ui_font())
+        painter.setPen(QColor(colors.text))
+        painter.drawText(QRectF(12, 4, self.width() - 24, head), 0, self.spec.title)
+        names = [
+            (self.color_of(index, 0, len(runs)), self.model.label(run.run_id))
+            for index, run in enumerate(runs[:8])
+        ]
+        right = self.width() - 12.0
+        for color, name in reversed(names):
+            width = painter.fontMetrics().horizontalAdvance(name)
+            painter.setPen(color)
+            painter.drawText(QRectF(right - width, 4, width + 2, head), 0, name)
+            right -= width + 10
+        painter.translate(0, head)
+        self.canvas.paint_lines(painter)
+        painter.translate(0, -head)
+
+    # -- the mouse on the card --------------------------------------------------------------
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.maximise_wanted.emit()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_wanted.emit(event.globalPos())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        self._press = event.position().toPoint() if is_left and self.can_move else None
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._press is None:
+            return
+        distance = (event.position().toPoint() - self._press).manhattanLength()
+        if distance >= QApplication.startDragDistance():
+            self._press = None
+            drag, carried = QDrag(self), QMimeData()
+            carried.setData(PLOT_MIME, self.spec.metric.encode())
+            drag.setMimeData(carried)
+            drag.setPixmap(self.grab().scaledToWidth(160))
+            drag.exec(Qt.DropAction.MoveAction)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if self.can_move and event.mimeData().hasFormat(PLOT_MIME):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.dropped.emit(bytes(event.mimeData().data(PLOT_MIME).data()).decode())
+        event.acceptProposedAction()
+
+
+def thinned(places: list[float], gap: float) -> Array:
+    """The newest of these places, and of the older ones those at least `gap` before the next."""
+    kept: list[float] = []
+    for place in sorted(places, reverse=True):
+        if not kept or kept[-1] - place >= gap:
+            kept.append(place)
+    return np.array(kept[::-1], np.float64)

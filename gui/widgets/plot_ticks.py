@@ -1,0 +1,41 @@
+"""Numbers beside plots: where ticks are, and values in few characters."""
+
+from __future__ import annotations
+
+import math
+
+
+def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[float]:
+    """At most about `most` round numbers between `low` and `high`; powers of ten for `log`."""
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+        return []
+    if log:
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        if last - first >= 1:
+            step = max(1, -(-(last - first + 1) // most))
+            return [10.0**power for power in range(first, last + 1, step)]
+    raw = (high - low) / max(1, most)
+    size = 10.0 ** math.floor(math.log10(raw))
+    step = next(size * nice for nice in (1, 2, 5, 10) if size * nice >= raw * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def short_number(value: float) -> str:
+    """Five characters or so, for a person: 1.25M, 0.034, 3e-07."""
+    size = abs(value)
+    if size >= 1e6:
+        return f"{value / 1e6:.2f}M"
+    if size >= 1e4:
+        return f"{value / 1e3:.1f}k"
+    if size >= 100 or value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.3g}" if size < 1e-3 else f"{value:.3f}"
+
+
+def tick_text(value: float) -> str:
+    """A tick's value without needless zeros: 0.4, 60k, 1.2M."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= 10 * size or (unit == "M" and abs(value) >= size):
+            return f"{value / size:.4g}{unit}"
+    return f"{value:.4g}"

@@ -1,0 +1,67 @@
+"""Name, tags and notes of a run, to be filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.models.run_notes import Note
+from gui.widgets.labels import button, label
+
+MOST_CHARACTERS = 4000
+
+
+class RunNoteForm(QDialog):
+    """`then` gets the name and the note once the person keeps them."""
+
+    def __init__(
+        self, parent: QWidget, name: str, note: Note, then: Callable[[str, Note], object]
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("runNoteForm")
+        self.setWindowTitle("Name, tags and notes")
+        self._then = then
+        self.name, self.tags = QLineEdit(name), QLineEdit(" ".join(note.tags))
+        self.name.setMaxLength(60)
+        self.name.setObjectName("runNameEdit")
+        self.name.setAccessibleName("Name")
+        self.tags.setMaxLength(200)
+        self.tags.setObjectName("runTagsEdit")
+        self.tags.setAccessibleName("Tags")
+        self.tags.setPlaceholderText("words between spaces")
+        self.notes = QPlainTextEdit(note.text)
+        self.notes.setAccessibleName("Notes")
+        self.notes.setTabChangesFocus(True)
+        self.notes.setMinimumSize(320, 96)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 16)
+        column.setSpacing(16)
+        form = QFormLayout()
+        form.setSpacing(8)
+        for text, field in (("Name", self.name), ("Tags", self.tags), ("Notes", self.notes)):
+            form.addRow(label(text, "muted"), field)
+        column.addLayout(form)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(button("Cancel", clicked=self.reject))
+        keep = button("Keep", "keepNoteButton", primary=True, clicked=self.accept)
+        keep.setDefault(True)
+        row.addWidget(keep)
+        column.addLayout(row)
+
+    def accept(self) -> None:
+        tags = tuple(dict.fromkeys(self.tags.text().replace("#", " ").split()))
+        text = self.notes.toPlainText().strip()[:MOST_CHARACTERS]
+        self._then(self.name.text().strip(), Note(tags, text))
+        super().accept()

@@ -1,0 +1,25 @@
+"""Wrong lines of the app's models and of what it reads."""
+
+from __future__ import annotations
+
+SERIES = "tests/gui/test_metric_series.py"
+PLAYING = "tests/gui/test_playing.py -k "
+
+MUTATIONS = [
+    ("gui/models/metric_series.py", 'env_steps, side="right"', 'env_steps, side="left"',
+     SERIES + " -k resume"),
+    ("gui/models/metric_series.py", "/ _bias(weight, 0, len(values))", "/ 1.0",
+     SERIES + " -k constant"),
+    ("gui/models/replay.py", "bisect.bisect_left(self._last_frames, frame)",
+     "bisect.bisect_right(self._last_frames, frame)",
+     "tests/trainer_core/test_recordings.py -k told_with"),
+    ("gui/models/replay.py", "unpack_picture(self._pictures[frame].tobytes())",
+     "unpack_picture(self._pictures[max(frame - 1, 0)].tobytes())", PLAYING + "frame_n"),
+    ("trainer_core/exports/gif.py", "int(index * delay_cs * CENTISECOND_S / frame_s)",
+     "int(index * delay_cs * CENTISECOND_S / frame_s) - 1",
+     "tests/trainer_core/test_tools.py -k on_the_screen"),
+    ("gui/models/config_draft.py", "if self.maximum is not None and number > self.maximum:",
+     "if False:", "tests/gui/test_config_draft.py"),
+    ("trainer_core/protocol/frames.py", "if before == after == seq:", "if before == seq - 1:",
+     PLAYING + "follows_a_file"),
+]  # fmt: skip

@@ -1,0 +1,104 @@
+"""Patches of service, runs, owned processes and checkpoints that the tests must notice.
+
+Each is (file, old text, new text, arguments of pytest that must then fail).
+"""
+
+from __future__ import annotations
+
+CHECKPOINT = "trainer_core/train/checkpoint.py"
+PERSISTENCE = "trainer_core/train/persistence.py"
+TRAINER = "trainer_core/service/trainer.py"
+TESTS = "tests/trainer_core/"
+
+MUTATIONS: list[tuple[str, str, str, str]] = [
+    (  # a checkpoint that is written in place
+        CHECKPOINT,
+        'partial = final.with_name(f".{final.name}{_PARTIAL}")',
+        "partial = final",
+        TESTS + "test_durability.py",
+    ),
+    (  # a rename that a power cut undoes
+        "trainer_core/runs/durable.py",
+        "    source.replace(target)\n    sync_folder(target.parent)",
+        "    source.replace(target)",
+        TESTS + "test_durability.py",
+    ),
+    (  # a file that is renamed before it is on the disk
+        "trainer_core/runs/durable.py",
+        "            write_all(descriptor, data)\n            os.fsync(descriptor)",
+        "            write_all(descriptor, data)",
+        TESTS + "test_durability.py",
+    ),
+    (  # a record that is announced before it is written
+        "trainer_core/runs/writer.py",
+        "            self._write(line, sync=isinstance(record, KEPT_FOR_GOOD))\n"
+        "            self.seq += 1\n            self._listener(line)",
+        "            self._listener(line)\n"
+        "            self._write(line, sync=isinstance(record, KEPT_FOR_GOOD))\n"
+        "            self.seq += 1",
+        TESTS + "test_training.py -k does_not_fit",
+    ),
+    (  # two trainers in one directory
+        "trainer_core/runs/lock.py",
+        "fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)",
+        TESTS + "test_run_life.py -k 'one_trainer or no_lock'",
+    ),
+    (  # the best success of a run is its last
+        "trainer_core/protocol/runs.py",
+        "            best = max(record.best_success_rate, event.success_rate)\n"
+        "            return msgspec.structs.replace(record, best_success_rate=best)",
+        "            best = event.success_rate\n"
+        "            return msgspec.structs.replace(record, best_success_rate=best)",
+        TESTS + "test_run_life.py -k the_best_success",
+    ),
+    (  # the stop ladder leaves out SIGTERM
+        TRAINER,
+        "        child.signal_group(signal.SIGTERM)\n",
+        "",
+        TESTS + "test_service.py -k 'second_stop or step_by_step'",
+    ),
+    (  # status 0 is always a success
+        TRAINER,
+        "        return _good_end_of(live)",
+        "        return RunState.FINISHED, live.stop_reason",
+        TESTS + "test_service_ends.py -k status_0",
+    ),
+    (  # a run of another folder changes this one
+        TRAINER,
+        "if live.plan.runner.writes_log and event.run_id != run_id:",
+        "if False:",
+        TESTS + "test_service_ends.py -k another_run",
+    ),
+    (  # damaged checkpoints mean a new beginning
+        PERSISTENCE,
+        "        if there:\n",
+        "        if not there:\n",
+        TESTS + "test_training.py -k nothing_but_damaged",
+    ),
+    (  # an import writes over what was learnt since
+        "trainer_core/runs/importing.py",
+        "        if paths.config.is_file():\n",
+        "        shutil.rmtree(paths.root, ignore_errors=True)\n"
+        "        if paths.config.is_file():\n",
+        TESTS + "test_runs_importing.py",
+    ),
+    (  # nobody looks whether the parent died before the signal was armed
+        "trainer_core/owned.py",
+        "    if os.getppid() != parent:",
+        "    if False:",
+        TESTS + "test_owned.py -k before_the_signal",
+    ),
+    (  # no guard: a child that is busy in C stays
+        "trainer_core/owned.py",
+        "    _post_guard(parent)\n",
+        "",
+        TESTS + "test_owned.py -k busy_in_c",
+    ),
+    (  # preparation counts as training
+        "trainer_core/train/run.py",
+        "        self.began = self._last_record = time.monotonic()\n        reason, state",
+        "        self._last_record = time.monotonic()\n        reason, state",
+        TESTS + "test_training.py -k first_update",
+    ),
+]

@@ -1,0 +1,55 @@
+"""Wrong lines of the trainer: environments, algorithms, metrics, validator, faces, input."""
+
+from __future__ import annotations
+
+NOTICING = "tests/trainer_core/test_noticing.py -k "
+LOG = "tests/trainer_core/test_log_check.py -k "
+
+MUTATIONS = [
+    ("trainer_core/envs/game_env.py", "self._frames = manifest.codec.frames_per_step",
+     "self._frames = manifest.codec.frames_per_step - 1", NOTICING + "24_frames"),
+    ("trainer_core/train/validator.py", 'starts="validation")', 'starts="train")',
+     NOTICING + "never_sees"),
+    ("trainer_core/train/watching.py", "        self._writer.publish(pictures.tobytes(), ",
+     "        now, pictures = pictures.copy(), getattr(self, 'old', pictures)\n"
+     "        self.old = now\n        self._writer.publish(pictures.tobytes(), ",
+     NOTICING + "wall"),
+    ("trainer_core/play/player.py", "self.writer.publish(self.game.picture().tobytes(), info)",
+     "now = self.game.picture().tobytes()\n"
+     "        self.writer.publish(getattr(self, 'old', now), info)\n        self.old = now",
+     NOTICING + "live_view"),
+    ("trainer_core/train/validator.py", "EPISODE_GIF_DELAY_CS = 10", "EPISODE_GIF_DELAY_CS = 100",
+     NOTICING + "gif"),
+    ("trainer_core/train/checkpoint.py", "    final = paths.checkpoint(meta.env_steps)\n",
+     "    final = paths.checkpoint(meta.env_steps)\n    final.mkdir(parents=True, exist_ok=True)\n"
+     "    (final / layout.META).write_bytes(b'half')\n", NOTICING + "rename"),
+    ("trainer_core/train/measures.py", '("success", "reset_mask")', '("done", "reset_mask")',
+     NOTICING + "verdict"),
+    ("trainer_core/train/evaluate.py", "success |= alive & result.info.success",
+     "success |= alive & result.done", NOTICING + "verdict"),
+    ("trainer_core/envs/scoring.py", "(steps >= rules.horizon)", "(steps > rules.horizon)",
+     "tests/trainer_core/test_scoring.py -k by_hand"),
+    ("trainer_core/envs/episodes.py", "            self.counts.counts.zero_()\n",
+     "            pass\n", "tests/trainer_core/test_faces.py -k repeats_the_rewards"),
+    ("trainer_core/envs/build.py", "return start_set[0::2] if", "return start_set if",
+     "tests/trainer_core/test_envs.py -k halves"),
+    ("trainer_core/algo/gae.py", "carry = (~(done | trunc))", "carry = (~done)",
+     "tests/trainer_core/test_gae.py"),
+    ("trainer_core/algo/ppo.py", "torch.maximum(unclipped, clipped)",
+     "torch.minimum(unclipped, clipped)", "tests/trainer_core/test_losses.py -k frozen"),
+    ("trainer_core/algo/a2c.py", "(losses.total / slices).backward()", "losses.total.backward()",
+     "tests/trainer_core/test_losses.py -k slices"),
+    ("trainer_core/runs/log_check.py", "if record.previous_seq != record.seq - 1:", "if False:",
+     LOG + "damage"),
+    ("trainer_core/runs/record_check.py", "MAX_ENTROPY + ENTROPY_SLACK)", "100 + ENTROPY_SLACK)",
+     LOG + "damage"),
+    ("trainer_core/faces/translation.py", "if given.min() < 0 or given.max()", "if given.max()",
+     "tests/trainer_core/test_faces.py -k no_action"),
+    ("trainer_core/faces/gymnasium_vector.py", "_final_pictures(result.final_obs, ended)",
+     "_final_pictures(result.obs, ended)",
+     "tests/trainer_core/test_faces.py -k 'as_gymnasium_itself and tiny'"),
+    ("trainer_core/protocol/fields.py", "if isinstance(value, float) and not math.isfinite(value):",
+     "if False:", "tests/trainer_core/test_option_ranges.py"),
+    ("trainer_core/train/checkpoint.py", "    if spoilt:\n", "    if not weights:\n",
+     "tests/trainer_core/test_decoders.py -k no_numbers"),
+]  # fmt: skip

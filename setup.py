@@ -1,0 +1,27 @@
+"""What pyproject.toml cannot say: the folder `assets` travels as the package `dmglab_assets`."""
+
+from setuptools import find_packages, setup
+
+setup(
+    packages=[
+        *find_packages(include=["emulator*", "trainer_core*", "gui*"]),
+        "dmglab_assets",
+    ],
+    package_dir={"dmglab_assets": "assets"},
+    package_data={
+        "trainer_core.runners": ["requirements/*.txt"],
+        # What runs needs; how games and pictures are made stays in the source archive.
+        "dmglab_assets": [
+            "desktop/*.desktop",
+            "games/*/*.gb",
+            "games/*/*.json",
+            "games/*/*.sym",
+            "games/*/*.toml",
+            "icons/*.png",
+            "icons/*.svg",
+            "profiles/*.toml",
+            "tasks/**/*",
+        ],
+    },
+    include_package_data=False,
+)

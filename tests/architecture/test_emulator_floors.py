@@ -1,0 +1,85 @@
+"""The emulator's floors: every file imports from its own floor and from those below, never in a
+circle. The order is that of emulator/__init__.py."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+FLOORS = (
+    ("constants",),
+    ("rom",),
+    ("state", "launch"),
+    ("kernels.intrinsics",),
+    ("kernels.memory",),
+    ("kernels.ppu",),
+    ("kernels.io",),
+    ("kernels.sm83",),
+    ("kernels.launch",),
+    ("emulator",),
+    ("",),
+    ("tools",),
+    ("verify",),
+    ("__main__",),
+)
+"""Rooms and files below `emulator`, lowest first; "" is the package itself, its public face."""
+
+
+def sources() -> dict[str, Path]:
+    """File of each module of the emulator, by its name below `emulator`."""
+    package = CHECKOUT / "emulator"
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, modules: dict[str, Path]) -> set[str]:
+    """Modules of the emulator that a file imports, at the top or inside a function."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: an import relative to its folder is not checked here"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name.split(".")[0] == "emulator":
+                below = name.removeprefix("emulator").removeprefix(".")
+                found.add(below if below in modules else below.rpartition(".")[0])
+    return found
+
+
+def floor_of(module: str) -> int:
+    """Index into FLOORS; a module of no floor fails the test that asks."""
+    for index, rooms in enumerate(FLOORS):
+        if any(module == room or (room and module.startswith(f"{room}.")) for room in rooms):
+            return index
+    raise AssertionError(f"emulator.{module} has no floor: put it into FLOORS")
+
+
+def test_no_file_of_the_emulator_imports_from_a_floor_above_it() -> None:
+    modules = sources()
+    assert len(modules) > 50
+    wrong = [
+        f"emulator.{module} imports emulator.{name}"
+        for module, path in modules.items()
+        if path.stat().st_size and module != "kernels"
+        for name in imports(path, modules)
+        if floor_of(name) > floor_of(module)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_files_of_the_emulator_import_each_other_in_no_circle() -> None:
+    modules = sources()
+    graph = {module: imports(path, modules) for module, path in modules.items()}
+    left = dict(graph)
+    while free := [module for module, names in left.items() if not names & left.keys() - {module}]:
+        for module in free:
+            del left[module]
+    assert not left, f"in or above a circle: {sorted(left)}"

@@ -1,0 +1,141 @@
+"""Arguments of a batch: an index, a mask or a number that cannot be meant is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import warp as wp
+
+from emulator import Cartridge, Emulator, EmulatorError, SnapshotError, StateCache
+
+pytestmark = pytest.mark.warp
+
+
+@pytest.fixture(scope="module")
+def mixed(busy: Cartridge, micro_roms: dict) -> tuple[list[Cartridge], list[Any]]:
+    """Two cartridges, and a state of each."""
+    other = Cartridge.from_bytes(micro_roms["mbc5"].image, "mbc5")
+    emulator = Emulator([busy, other], 2)
+    emulator.run(None, 5)
+    return [busy, other], [emulator.snapshot(0), emulator.snapshot(1)]
+
+
+@pytest.fixture
+def batch(device: str, mixed: tuple[list[Cartridge], list[Any]]) -> tuple[Emulator, StateCache]:
+    """Four envs of the two cartridges in turn; the states of both."""
+    emulator = Emulator(mixed[0], 4, device)
+    return emulator, emulator.state_cache(mixed[1])
+
+
+@pytest.mark.parametrize("index", [[0, 1, 0, 2], [0, 1, -1, 1], [0, 1, 0, 1 << 40]])
+def test_an_index_of_no_state_is_named(
+    batch: tuple[Emulator, StateCache], index: list[int]
+) -> None:
+    emulator, states = batch
+    before = emulator.state_hash()
+    with pytest.raises(EmulatorError, match=r"index .* for env [23]: there are states 0 to 1"):
+        emulator.reset(None, states, np.array(index))
+    assert emulator.state_hash() == before
+    emulator.reset(np.array(index) < 0, states, np.array([0, 1, 0, 1]))
+
+
+def test_a_state_of_one_rom_never_goes_onto_another(batch: tuple[Emulator, StateCache]) -> None:
+    emulator, states = batch
+    with pytest.raises(SnapshotError, match="state 0 belongs to another ROM than env 1 runs"):
+        emulator.reset(None, states, np.array([0, 0, 0, 1]))
+    with pytest.raises(SnapshotError, match="than env 1 runs"):
+        emulator.reset(None, states)
+    emulator.reset(np.array([1, 0, 1, 0], bool), states)
+    emulator.reset(None, states, np.array([0, 1, 0, 1]))
+    assert emulator.refused_resets == 0
+
+
+def test_the_device_refuses_and_counts_a_wrong_index(
+    batch: tuple[Emulator, StateCache], device: str
+) -> None:
+    emulator, states = batch
+    before = emulator.state_hash()
+    index = wp.array([1, 7, -1, 1], dtype=wp.int32, device=device)  # wrong ROM, two no states
+    emulator.reset(None, states, index)
+    after = emulator.state_hash()
+    assert after[:3] == before[:3]
+    assert after[3] != before[3]
+    assert emulator.refused_resets == 3
+
+
+@pytest.mark.parametrize(
+    "index", [[0.0, 1.0, 0.0, 1.0], [np.nan] * 4, [0, 1], [[0, 1, 0, 1]], ["0"] * 4]
+)
+def test_an_index_of_another_form_is_refused(
+    batch: tuple[Emulator, StateCache], index: list[Any], device: str
+) -> None:
+    emulator, states = batch
+    with pytest.raises(EmulatorError, match="index: "):
+        emulator.reset(None, states, np.array(index))
+    with pytest.raises(EmulatorError, match="index: "):
+        emulator.reset(None, states, wp.zeros(3, dtype=wp.int32, device=device))
+
+
+@pytest.mark.parametrize("mask", [[np.nan] * 4, [1.0, 0, 0, 1], [300, 0, 0, 0], [-1, 0, 0, 0], [1]])
+def test_a_mask_or_buttons_of_another_form_are_refused(
+    batch: tuple[Emulator, StateCache], mask: list[Any]
+) -> None:
+    emulator, _ = batch
+    before = emulator.state_hash()
+    for call in (emulator.reset, emulator.run):
+        with pytest.raises(EmulatorError):
+            call(np.array(mask))
+    with pytest.raises(EmulatorError, match="on the device"):
+        emulator.run(wp.zeros(4, dtype=wp.float32, device=emulator.device))
+    assert emulator.state_hash() == before
+
+
+def test_states_and_index_belong_together(
+    batch: tuple[Emulator, StateCache], mixed: tuple[list[Cartridge], list[Any]]
+) -> None:
+    emulator, _ = batch
+    with pytest.raises(EmulatorError, match="index without states"):
+        emulator.reset(None, None, np.zeros(4, np.int32))
+    with pytest.raises(EmulatorError, match="states of another emulator"):
+        emulator.reset(None, Emulator(mixed[0], 4).state_cache(mixed[1]))
+    with pytest.raises(SnapshotError, match="no states"):
+        emulator.state_cache([])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"num_envs": 0}, {"num_envs": 1.5}, {"num_envs": 1 << 40}, {"serial_capacity": -1},
+     {"num_envs": 2, "rom_of_env": [0, 1]}, {"num_envs": 2, "rom_of_env": [0]},
+     {"num_envs": 2, "rom_of_env": [0, np.nan]}],
+)  # fmt: skip
+def test_a_batch_that_cannot_be_is_refused(busy: Cartridge, arguments: dict[str, Any]) -> None:
+    with pytest.raises(EmulatorError, match=r"num_envs|serial_capacity|rom_of_env"):
+        Emulator(busy, **arguments)
+
+
+def test_looking_in_is_checked_too(busy: Cartridge) -> None:
+    emulator = Emulator(busy, 2)
+    for call in (
+        lambda: emulator.peek(0, 0xC000, 0),
+        lambda: emulator.peek(0, 0x10000),
+        lambda: emulator.peek(2, 0),
+        lambda: emulator.registers(-1),
+        lambda: emulator.snapshot(0.5),  # type: ignore[arg-type]
+        lambda: emulator.first_screens(3),
+        lambda: emulator.run(None, 1, -1),
+    ):
+        with pytest.raises(EmulatorError):
+            call()
+
+
+def test_a_few_screens_need_memory_for_a_few(device: str, busy: Cartridge) -> None:
+    emulator = Emulator(busy, 70, device)
+    emulator.run((np.arange(70) % 7 * 37).astype(np.uint8), 40)
+    before = sum(array.capacity for array in emulator.arrays_per_env())
+    few = emulator.first_screens(3)
+    grown = sum(array.capacity for array in emulator.arrays_per_env()) - before
+    assert few.shape == (3, 144, 160)
+    assert grown < 70 * 3000 + 4 * 144 * 160  # plans of lines for all, shades for three
+    assert np.array_equal(few.numpy(), emulator.screens.numpy()[:3])

@@ -1,0 +1,154 @@
+"""Demo, checkpoints and banners: what a person chose stays chosen, what plays has a name."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from gui import object_names as names
+from gui.app import App
+from gui.docks.checkpoints import THUMB
+from gui.models.checkpoints import CheckpointCard, CheckpointList
+from gui.models.equivalent import train_line
+from gui.models.notices import Notice
+from gui.models.presets import DEMO
+from gui.widgets.banner import LIFE_MS
+from tests.gui.conftest import click, find, replaced, until
+from tests.support.made_checkpoints import make_checkpoint
+from tests.support.made_records import run_record
+from trainer_core.protocol import records
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.presets import PRESETS, preset_config
+from trainer_core.protocol.runs import RunState
+
+
+def card(folder: Path, steps: int, rate: float, run_id: str = "r") -> CheckpointCard:
+    folder.mkdir(parents=True, exist_ok=True)
+    return CheckpointCard(
+        folder=folder, run_id=run_id, task="tiny_goal", algo="ppo", env_steps=steps,
+        success_rate=rate, sha256="", size_bytes=0, created_at=float(steps), integrity="verified",
+    )  # fmt: skip
+
+
+def announce(app: App, steps: int) -> Path:
+    """A live run's word that it wrote a checkpoint, which it did."""
+    folder = make_checkpoint(app.bridge.home.run("r").checkpoint(steps))
+    app.bridge.service.runs["r"] = run_record("r")
+    app.bridge.event_received.emit("r", records.CheckpointRecord(
+        run_id="r", seq=steps, time=float(steps), env_steps=steps,
+        path=f"checkpoints/{folder.name}", sha256="", size_bytes=1, success_rate=0.0,
+        reason="periodic"))  # fmt: skip
+    return folder
+
+
+def test_a_new_checkpoint_is_selected_only_where_the_newest_was(app: App) -> None:
+    model = app.models.checkpoints
+    first = announce(app, 1)
+    assert model.selected.folder == first
+    second = announce(app, 2)
+    assert model.selected.folder == second, "who watches the newest goes on watching it"
+    model.select(first)
+    announce(app, 3)
+    QTest.qWait(50)
+    assert model.selected.folder == first, "a choice is kept"
+    assert model.rowCount() == 3
+
+
+def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    model = CheckpointList()
+    cards = [
+        card(tmp_path / "a1", 1, 0.5), card(tmp_path / "a2", 2, 0.9), card(tmp_path / "a3", 3, 0.9),
+        card(tmp_path / "b1", 4, 0.1, "other"), card(tmp_path / "c1", 5, 0.0, "nothing"),
+    ]  # fmt: skip
+    model.put_all(cards)
+    assert {c.folder.name for c in model.cards if model.is_best(c)} == {"a3", "b1"}
+    model.put(replaced(cards[0], success_rate=1.0))
+    assert {c.folder.name for c in model.cards if model.is_best(c)} == {"a1", "b1"}
+
+
+def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_path: Path) -> None:
+    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app.models.checkpoints.rowCount() == 1)
+    view = app.docks.checkpoints.list
+    rect = view.visualRect(view.model().index(0, 0))
+    QTest.mouseClick(
+        view.viewport(), Qt.MouseButton.LeftButton,
+        pos=rect.topLeft() + QPoint(200, THUMB.center().y()),
+    )  # fmt: skip
+    QTest.qWait(50)
+    assert not app.controllers.playing.busy
+    QTest.mouseClick(
+        view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + THUMB.center()
+    )
+    until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
+    badge = find(app, "playsBadge").text()
+    assert badge.startswith("tiny_goal, ")
+    assert badge.endswith("after 4096 steps, 75% success")
+    click(app, "playStopButton")
+    until(lambda: not find(app, "playsBadge").text())
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_line_on_show_trains_the_same(preset: str) -> None:
+    from trainer_core.cli.options import parse
+    from trainer_core.cli.train import Options
+
+    config = RunConfig.from_dict({
+        **preset_config(preset).to_dict(), "task": "pocket_quest/leave_bedroom",
+        "learning_rate": 0.000123456789, "seed": 77, "num_minibatches": 2, "num_envs": 64,
+    })  # fmt: skip
+    words = shlex.split(train_line(config))
+    assert words[:2] == ["dmglab", "train"]
+    assert len(words) < 20, "only what differs"
+    base = Options(run=preset_config(words[words.index("--preset") + 1]))
+    assert parse(Options, "train", words[2:], base).run == config
+
+
+def test_a_banner_that_offers_something_stays(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIFE_MS, "good", 30)
+    area = app.window.banners
+    area.show_notice(Notice("Told", "and gone", "good"))
+    area.show_notice(Notice("Offer", "to be taken", "good", "Take", lambda: None))
+    until(lambda: [banner.title for banner in area.banners] == ["Offer"])
+    QTest.qWait(100)
+    assert [banner.title for banner in area.banners] == ["Offer"]
+
+
+def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(
+    make_app,
+) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=100_000, interval_s=0.02)
+    demo, training = app.controllers.demo, app.controllers.training
+    demo.clock.setInterval(300)
+    training.draft.set_values({**DEMO.fields, "task": "tiny_goal"})
+    training.set_consent(True)
+    training.start()
+    until(lambda: demo.run_id)
+    run_id = demo.run_id
+    while not training.record.env_steps:
+        assert not demo.clock.isActive(), "nothing was learned yet"
+        QTest.qWait(1)
+    until(lambda: demo.clock.isActive())
+    until(lambda: training.state is RunState.STOPPED)
+    until(lambda: app.window.banners.banners)
+    banner = app.window.banners.banners[-1]
+    assert banner.title == "Not yet"
+    assert training.record.reason == "the demo's minute is over"
+    until(lambda: training.record.last_checkpoint)
+    banner._on_act()
+    until(lambda: training.state is RunState.RUNNING)
+    assert demo.run_id == run_id
+    until(lambda: demo.clock.isActive())
+    until(lambda: training.state is RunState.STOPPED)
+
+
+def test_a_run_that_is_no_demo_has_no_clock(app: App) -> None:
+    app.controllers.training.set_consent(True)
+    app.controllers.training.start()
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    assert app.controllers.demo.run_id == ""
+    assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()

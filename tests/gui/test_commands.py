@@ -1,0 +1,181 @@
+"""One command, one verb: its menu entry, its button and its shortcut do the same and agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton
+
+from gui import object_names as names
+from gui.actions import Command
+from gui.app import App
+from gui.menus import MENUS
+from tests.gui.conftest import click, find, until
+from tests.support.made_checkpoints import make_checkpoint
+from trainer_core.protocol.runs import RunState
+
+BUTTONS = {
+    "start": names.START_TRAINING_BUTTON,
+    "pause": names.PAUSE_TRAINING_BUTTON,
+    "stop": names.STOP_TRAINING_BUTTON,
+    "checkpoint": "saveCheckpointButton",
+    "deploy": names.DEPLOY_BUTTON,
+    "warmStart": names.WARM_START_BUTTON,
+    "import": names.IMPORT_CHECKPOINT_BUTTON,
+    "playPause": "playPauseButton",
+    "playStep": "playStepButton",
+    "playRestart": "playRestartButton",
+    "endPlayer": "playStopButton",
+    "saveStart": names.SAVE_STATE_BUTTON,
+    "captureGoal": names.CAPTURE_GOAL_BUTTON,
+    "record": names.RECORD_BUTTON,
+    "exportGif": names.EXPORT_GIF_BUTTON,
+    "openTensorBoard": names.OPEN_TENSORBOARD_BUTTON,
+}
+
+
+def menu_entries(app: App) -> dict[str, QAction]:
+    """Entry by its objectName, of every menu of the bar."""
+    menus = [action.menu() for action in app.window.menuBar().actions()]
+    return {entry.objectName(): entry for menu in menus for entry in menu.actions()}
+
+
+def followers(app: App, action_id: str) -> list[QAbstractButton]:
+    buttons = app.window.findChildren(QAbstractButton)
+    return [button for button in buttons if button.property("action") == action_id]
+
+
+def commands(app: App) -> dict[str, Command]:
+    return {key: made for key, made in app.actions.all().items() if isinstance(made, Command)}
+
+
+def assert_they_agree(app: App) -> None:
+    for action_id, command in commands(app).items():
+        for button in followers(app, action_id):
+            assert button.isEnabled() == command.isEnabled(), action_id
+            assert button.isChecked() == command.isChecked(), action_id
+            assert button.toolTip() == command.toolTip(), action_id
+            assert button.isHidden() != command.isVisible(), action_id
+
+
+def always_possible(command: Command) -> None:
+    command._refusal = lambda: ""
+    command.refresh()
+
+
+@pytest.mark.parametrize("action_id", BUTTONS)
+def test_menu_entry_and_button_run_the_one_verb(app: App, action_id: str) -> None:
+    command, calls = app.actions.command(action_id), []
+    command.run = lambda: calls.append(action_id)
+    always_possible(command)
+    if action_id in {name for ids in MENUS.values() for name in ids}:
+        assert menu_entries(app)[action_id] is command
+    command.trigger()
+    (button,) = followers(app, action_id)
+    assert button.objectName() == BUTTONS[action_id]
+    button.click()
+    assert calls == [action_id, action_id]
+
+
+def test_every_shortcut_runs_its_verb(app: App) -> None:
+    calls: list[str] = []
+    with_keys = {k: c for k, c in commands(app).items() if not c.shortcut().isEmpty()}
+    for action_id, command in with_keys.items():
+        command.run = lambda action_id=action_id: calls.append(action_id)
+        always_possible(command)
+    app.window.activateWindow()
+    until(lambda: QApplication.activeWindow() is app.window)
+    for command in with_keys.values():
+        combination = command.shortcut()[0]
+        QTest.keyClick(app.window, combination.key(), combination.keyboardModifiers())
+    assert calls == list(with_keys)
+    assert len(calls) > 15
+
+
+def test_every_command_is_found_in_a_menu_by_its_shortcut_or_by_a_button(app: App) -> None:
+    entries = menu_entries(app)
+    lost = [
+        action_id
+        for action_id, command in commands(app).items()
+        if command.shortcut().isEmpty()
+        and action_id not in entries
+        and not followers(app, action_id)
+    ]
+    assert not lost
+
+
+def test_what_is_impossible_says_why(app: App) -> None:
+    for action_id in ("pause", "stop", "checkpoint", "deploy", "record", "exportGif", "resumeRun"):
+        command = app.actions.command(action_id)
+        assert not command.isEnabled(), action_id
+        assert command.toolTip().split(" (")[0] == command._refusal(), action_id
+    assert "Select a checkpoint" in find(app, names.DEPLOY_BUTTON).toolTip()
+    assert "running training" in find(app, names.PAUSE_TRAINING_BUTTON).toolTip()
+    assert_they_agree(app)
+
+
+def test_commands_follow_a_run_from_start_to_stop(app: App) -> None:
+    training = app.controllers.training
+
+    def enabled() -> set[str]:
+        ids = ("start", "pause", "checkpoint", "stop", "resumeRun")
+        return {action_id for action_id in ids if app.actions[action_id].isEnabled()}
+
+    assert enabled() == set()
+    click(app, names.CONSENT_CHECK)
+    assert enabled() == {"start"}
+    app.actions["start"].trigger()
+    until(lambda: training.state is RunState.RUNNING)
+    assert {"pause", "checkpoint", "stop"} <= enabled()
+    app.actions["pause"].trigger()
+    until(lambda: training.state is RunState.PAUSED)
+    assert {"pause", "stop"} <= enabled()
+    assert "checkpoint" not in enabled()
+    assert find(app, names.PAUSE_TRAINING_BUTTON, QPushButton).text() == "Resume"
+    assert app.actions["pause"].text() == "Resume training"
+    assert_they_agree(app)
+    app.actions["stop"].trigger()
+    until(lambda: training.state is RunState.STOPPED)
+    until(lambda: app.models.checkpoints.rowCount() == 1)
+    assert "resumeRun" in enabled()
+    assert not {"pause", "checkpoint", "stop"} & enabled()
+    assert_they_agree(app)
+
+
+def test_commands_follow_the_player(app: App) -> None:
+    assert not app.actions["record"].isEnabled()
+    app.actions["playGame"].trigger()
+    until(lambda: app.center.live.screen_view.has_picture)
+    assert all(app.actions[name].isEnabled() for name in ("record", "playPause", "endPlayer"))
+    app.actions["record"].trigger()
+    until(lambda: app.controllers.playing.recording)
+    button = find(app, names.RECORD_BUTTON, QPushButton)
+    assert (button.isChecked(), button.text()) == (True, "Stop recording")
+    assert not app.actions["captureGoal"].isEnabled()
+    assert "built in" in find(app, names.CAPTURE_GOAL_BUTTON).toolTip()
+    assert_they_agree(app)
+    app.actions["endPlayer"].trigger()
+    until(lambda: not app.controllers.playing.is_active)
+    until(lambda: not app.actions["record"].isEnabled())
+    assert_they_agree(app)
+
+
+def test_commands_follow_the_selected_checkpoint(app: App, tmp_path: Path) -> None:
+    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app.actions["deploy"].isEnabled())
+    QTest.mouseClick(find(app, names.WARM_START_BUTTON), Qt.MouseButton.LeftButton)
+    assert app.controllers.training.draft.config.warm_start
+    assert_they_agree(app)
+
+
+def test_the_theme_on_show_is_the_one_that_is_checked(app: App) -> None:
+    assert app.actions["themeDark"].isChecked()
+    app.actions["themeLight"].trigger()
+    assert app.actions["themeLight"].isChecked()
+    assert not app.actions["themeDark"].isChecked()
+    app.actions["themeLight"].trigger()
+    assert app.actions["themeLight"].isChecked(), "choosing it again does not turn it off"

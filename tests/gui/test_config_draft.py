@@ -1,0 +1,24 @@
+"""The form says what a field may be before the configuration is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from gui.models.config_draft import ConfigDraft, field_specs
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("threads", "100000"), ("seed", "1" + "0" * 26), ("gamma", "1.5"), ("eval_episodes", "1000m")],
+)
+def test_a_value_beyond_its_range_names_label_and_limit(qapp, name: str, text: str) -> None:  # type: ignore[no-untyped-def]
+    spec = next(spec for spec in field_specs() if spec.name == name)
+    assert spec.maximum is not None
+    draft = ConfigDraft()
+    draft.set_text(name, text)
+    assert draft.config is None
+    assert draft.errors == {name: f"{spec.label} must be at most {spec.show(spec.maximum)}"}
+    draft.set_text(name, "nan")
+    assert "must be a number" in draft.reason
+    draft.reset(name)
+    assert draft.config is not None

@@ -1,0 +1,351 @@
+"""The tab of curves: which plots, overlays drawn by what is new, values at a place, files."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QImage, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from gui import theme
+from gui.app import App
+from gui.models.navigation import Place
+from gui.models.plot_specs import spec_by_name
+from gui.models.run_notes import Note
+from gui.models.run_telemetry import TelemetryModel
+from gui.settings import Settings
+from gui.widgets.plot_card import PlotCard, thinned
+from gui.widgets.plot_ticks import ticks
+from tests.gui.conftest import find, foreign_record, replaced, until
+from tests.support.made_records import run_record, update_record
+from trainer_core.protocol import records
+from trainer_core.protocol.runs import RunState
+
+
+def grow(model: TelemetryModel, run_id: str, until_update: int) -> None:
+    run = model.run(run_id)
+    for update in range(len(run.table) + 1, until_update + 1):
+        model.take(run_id, update_record(run_id, update - 1, update, 100.0))
+
+
+def card_of(model: TelemetryModel, metric: str = "reward_mean", width: int = 360) -> PlotCard:
+    card = PlotCard(spec_by_name(metric), model)
+    card.resize(width, 160)
+    card.show()
+    QApplication.processEvents()
+    card.redraw()
+    return card
+
+
+def rich(model: TelemetryModel, count: int, points: int) -> list[str]:
+    names = [f"run-{number:03}" for number in range(count)]
+    for number, name in enumerate(names):
+        grow(model, name, 1)
+        table = model.runs[name].table
+        rng = np.random.default_rng(number)
+        table._data = rng.normal(size=(table._data.shape[0], 2 * points)).cumsum(axis=1)
+        table._length = points
+        table.column("env_steps")[:] = np.arange(points) * 2048
+        model.runs[name].next_seq = points
+    return names
+
+
+@pytest.fixture
+def view(app: App):  # type: ignore[no-untyped-def]
+    app.models.navigation.show(Place.CURVES)
+    return app.center.curves
+
+
+# -- drawing ---------------------------------------------------------------------------------
+
+
+def test_250_runs_are_drawn_and_only_the_one_that_grew_is_drawn_again(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    names = rich(model, 250, 2000)
+    model.set_focus(names[0])
+    model.set_pinned(names)
+    begun = time.process_time()
+    card = card_of(model)
+    card.grab()
+    assert time.process_time() - begun < 1.0
+    assert len(card.canvas.scene.curves) == 251, "one each, and the focus as it was measured"
+    card.model.take(names[0], update_record(names[0], 2000, 2000, 1.0))
+    card.redraw()
+    card.grab()
+    card.model.runs[names[0]].table._data[1, 2000] = 2000 * 2048.0  # within the room to grow
+    computed, pictures = card._lines.computed, card.canvas.pictures
+    for update in range(2001, 2006):
+        model.take(names[0], replaced(update_record(names[0], update, update, 1.0), reward_mean=0))
+        assert card.is_stale()
+        card.redraw()
+        card.grab()
+    assert card._lines.computed - computed == 5 * 2
+    assert card.canvas.pictures == pictures, "the others were not painted again"
+
+
+def test_a_plot_of_many_runs_gives_the_loop_back_in_time(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    names = rich(model, 250, 2000)
+    model.set_pinned(names)
+    card = PlotCard(spec_by_name("reward_mean"), model)
+    turns = 1
+    while not card.redraw(time.perf_counter()):  # a deadline that is over at once
+        turns += 1
+        assert turns < 1000
+    assert turns > 3
+    assert len(card._lines.lines) == 251
+
+
+@pytest.mark.parametrize("ratio", [1.0, 2.0])
+def test_a_hairline_is_one_device_pixel_at_any_scale(qapp, ratio: float) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    for seq in range(50):
+        model.take("r", foreign_record(seq, flat=1.0))
+    model.set_focus("r")
+    card = card_of(model, "flat")
+    image = QImage(card.canvas.size() * ratio, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    image.fill(QColor("black"))
+    from PySide6.QtGui import QPainter
+
+    painter = QPainter(image)
+    card.canvas._paint_curves(painter, card.canvas.scene.curves[-1:])
+    painter.end()
+    middle = image.width() // 2
+    lit = [y for y in range(image.height()) if image.pixelColor(middle, y) != QColor("black")]
+    assert len(lit) == 1
+    assert image.pixelColor(middle, lit[0]) == QColor(theme.current().curves[0])
+
+
+def test_a_theme_changes_plots_that_are_on_show(app: App, view) -> None:  # type: ignore[no-untyped-def]
+    grow(app.models.telemetry, "a", 50)
+    app.models.telemetry.set_focus("a")
+    until(lambda: view.cards_in_front() and view.cards_in_front()[0].redraws)
+    card = view.cards_in_front()[0]
+    app.controllers.appearance.set_theme("light")
+    until(lambda: not card.is_stale())
+    light = card.grab().toImage()
+    colors = {light.pixelColor(x, y).name() for x in range(0, light.width()) for y in range(30, 90)}
+    assert theme.LIGHT.curves[0] in colors
+    assert theme.DARK.curves[0] not in colors
+
+
+# -- values ----------------------------------------------------------------------------------
+
+
+def test_the_crosshair_names_x_and_every_run_that_was_there(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    for name, length in (("run-long", 100), ("run-short", 40)):
+        grow(model, name, length)
+        model.toggle_pin(name)
+    model.set_focus("run-long")
+    card = card_of(model, "success_rate")
+    card.set_hover(30 * 2048.0, tell=True)
+    texts = [text for _, text in card.canvas.legend]
+    assert texts == ["step 61,440", "long  0.600", "hort  0.600"]
+    card.set_hover(80 * 2048.0, tell=True)
+    assert [text for _, text in card.canvas.legend] == ["step 163,840", "long  1"]
+    model.set_focus("run-short")
+    card.redraw()
+    card.set_hover(80 * 2048.0)
+    assert card.readout() == {}, "this run never got there"
+    assert card.canvas.legend == ()
+
+
+def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    grow(model, "r", 100)
+    model.set_focus("r")
+    run = model.run("r")
+    assert "validation" not in card_of(model, "success_rate").values.text()
+    for number in range(90):
+        run.take(records.CheckpointRecord(
+            run_id="r", seq=run.next_seq, time=0.0, env_steps=number * 2048, path="c", sha256="",
+            size_bytes=1, success_rate=0.0, reason="periodic"))  # fmt: skip
+    run.take(records.EvalRecord(
+        run_id="r", seq=run.next_seq, time=0.0, env_steps=90 * 2048, task="t", mode="greedy",
+        episodes=8, distinct_starts=8, success_rate=0.7, pass_at_1=0.7, pass_at_n=0.7, n=1,
+        median_steps_to_goal=3.0, mean_return=1.0, wall_time_s=1.0))  # fmt: skip
+    card = card_of(model, "success_rate")
+    assert "validation" in card.values.text()
+    assert list(card.canvas.scene.dots[0].y) == [0.7]
+    lines = card.canvas.scene.rules[0].x
+    assert 2 <= len(lines) <= 8
+    assert lines[-1] == 89 * 2048
+    assert list(thinned([1.0, 2.0, 10.0, 11.0], 5.0)) == [2.0, 11.0]
+
+
+def test_ticks_are_round_and_few() -> None:
+    assert ticks(0.0, 1.08, 5) == [0.0, 0.5, 1.0]
+    assert ticks(0.002, 30.0, 6, log=True) == [0.01, 0.1, 1.0, 10.0]
+    assert ticks(5.0, 5.0, 4) == ticks(float("nan"), 1.0, 4) == []
+    for high in (1e-12, 0.3, 7.0, 614_400.0, 1e12):
+        assert 2 <= len(ticks(0.0, high, 6)) <= 7
+
+
+# -- the tab ---------------------------------------------------------------------------------
+
+
+def shown(view) -> list[str]:  # type: ignore[no-untyped-def]
+    return [card.spec.metric for card in view.cards_in_front()]
+
+
+def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:  # type: ignore[no-untyped-def]
+    grow(app.models.telemetry, "a", 5)
+    app.models.telemetry.set_focus("a")
+    until(lambda: shown(view))
+    assert shown(view)[:2] == ["reward_mean", "success_rate"]
+    view.board.cards["success_rate"].dropped.emit("entropy_mean")
+    until(lambda: shown(view)[:3] == ["reward_mean", "entropy_mean", "success_rate"])
+    app.models.plots.speak_of("reward_mean")
+    app.actions["plotHide"].trigger()
+    until(lambda: shown(view)[0] == "entropy_mean")
+    for name in ("vf_clipfrac", "reward_mean"):
+        view.add.activated.emit(view.add.findText(name))
+    until(lambda: "reward_mean" in shown(view) and shown(view)[-1] == "vf_clipfrac")
+    again = Settings(app.bridge.home)
+    app.models.settings.save()
+    assert '"vf_clipfrac"' in again.text("curves/added")
+    app.actions["resetPlots"].trigger()
+    until(lambda: shown(view)[:2] == ["reward_mean", "success_rate"])
+    assert "vf_clipfrac" not in shown(view)
+
+
+def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view) -> None:  # type: ignore[no-untyped-def]
+    grow(app.models.telemetry, "a", 50)
+    app.models.telemetry.set_focus("a")
+    dock = app.docks.telemetry.cards["success_rate"]
+    until(lambda: dock.redraws)
+    app.models.navigation.show(Place.LIVE)
+    QTest.mouseDClick(dock.canvas, Qt.MouseButton.LeftButton)
+    assert app.window.center.currentWidget() is view
+    until(lambda: view.large is not None and view.large.redraws)
+    assert view.large.height() > 200
+    app.actions["plotLog"].trigger()
+    until(lambda: view.large.canvas.scene.log_y)
+    assert view.large.canvas.scene.y_range[0] > 0
+    QTest.mouseDClick(view.large.canvas, Qt.MouseButton.LeftButton)
+    assert view.large is None
+    assert len(shown(view)) > 10
+
+
+def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> None:  # type: ignore[no-untyped-def]
+    grow(app.models.telemetry, "a", 100)
+    app.models.telemetry.set_focus("a")
+    until(lambda: shown(view) and view.cards_in_front()[0].redraws)
+    canvas = view.cards_in_front()[0].canvas
+
+    def turn(modifiers: Qt.KeyboardModifier) -> bool:
+        middle = QPointF(canvas.rect().center())
+        event = QWheelEvent(
+            middle, canvas.mapToGlobal(middle), QPoint(), QPoint(0, 120),
+            Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        QApplication.sendEvent(canvas, event)
+        return event.isAccepted()
+
+    bar = view._scroll.verticalScrollBar()
+    turn(Qt.KeyboardModifier.NoModifier)
+    assert app.models.telemetry.x_range is None
+    assert bar.maximum() > 0
+    assert turn(Qt.KeyboardModifier.ControlModifier)
+    low, high = app.models.telemetry.x_range
+    assert high - low < 100 * 2048
+    assert app.actions["followCurves"].isEnabled()
+    app.actions["followCurves"].trigger()
+    assert app.models.telemetry.x_range is None
+    assert not app.actions["followCurves"].isEnabled()
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "csv"])
+def test_a_plot_is_written_and_the_banner_opens_its_folder(
+    app: App, view, tmp_path: Path, kind: str
+) -> None:  # type: ignore[no-untyped-def]
+    grow(app.models.telemetry, "a", 60)
+    app.models.telemetry.set_focus("a")
+    app.models.plots.speak_of("reward_mean")
+    path = tmp_path / app.controllers.curves.file_name(kind)
+    app.controllers.curves.export(kind, path)
+    until(lambda: app.window.banners.banners)
+    (banner,) = app.window.banners.banners
+    assert banner.accessibleName() == f"Plot written: {path}"
+    assert banner._act is not None
+    if kind == "png":
+        image = QImage(str(path))
+        assert (image.width(), image.height()) == (1280, 720)
+        assert len({image.pixel(x, 400) for x in range(0, 1280, 3)}) > 1
+    elif kind == "svg":
+        assert path.read_text().count("<polyline") >= 2
+    else:
+        assert len(path.read_text().splitlines()) == 61
+    app.controllers.curves.export(kind, tmp_path / "nowhere" / "plot")
+    until(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
+    assert "No such file" in app.window.banners.banners[-1].accessibleName()
+
+
+# -- comparing -------------------------------------------------------------------------------
+
+
+def put_runs(app: App, *names: str) -> None:
+    for name in names:
+        run = run_record(name, RunState.FINISHED)
+        app.bridge.service.runs[name] = run
+        app.models.runs.put(run)
+        grow(app.models.telemetry, name, 5)
+
+
+def test_an_eye_shows_a_run_without_changing_the_focus(app: App) -> None:
+    put_runs(app, "run-aaaa", "run-bbbb")
+    app.controllers.runs.show("run-aaaa")
+    dock = app.docks.runs
+    index = dock.proxy.index(dock.proxy.row_of("run-bbbb"), 0)
+    QTest.mouseClick(
+        dock.table.viewport(), Qt.MouseButton.LeftButton,
+        pos=dock.table.visualRect(index).center(),
+    )  # fmt: skip
+    assert app.models.telemetry.focus == "run-aaaa"
+    assert app.models.telemetry.pinned == ["run-bbbb"]
+    assert app.models.telemetry.slots == {"run-aaaa": 0, "run-bbbb": 1}
+    app.actions["hideOthers"].trigger()
+    assert app.models.telemetry.pinned == []
+    app.actions["showListed"].trigger()
+    assert len(app.models.telemetry.pinned) == 2
+
+
+def test_a_run_is_named_tagged_and_found_by_its_tag(app: App) -> None:
+    put_runs(app, "run-aaaa", "run-bbbb")
+    app.controllers.runs.show("run-bbbb")
+    app.actions["describeRun"].trigger()
+    find(app, "runNameEdit").setText("the good one")
+    find(app, "runTagsEdit").setText("#keep  keep seed3")
+    QTest.mouseClick(find(app, "keepNoteButton"), Qt.MouseButton.LeftButton)
+    assert app.controllers.runs.note() == Note(("keep", "seed3"), "")
+    assert app.models.telemetry.label("run-bbbb") == "the good one"
+    app.docks.runs.filter.setText("seed3")
+    assert app.docks.runs.proxy.run_ids() == ["run-bbbb"]
+    again = app.bridge.service.registry.load()
+    assert again["run-bbbb"].name == "the good one"
+
+
+def test_configurations_are_compared_field_by_field(app: App) -> None:
+    put_runs(app, "run-aaaa", "run-bbbb")
+    app.models.telemetry.set_focus("run-aaaa")
+    assert not app.actions["compareRuns"].isEnabled()
+    for name, rate in (("run-aaaa", 1e-3), ("run-bbbb", 5e-4)):
+        config = {"learning_rate": rate, "seed": 1, "options": {"depth": rate}}
+        app.models.telemetry.run(name).meta = records.MetaRecord(
+            run_id=name, seq=0, time=0.0, runner="native", task="t", algo="ppo", config=config,
+            argv=[], seed=1, device="cpu",
+        )  # fmt: skip
+    app.models.telemetry.toggle_pin("run-bbbb")
+    assert app.controllers.runs.differences() == [
+        ("learning_rate", ["0.001", "0.0005"]), ("options.depth", ["0.001", "0.0005"]),
+    ]  # fmt: skip
+    app.actions["compareRuns"].trigger()
+    table = find(app, "comparison").table
+    assert table.item(0, 1).text() == "0.0005"

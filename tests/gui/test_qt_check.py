@@ -1,0 +1,80 @@
+"""The pair of Python and PySide6: refused when it aborts, and no reference leaks when it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from gui.qt_check import check_qt, refusal
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def test_the_pair_that_aborts_is_refused_with_a_way_out() -> None:
+    assert "pyside6-essentials<6.12" in refusal((3, 11), (6, 12))
+    assert refusal((3, 12), (6, 12)) == ""
+    assert refusal((3, 11), (6, 11)) == ""
+    assert "too old" in refusal((3, 11), (6, 8))
+    assert check_qt() == ""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="singletons are immortal from 3.12 on")
+def test_signals_and_repaints_leave_the_reference_counts_of_singletons_alone(qapp) -> None:  # type: ignore[no-untyped-def]
+    class Sender(QObject):
+        fired = Signal(bool)
+
+    sender, widget = Sender(), QWidget()
+    sender.fired.connect(lambda value: None)
+    widget.show()
+
+    def exercise() -> None:
+        for _ in range(1000):
+            sender.fired.emit(True)
+        for _ in range(100):
+            widget.repaint()
+
+    exercise()
+    before = [sys.getrefcount(value) for value in (None, True, False)]
+    exercise()
+    after = [sys.getrefcount(value) for value in (None, True, False)]
+    assert all(abs(b - a) < 50 for a, b in zip(before, after, strict=True)), (before, after)
+
+
+def test_a_home_that_cannot_be_made_is_one_line_and_status_1(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    done = subprocess.run(
+        [sys.executable, "-m", "gui", "--home", str(tmp_path / "file" / "home")],
+        cwd=CHECKOUT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "--home" in done.stderr
+
+
+def test_the_window_shows_soon_and_loads_neither_torch_nor_warp(tmp_path: Path) -> None:
+    code = """
+import resource, sys
+from pathlib import Path
+from gui.app import create_application, create_window
+app = create_application()
+window = create_window(Path(sys.argv[1]))
+window.show()
+app.processEvents()
+used = resource.getrusage(resource.RUSAGE_SELF)
+heavy = sorted({"torch", "warp", "pyqtgraph", "emulator"} & set(sys.modules))
+print(heavy, used.ru_utime + used.ru_stime, window.isVisible(), flush=True)
+import os; os._exit(0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=CHECKOUT, capture_output=True, text=True,
+        check=False, env={**__import__("os").environ, "QT_QPA_PLATFORM": "offscreen"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    heavy, cpu_s, visible = done.stdout.strip().rsplit(" ", 2)
+    assert (heavy, visible) == ("[]", "True")
+    assert float(cpu_s) < 4.0

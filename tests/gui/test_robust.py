@@ -1,0 +1,147 @@
+"""What goes wrong around the app: full disks, busy children, second thoughts, odd numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from PySide6.QtTest import QTest
+
+from gui.app import App
+from gui.bridge import cause_of
+from gui.models.config_draft import ConfigDraft
+from gui.models.run_notes import Note, RunNotes
+from gui.models.session import Mode
+from tests.gui.conftest import until
+from tests.support.made_checkpoints import make_checkpoint
+from tests.support.processes import group_of
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.service import import_checkpoint
+
+
+def banners(app: App) -> list[str]:
+    return [banner.accessibleName() for banner in app.window.banners.banners]
+
+
+def test_a_configuration_comes_back_from_the_form_as_it_was() -> None:
+    config = RunConfig.from_dict({
+        **RunConfig(task="tiny_goal").to_dict(), "learning_rate": 0.00031415926535,
+        "gamma": 0.9912345678, "seed": 2**32 - 5, "seconds": 1234567.5,
+    })  # fmt: skip
+    draft = ConfigDraft()
+    draft.set_values(config.to_dict())
+    assert draft.config == config
+    draft.set_text("learning_rate", "0.0005")
+    assert draft.text("learning_rate") == "0.0005"
+
+
+def test_an_import_is_repeated_after_its_run_went_on(app: App, tmp_path: Path) -> None:
+    folder = make_checkpoint(tmp_path / "mail")
+    run, target = import_checkpoint(folder, app.bridge.home)
+    make_checkpoint(target.parent / "000000009999", b"trained further")
+    log = app.bridge.home.run(run.run_id).train_log
+    log.write_bytes(log.read_bytes() + log.read_bytes().splitlines(keepends=True)[1])
+    app.controllers.checkpoints.import_folder(folder)
+    until(lambda: app.models.checkpoints.selected)
+    assert app.models.checkpoints.selected.folder == target
+    assert len(app.models.checkpoints.cards) == 2
+    assert banners(app)[0].startswith("Imported")
+
+
+def test_the_window_closes_at_once_and_a_deaf_child_ends_later(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=100_000, interval_s=0.01, ignore_stop=True, ignore_term=True, child=True)
+    training = app.controllers.training
+    training.set_consent(True)
+    training.start()
+    until(lambda: training.record and training.record.env_steps)
+    pid = training.record.pid
+    app.controllers.shutdown.begin()
+    assert not app.window.isVisible()
+    assert group_of(pid)
+    until(lambda: app.controllers.shutdown.has_ended)
+    assert not group_of(pid)
+
+
+def test_players_that_are_replaced_while_they_start_end_without_a_word(app: App) -> None:
+    playing = app.controllers.playing
+    app.models.session.set_mode(Mode.AGENT)
+    for number in range(4):
+        folder = app.bridge.home.root / f"c{number}"
+        folder.mkdir(parents=True)
+        playing.deploy("tiny_goal" if number % 2 else "leave", folder)
+        QTest.qWait(60)
+    until(lambda: playing.is_active and not playing.busy)
+    assert playing.request.checkpoint == str(folder)
+    playing.play_human()
+    QTest.qWait(60)
+    playing.stop()
+    until(lambda: not playing.is_active)
+    QTest.qWait(200)
+    assert not banners(app)
+    assert not playing.error
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device here")
+def test_a_full_disk_under_a_workers_log_costs_the_log_only(tmp_path: Path) -> None:
+    from tests.support.scripted_native import scripted_native
+    from trainer_core.protocol import records
+    from trainer_core.protocol.spec import RunSpec
+    from trainer_core.runs.life import RunLife
+    from trainer_core.service.child import start_child
+
+    home, runner = HomePaths(tmp_path), scripted_native(updates=50, interval_s=0.0)
+    spec = RunSpec.of(RunConfig(task="tiny_goal"), runner.id)
+    RunLife.begin(home, "r", spec, algo="ppo")
+    seen: list[records.Event] = []
+    said: list[str] = []
+
+    async def train() -> int | None:
+        child = await start_child(
+            ["bash", "-c", 'echo noise >&2; echo more >&2; exec "$@"', "-",
+             *runner.command(home.run("r").root)],
+            cwd=tmp_path, env=dict(os.environ), log_path=Path("/dev/full"), decode=runner.parse,
+            on_event=seen.append, on_bad_line=print, on_output=said.extend,
+            on_exit=lambda code: None,
+        )  # fmt: skip
+        return await child.wait(20.0)
+
+    asyncio.run(train())
+    assert sum(isinstance(event, records.UpdateRecord) for event in seen) == 50
+    assert sum("No space left on device" in line for line in said) == 1
+
+
+def test_a_failure_of_the_disk_is_one_banner_with_its_cause(app: App) -> None:
+    error = OSError(28, "No space left on device", "/home/me/curve.png")
+    assert cause_of(error) == "/home/me/curve.png: No space left on device"
+
+    async def write() -> None:
+        raise error
+
+    app.bridge.spawn(write(), title="Export")
+    app.bridge.spawn(write(), title="Export")
+    until(lambda: banners(app))
+    app.bridge.tell_unexpected(error)
+    app.bridge.tell_unexpected(error)
+    assert banners(app) == [
+        "Export: /home/me/curve.png: No space left on device",
+        "That did not work: /home/me/curve.png: No space left on device",
+    ]
+
+
+def test_notes_are_kept_or_refused_and_damage_is_put_aside(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    notes = RunNotes(home)
+    notes.put("r", Note(("good", "long"), "the one to show"))
+    assert RunNotes(home).line("r") == "#good #long the one to show"
+    for damage in (b"{", b'{"r": 3}', b"\xff\xfe", b"[]"):
+        notes.path.write_bytes(damage)
+        assert RunNotes(home).line("r") == ""
+        assert notes.path.with_suffix(".damaged").read_bytes() == damage
+    notes.path.with_suffix(".tmp").mkdir()
+    with pytest.raises(LabError, match="note was not kept"):
+        notes.put("r", Note((), "other"))
+    assert notes.line("r") == "#good #long the one to show"

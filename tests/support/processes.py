@@ -1,0 +1,70 @@
+"""An open TrainerService around a test's body, and eyes on the processes that it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import psutil
+
+from tests.support.scripted_native import scripted_native
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.base import AgentRunner
+from trainer_core.service import StopLadder, TrainerService
+
+SPEC = RunSpec.of(RunConfig(task="tiny_goal"))
+
+
+def run(
+    home: Path,
+    body: Callable[[TrainerService], Awaitable[None]],
+    runner: AgentRunner | None = None,
+    **ladder: float,
+) -> None:
+    """Run `body` with an open service, then end what it left."""
+
+    async def whole() -> None:
+        runners = {} if runner is None else {"runners": (runner,)}
+        service = TrainerService(
+            HomePaths(home), ladder=StopLadder(**ladder) if ladder else None, **runners
+        )
+        service.open()
+        try:
+            await asyncio.wait_for(body(service), 30)
+        finally:
+            service.ladder = StopLadder(0.1, 0.1)
+            await service.close()
+
+    asyncio.run(whole())
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 10) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never held"
+        await asyncio.sleep(0.01)
+
+
+async def start(service: TrainerService, **script: object) -> str:
+    """Start a run of echo_worker.py with these options; its id."""
+    service.runners = (scripted_native(**script),)
+    plan = service.plan(SPEC)
+    await service.start(plan)
+    return plan.run_id
+
+
+def group_of(pid: int) -> list[psutil.Process]:
+    """Live processes of that group."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getpgid(process.pid) == pid and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, ProcessLookupError):
+            continue
+    return found

@@ -1,0 +1,361 @@
+"""Whatever a file or a line holds: it is read, or refused by a LabError that names it.
+
+Each decoder is fed mutations of good input. `DMGLAB_FUZZ_EXAMPLES=20000` makes the longer run that
+docs/robustness.md reports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.mutated import mutated, mutated_json
+from tests.trainer_core.building import tiny_config, train_in
+from trainer_core.cli.main import main
+from trainer_core.exports.plot import read_series
+from trainer_core.play.game import TinyGame
+from trainer_core.play.recording_writer import RecordingWriter, first_difference
+from trainer_core.protocol import checkpoints, commands, frames, recording, records
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import CheckpointError, LabError, ProtocolError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PlayerConfig, read_player_config, write_player_config
+from trainer_core.runs.log_check import check_log
+from trainer_core.train.checkpoint import load_policy, load_trainer_state, unpack_state
+
+EXAMPLES = int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "40"))
+MAX_CPU_S, MAX_BYTES = 2.0, 256 << 20
+TORN = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
+    suppress_health_check=list(HealthCheck),
+)
+any_data = given(data=st.data())
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    train_in(home, tiny_config(eval_every=2, checkpoint_every=2))
+    return HomePaths(home).run("run").root
+
+
+@pytest.fixture(scope="module")
+def checkpoint(run_folder: Path) -> Path:
+    return max((run_folder / "checkpoints").iterdir())
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recorded(tmp_path_factory.mktemp("recording") / "rec")
+
+
+@pytest.fixture
+def copy(checkpoint: Path, tmp_path: Path) -> Path:
+    """A checkpoint that a test may spoil."""
+    return Path(shutil.copytree(checkpoint, tmp_path / "copy"))
+
+
+def recorded(folder: Path) -> Path:
+    """A recording of three steps of a walker."""
+    game = TinyGame()
+    game.restart(0)
+    writer = RecordingWriter(folder, game, mode="human", checkpoint="", checkpoint_sha256="")
+    for frame in range(72):
+        held = 8 if frame % 24 < 8 else 0
+        game.frame(held)
+        writer.add_frame(game.picture(), held)
+        if frame % 24 == 23:
+            writer.add_step(step=frame // 24 + 1, action=4, reward=0.0, dist=0.5)
+    return writer.finish()
+
+
+def refused_or_read(decode: Callable[[], object], *, traced: bool = True) -> None:
+    """Nothing but a LabError of one line leaves `decode`; it takes neither long nor much."""
+    if traced:
+        tracemalloc.start()
+    began = time.process_time()
+    refusal = ""
+    try:
+        decode()
+    except LabError as error:
+        refusal = str(error)
+    finally:
+        peak = tracemalloc.get_traced_memory()[1] if traced else 0
+        tracemalloc.stop()
+    assert "\n" not in refusal
+    assert len(refusal) < 1000
+    assert time.process_time() - began < MAX_CPU_S
+    assert peak < MAX_BYTES
+
+
+def rewrite(path: Path, data: bytes) -> None:
+    """Put `data` in, and its hash into the checkpoint's manifest: the decoder itself is tried."""
+    path.write_bytes(data)
+    manifest = path.parent / checkpoints.META
+    meta = json.loads(manifest.read_bytes())
+    meta["files"][path.name] = hashlib.sha256(data).hexdigest()
+    manifest.write_text(json.dumps(meta))
+
+
+# -- lines ----------------------------------------------------------------------------------------
+
+
+@TORN
+@any_data
+def test_records(run_folder: Path, data: st.DataObject) -> None:
+    lines = (run_folder / "train_log.jsonl").read_bytes().splitlines()
+    line = data.draw(st.sampled_from(lines).flatmap(mutated_json))
+    refused_or_read(lambda: records.decode(line))
+
+
+@TORN
+@any_data
+def test_commands(data: st.DataObject) -> None:
+    good = [
+        b'{"cmd":"watch","id":1,"envs":16}', b'{"cmd":"speed","id":2,"value":1.0}',
+        b'{"cmd":"save_state","id":3,"path":"/tmp/x"}', b'{"cmd":"restart","id":4,"start":3}',
+        b'{"cmd":"buttons","id":5,"mask":9}',
+    ]  # fmt: skip
+    line = data.draw(st.sampled_from(good).flatmap(mutated_json))
+    refused_or_read(lambda: commands.decode(line))
+
+
+@TORN
+@any_data
+def test_a_log_gets_findings_and_a_plot_what_can_be_drawn(
+    run_folder: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    lines = (run_folder / "train_log.jsonl").read_bytes().splitlines(keepends=True)
+    spoilt = data.draw(st.integers(0, len(lines) - 1))
+    line = data.draw(mutated_json(lines[spoilt]))
+    log = tmp_path / "train_log.jsonl"
+    log.write_bytes(b"".join([*lines[:spoilt], line, *lines[spoilt + 1 :]]))
+    refused_or_read(lambda: check_log(log))
+    refused_or_read(lambda: read_series(log))
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+@TORN
+@any_data
+def test_configurations(tmp_path: Path, data: st.DataObject) -> None:
+    good = json.dumps(tiny_config().to_dict()).encode()
+    text = data.draw(mutated_json(good))
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        raw = {}
+    refused_or_read(lambda: RunConfig.from_dict(raw if isinstance(raw, dict) else {}))
+    write_player_config(tmp_path, PlayerConfig(task="tiny_goal", checkpoint="c", mode="sample"))
+    path = tmp_path / "config.json"
+    path.write_bytes(data.draw(mutated_json(path.read_bytes())))
+    refused_or_read(lambda: read_player_config(tmp_path))
+
+
+@TORN
+@any_data
+def test_checkpoint_manifests(copy: Path, data: st.DataObject) -> None:
+    path = copy / checkpoints.META
+    good = path.read_bytes()
+    try:
+        path.write_bytes(data.draw(mutated_json(good)))
+        refused_or_read(lambda: checkpoints.verify(copy, (checkpoints.POLICY,)))
+        refused_or_read(lambda: load_policy(copy), traced=False)
+    finally:
+        path.write_bytes(good)
+
+
+@pytest.mark.parametrize("name", [checkpoints.POLICY, checkpoints.TRAINER, checkpoints.MACHINES])
+@settings(TORN, max_examples=max(10, EXAMPLES // 2))
+@any_data
+def test_checkpoint_files(name: str, copy: Path, data: st.DataObject) -> None:
+    good = (copy / name).read_bytes()
+    head = 4096  # headers and pickles: what is parsed; the rest is numbers
+    try:
+        rewrite(copy / name, data.draw(mutated(good[:head])) + good[head:])
+        refused_or_read(lambda: load_policy(copy), traced=False)
+        refused_or_read(lambda: load_trainer_state(copy), traced=False)
+    finally:
+        rewrite(copy / name, good)
+
+
+@TORN
+@any_data
+def test_recordings(walk: Path, tmp_path: Path, data: st.DataObject) -> None:
+    folder = Path(shutil.copytree(walk, tmp_path / "rec"))
+    name = data.draw(st.sampled_from(["recording.json", "steps.jsonl", "state.npz", "buttons.bin"]))
+    path = folder / name
+    good = path.read_bytes()
+    if name == "steps.jsonl":
+        first, rest = good.split(b"\n", 1)
+        spoilt = data.draw(mutated_json(first)) + b"\n" + rest
+    else:
+        spoilt = data.draw((mutated_json if name.endswith(".json") else mutated)(good))
+    path.write_bytes(spoilt)
+
+    def read() -> None:
+        found = recording.read_recording(folder)
+        recording.read_steps(folder, found)
+        first_difference(folder, TinyGame())
+
+    refused_or_read(read)
+    shutil.rmtree(folder)
+
+
+@TORN
+@any_data
+def test_frames_files(tmp_path: Path, data: st.DataObject) -> None:
+    path = tmp_path / "frames.bin"
+    writer = frames.FrameWriter(path, frames.FrameShape(8, 4))
+    writer.publish(bytes(32), frames.FrameInfo(env_steps=3))
+    writer.close()
+    path.write_bytes(data.draw(mutated(path.read_bytes())))
+
+    def read() -> None:
+        reader = frames.FrameReader(path)
+        reader.latest()
+        reader.close()
+
+    refused_or_read(read)
+
+
+# -- the cases of the list ------------------------------------------------------------------------
+
+
+def test_weights_that_are_no_numbers_are_named(copy: Path) -> None:
+    import safetensors.torch
+
+    weights = safetensors.torch.load_file(copy / checkpoints.POLICY)
+    name = sorted(weights)[0]
+    weights[name].flatten()[3] = float("nan")
+    rewrite(copy / checkpoints.POLICY, safetensors.torch.save(weights))
+    with pytest.raises(CheckpointError, match=f"{name} holds NaN or infinity"):
+        load_policy(copy)
+
+
+@pytest.mark.parametrize("name", [checkpoints.POLICY, checkpoints.META])
+def test_a_checkpoint_of_pipes_and_devices_is_refused_at_once(name: str, copy: Path) -> None:
+    (copy / name).unlink()
+    os.mkfifo(copy / name)
+    with pytest.raises(CheckpointError, match="not a regular file"):
+        load_policy(copy)
+    (copy / name).unlink()
+    (copy / name).symlink_to("/dev/zero")
+    with pytest.raises(CheckpointError, match="not a regular file"):
+        load_policy(copy)
+
+
+def test_a_file_that_is_too_large_is_not_even_read(copy: Path) -> None:
+    with (copy / checkpoints.POLICY).open("ab") as file:
+        file.truncate(5 << 30)  # sparse
+    with pytest.raises(CheckpointError, match="5368709120 bytes, at most 1073741824 are read"):
+        load_policy(copy)
+
+
+def test_a_pickle_with_code_is_one_line(copy: Path) -> None:
+    import pickle
+
+    class Evil:
+        def __reduce__(self) -> Any:
+            return (os.system, ("true",))
+
+    for data in (pickle.dumps(Evil()), pickle.dumps(149), b"\x95" * 40):
+        rewrite(copy / checkpoints.TRAINER, data)
+        with pytest.raises(
+            CheckpointError, match=r"trainer\.pt: holds no trainer's state"
+        ) as found:
+            load_trainer_state(copy)
+        assert "\n" not in str(found.value)
+
+
+def test_a_state_that_unpacks_without_end_is_refused() -> None:
+    import struct
+    import zlib
+
+    bomb = zlib.compress(bytes(64 << 20), 9)
+    data = b"DMGM" + struct.pack("<IQ", 1, len(bomb)) + bomb
+    with pytest.raises(CheckpointError, match="a piece of more than 8388608 bytes"):
+        unpack_state(data, "machines.bin")
+    with pytest.raises(CheckpointError, match="no state of envs"):
+        unpack_state(b"DMGM" + b"\xff" * 12, "machines.bin")
+
+
+def test_threads_of_a_checkpoint_are_held_to_their_range(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    meta = json.loads((copy / checkpoints.META).read_text())
+    meta["config"]["threads"] = 2**70
+    (copy / checkpoints.META).write_text(json.dumps(meta))
+    assert main(["eval", "--checkpoint", str(copy)]) == 1
+    assert "threads must be 0 to 256" in json.loads(capsys.readouterr().out)["error"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04half", b"\x80\x04N."])
+def test_a_recording_without_its_state_is_named(
+    content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path / "rec")
+    (folder / "state.npz").unlink()
+    if content is not None:
+        (folder / "state.npz").write_bytes(content)
+    assert main(["replay", str(folder)]) == 1
+    assert "state.npz" in json.loads(capsys.readouterr().out)["error"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"frames": 0}, ">= 1"), ({"frames": 10**9}, "<= 3600"), ({"v": 99}, "version 99"),
+        ({"state": "../../x"}, "state"), ({"mode": "dance"}, "mode"),
+    ],
+)  # fmt: skip
+def test_a_manifest_of_nothing_is_named(changes: Any, words: str, tmp_path: Path) -> None:
+    folder = recorded(tmp_path / "rec")
+    manifest = folder / "recording.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | changes))
+    with pytest.raises(ProtocolError, match=words):
+        recording.read_recording(folder)
+
+
+def test_an_output_that_is_no_file_stays_what_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path / "rec")
+    pipe = tmp_path / "out.gif"
+    os.mkfifo(pipe)
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(records.encode(records.UpdateRecord(
+        run_id="r", seq=0, time=1.0, env_steps=1, wall_time_s=1.0, sps=1.0)))  # fmt: skip
+    for out, words in ((pipe, "no regular file"), (tmp_path, "is a folder"), (".", "is a folder")):
+        for command in (["gif", str(folder)], ["plot", str(log)]):
+            assert main([*command, "--out", str(out)]) == 1
+            assert words in json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
+    assert pipe.is_fifo()
+
+
+def test_good_input_passes_every_decoder(
+    checkpoint: Path, run_folder: Path, tmp_path: Path
+) -> None:
+    """Without this the tests above would hold of decoders that refuse everything."""
+    load_policy(checkpoint)
+    state, machines = load_trainer_state(checkpoint)
+    assert machines is not None
+    assert {"trainer", "metrics", "run"} == set(state)
+    assert check_log(run_folder / "train_log.jsonl").errors == []
+    folder = recorded(tmp_path / "rec")
+    assert len(recording.read_steps(folder, recording.read_recording(folder))) == 3
+    assert first_difference(folder, TinyGame()) == -1

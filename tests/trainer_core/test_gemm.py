@@ -1,0 +1,346 @@
+"""Learning by matrix products is the same PPO: every layer, every term and every step of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import warp as wp
+from torch import Tensor, nn
+
+from tests.trainer_core.building import (
+    read_log,
+    tiny_config,
+    tiny_trainer,
+    train_in,
+    weights_of,
+    without_clocks,
+)
+from trainer_core.algo import ppo
+from trainer_core.algo.adam import ADAM_EPS, Adam
+from trainer_core.algo.gemm.adam import FlatAdam
+from trainer_core.algo.gemm.columns import LANES
+from trainer_core.algo.gemm.learner import GemmLearner
+from trainer_core.algo.gemm.network import Buffers, GemmNetwork
+from trainer_core.algo.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
+from trainer_core.algo.learner import Learner
+from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.algo.ppo import PPOLosses, ppo_losses
+from trainer_core.preflight.memory import network_bytes
+from trainer_core.protocol.checkpoints import list_checkpoints
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.train.update import ActorLearner
+
+pytestmark = pytest.mark.warp
+CPU = torch.device("cpu")
+BF16 = 2.0**-8
+"""Spacing of bf16 numbers, relative."""
+
+
+def made_policy(kind: str = "small", planes: int = 1, seed: int = 3) -> PixelActorCritic:
+    """With biases and heads that matter, unlike a fresh one's."""
+    torch.manual_seed(seed)
+    policy = PixelActorCritic(kind, (planes, 72, 80), 7)
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    return policy
+
+
+def kept(x: Tensor) -> Tensor:
+    """x rounded to bf16, whose gradient passes unchanged."""
+    return x + (x.bfloat16().float() - x).detach()
+
+
+def rounded_forward(policy: PixelActorCritic, obs: Tensor) -> tuple[Tensor, Tensor]:
+    """The network in float32 on numbers rounded where products round theirs: autograd's view."""
+    x = kept(obs.float() / 3)
+    for module in (*policy.trunk, *policy.hidden):
+        if isinstance(module, nn.Conv2d):
+            weight, bias = kept(module.weight), kept(module.bias)  # type: ignore[arg-type]
+            x = kept(nn.functional.conv2d(x, weight, bias, module.stride, module.padding))  # type: ignore[arg-type]
+        elif isinstance(module, nn.Linear):
+            x = kept(nn.functional.linear(x, kept(module.weight), kept(module.bias)))
+        else:
+            x = module(x)
+    heads = [
+        kept(nn.functional.linear(x, kept(head.weight), kept(head.bias)))
+        for head in (policy.policy_head, policy.value_head)
+    ]
+    return heads[0], heads[1].squeeze(-1)
+
+
+def difference(found: Tensor, expected: Tensor) -> float:
+    """Relative, by norms."""
+    return float((found - expected).norm() / expected.norm())
+
+
+@pytest.mark.parametrize(("kind", "planes"), [("small", 1), ("small", 3), ("nature", 2)])
+def test_forward_and_every_layers_gradient_are_autograds(kind: str, planes: int) -> None:
+    policy = made_policy(kind, planes)
+    network = GemmNetwork(policy, CPU)
+    obs = torch.randint(0, 4, (9, planes, 72, 80), dtype=torch.uint8)
+    index = torch.tensor([7, 0, 3, 8, 3])
+    buffers = Buffers(network.layers, len(index), CPU)
+    buffers.add_gradients()
+
+    heads = network.forward(obs, index, buffers).float()
+    logits, values = rounded_forward(policy, obs[index])
+    torch.testing.assert_close(heads[:, :7], logits, rtol=4 * BF16, atol=0.02)
+    torch.testing.assert_close(heads[:, 7], values, rtol=4 * BF16, atol=0.02)
+
+    outer = torch.randn(len(index), 8).bfloat16()
+    buffers.gradients[-1].copy_(outer)
+    network.backward(buffers)
+    ((logits * outer[:, :7]).sum() + (values * outer[:, 7]).sum()).backward()
+    found = network.spread(network.gradient.float())
+    for (name, parameter), gradient in zip(policy.named_parameters(), found, strict=True):
+        assert parameter.grad is not None
+        assert difference(gradient, parameter.grad) < 0.02, name
+
+
+def test_a_shade_is_a_third_and_no_pixel_is_out_of_place() -> None:
+    network = GemmNetwork(made_policy("nature", 2), CPU)
+    obs = torch.randint(0, 4, (3, 2, 72, 80), dtype=torch.uint8)
+    buffers = Buffers(network.layers, 2, CPU)
+    network.forward(obs, torch.tensor([2, 0]), buffers)
+    expected = nn.functional.unfold(obs[[2, 0]].float() / 3, 8, stride=4).transpose(1, 2)
+    first = buffers.columns[0].view(2, -1, 2 * 64 + 8)
+    assert torch.equal(first[..., :128], expected.bfloat16())
+    assert torch.equal(first[..., 128:], torch.tensor([1.0, *7 * [0.0]]).expand(2, 323, 8))
+
+
+def clipping(config: dict[str, float]) -> Any:
+    found = Clipping()
+    for name, value in config.items():
+        setattr(found, name, value)
+    return found
+
+
+@pytest.mark.parametrize("clip_range_vf", [0.0, 0.3])
+def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float) -> None:
+    size, actions = 256, 7
+    torch.manual_seed(5)
+    heads = torch.randn(size, 16).bfloat16()
+    logits = heads[:, :actions].float().requires_grad_()
+    values = heads[:, actions].float().requires_grad_()
+    chosen = torch.randint(actions, (size,))
+    logprobs = torch.log_softmax(logits.detach(), -1).gather(1, chosen[:, None]).squeeze(1)
+    samples = torch.randn(4, size)
+    samples[0] = logprobs + 0.3 * samples[0]
+    config = {
+        "clip_range": 0.2, "clip_range_vf": clip_range_vf, "ent_coef": 0.1, "vf_coef": 0.5,
+    }  # fmt: skip
+    losses = ppo_losses(
+        logits, values, chosen, *samples, **config, normalize_advantage=False
+    )  # fmt: skip
+    losses.total.backward()
+    assert 0.2 < float(losses.clipfrac) < 0.8, "both sides of the clip are tried"
+
+    gradient = torch.zeros(size, 16, dtype=torch.bfloat16)
+    scalars = torch.zeros(size, SCALARS)
+    network = GemmNetwork(made_policy(), CPU)
+    inputs = [
+        *map(wp.from_torch, (heads, chosen, samples)), actions, clipping(config), 1 / size,
+        *map(wp.from_torch, (gradient, scalars)),
+    ]  # fmt: skip
+    network.launch(ppo_gradient, size, inputs)
+    assert logits.grad is not None
+    assert values.grad is not None
+    torch.testing.assert_close(gradient[:, :7].float(), logits.grad, rtol=BF16, atol=1e-7)
+    torch.testing.assert_close(gradient[:, 7].float(), values.grad, rtol=BF16, atol=1e-7)
+    assert not gradient[:, 8:].any()
+    torch.testing.assert_close(scalars.mean(0), torch.stack(losses[1:]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("max_grad_norm", [0.0, 0.5])
+def test_flat_adam_is_torchs_with_its_clip(max_grad_norm: float) -> None:
+    policy = made_policy()
+    network = GemmNetwork(policy, CPU)
+    world = 2
+    flat = FlatAdam(network, max_grad_norm=max_grad_norm, eps=ADAM_EPS, world=world)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3, eps=ADAM_EPS)
+    norm = torch.zeros(1)
+    for number, rate in enumerate((1e-3, 1e-3, 5e-4)):
+        flat.rate.fill_(rate)
+        optimizer.param_groups[0]["lr"] = rate
+        drawn = [torch.randn_like(p).bfloat16().float() * 4.0**-number for p in policy.parameters()]
+        network.fill(network.gradient, drawn)
+        flat.step(number, norm)
+        for parameter, gradient in zip(policy.parameters(), drawn, strict=True):
+            parameter.grad = gradient / world
+        limit = max_grad_norm or float("inf")
+        expected = nn.utils.clip_grad_norm_(policy.parameters(), limit)
+        optimizer.step()
+        assert float(norm) / world == pytest.approx(float(expected), rel=1e-4)
+    flat.steps += 3
+    ours = torch.cat([part.flatten() for part in network.spread(network.weights)])
+    theirs = torch.cat([part.detach().flatten() for part in policy.parameters()])
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+    assert torch.equal(network.rounded, network.weights.bfloat16())
+    for number, state in flat.state().items():
+        assert float(state["step"]) == 3
+        for name in ("exp_avg", "exp_avg_sq"):
+            expected = optimizer.state_dict()["state"][number][name]
+            torch.testing.assert_close(state[name], expected, rtol=1e-4, atol=1e-8)
+
+
+def trainers(**changes: Any) -> tuple[ActorLearner, ActorLearner]:
+    """(by products, by autograd) with equal weights, rollouts and shuffles to come."""
+    config = tiny_config(amp="bf16", num_minibatches=4, **changes)
+    ours, theirs = tiny_trainer(config), tiny_trainer(config)
+    ours.learner = GemmLearner(made_policy(), config, CPU)
+    theirs.learner = Learner(made_policy(), config, CPU)
+    return ours, theirs
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"clip_range_vf": 0.1, "max_grad_norm": 0.0, "normalize_advantage": False}],
+)
+def test_an_update_is_autograds(changes: dict[str, Any]) -> None:
+    ours, theirs = trainers(**changes)
+    before = weights_of(ours)
+    theirs.learner.set_learning_rate(1e-3)
+    theirs._collect()
+    for name, value in vars(theirs.rollout).items():
+        if isinstance(value, Tensor):
+            getattr(ours.rollout, name).copy_(value)
+    found = []
+    for trainer in (ours, theirs):
+        losses = ppo.LossSums(PPOLosses, CPU)
+        rng = torch.Generator().manual_seed(9)
+        trainer.algorithm.update(trainer.learner, trainer.rollout, trainer.config, rng, losses)
+        assert losses.opt_steps == 8
+        found.append(losses.sums)
+    torch.testing.assert_close(found[0], found[1], rtol=0.02, atol=0.01)
+    moved = [weights_of(trainer) - before for trainer in (ours, theirs)]
+    assert difference(*moved) < 0.15, "bf16 rounds both, and Adam's first steps magnify it"
+
+
+def test_epochs_end_early_at_the_target_kl() -> None:
+    ours, theirs = trainers(target_kl=1e-9, update_epochs=3)
+    assert ours.run_update().opt_steps == theirs.run_update().opt_steps == 4
+
+
+def test_acting_in_chunks_is_acting_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainer_core.algo.gemm.learner.ACTING_CHUNK", 1)
+    policy = made_policy()
+    cut = GemmLearner(policy, tiny_config(num_envs=16, num_steps=1, num_minibatches=4), CPU)
+    whole = GemmLearner(policy, tiny_config(num_envs=16, num_steps=1, num_minibatches=1), CPU)
+    obs = torch.randint(0, 4, (10, 1, 72, 80), dtype=torch.uint8)
+    for found, expected in zip(cut.forward(obs), whole.forward(obs), strict=True):
+        torch.testing.assert_close(found, expected, rtol=2 * BF16, atol=0.01)
+        assert found.dtype == torch.float32
+    logits, values = rounded_forward(policy, obs)
+    torch.testing.assert_close(cut.forward(obs)[0], logits, rtol=4 * BF16, atol=0.02)
+    torch.testing.assert_close(cut.forward(obs)[1], values, rtol=4 * BF16, atol=0.02)
+
+
+def test_moments_are_torchs_both_ways_to_the_bit() -> None:
+    ours, theirs = trainers()
+    theirs.run_update()
+    state = theirs.learner.state_dict()
+    ours.learner.load_weights(theirs.learner.policy.state_dict())
+    ours.learner.load_state_dict(state)
+    assert torch.equal(weights_of(ours), weights_of(theirs))
+    back = ours.learner.state_dict()
+    assert back["param_groups"] == state["param_groups"]
+    for number, kept_of in state["state"].items():
+        assert all(torch.equal(kept_of[name], back["state"][number][name]) for name in kept_of)
+    ours.run_update()
+    theirs.learner.load_weights(ours.learner.policy.state_dict())
+    theirs.learner.load_state_dict(ours.learner.state_dict())
+    theirs.run_update()
+    assert float(theirs.learner.state_dict()["state"][0]["step"]) == 3 * 8
+
+
+def by_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a GPU's runs do, on a CPU."""
+    changed = dataclasses.replace(ppo.PPO, learner=GemmLearner)
+    monkeypatch.setattr(ppo, "PPO", changed)
+
+
+def test_a_run_by_products_resumes_bit_for_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_products(monkeypatch)
+    config = tiny_config(amp="bf16", checkpoint_every=2, eval_every=2)
+    train_in(tmp_path / "whole", config)
+    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=256))
+    train_in(tmp_path / "cut", config)
+    whole, cut = (
+        [without_clocks(r) for r in read_log(tmp_path / name) if r["type"] in ("update", "eval")]
+        for name in ("whole", "cut")
+    )
+    for record in (*whole, *cut):
+        record.pop("run_id", None)
+    assert cut == whole
+    newest = [list_checkpoints(HomePaths(tmp_path / n).run("run"))[-1] for n in ("whole", "cut")]
+    weights = [(folder / "policy.safetensors").read_bytes() for folder in newest]
+    assert weights[0] == weights[1]
+    # Another life by autograd takes the checkpoint as its own, and a warm start its weights.
+    monkeypatch.undo()
+    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=768))
+    warm = dataclasses.replace(config, warm_start=str(newest[0]), total_env_steps=128)
+    by_products(monkeypatch)
+    train_in(tmp_path / "warm", warm)
+    assert read_log(tmp_path / "cut")[-1]["env_steps"] == 768
+    assert read_log(tmp_path / "warm")[-1]["env_steps"] == 128
+
+
+def test_adam_reads_and_writes_what_torchs_does() -> None:
+    """Ours for autograd: each goes on from the state of the other, to the bit."""
+    torch.manual_seed(4)
+    ours, theirs = (nn.Linear(5, 3) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    adam = Adam(list(ours.parameters()), 1e-3)
+    optimizer = torch.optim.Adam(theirs.parameters(), lr=1e-3, eps=ADAM_EPS, fused=True)
+    gradients = [[torch.randn_like(p) for p in ours.parameters()] for _ in range(6)]
+
+    def step(number: int) -> None:
+        for model in (ours, theirs):
+            for parameter, gradient in zip(model.parameters(), gradients[number], strict=True):
+                parameter.grad = gradient.clone()
+        adam.step()
+        optimizer.step()
+
+    def equal() -> bool:
+        pairs = zip(ours.parameters(), theirs.parameters(), strict=True)
+        return all(torch.equal(a, b) for a, b in pairs)
+
+    step(0)
+    step(1)
+    assert equal()
+    assert adam.state_dict()["param_groups"][0].keys() == optimizer.param_groups[0].keys()
+    kept, torchs = adam.state_dict(), optimizer.state_dict()
+    adam, optimizer = (
+        Adam(list(ours.parameters()), 1e-3),
+        torch.optim.Adam(theirs.parameters(), lr=1.0, fused=True),
+    )
+    adam.load_state_dict(torchs)
+    optimizer.load_state_dict(kept)
+    step(2)
+    step(3)
+    assert equal()
+
+
+@pytest.mark.parametrize(("kind", "planes"), [("small", 1), ("small", 4), ("nature", 3)])
+def test_the_memory_estimate_is_what_the_network_takes(kind: str, planes: int) -> None:
+    size = 6
+    buffers = Buffers(GemmNetwork(made_policy(kind, planes), CPU).layers, size, CPU)
+    buffers.add_gradients()
+    tensors = [*buffers.columns, *buffers.values, *buffers.gradients, *buffers.column_gradients]
+    found = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in tensors}
+    config = RunConfig(device="cuda:0", policy=kind, stack_k=planes)  # type: ignore[arg-type]
+    assert sum(storage.nbytes() for storage in found.values()) == network_bytes(config, size, size)
+
+
+def test_threads_move_whole_words() -> None:
+    for kind in ("small", "nature"):
+        for layer in GemmNetwork(made_policy(kind), CPU).layers:
+            assert layer.window.words * LANES == layer.rows

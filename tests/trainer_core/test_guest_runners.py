@@ -1,0 +1,262 @@
+"""Stable-Baselines3 and CleanRL themselves, where their environments are; else skipped, and why.
+
+dmglab runner install sb3; dmglab runner install cleanrl; pytest -rs tests/trainer_core/test_guest_runners.py
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+from tests.support.guests import PATIENCE_S, cleanrl_checkout, home_with, in_service
+from tests.support.processes import until
+from trainer_core.preflight.checks import run_checks
+from trainer_core.protocol import checkpoints, commands, records
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.catalog import find_runner
+from trainer_core.runs.config_file import read_spec, write_config
+from trainer_core.runs.log_check import check_log
+from trainer_core.service import PlayerService, TrainerService
+
+SMALL: dict[str, dict[str, Any]] = {
+    "ppo": {"num_envs": 8, "n_steps": 16, "batch_size": 64},
+    "dqn": {"num_envs": 8, "batch_size": 32, "buffer_size": 800, "learning_starts": 64,
+            "train_freq": 4, "gradient_steps": 2, "target_update_interval": 64},
+}  # fmt: skip
+
+
+def sb3_spec(algo: str, steps: int, **options: Any) -> RunSpec:
+    every = {"eval_every": 0, "checkpoint_every": 0, "policy": "MlpPolicy", "threads": 1}
+    return RunSpec(
+        runner="sb3", task="tiny_goal", total_env_steps=steps,
+        options={"algo": algo, **SMALL[algo], **every, **options},
+    )  # fmt: skip
+
+
+async def run_to_end(service: TrainerService, spec: RunSpec) -> RunRecord:
+    record = await service.start(service.plan(spec))
+    return await ended(service, record.run_id)
+
+
+async def ended(service: TrainerService, run_id: str) -> RunRecord:
+    await until(lambda: service.runs[run_id].state.is_end, PATIENCE_S)
+    return service.runs[run_id]
+
+
+async def history(service: TrainerService, run_id: str, kind: type) -> list[Any]:
+    events = (await service.history(run_id)).events
+    return [event for event in events if isinstance(event, kind)]
+
+
+def newest(home: HomePaths, run_id: str) -> Path:
+    return checkpoints.list_checkpoints(home.run(run_id))[-1]
+
+
+def sb3_weights(folder: Path) -> dict[str, torch.Tensor]:
+    with zipfile.ZipFile(folder / "model.zip") as archive:
+        return torch.load(io.BytesIO(archive.read("policy.pth")), weights_only=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", SMALL)
+def test_sb3_resumed_is_the_run_that_was_never_stopped(algo: str, tmp_path: Path) -> None:
+    home = home_with("sb3", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        whole = await run_to_end(service, sb3_spec(algo, 512))
+        assert whole.state is RunState.FINISHED, whole.reason
+        half = await run_to_end(service, sb3_spec(algo, 256))
+        assert half.env_steps == 256
+        paths = home.run(half.run_id)
+        write_config(paths, sb3_spec(algo, 512))
+        await service.resume(half.run_id)
+        again = await ended(service, half.run_id)
+        assert (again.state, again.env_steps) == (RunState.FINISHED, 512), again.reason
+        one, other = (sb3_weights(newest(home, r.run_id)) for r in (whole, again))
+        assert all(torch.equal(one[name], other[name]) for name in one)
+        assert check_log(paths.train_log).errors == []
+        updates = await history(service, again.run_id, records.UpdateRecord)
+        names = set().union(*(event.metrics for event in updates))
+        expected = {"ppo": "train/approx_kl", "dqn": "rollout/exploration_rate"}[algo]
+        assert expected in names or algo == "dqn", names
+
+    in_service(home, body)
+
+
+@pytest.mark.slow
+def test_sb3_does_what_its_capabilities_say(tmp_path: Path) -> None:
+    home = home_with("sb3", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        spec = sb3_spec("ppo", 0, eval_every=512, eval_episodes=8)
+        record = await service.start(service.plan(spec))
+        run_id, paths = record.run_id, home.run(record.run_id)
+        await until(lambda: service.runs[run_id].env_steps >= 512, PATIENCE_S)
+        await service.request(run_id, commands.Watch, envs=2)
+        await until(paths.frames.exists, PATIENCE_S)
+        await service.pause(run_id)
+        await until(lambda: service.runs[run_id].state is RunState.PAUSED, PATIENCE_S)
+        before = service.runs[run_id].env_steps
+        await service.request(run_id, commands.SaveCheckpoint)
+        await until(lambda: newest(home, run_id).name >= f"{before:012d}", PATIENCE_S)
+        await service.unpause(run_id)
+        await until(lambda: service.runs[run_id].env_steps > before, PATIENCE_S)
+        group = psutil.Process(record.pid)
+        await service.stop(run_id)
+        stopped = service.runs[run_id]
+        assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
+        assert not group.is_running()
+        saved = await history(service, run_id, records.CheckpointRecord)
+        assert saved[-1].reason == "stop"
+        assert "best" in {event.reason for event in saved}
+        evals = await history(service, run_id, records.EvalRecord)
+        assert {event.mode for event in evals} == {"greedy", "sample"}
+        for folder in checkpoints.list_checkpoints(paths):
+            assert checkpoints.verify(folder).runner == "sb3"
+
+    in_service(home, body)
+
+
+@pytest.mark.slow
+def test_sb3_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
+    home = home_with("sb3", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        donor = await run_to_end(service, sb3_spec("ppo", 512))
+        folder = newest(home, donor.run_id)
+        warm = sb3_spec("ppo", 128, warm_start=str(folder), learning_rate=1e-7)
+        heir = await run_to_end(service, warm)
+        one, other = sb3_weights(folder), sb3_weights(newest(home, heir.run_id))
+        assert all(torch.allclose(one[name], other[name], atol=1e-4) for name in one)
+        refused = [
+            check async for check in run_checks(
+                sb3_spec("dqn", 64, warm_start=str(folder)), home, find_runner("sb3")
+            ) if check.status == "fail"
+        ]  # fmt: skip
+        assert ["made by sb3 ppo, this run is sb3 dqn" in check.detail for check in refused] == [
+            True
+        ]
+        await plays(home, folder)
+
+    in_service(home, body)
+
+
+async def plays(home: HomePaths, folder: Path) -> None:
+    """Its own player shows it: pictures, and events of an agent at the buttons."""
+    player, seen = PlayerService(home), []
+    player.on_event = seen.append
+    await player.start(
+        PlayerConfig(task="tiny_goal", checkpoint=str(folder), mode="greedy", speed=0.0)
+    )
+    try:
+        acts = lambda: [e for e in seen if isinstance(e, records.PlayEvent)]  # noqa: E731
+        await until(lambda: len(acts()) > 3, PATIENCE_S)
+        assert {event.who for event in acts()} == {"agent"}
+        ack = await player.request(commands.LoadPolicy, checkpoint=str(folder))
+        assert ack.ok, ack.detail
+    finally:
+        await player.stop()
+
+
+def cleanrl_spec(algo: str, task: str, steps: int, **options: Any) -> RunSpec:
+    named = {"algo": algo, "checkout": cleanrl_checkout(), "threads": 1, **options}
+    return RunSpec(runner="cleanrl", task=task, total_env_steps=steps, options=named)
+
+
+@pytest.mark.slow
+def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(
+    tmp_path: Path,
+) -> None:
+    """Phase 1: no user interface is touched, and their script is not either."""
+    home = home_with("cleanrl", tmp_path)
+    spec = cleanrl_spec("dqn", "CartPole-v1", 400_000, arguments="--learning-starts 200")
+    script = Path(spec.options["checkout"]) / "cleanrl" / "dqn.py"
+    before = hashlib.sha256(script.read_bytes()).digest()
+
+    async def body(service: TrainerService) -> None:
+        record = await service.start(service.plan(spec))
+        run_id, log = record.run_id, home.run(record.run_id).train_log
+        await until(lambda: service.runs[run_id].env_steps > 600, PATIENCE_S)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        names = set().union(*(line.get("metrics", ()) for line in lines))
+        assert {"charts/episodic_return", "losses/td_loss", "charts/SPS"} <= names
+        await service.pause(run_id)
+        await until(lambda: service.runs[run_id].state is RunState.PAUSED, PATIENCE_S)
+        await service.unpause(run_id)
+        await service.stop(run_id)
+        stopped = service.runs[run_id]
+        assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
+        meta = checkpoints.verify(newest(home, run_id))
+        assert (meta.runner, meta.task, meta.num_actions) == ("cleanrl", "CartPole-v1", 2)
+        assert check_log(log).errors == []
+        with pytest.raises(ConfigError, match="CleanRL cannot resume a run"):
+            await service.resume(run_id)
+
+    in_service(home, body)
+    assert hashlib.sha256(script.read_bytes()).digest() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("algo", "arguments"),
+    [
+        ("ppo", "--num-envs 8 --num-steps 16"),
+        ("dqn", "--learning-starts 100 --buffer-size 500"),
+        ("ppo_atari", "--num-envs 2 --num-steps 8"),
+    ],
+)
+def test_cleanrl_trains_on_our_task_is_validated_and_plays(
+    algo: str, arguments: str, tmp_path: Path
+) -> None:
+    home = home_with("cleanrl", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        spec = cleanrl_spec(
+            algo, "tiny_goal", 256, arguments=arguments, eval_every=128, eval_episodes=4
+        )
+        record = await run_to_end(service, spec)
+        assert record.state is RunState.FINISHED, record.reason
+        evals = await history(service, record.run_id, records.EvalRecord)
+        assert {event.mode for event in evals} == {"greedy", "sample"}
+        folder = newest(home, record.run_id)
+        assert checkpoints.verify(folder).reason in ("final", "best")
+        await plays(home, folder)
+        if algo != "ppo":
+            return
+        warm = cleanrl_spec(
+            algo, "tiny_goal", 128, warm_start=str(folder), eval_every=0,
+            arguments=f"{arguments} --learning-rate 1e-9",
+        )  # fmt: skip
+        heir = await run_to_end(service, warm)
+        assert read_spec(home.run(heir.run_id)).options["warm_start"] == str(folder)
+        one, other = (
+            torch.load(path / "model.pt", weights_only=True)["agent"]
+            for path in (folder, newest(home, heir.run_id))
+        )
+        assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
+
+    in_service(home, body)
+
+
+@pytest.mark.slow
+def test_arguments_that_a_script_refuses_are_one_line(tmp_path: Path) -> None:
+    home = home_with("cleanrl", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        record = await run_to_end(service, cleanrl_spec("ppo", "tiny_goal", 64, arguments="--no"))
+        assert record.state is RunState.FAILED
+        assert record.reason == "ppo.py refused its arguments, see above"
+
+    in_service(home, body)

@@ -1,0 +1,161 @@
+"""What the player records is what the app's replay reads: frames, and the steps over them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from gui.models.replay import Replay
+from trainer_core.play.agent import Agent
+from trainer_core.play.player import Player
+from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
+from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.protocol.recording import (
+    PICTURE_BYTES,
+    RecordedStep,
+    Recording,
+    read_recording,
+    read_steps,
+    write_recording,
+)
+
+WALK = [ACTIONS.index(name) for name in ("DOWN", "LEFT", "A", "UP", "RIGHT", "DOWN", "LEFT", "UP")]
+
+
+class Walker:
+    """An agent that walks a fixed way."""
+
+    checkpoint = sha256 = "walker"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def act(self) -> int:
+        self.asked += 1
+        return WALK[(self.asked - 1) % len(WALK)]
+
+    def see(self, observation: np.ndarray) -> None: ...
+
+    def begin(self, observation: np.ndarray) -> None: ...
+
+
+@pytest.fixture
+def player(tmp_path: Path) -> Player:
+    def tell(*_: object, **__: object) -> None: ...
+
+    made = Player(tmp_path, HomePaths(tmp_path), PlayerConfig(task="tiny_goal"), tell)
+    made.agent = cast(Agent, Walker())
+    made.human = False
+    return made
+
+
+def play(player: Player, frames: int) -> None:
+    for _ in range(frames):
+        player.one_frame()
+
+
+def recorded(player: Player, frames: int) -> Replay:
+    player.record(True)
+    play(player, frames)
+    return Replay(Path(player.record(False)))
+
+
+def check_steps(player: Player, replay: Replay) -> None:
+    """Buttons and pictures of every step are the ones its line speaks of."""
+    judge = player.game.judge
+    assert judge is not None
+    for step in replay.steps:
+        span = replay.buttons[step.first_frame : step.last_frame + 1]
+        assert set(span.tolist()) <= {0, ACTION_MASKS[step.action]}
+        judge.begin(replay.picture(step.last_frame)[::2, ::2])
+        assert judge.dist == step.dist, "the last frame shows what was judged"
+        for frame in (step.first_frame, step.last_frame):
+            assert replay.steps[replay.step_at(frame)] is step
+            assert f"action {ACTIONS[step.action]}" in replay.describe(frame)
+
+
+def test_a_frame_is_told_with_the_step_it_belongs_to(player: Player) -> None:
+    replay = recorded(player, 5 * 24)
+    assert [(step.first_frame, step.last_frame) for step in replay.steps] == [
+        (24 * number, 24 * number + 23) for number in range(5)
+    ]
+    assert [step.action for step in replay.steps] == WALK[:5]
+    pressed = np.flatnonzero(replay.buttons)
+    assert [replay.steps[replay.step_at(int(frame))].action for frame in pressed] == [
+        ACTION_MASKS.index(replay.buttons[frame]) for frame in pressed
+    ]
+    assert len(set(replay.buttons[pressed].tolist())) == 5, "the walk must press all five"
+    check_steps(player, replay)
+
+
+def test_a_recording_that_begins_and_ends_inside_steps(player: Player) -> None:
+    play(player, 10)
+    replay = recorded(player, 14 + 24 + 7)
+    assert [(step.first_frame, step.last_frame) for step in replay.steps] == [(0, 13), (14, 37)]
+    assert [step.step for step in replay.steps] == [1, 2]
+    assert replay.step_at(38) == -1, "no step had ended with these frames"
+    assert replay.describe(44) == ""
+    check_steps(player, replay)
+
+
+def test_frames_that_a_take_over_cut_off_belong_to_no_step(player: Player) -> None:
+    player.record(True)
+    play(player, 24 + 5)
+    player.take_over(True)
+    play(player, 5)
+    player.take_over(False)  # the agent's step begins now
+    play(player, 24)
+    replay = Replay(Path(player.record(False)))
+    assert [(step.first_frame, step.last_frame) for step in replay.steps] == [(0, 23), (34, 57)]
+    assert [replay.step_at(frame) for frame in (23, 24, 33, 34)] == [0, -1, -1, 1]
+    check_steps(player, replay)
+
+
+def bare_recording(folder: Path, frames: int, lines: list[dict[str, Any]]) -> Recording:
+    folder.mkdir()
+    (folder / "pictures.bin").write_bytes(bytes(frames * PICTURE_BYTES))
+    (folder / "buttons.bin").write_bytes(bytes(frames))
+    (folder / "steps.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    recording = Recording(task="t", rom_sha256="", state="s", frames=frames, created_at=0.0)
+    write_recording(folder, recording)
+    return read_recording(folder)
+
+
+def test_an_older_recording_tells_the_same(tmp_path: Path) -> None:
+    """Its lines named one frame: how many there were when the step had ended."""
+    facts = {"action": 3, "reward": 0.5, "dist": 0.25, "success": False, "done": False,
+             "trunc": False}  # fmt: skip
+    lines = [{"frame": end, "step": step, **facts} for step, end in ((4, 14), (5, 38))]
+    recording = bare_recording(tmp_path / "old", 40, lines)
+    assert read_steps(tmp_path / "old", recording) == [
+        RecordedStep(step=4, first_frame=0, last_frame=13, **facts),
+        RecordedStep(step=5, first_frame=14, last_frame=37, **facts),
+    ]
+    assert [Replay(tmp_path / "old").step_at(frame) for frame in (0, 13, 14, 37, 38)] == [
+        0, 0, 1, 1, -1
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"step": 1},
+        {"step": 1, "first_frame": 0, "last_frame": "x"},
+        {"step": 1, "first_frame": 3, "last_frame": 2},
+        {"step": 1, "first_frame": 0, "last_frame": 40},
+        {"step": 1, "first_frame": -1, "last_frame": 5},
+        {"step": 1, "frame": 41},
+    ],
+)
+def test_a_line_that_is_no_step_of_the_recording_is_named(
+    line: dict[str, Any], tmp_path: Path
+) -> None:
+    recording = bare_recording(tmp_path / "bad", 40, [line])
+    with pytest.raises(ProtocolError, match=r"steps\.jsonl, line 1: "):
+        read_steps(tmp_path / "bad", recording)

@@ -1,0 +1,141 @@
+"""The register of a person's own ROMs, through the commands that keep it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainer_core.cli.main import main
+from trainer_core.envs.rom_registry import add_rom
+from trainer_core.envs.roms import load_rom
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.profiles import load_profiles
+from trainer_core.protocol.roms import registered_roms
+from trainer_core.protocol.tasks import find_task
+
+GAME = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> HomePaths:
+    return HomePaths(tmp_path / "home")
+
+
+def call(capsys: pytest.CaptureFixture[str], home: HomePaths, *words: object) -> dict[str, Any]:
+    capsys.readouterr()
+    code = main(["rom", *map(str, words), "--home", str(home.root)])
+    found = json.loads(capsys.readouterr().out)
+    assert code == (0 if found["ok"] else 1)
+    return found
+
+
+def patched(path: Path, byte: int) -> Path:
+    """Another version of our game: one byte of its program differs, the header stays right."""
+    data = bytearray(GAME.read_bytes())
+    data[0x7000] = byte
+    path.write_bytes(bytes(data))
+    return path
+
+
+def test_a_rom_is_added_from_a_relative_path_listed_moved_changed_and_removed(
+    home: HomePaths, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    shutil.copy(GAME, tmp_path / "mine.gb")
+    monkeypatch.chdir(tmp_path)
+    (row,) = call(capsys, home, "add", "mine.gb")["roms"]
+    assert row["path"] == str(tmp_path / "mine.gb")
+    assert (row["title"], row["size"]) == ("POCKET QUEST", GAME.stat().st_size)
+    monkeypatch.chdir("/")
+    assert [rom["state"] for rom in call(capsys, home, "list")["roms"]] == ["ok"]
+    (tmp_path / "mine.gb").rename(tmp_path / "other.gb")
+    (row,) = call(capsys, home, "list")["roms"]
+    assert (row["state"], row["found"]) == ("moved", str(tmp_path / "other.gb"))
+    (tmp_path / "other.gb").unlink()
+    (row,) = call(capsys, home, "list")["roms"]
+    assert row["state"] == "missing"
+    assert "dmglab rom add" in row["fix"]
+    patched(tmp_path / "mine.gb", 1)
+    assert [rom["state"] for rom in call(capsys, home, "list")["roms"]] == ["changed"]
+    assert call(capsys, home, "remove", row["sha256"][:8])["removed"] == row["sha256"]
+    assert call(capsys, home, "list")["roms"] == []
+    assert (tmp_path / "mine.gb").is_file()
+
+
+@pytest.mark.parametrize(
+    "words", ["add /nowhere.gb", "add /etc/hostname", "add /dev", "add", "remove 000000", "sell x"]
+)
+def test_what_cannot_be_registered_is_one_line_and_registers_nothing(
+    words: str, home: HomePaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = call(capsys, home, *words.split())
+    assert not found["ok"]
+    assert "\n" not in found["error"]
+    assert not (home.settings / "roms.json").exists()
+
+
+def test_a_task_without_its_rom_names_the_command(home: HomePaths, tmp_path: Path) -> None:
+    folder = home.tasks / "mine" / "door"
+    shutil.copytree(ASSETS / "tasks" / "pocket_quest" / "leave_bedroom", folder)
+    text = (folder / "task.toml").read_text(encoding="utf-8")
+    text = text.replace('id = "pocket_quest/leave_bedroom"', 'id = "mine/door"')
+    text = "".join(line for line in text.splitlines(True) if not line.startswith("path = "))
+    (folder / "task.toml").write_text(text, encoding="utf-8")
+    task = find_task("mine/door", home)
+    with pytest.raises(TaskError, match="dmglab rom add"):
+        load_rom(task, home)
+    mine = tmp_path / "mine.gb"
+    shutil.copy(GAME, mine)
+    add_rom(mine, home)
+    assert load_rom(task, home).sha256 == task.manifest.rom.sha256
+    patched(mine, 1)
+    with pytest.raises(TaskError, match=r"was made for .*dmglab rom add"):
+        load_rom(task, home)
+    mine.unlink()
+    with pytest.raises(TaskError, match="dmglab rom add"):
+        load_rom(task, home)
+
+
+def test_a_relative_path_written_by_hand_counts_from_its_file(
+    home: HomePaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.settings.mkdir(parents=True)
+    (home.settings / "roms.json").write_text(json.dumps({"ab" * 32: "../roms/x.gb"}))
+    monkeypatch.chdir(tmp_path)
+    (rom,) = registered_roms(home).values()
+    assert Path(rom.path).resolve() == (home.root / "roms" / "x.gb").resolve()
+
+
+def test_a_register_that_is_none_of_ours_is_named_and_left_alone(
+    home: HomePaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.settings.mkdir(parents=True)
+    for text in ("{", "[]", '{"a": 3}', "[" * 100_000):
+        (home.settings / "roms.json").write_text(text)
+        assert "roms.json: cannot be read" in call(capsys, home, "add", GAME)["error"]
+        assert (home.settings / "roms.json").read_text() == text
+
+
+def test_two_that_add_at_once_both_count(home: HomePaths, tmp_path: Path) -> None:
+    roms = [patched(tmp_path / f"{byte}.gb", byte) for byte in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda rom: add_rom(rom, home), roms))
+    assert len(registered_roms(home)) == 8
+    assert [path.name for path in home.settings.iterdir() if ".json" in path.name] == ["roms.json"]
+
+
+def test_a_profile_is_data_and_disabled_until_its_rom_is_there(
+    home: HomePaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (profile,) = load_profiles()
+    assert (profile.id, profile.verified, len(profile.stages)) == ("pokemon_red", False, 5)
+    assert [path.suffix for path in (ASSETS / "profiles").iterdir()] == [".toml"]
+    (row,) = call(capsys, home, "list")["profiles"]
+    assert row["enabled"] is False
+    assert "dmglab rom add" in row["instructions"]

@@ -1,0 +1,177 @@
+"""How a run of the service may end: what counts as a success, full disks, floods, its devices."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import errno
+import os
+import re
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.made_records import update_record
+from tests.support.processes import SPEC, run, start, until
+from tests.support.scripted_native import scripted_native
+from trainer_core.protocol import records
+from trainer_core.protocol.runs import RunState
+from trainer_core.runs import index
+from trainer_core.service import BadLineSeen, Notice, RunChanged, TrainerService
+from trainer_core.service.capped_log import CappedLog
+from trainer_core.service.child import BAD_LINES_A_SECOND
+from trainer_core.service.plan import same_device
+from trainer_core.service.stream import BadLine, LineParser
+
+ENVELOPE: dict[str, Any] = {"run_id": "RUN", "seq": 0, "time": 1.0}
+ERROR = records.encode(records.ErrorRecord(**ENVELOPE, kind="DiskError", message="it broke"))
+UPDATE = records.encode(update_record("RUN", 0, 1, 100.0))
+FUTURE = UPDATE.replace(b'"v":2', b'"v":99')
+FINISHED = records.encode(records.StateEvent(**ENVELOPE, state="finished"))
+
+
+@pytest.mark.parametrize(
+    ("says", "state", "reason"),
+    [
+        (b"", RunState.FAILED, "without one record"),
+        (FUTURE, RunState.FAILED, "without one record.*version 99"),
+        (UPDATE, RunState.FAILED, "in the middle"),
+        (UPDATE + ERROR, RunState.FAILED, "it broke"),
+        (UPDATE + ERROR + FINISHED, RunState.FAILED, "it broke"),
+        (UPDATE + FINISHED, RunState.FINISHED, ""),
+    ],
+)
+def test_status_0_is_a_success_only_of_a_run_that_said_so(
+    says: bytes, state: RunState, reason: str, tmp_path: Path
+) -> None:
+    async def body(service: TrainerService) -> None:
+        service.runners = (scripted_native(says=says.decode()),)
+        plan = service.plan(SPEC)
+        text = says.decode().replace('"RUN"', f'"{plan.run_id}"')
+        service.runners = (scripted_native(says=text),)
+        plan = dataclasses.replace(
+            plan, argv=tuple(service.runners[0].command(plan.run_dir)), runner=service.runners[0]
+        )
+        await service.start(plan)
+        await until(lambda: service.runs[plan.run_id].state.is_end)
+        ended = service.runs[plan.run_id]
+        assert ended.state is state
+        assert re.search(reason, ended.reason), ended.reason
+        assert service.registry.load()[plan.run_id].state is state
+
+    run(tmp_path, body)
+
+
+def test_a_record_of_another_run_changes_nothing(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        seen: list[Notice] = []
+        service.subscribe(seen.append)
+        run_id = await start(service, says=UPDATE.decode())
+        await until(lambda: service.runs[run_id].state.is_end)
+        assert service.runs[run_id].env_steps == 0
+        (bad,) = [notice for notice in seen if isinstance(notice, BadLineSeen)]
+        assert "another run" in bad.line.reason
+
+    run(tmp_path, body)
+
+
+def test_a_full_disk_at_the_end_leaves_neither_a_silent_run_nor_a_stuck_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(service: TrainerService) -> None:
+        seen: list[RunState] = []
+        service.subscribe(
+            lambda n: seen.append(n.record.state) if isinstance(n, RunChanged) else None
+        )
+        first = await start(service, updates=20, interval_s=0.02)
+        second = await start(service, updates=1, interval_s=0.01)
+        real = index.RunRegistry.append
+
+        def full(self: index.RunRegistry, record: Any) -> None:
+            if record.run_id == first:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            real(self, record)
+
+        monkeypatch.setattr(index.RunRegistry, "append", full)
+        await until(lambda: service.runs[second].state is RunState.FINISHED)
+        assert service.runs[first].state is RunState.FINISHED
+        assert RunState.FINISHED in seen
+
+    run(tmp_path, body)
+
+
+def test_a_listener_that_fails_does_not_stop_the_queue(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        first = await start(service, updates=2, interval_s=0.01)
+        second = await start(service, updates=1, interval_s=0.01)
+
+        def fails(notice: Notice) -> None:
+            if isinstance(notice, RunChanged) and notice.record.state.is_end:
+                raise ValueError("a view has a bug")
+
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+        service.subscribe(fails)
+        await until(lambda: service.runs[second].state.is_end)
+        assert service.runs[first].state is RunState.FINISHED
+
+    run(tmp_path, body)
+
+
+def test_cuda_and_cuda_0_are_one_device() -> None:
+    assert same_device("cuda", "cuda:0")
+    assert same_device("cpu", "cpu")
+    assert not same_device("cuda", "cuda:1")
+    assert not same_device("cuda:1", "cuda:10")
+
+
+def test_a_stream_that_is_never_quite_read_costs_no_memory() -> None:
+    parser = LineParser()
+    line = b'{"type":"nonsense"}\n'
+    tracemalloc.start()
+    parser.feed(line)
+    for _ in range(500):  # 10 MB; one line always waits, as when the budget of a slice ran out
+        parser.feed(line * 1000)
+        for _ in range(1000):
+            parser.next()
+        assert parser.waits
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 << 20
+
+
+def test_lines_without_meaning_do_not_hold_up_the_loop() -> None:
+    parser = LineParser()
+    parser.feed(b"\n" * (8 << 20))
+    began = time.process_time()
+    assert parser.next(time.perf_counter() - 1) is None
+    assert time.process_time() - began < 0.05
+    assert parser.waits
+
+
+def test_a_flood_of_bad_lines_is_told_in_short(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        seen: list[BadLine] = []
+        service.subscribe(lambda n: seen.append(n.line) if isinstance(n, BadLineSeen) else None)
+        began = time.monotonic()
+        run_id = await start(service, says="x\n" * 20_000)
+        await until(lambda: service.runs[run_id].state.is_end)
+        seconds = int(time.monotonic() - began) + 2
+        assert 0 < len(seen) <= (BAD_LINES_A_SECOND + 1) * seconds < 20_000
+
+    run(tmp_path, body)
+
+
+def test_the_log_of_a_worker_is_capped_and_survives_its_disk(tmp_path: Path) -> None:
+    log = CappedLog(tmp_path / "worker.log", cap=1000)
+    for number in range(100):
+        log.write(b"%049d\n" % number)
+    log.close()
+    sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    assert set(sizes) == {"worker.log", "worker.log.1"} or set(sizes) == {"worker.log.1"}
+    assert sum(sizes.values()) <= 2000
+    nowhere = CappedLog(tmp_path / "gone" / "worker.log")
+    nowhere.write(b"lost\n")
+    nowhere.close()

@@ -1,0 +1,37 @@
+"""Pipes of a child as older Pythons make them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import start, until
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.service import TrainerService
+
+
+def test_a_run_is_followed_where_a_pipe_cannot_say_whether_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python 3.11.2, Debian 12's, leaves `is_reading` of a pipe to the abstract base."""
+    pipe = pytest.importorskip("asyncio.unix_events")._UnixReadPipeTransport
+    monkeypatch.setattr(pipe, "is_reading", asyncio.ReadTransport.is_reading)
+    monkeypatch.setattr(
+        pipe, "_add_reader", lambda self, fd, call: self._loop._add_reader(fd, call), raising=False
+    )
+    wrong: list[dict[str, object]] = []
+
+    async def body() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+        service = TrainerService(HomePaths(tmp_path))
+        service.open()
+        run_id = await start(service, updates=5, interval_s=0.01)
+        await until(lambda: service.runs[run_id].state.is_end)
+        assert service.runs[run_id].state is RunState.FINISHED
+        await service.close()
+
+    asyncio.run(body())
+    assert not wrong

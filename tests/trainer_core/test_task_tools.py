@@ -1,0 +1,339 @@
+"""Tasks from scripts, recordings and captured states; checked, audited, sent and refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from emulator import Cartridge
+from emulator.state.snapshot_set import load_snapshots
+from emulator.tools.replay import replay
+from trainer_core.cli.main import main
+from trainer_core.envs.start_states import read_scripts
+from trainer_core.envs.task_files import load_goal, save_goal
+from trainer_core.play.authoring.inputs import follows_codec, read_inputs, steps_of
+from trainer_core.play.authoring.replaying import Replay, task_demonstrations
+from trainer_core.play.authoring.reports import aliasing
+from trainer_core.play.authoring.suggestions import rank_correlation, suggest_reward
+from trainer_core.play.game import ConsoleGame, open_game
+from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.tasks import Codec, Task, find_task
+
+pytestmark = pytest.mark.warp
+
+GAME = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
+BASE = "pocket_quest/leave_bedroom"
+OPENING = "wait 180  # title\nSTART 2 UP 2 A\n"
+WALK = "RIGHT 3 UP 2 RIGHT"
+FIRST_STEP = 5
+
+Call = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    def called(home: Path, *words: object) -> dict[str, Any]:
+        capsys.readouterr()
+        code = main(["task", *map(str, words), "--home", str(home)])
+        printed = capsys.readouterr().out.splitlines()
+        assert len(printed) == 1
+        found = json.loads(printed[0])
+        assert code == (0 if found["ok"] else 1)
+        assert "\n" not in found.get("error", "")
+        return found
+
+    return called
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the task mine/walk, made of a script."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "walk.txt").write_text(OPENING + WALK)
+    command = ["task", "new", "--id", "mine/walk", "--rom", GAME, "--script", home / "walk.txt",
+               "--from-step", FIRST_STEP, "--count", 6, "--walk", 3, "--horizon", 24,
+               "--home", home]  # fmt: skip
+    assert main([str(word) for word in command]) == 0
+    return home
+
+
+def walk(home: Path) -> Task:
+    return find_task("mine/walk", HomePaths(home))
+
+
+def test_a_script_becomes_a_task_with_held_out_starts_and_its_way(made: Path) -> None:
+    task = walk(made)
+    manifest = task.manifest
+    assert manifest.rom.path == "assets/games/pocket_quest/pocket_quest.gb"
+    assert 0 < manifest.starts.heldout < manifest.starts.count == 6
+    assert manifest.reward.shaping == "new_minimum"
+    assert 0 < manifest.reward.novelty_bonus < manifest.reward.step_cost
+    (demo,) = task_demonstrations(task)
+    assert steps_of(demo.masks, manifest.codec).tolist() == [6, 3, 3, 3, 6, 6]
+    game = open_game("mine/walk", HomePaths(made))
+    assert game.judge is not None
+    shown = set()
+    for start in range(6):
+        game.restart(start)
+        game.judge.begin(game.observation())
+        assert game.judge.dist >= manifest.goal.tau
+        shown.add(game.observation().tobytes())
+    assert len(shown) == 6
+
+
+def test_the_starts_can_be_made_again_from_their_inputs(made: Path) -> None:
+    task = walk(made)
+    states = load_snapshots(task.starts_path)
+    scripts = read_scripts(task.folder / "starts.json", task.manifest.codec)
+    for one, other in zip(states, replay(Cartridge.from_file(GAME), scripts), strict=True):
+        # Between VRAM, work RAM and I/O lies what a drawn picture left; the rows may differ there.
+        np.testing.assert_array_equal(one.row[:0x6000], other.row[:0x6000])
+        np.testing.assert_array_equal(one.row[0x7E00:0x8000], other.row[0x7E00:0x8000])
+
+
+def test_check_replays_the_way_and_says_what_is_wrong(
+    made: Path, tmp_path: Path, call: Call
+) -> None:
+    found = call(made, "check", "mine/walk", "--episodes", 4)
+    assert found["demonstrations"] == [{"steps": 6, "done_at_step": 6}]
+    assert 0 <= found["false_positive_rate"] <= 1
+    assert found["problems"] == []
+    folder = tmp_path / "tasks" / "mine" / "walk"
+    shutil.copytree(walk(made).folder, folder)
+    text = (folder / "task.toml").read_text().replace("hold_steps = 1", "hold_steps = 2")
+    (folder / "task.toml").write_text(text)
+    found = call(tmp_path, "check", "mine/walk", "--episodes", 1)
+    assert "done does not fire within its 6 steps" in found["error"]
+    (folder / "task.toml").write_text(text.replace("horizon = 24", "horizon = 5"))
+    (folder / "demo.npz").write_bytes(b"")
+    found = call(tmp_path, "check", "mine/walk", "--episodes", 1)
+    assert "this file of demonstrations has SHA-256" in found["error"]
+    row = next(row for row in call(tmp_path, "list")["tasks"] if row["id"] == "mine/walk")
+    assert "broken" not in row, "a broken demonstration keeps nobody from training"
+    (folder / "goal.npz").write_bytes(b"")
+    row = next(row for row in call(tmp_path, "list")["tasks"] if row["id"] == "mine/walk")
+    assert "goal template has SHA-256" in row["broken"]
+
+
+def test_audit_prints_what_the_task_is_worth(made: Path, call: Call) -> None:
+    found = call(made, "audit", "mine/walk", "--episodes", 2)
+    assert (found["distinct_starts"], found["shortest_demonstration"]) == (6, 6)
+    assert len(found["one_button_success"]) == 7
+    assert found["aliasing"] == 0
+    assert "6 distinct starts, 32 are wanted" in found["misses"]
+
+
+def test_aliasing_counts_equal_pictures_that_ask_for_different_buttons() -> None:
+    a, b, c = (np.full((72, 80), shade, np.uint8) for shade in (0, 1, 2))
+    one = Replay(np.stack([a, b, a, c]), np.array([3, 4, 3]), 3)
+    other = Replay(np.stack([b, a, c]), np.array([5, 3]), 2)
+    assert aliasing([one]) == 0
+    assert aliasing([one, other]) == pytest.approx(2 / 5)
+    assert aliasing([]) is None
+
+
+def test_the_next_stage_begins_where_this_one_ends(made: Path, tmp_path: Path, call: Call) -> None:
+    shutil.copytree(made / "tasks", tmp_path / "tasks")
+    (tmp_path / "on.txt").write_text("4 RIGHT 2 UP")
+    call(tmp_path, "new", "--id", "mine/next", "--from-goal-of", "mine/walk", "--script",
+         tmp_path / "on.txt", "--count", 4, "--min-distinct", 2)  # fmt: skip
+    templates, _ = load_goal(walk(made).goal_path)
+    (demo,) = task_demonstrations(find_task("mine/next", HomePaths(tmp_path)))
+    game = ConsoleGame(Cartridge.from_file(GAME), "x", [demo.start])
+    game.restart(0)
+    np.testing.assert_array_equal(game.observation(), templates[0])
+
+
+def test_captured_states_make_a_task_and_some_are_held_out(
+    made: Path, tmp_path: Path, call: Call
+) -> None:
+    (tmp_path / "walk.txt").write_text(OPENING + WALK)
+    for step in (5, 7):
+        call(tmp_path, "capture", tmp_path / "walk.txt", "--rom", GAME, "--step", step,
+             "--state", tmp_path / f"{step}.npz")  # fmt: skip
+    call(tmp_path, "capture", tmp_path / "walk.txt", "--base", BASE, "--goal",
+         tmp_path / "goal.npz", "--picture", tmp_path / "goal.png")  # fmt: skip
+    assert (tmp_path / "goal.png").read_bytes().startswith(b"\x89PNG")
+    starts = [tmp_path / "5.npz", tmp_path / "7.npz"]
+    goal = ["--goal", tmp_path / "goal.npz"]
+    call(tmp_path, "make", "--id", "mine/two", "--base", BASE, "--start", *starts, *goal)
+    task = find_task("mine/two", HomePaths(tmp_path))
+    assert (task.manifest.starts.count, task.manifest.starts.heldout) == (2, 1)
+    assert task.manifest.reward == find_task(BASE, HomePaths(tmp_path)).manifest.reward
+    found = call(tmp_path, "make", "--id", "mine/one", "--base", BASE, "--start", starts[0], *goal)
+    assert "one start only" in found["starts"]
+    again = ["make", "--base", BASE, "--start", *starts]
+    for words, message in (
+        (["--id", "mine/two", *goal], "exists"),
+        (["--id", "../escape", *goal], "lower-case letters"),
+        (["--id", "mine/two/inside", *goal], "is a task"),
+        (["--id", "mine/x", "--goal", tmp_path / "none.npz"], "none.npz"),
+        (["--id", "mine/x", "--goal", tmp_path / "5.npz"], "holds no goal templates"),
+    ):
+        assert message in call(tmp_path, *again, *words)["error"]
+    save_goal(tmp_path / "same.npz", load_snapshots_picture(starts[0]))
+    found = call(tmp_path, *again, "--id", "mine/x", "--goal", tmp_path / "same.npz")
+    assert "looks like" in found["error"]
+    assert not (tmp_path / "tasks" / "mine" / "x").exists()
+    assert not list(tmp_path.rglob(".*"))
+
+
+def load_snapshots_picture(path: Path) -> np.ndarray:
+    game = ConsoleGame(Cartridge.from_file(GAME), "x", load_snapshots(path))
+    game.restart(0)
+    return game.observation()[None]
+
+
+def record(folder: Path, made: Path, masks: list[int]) -> Path:
+    """A recording of a person holding `masks`, one a frame, from the task's first start on."""
+    game = open_game("mine/walk", HomePaths(made))
+    game.load_state(made / "start.npz")
+    writer = RecordingWriter(folder, game, mode="human", checkpoint="", checkpoint_sha256="")
+    for mask in masks:
+        game.frame(mask)
+        writer.add_frame(game.picture(), mask)
+    return writer.finish()
+
+
+def test_human_play_becomes_a_demonstration_and_what_seven_buttons_lack_is_counted(
+    made: Path, tmp_path: Path, call: Call
+) -> None:
+    shutil.copytree(made / "tasks", tmp_path / "tasks")
+    task = walk(tmp_path)
+    (demo,) = task_demonstrations(task)
+    demo.start.save(made / "start.npz")
+    held = demo.masks.tolist()
+    good = record(tmp_path / "good", made, [*held, *[0] * 48])
+    found = call(tmp_path, "demo", good, "--task", "mine/walk")
+    assert (found["demonstrations"], found["steps"], found["follows_codec"]) == (2, 6, True)
+    first, second = task_demonstrations(walk(tmp_path))
+    np.testing.assert_array_equal(first.masks, second.masks)
+    both = record(tmp_path / "both", made, [held[0] | 16, 64, *held[2:], *[0] * 48])
+    found = call(tmp_path, "demo", both, "--task", "mine/walk")
+    assert "1 frames hold SELECT and 1 hold two buttons" in found["error"]
+    late = call(tmp_path, "demo", good, "--task", "mine/walk", "--from-frame", 144)
+    assert "error" in late or late["steps"] < 6
+    with (good / "buttons.bin").open("r+b") as file:
+        file.truncate(100)
+    assert "do not match" in call(tmp_path, "demo", good, "--task", "mine/walk")["error"]
+    assert "is shipped" in call(tmp_path, "demo", both, "--task", BASE)["error"]
+    if importlib.util.find_spec("minari") is None:
+        found = call(tmp_path, "demo", both, "--task", "mine/walk", "--minari", "x/y-v0")
+        assert "needs the package minari" in found["error"]
+
+
+def test_a_minari_dataset_holds_the_way(
+    made: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minari = pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+    call(made, "demo", made / "walk.txt", "--task", "mine/walk", "--from-frame", 300, "--out",
+         tmp_path / "demo.npz", "--minari", "dmglab/walk-v0")  # fmt: skip
+    (episode,) = minari.load_dataset("dmglab/walk-v0").iterate_episodes()
+    assert episode.actions.tolist() == [6, 3, 3, 3, 6, 6]
+    assert episode.observations.shape == (7, 72, 80)
+    assert episode.terminations.tolist() == [False] * 5 + [True]
+
+
+def test_an_archive_brings_the_task_elsewhere_without_the_rom(
+    made: Path, tmp_path: Path, call: Call
+) -> None:
+    archive = tmp_path / "walk.zip"
+    call(made, "export", "mine/walk", "--out", archive)
+    bytes_once = archive.read_bytes()
+    call(made, "export", "mine/walk", "--out", archive)
+    assert archive.read_bytes() == bytes_once
+    assert not [name for name in zipfile.ZipFile(archive).namelist() if name.endswith(".gb")]
+    found = call(tmp_path, "import", archive, "--id", "theirs/walk")
+    assert found["rom"] == "found"
+    task = find_task("theirs/walk", HomePaths(tmp_path))
+    assert task.manifest.starts == walk(made).manifest.starts
+    assert "exists" in call(tmp_path, "import", archive, "--id", "theirs/walk")["error"]
+
+
+def repacked(archive: Path, out: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
+    with zipfile.ZipFile(archive) as read:
+        files = {name: read.read(name) for name in read.namelist()}
+    change(files)
+    with zipfile.ZipFile(out, "w") as written:
+        for name, data in files.items():
+            written.writestr(name, data)
+    return out
+
+
+def with_text(old: str, new: str) -> Callable[[dict[str, bytes]], object]:
+    def change(files: dict[str, bytes]) -> None:
+        assert old.encode() in files["task.toml"]
+        files["task.toml"] = files["task.toml"].replace(old.encode(), new.encode())
+
+    return change
+
+
+def test_a_bad_archive_is_one_line_and_nothing_of_it_stays(
+    made: Path, tmp_path: Path, call: Call
+) -> None:
+    good = tmp_path / "good.zip"
+    call(made, "export", "mine/walk", "--out", good)
+    rom = walk(made).manifest.rom.sha256
+    bad: list[tuple[str, Callable[[dict[str, bytes]], object]]] = [
+        ("would leave the task's folder", lambda f: f.update({"../escape": b"x"})),
+        ("would leave the task's folder", lambda f: f.update({"/tmp/escape": b"x"})),
+        ("would leave the task's folder", lambda f: f.update({"a/b.npz": b"x"})),
+        ("holds no task.toml", lambda f: f.pop("task.toml")),
+        ("does not name", lambda f: f.update({"virus.exe": b"x"})),
+        ("goal template has SHA-256", lambda f: f.update({"goal.npz": b"x"})),
+        ("start states cannot be read", lambda f: f.pop("starts.npz")),
+        ("file of demonstrations has SHA-256", lambda f: f.update({"demo.npz": f["goal.npz"]})),
+        ("another version of the game", with_text(rom, "ab" * 32)),
+        ("unknown key", with_text("tau =", "taus =")),
+        ("the manifest says 7", with_text("count = 6", "count = 7")),
+        ("no success function", with_text("goal_template", "goal_guessed")),
+        ("not a list of wait_frames", lambda f: f.update({"starts.json": b"[3]"})),
+    ]
+    for number, (message, change) in enumerate(bad):
+        found = call(tmp_path, "import", repacked(good, tmp_path / f"{number}.zip", change))
+        assert message in found["error"], (number, found)
+        assert "/.import" not in found["error"]
+    (tmp_path / "cut.zip").write_bytes(good.read_bytes()[:-100])
+    (tmp_path / "text.zip").write_text("no archive")
+    for name in ("cut.zip", "text.zip", "none.zip"):
+        assert "archive" in call(tmp_path, "import", tmp_path / name)["error"]
+    assert not list((tmp_path / "tasks").rglob("*"))
+    assert not (tmp_path / "escape").exists()
+
+
+def test_scripts_are_words_or_json_and_rubbish_is_named(tmp_path: Path) -> None:
+    path, codec = tmp_path / "script", Codec()
+    path.write_text("wait 3 A 2 left")
+    (words,) = read_inputs(path, codec)
+    path.write_text('{"wait_frames": 3, "actions": "A 2 LEFT"}')
+    (row,) = read_inputs(path, codec)
+    np.testing.assert_array_equal(words.masks, row.masks)
+    assert words.first_step == 3
+    assert follows_codec(words.masks[3:], codec)
+    assert not follows_codec(words.masks[2:], codec)
+    for text in ("wait", "wait x", "wait -3", "A 3", "JUMP", "999999999 A", "{", "[3]", "[]",
+                 '{"actions": 3}', '{"actions": "A", "frames": 3}', "[" * 9999):  # fmt: skip
+        path.write_text(text)
+        with pytest.raises(TaskError, match=str(path)):
+            read_inputs(path, codec)
+
+
+def test_shaping_is_left_out_where_the_distance_rises_on_the_way() -> None:
+    falls = suggest_reward(np.linspace(0.5, 0.1, 12, dtype=np.float32))
+    rises = suggest_reward(np.linspace(0.1, 0.5, 12, dtype=np.float32))
+    flat = suggest_reward(np.full(12, 0.5, np.float32))
+    assert [found[0].alpha for found in (falls, rises, flat)] == [1, 0, 1]
+    assert not any(found[0].pays_for_dawdling for found in (falls, rises, flat))
+    assert rank_correlation(np.array([1, 2, 2, 3]), np.array([10, 20, 20, 90])) == pytest.approx(1)
+    assert rank_correlation(np.array([1, 2, 3]), np.array([3, 2, 1])) == pytest.approx(-1)

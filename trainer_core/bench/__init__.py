@@ -1,1 +1,0 @@
-"""Throughput of the machines: alone (env_bench), and beside PyBoy (peers)."""

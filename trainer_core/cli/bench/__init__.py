@@ -1,0 +1,1 @@
+"""`dmglab bench`: what is measured by a command of its own. `command` says which file does it."""

@@ -1,0 +1,179 @@
+"""`dmglab bench train`: environment steps per second after warm-up, and what logging costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainer_core.cli.launch_ranks import spread
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths, RunPaths
+
+if TYPE_CHECKING:
+    from trainer_core.train.ranks import Ranks
+    from trainer_core.train.run import TrainingRun
+
+RATIO_ROUNDS = 5
+SHOWN = ("task", "algo", "num_envs", "num_steps", "stack_k", "num_minibatches", "update_epochs",
+         "policy", "amp")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """Rollout and learning. Other kinds, each with options of its own: bench env (the Game Boys
+    alone), load (whether their work is honest), curve (against their number and frames a step),
+    cycles (open and close), peers (beside PyBoy)."""
+
+    run: RunConfig = field(default_factory=RunConfig)
+    updates: int = 10
+    """Updates to measure."""
+    warm_up: int = 3
+    """Updates before the clock starts."""
+    logging_ratio: bool = False
+    """Measure updates with their records against updates without, in turns, in this one process."""
+    max_mem_delta: int = -1
+    """Fail when CUDA allocations grow by more bytes than this after warm-up; -1 = only report."""
+    min_sps: float = 0.0
+    """Fail under this many environment steps a second, of all GPUs together."""
+    gpus: int = 1
+    """Processes, one per GPU (or CPU share), started by torchrun; num_envs is per process."""
+    home: Path | None = None
+    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    """One record; `ok` says whether speed and CUDA's allocations kept their limits."""
+    options = parse(Options, "bench train", argv)
+    if options.updates < 1 or options.warm_up < 0 or options.gpus < 1:
+        raise ConfigError("updates and gpus must be at least 1 and warm_up at least 0")
+    from trainer_core.preflight.startable import check_startable
+
+    home = home_paths(options.home)
+    if options.gpus > 1:
+        check_startable(options.run, home)
+        return spread(["bench", "train", *argv], options.gpus)
+    from trainer_core.cli.running import own_device
+    from trainer_core.train.ranks import Ranks
+
+    ranks = Ranks()
+    options = dataclasses.replace(options, run=own_device(options.run, ranks))
+    check_startable(options.run, home)
+    with tempfile.TemporaryDirectory() as folder:
+        training = _prepare(options.run, home, RunPaths(Path(folder) / "bench"), ranks)
+        try:
+            found = _measure(training, options)
+            if options.logging_ratio:
+                found |= _compare_logging(training, options.updates)
+        finally:
+            training.close()
+            training.writer.close()
+    ranks.close()
+    return found if ranks.is_first else {}
+
+
+def _prepare(config: RunConfig, home: HomePaths, paths: RunPaths, ranks: Ranks) -> TrainingRun:
+    """A run that is ready to train; its log goes to a folder that is thrown away."""
+    from trainer_core.runs.writer import RunWriter
+    from trainer_core.train.control import Control
+    from trainer_core.train.run import TrainingRun
+
+    training = TrainingRun(config, paths, home, RunWriter(paths), Control(), ranks)
+    training.prepare(["bench"])
+    return training
+
+
+def _measure(training: TrainingRun, options: Options) -> dict[str, Any]:
+    from trainer_core.train.provenance import device_name
+
+    config, trainer = options.run, training.trainer
+    assert trainer is not None
+    device = trainer.device
+
+    for _ in range(options.warm_up):
+        trainer.run_update()
+    before, steps_before = _settle(device), trainer.opt_steps
+    trainer.stopwatch.take()
+    began = time.perf_counter()
+    for _ in range(options.updates):
+        trainer.run_update()
+    grown = _settle(device) - before
+    elapsed = time.perf_counter() - began
+    split = trainer.stopwatch.take()
+    ranks = training.ranks.world
+    steps = options.updates * config.batch_size * ranks
+    learnt = (trainer.opt_steps - steps_before) * config.minibatch_size * ranks
+    found: dict[str, Any] = {
+        "ok": True,
+        "what": "train",
+        "device": config.device,
+        "device_name": device_name(device),
+        "gpus": ranks,
+        "env_steps_per_sec": steps / elapsed,
+        "ms_per_step": 1000 * elapsed / (options.updates * config.num_steps),
+        "samples_learnt_per_sec": learnt / split["learn"],
+        "env_steps_per_sec_without_learning": steps / max(elapsed - split["learn"], 1e-9),
+        "cuda_peak_growth_bytes": grown,
+        "time_split": split,
+        "config": {k: v for k, v in dataclasses.asdict(config).items() if k in SHOWN},
+    }
+    return found | _broken_limit(found, options)
+
+
+def _broken_limit(found: dict[str, Any], options: Options) -> dict[str, Any]:
+    """What is wrong with a record, as its fields `ok` and `error`; empty when nothing is."""
+    grown, speed = found["cuda_peak_growth_bytes"], found["env_steps_per_sec"]
+    if 0 <= options.max_mem_delta < grown:
+        error = f"CUDA allocations grew by {grown} bytes after warm-up"
+    elif speed < options.min_sps:
+        error = f"{speed:,.0f} environment steps/s, fewer than {options.min_sps:,.0f}"
+    else:
+        return {}
+    return {"ok": False, "error": error}
+
+
+def _compare_logging(training: TrainingRun, updates: int) -> dict[str, Any]:
+    """Speed with records over speed without: the median of RATIO_ROUNDS pairs, in turns."""
+    trainer = training.trainer
+    assert trainer is not None
+
+    def quiet() -> None:
+        trainer.run_update()
+
+    def logged() -> None:
+        losses = trainer.run_update()
+        with trainer.stopwatch("log"):
+            training.log(losses)
+
+    ratios = []
+    for turn in range(RATIO_ROUNDS):
+        pair = (quiet, logged) if turn % 2 == 0 else (logged, quiet)
+        seconds = {work: _time(work, updates, trainer.device) for work in pair}
+        ratios.append(seconds[quiet] / seconds[logged])
+    return {"logging_ratio": statistics.median(ratios), "logging_ratios": ratios}
+
+
+def _time(work: Callable[[], None], updates: int, device: Any) -> float:
+    _settle(device)
+    began = time.perf_counter()
+    for _ in range(updates):
+        work()
+    _settle(device)
+    return time.perf_counter() - began
+
+
+def _settle(device: Any) -> int:
+    """Wait for the device; returns the peak of CUDA allocations in bytes, 0 on a CPU."""
+    import torch
+
+    if device.type != "cuda":
+        return 0
+    torch.cuda.synchronize(device)
+    return torch.cuda.memory_stats(device)["allocated_bytes.all.peak"]

@@ -1,0 +1,48 @@
+"""Put the app into the desktop's menu: the desktop file and icons of this installation."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import platformdirs
+
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import ASSETS
+
+ICONS = {"dmglab.svg": "scalable", "dmglab.png": "256x256"}
+
+
+def install_desktop_file() -> list[str]:
+    """Write the menu entry and its icons for this user; the files written.
+
+    The entry names this installation's `dmglab-app` by its path, so it works outside PATH.
+    Raises LabError where there is no such menu or no such program.
+    """
+    if not sys.platform.startswith("linux"):
+        raise LabError(f"desktop files are for Linux, this is {sys.platform}: start dmglab-app")
+    app = Path(sys.executable).with_name("dmglab-app")
+    if not os.access(app, os.X_OK):
+        raise LabError(f"{app}: not installed; install dmglab with pip, or start ./run once")
+    data = platformdirs.user_data_path()
+    entry = (ASSETS / "desktop" / "dmglab.desktop").read_text(encoding="utf-8")
+    entry = entry.replace("Exec=dmglab-app", f"Exec={_exec_word(app)}")
+    target = data / "applications" / "dmglab.desktop"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(entry, encoding="utf-8")
+    written = [target]
+    for name, size in ICONS.items():
+        icon = data / "icons" / "hicolor" / size / "apps" / name
+        icon.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ASSETS / "icons" / name, icon)
+        written.append(icon)
+    return [str(path) for path in written]
+
+
+def _exec_word(program: Path) -> str:
+    """Quoted as the Desktop Entry Specification wants: the string rule comes on top of Exec's."""
+    quoted = re.sub(r'(["`$\\])', r"\\\1", str(program)).replace("%", "%%")
+    return '"' + quoted.replace("\\", "\\\\") + '"'

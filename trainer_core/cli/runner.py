@@ -1,0 +1,87 @@
+"""`dmglab runner list|install|remove|check [RUNNER]`: the environments that runners train in."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
+from trainer_core.runners.environments import RunnerEnvironment
+from trainer_core.runners.guest.runner import GuestRunner
+
+
+@dataclass(frozen=True)
+class Options:
+    verb: Annotated[Literal["list", "install", "remove", "check"], tyro.conf.Positional]
+    runner: Annotated[str, tyro.conf.Positional] = ""
+    """Which runner; `list` needs none."""
+    home: Path | None = None
+    """Where environments, runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+    python: Path = Path(sys.executable)
+    """install: the interpreter that the environment is made with."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    """Progress as JSON lines on standard output, the result last."""
+    options = parse(Options, "runner", argv)
+    home = home_paths(options.home)
+    if options.verb == "list":
+        return {"ok": True, "runners": [_row(runner, home) for runner in registered_runners()]}
+    environment = _environment(options.runner, home)
+    match options.verb:
+        case "install":
+            environment.install(_tell, str(options.python))
+            return {"ok": True, "progress": 1.0, **_checked(environment)}
+        case "remove":
+            environment.remove()
+            return {"ok": True, "removed": str(environment.folder)}
+    return {"ok": True, **_checked(environment)}
+
+
+def _environment(runner_id: str, home: HomePaths) -> RunnerEnvironment:
+    """Raises ConfigError for a runner that has none of its own."""
+    guests = [runner for runner in registered_runners() if isinstance(runner, GuestRunner)]
+    known = ", ".join(runner.id for runner in guests)
+    if not runner_id:
+        raise ConfigError(f"say which runner: {known}")
+    runner = find_runner(runner_id)
+    if not isinstance(runner, GuestRunner):
+        raise ConfigError(f"{runner.title} runs in this interpreter; others have one: {known}")
+    return runner.environment(home)
+
+
+def _checked(environment: RunnerEnvironment) -> dict[str, Any]:
+    began = time.monotonic()
+    found = environment.check()
+    return {
+        "folder": str(environment.folder), "python": found["python"], "modules": found["modules"],
+        "seconds": round(time.monotonic() - began, 2),
+    }  # fmt: skip
+
+
+def _row(runner: AgentRunner, home: HomePaths) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": runner.id, "title": runner.title, "algorithms": list(runner.algorithms)
+    }  # fmt: skip
+    if not isinstance(runner, GuestRunner):
+        return row | {"ready": True, "environment": ""}
+    environment = runner.environment(home)
+    row["environment"] = str(environment.folder)
+    try:
+        environment.check()
+    except LabError as error:
+        return row | {"ready": False, "detail": str(error)}
+    return row | {"ready": True}
+
+
+def _tell(share: float, words: str) -> None:
+    print(json.dumps({"progress": round(share, 3), "detail": words}), flush=True)

@@ -1,0 +1,176 @@
+"""`dmglab task new|make|capture|demo`: the verbs that write a task or a part of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.tasks import Codec
+
+
+@dataclass(frozen=True)
+class NewOptions:
+    id: str
+    """Name of the new task, for example mine/first_door."""
+    rom: str = ""
+    """The ROM: its path, or the first digits of its hash in `dmglab rom list`."""
+    base: str = ""
+    """Or a task of the same game, whose buttons are taken over too."""
+    from_goal_of: str = ""
+    """Or the task before this one: scripts begin where its demonstration reached its goal."""
+    script: tuple[Path, ...] = ()
+    """Input scripts (`wait 180 START 3 UP A`) or folders of recordings that reach the goal."""
+    from_step: int = 0
+    """Step of the scripts at which episodes begin; steps count from the first button."""
+    goal_step: tuple[int, ...] = ()
+    """Steps whose pictures are the goal, any of them; default the last."""
+    start: tuple[Path, ...] = ()
+    """Captured start states, in place of walks around the scripts."""
+    goal: tuple[Path, ...] = ()
+    """Captured goal pictures, any of them, in place of the scripts' last."""
+    mask: tuple[str, ...] = ()
+    """Rectangles X,Y,WIDTH,HEIGHT in screen pixels (160 x 144) that count; default all."""
+    distance: Literal["l1", "mse"] = "l1"
+    tau: float = 0.0
+    """Distance below which a picture counts as the goal; 0 = choose it from what is measured."""
+    hold_steps: int = 1
+    """For so many steps in a row."""
+    count: int = 48
+    """Start states to make around the scripts."""
+    heldout: int = -1
+    """How many of them training never sees; -1 = a third."""
+    walk: int = 8
+    """Longest random walk from the script to a start, in steps."""
+    spread: float = 0.5
+    """Share of the way to the goal along which walks begin."""
+    min_distinct: int = 0
+    """Fewest different start pictures to be content with; 0 = half of count."""
+    seed: int = 1
+    horizon: int = 0
+    """Agent steps before an episode is cut off; 0 = choose it from the demonstration."""
+    frames_per_step: int = 24
+    release_after_frames: int = 8
+    title: str = ""
+    description: str = ""
+    home: Path | None = None
+    """Where the task goes; default DMGLAB_HOME or var/ of the checkout."""
+
+
+@dataclass(frozen=True)
+class MakeOptions:
+    id: str
+    """Name of the new task, for example mine/first_door."""
+    base: str
+    """Task of the same game; its ROM, buttons and reward are taken over."""
+    start: tuple[Path, ...]
+    """Files that Save start state or the player's save_state wrote."""
+    goal: Path
+    """File that Capture goal wrote."""
+    title: str = ""
+    tau: float = 0.0
+    """Distance below which a picture counts as the goal; 0 = choose it from the starts."""
+    horizon: int = 128
+    """Agent steps before an episode is cut off."""
+    home: Path | None = None
+    """Where the task goes; default DMGLAB_HOME or var/ of the checkout."""
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    script: Annotated[Path, tyro.conf.Positional]
+    """Input script or folder of a recording."""
+    rom: str = ""
+    """The ROM: its path, or the first digits of its hash in `dmglab rom list`."""
+    base: str = ""
+    """Or a task of the same game."""
+    step: int = -1
+    """Step of the script, from its first button; -1 = the last."""
+    state: Path | None = None
+    """Where to write the console's state there, for `task new --start`."""
+    goal: Path | None = None
+    """Where to write the picture there, for `task new --goal`."""
+    picture: Path | None = None
+    """Where to write the screen there as a PNG, to look at."""
+    home: Path | None = None
+    """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    source: Annotated[Path, tyro.conf.Positional]
+    """Folder of a recording, or an input script from power-on."""
+    task: str
+    """The task whose goal it reaches."""
+    from_frame: int = 0
+    """First frame that belongs to the task."""
+    to_frame: int = 0
+    """Frame after the last one; 0 = the step in which the goal is reached."""
+    out: Path | None = None
+    """Write the demonstrations here and leave the task as it is; default the task itself."""
+    minari: str = ""
+    """Id of a Minari dataset to write too, for example dmglab/door-v0; needs minari."""
+    home: Path | None = None
+    """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def new(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.new_task import NewTask, make_task
+
+    options = parse(NewOptions, "task new", argv)
+    codec = Codec(
+        frames_per_step=options.frames_per_step, release_after_frames=options.release_after_frames
+    )
+    if not 1 <= codec.release_after_frames <= codec.frames_per_step <= 600:
+        raise ConfigError("give 1 <= release-after-frames <= frames-per-step <= 600")
+    request = NewTask(
+        id=options.id, title=options.title, description=options.description, rom=options.rom,
+        base=options.base, from_goal_of=options.from_goal_of, scripts=options.script,
+        starts=options.start, goals=options.goal, from_step=options.from_step,
+        goal_steps=options.goal_step, count=options.count, heldout=options.heldout,
+        walk=options.walk, spread=options.spread, min_distinct=options.min_distinct,
+        seed=options.seed, mask=options.mask, distance=options.distance, tau=options.tau,
+        hold_steps=options.hold_steps, horizon=options.horizon, codec=codec,
+    )  # fmt: skip
+    folder, chosen = make_task(request, home_paths(options.home))
+    return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
+
+
+def make(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.new_task import NewTask, make_task
+
+    options = parse(MakeOptions, "task make", argv)
+    request = NewTask(
+        id=options.id, title=options.title, base=options.base, starts=options.start,
+        goals=(options.goal,), tau=options.tau, horizon=options.horizon,
+    )  # fmt: skip
+    folder, chosen = make_task(request, home_paths(options.home))
+    return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
+
+
+def capture(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.capturing import capture_step
+
+    options = parse(CaptureOptions, "task capture", argv)
+    if not (options.state or options.goal or options.picture):
+        raise ConfigError("say what to write: --state, --goal or --picture FILE")
+    found = capture_step(
+        options.script, options.rom, options.base, options.step, home_paths(options.home),
+        state=options.state, goal=options.goal, picture=options.picture,
+    )  # fmt: skip
+    return {"ok": True, **found}
+
+
+def demo(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.capturing import add_demonstration
+
+    options = parse(DemoOptions, "task demo", argv)
+    found = add_demonstration(
+        options.source, options.task, home_paths(options.home),
+        frames=(options.from_frame, options.to_frame), out=options.out, minari=options.minari,
+    )  # fmt: skip
+    return {"ok": True, **found}

@@ -1,0 +1,97 @@
+"""`dmglab task list|check|audit`: what there is, whether it is sound, how hard it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.roms import rom_path
+from trainer_core.protocol.tasks import (
+    BUILT_IN_TASKS,
+    Task,
+    broken_tasks,
+    find_task,
+    list_tasks,
+    verify_file,
+)
+
+MAX_EPISODES = 100_000
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    home: Path | None = None
+    """Where own tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    task: Annotated[str, tyro.conf.Positional]
+    """Task id, or the folder of a task."""
+    episodes: int = 128
+    """Random episodes to play; an audit plays half as many with an untrained network."""
+    seed: int = 1
+    home: Path | None = None
+    """Where tasks and ROMs are known; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def list_all(argv: list[str]) -> dict[str, Any]:
+    home = home_paths(parse(ListOptions, "task list", argv).home)
+    built_in = [{"id": name, "title": title} for name, title in BUILT_IN_TASKS.items()]
+    rows = [_row(task, home) for task in list_tasks(home)]
+    broken = [{"folder": folder, "broken": reason} for folder, reason in broken_tasks(home).items()]
+    return {"ok": True, "tasks": [*built_in, *rows], "broken": broken}
+
+
+def check(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.reports import check_task
+
+    options, task, home = _parse("task check", argv)
+    _one_thread()
+    return check_task(task, home, episodes=options.episodes, seed=options.seed)
+
+
+def audit(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.reports import audit_task
+
+    options, task, home = _parse("task audit", argv)
+    _one_thread()
+    return audit_task(task, home, episodes=options.episodes, seed=options.seed)
+
+
+def _one_thread() -> None:
+    """Two threads of torch wait for each other nine times as long when a core is taken."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _row(task: Task, home: HomePaths) -> dict[str, str]:
+    """Id and title, and under `broken` why it cannot be used now."""
+    row = {"id": task.id, "title": task.manifest.title}
+    try:
+        verify_file(task.starts_path, task.manifest.starts.sha256, "file of start states")
+        verify_file(task.goal_path, task.manifest.goal.sha256, "goal template")
+        if not rom_path(task, home).is_file():
+            raise LabError(f"{rom_path(task, home)}: the ROM is not there; see `dmglab rom list`")
+    except LabError as error:
+        row["broken"] = str(error)
+    return row
+
+
+def _parse(command: str, argv: list[str]) -> tuple[ReportOptions, Task, HomePaths]:
+    options = parse(ReportOptions, command, argv)
+    if not 1 <= options.episodes <= MAX_EPISODES:
+        raise ConfigError(f"episodes must be 1 to {MAX_EPISODES:,}, got {options.episodes}")
+    if not -(2**63) <= options.seed < 2**63:
+        raise ConfigError(f"seed {options.seed} does not fit into 64 bits")
+    home = home_paths(options.home)
+    if options.task in BUILT_IN_TASKS:
+        raise ConfigError(f"{options.task} is built in: it has no files to look at")
+    return options, find_task(options.task, home), home

@@ -1,0 +1,144 @@
+"""`dmglab train --runner ID ...`: a run of another library, started and followed to its end.
+
+The run is a child process of this command, through the same service as in the app. Ctrl-C stops it
+as the app's button does; a second one hurries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.preflight.checks import run_checks
+from trainer_core.preflight.findings import require
+from trainer_core.protocol import records
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.spec import NEUTRAL, RunSpec
+from trainer_core.runners.catalog import AgentRunner, find_runner
+from trainer_core.service import EventReceived, Notice, RunChanged, TrainerService
+
+PROGRESS_S = 2.0
+
+
+def named_runner(argv: list[str]) -> str:
+    """The runner that `argv` names, empty without one."""
+    for position, word in enumerate(argv):
+        option, equals, value = word.partition("=")
+        if option == "--runner":
+            return value if equals else "".join(argv[position + 1 : position + 2])
+    return ""
+
+
+def train(runner_id: str, argv: list[str]) -> dict[str, Any]:
+    """Raises LabError when the run cannot start."""
+    runner = find_runner(runner_id)
+    options = parse(_options(runner), f"train --runner {runner_id}", argv)
+    neutral = {name: getattr(options, name) for name in NEUTRAL if hasattr(options, name)}
+    spec = RunSpec.from_dict(runner_id, neutral | dataclasses.asdict(options.run))
+    return asyncio.run(_follow(runner, spec, home_paths(options.home), options.name))
+
+
+def _options(runner: AgentRunner) -> type:
+    """The command line of one runner: its options, and the neutral ones that it leaves out."""
+    own = {field.name for field in dataclasses.fields(runner.config_type)}
+    defaults = {field.name: field for field in dataclasses.fields(RunSpec)}
+    fields: list[Any] = [
+        ("runner", str, runner.id),
+        ("run", runner.config_type, dataclasses.field(default_factory=runner.config_type)),
+        ("home", Path | None, None),
+        ("name", str, ""),
+    ]
+    for name in NEUTRAL:
+        if name not in own:
+            default = "" if name == "task" else defaults[name].default
+            fields.append((name, type(default), default))
+    return dataclasses.make_dataclass("Options", fields, frozen=True)
+
+
+async def _follow(runner: AgentRunner, spec: RunSpec, home: HomePaths, name: str) -> dict[str, Any]:
+    service = TrainerService(home, runners=(runner,))
+    plan = service.plan(spec, name)
+    async for check in run_checks(plan.spec, home, runner):
+        require(check)
+    service.open()
+    narrator = _Narrator()
+    service.subscribe(narrator)
+    print(f"run {plan.run_id} in {plan.run_dir}", file=sys.stderr)
+    record = await service.start(plan)
+    with _stopping(service, record.run_id):
+        async for _ in service.notices(record.run_id):
+            pass
+    record = service.runs[record.run_id]
+    if record.state is RunState.FAILED:
+        return {"ok": False, "error": record.reason, **_result(record, home)}
+    return {"ok": True, **_result(record, home)}
+
+
+@contextlib.contextmanager
+def _stopping(service: TrainerService, run_id: str) -> Iterator[None]:
+    """SIGINT and SIGTERM climb the service's ladder; another one takes the next step at once."""
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def stop(reason: str) -> None:
+        print("stopping: saving first; again ends sooner", file=sys.stderr)
+        tasks.add(loop.create_task(service.stop(run_id, reason)))
+
+    for number, reason in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
+        loop.add_signal_handler(number, stop, reason)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
+    paths = home.run(record.run_id)
+    return {
+        "run_id": record.run_id, "run_dir": str(paths.root), "state": record.state.value,
+        "reason": record.reason, "env_steps": record.env_steps,
+        "best_success": max(record.best_success_rate, 0.0),
+        "checkpoint": str(paths.root / record.last_checkpoint) if record.last_checkpoint else "",
+        "log": str(paths.train_log),
+    }  # fmt: skip
+
+
+class _Narrator:
+    """Tells a person on standard error how the run goes, by the library's own names.
+
+    What the library prints is in the run's worker.log: CleanRL prints a line an episode.
+    """
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, notice: Notice) -> None:
+        match notice:
+            case EventReceived(event=records.UpdateRecord() as event):
+                if time.monotonic() >= self._next:
+                    self._next = time.monotonic() + PROGRESS_S
+                    values = "  ".join(f"{k} {v:.4g}" for k, v in list(event.metrics.items())[:5])
+                    _say(f"{event.env_steps:>12,} steps  {event.sps:>8,.0f}/s  {values}")
+            case EventReceived(event=records.EvalRecord() as event):
+                _say(
+                    f"{event.env_steps:>12,} steps  validation ({event.mode}): "
+                    f"{event.success_rate:.3f} of {event.episodes} episodes"
+                )
+            case EventReceived(event=records.CheckpointRecord() as event):
+                _say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")
+            case RunChanged(detail=detail) if detail:
+                _say(detail)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

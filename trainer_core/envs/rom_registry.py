@@ -1,0 +1,143 @@
+"""Add, list and remove the ROMs that a person owns; `protocol.roms` reads what this writes."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from emulator import Cartridge, EmulatorError
+from trainer_core.protocol.errors import LabError, TaskError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.profiles import Profile, load_profiles
+from trainer_core.protocol.roms import REGISTER, RegisteredRom, registered_roms, roms_file
+
+ROM_TYPES = (".gb", ".gbc")
+
+
+def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:
+    """Register the ROM at `path`; returns its row of `list_roms`. Raises LabError.
+
+    A second copy of a registered ROM takes the first one's place: only one path is kept.
+    """
+    path = Path(os.path.abspath(path.expanduser()))
+    if not str(path).isprintable():
+        raise TaskError(f"{str(path)!r}: rename the file: its name cannot be written down")
+    try:
+        cartridge = Cartridge.from_file(path)
+    except EmulatorError as error:
+        raise TaskError(str(error)) from None
+    data = path.read_bytes()
+    header = cartridge.header
+    rom = RegisteredRom(
+        path=str(path),
+        title=header.title,
+        mapper=header.mapper.name,
+        size=len(data),
+        ram_size=header.ram_size,
+        sha1=hashlib.sha1(data, usedforsecurity=False).hexdigest(),
+        warnings=tuple(warning.removeprefix(f"{path}: ") for warning in cartridge.warnings),
+    )
+    _change(home, lambda roms: roms.__setitem__(cartridge.sha256, rom))
+    return _row(cartridge.sha256, rom)
+
+
+def remove_rom(which: str, home: HomePaths) -> str:
+    """Forget the ROM of that path or SHA-256 (its first digits will do); returns the SHA-256.
+
+    The file itself stays. Raises TaskError when none or several fit.
+    """
+    roms = registered_roms(home)
+    path = os.path.abspath(Path(which).expanduser())
+    fits = [sha256 for sha256, rom in roms.items() if rom.path == path]
+    if not fits and len(which) >= 6:
+        fits = [sha256 for sha256 in roms if sha256.startswith(which.lower())]
+    if len(fits) != 1:
+        problem = "no ROM is registered" if not fits else f"{len(fits)} ROMs are registered"
+        raise TaskError(f"{which}: {problem} under this path or hash; see `dmglab rom list`")
+    _change(home, lambda roms: roms.pop(fits[0], None))
+    return fits[0]
+
+
+def list_roms(home: HomePaths) -> list[dict[str, Any]]:
+    """One row a ROM: facts of its header, and `state`: ok, missing or changed.
+
+    A missing one that lies elsewhere in its old folder, under another name, is `moved`, with
+    `found` naming the place.
+    """
+    return [_row(sha256, rom) for sha256, rom in sorted(registered_roms(home).items())]
+
+
+def list_profiles(home: HomePaths) -> list[dict[str, Any]]:
+    """One row a profile: `enabled` once a ROM of its hash is registered, else how to enable it."""
+    owned = {rom.sha1 for rom in registered_roms(home).values()}
+    return [_profile_row(profile, profile.sha1 in owned) for profile in load_profiles()]
+
+
+def _row(sha256: str, rom: RegisteredRom) -> dict[str, Any]:
+    state, found = _state(sha256, rom)
+    row: dict[str, Any] = {"sha256": sha256, "state": state, **msgspec.structs.asdict(rom)}
+    if found:
+        row["found"] = found
+    if state != "ok":
+        row["fix"] = f"{REGISTER} (where the file is now), or `dmglab rom remove {sha256[:12]}`"
+    profile = next((p.id for p in load_profiles() if rom.sha1 and p.sha1 == rom.sha1), "")
+    return row | ({"profile": profile} if profile else {})
+
+
+def _state(sha256: str, rom: RegisteredRom) -> tuple[str, str]:
+    """(ok, missing, changed or moved; where it is now if it moved)."""
+    path = Path(rom.path)
+    if _hash(path) == sha256:
+        return "ok", ""
+    for other in sorted(path.parent.glob("*")) if path.parent.is_dir() else []:
+        same_kind = other.suffix.lower() in ROM_TYPES and other != path
+        if same_kind and rom.size in (0, other.stat().st_size) and _hash(other) == sha256:
+            return "moved", str(other)
+    return ("changed" if path.is_file() else "missing"), ""
+
+
+def _hash(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    except OSError:
+        return ""
+
+
+def _profile_row(profile: Profile, enabled: bool) -> dict[str, Any]:
+    row = msgspec.to_builtins(profile) | {"enabled": enabled}
+    if not enabled:
+        row["instructions"] = (
+            f"disabled: bring your own copy of {profile.title}, SHA-1 {profile.sha1}, and register "
+            f"it with `{REGISTER}`; then make each stage with `dmglab task new --rom`"
+        )
+    return row
+
+
+def _change(home: HomePaths, change: Callable[[dict[str, RegisteredRom]], object]) -> None:
+    """Read, change and replace roms.json under a lock: two at once both count."""
+    path = roms_file(home)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.with_name(".roms.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            roms = registered_roms(home)
+            change(roms)
+            descriptor, partial = tempfile.mkstemp(prefix=".roms.", dir=path.parent)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(msgspec.json.format(msgspec.json.encode(roms)) + b"\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(partial, path)
+            except BaseException:
+                Path(partial).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise LabError(f"{path}: cannot be written: {error.strerror}") from None

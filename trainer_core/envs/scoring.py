@@ -1,0 +1,110 @@
+"""The one law of an episode: what a step pays, what ends it, what is counted.
+
+Training, validation, the player, rollouts and the faces for other libraries all score here. Only
+operators that torch tensors and numpy numbers share are used, so the same lines judge a batch on a
+GPU and one console without torch; both compute in float32 and agree bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from trainer_core.envs.success import Progress, SuccessFunction, find_success_function
+from trainer_core.protocol.tasks import Goal, Reward, TaskManifest
+
+
+class Rules(NamedTuple):
+    """The numbers of the law, from a task's manifest."""
+
+    alpha: Any
+    step_cost: Any
+    goal_bonus: Any
+    novelty_bonus: Any
+    tau: Any
+    hold_steps: int
+    horizon: int
+    success: SuccessFunction
+    shaping: str = "difference"
+    """See Reward.shaping."""
+
+    def cast(self, number: Callable[[float], Any]) -> Rules:
+        """The same rules with every real number as a `number`.
+
+        A bare Python float times a numpy bool is float64; torch computes it in float32.
+        """
+        return self._replace(
+            alpha=number(self.alpha),
+            step_cost=number(self.step_cost),
+            goal_bonus=number(self.goal_bonus),
+            novelty_bonus=number(self.novelty_bonus),
+            tau=number(self.tau),
+        )
+
+
+class Standing(NamedTuple):
+    """Where an episode stands: tensors of N consoles or the numpy numbers of one."""
+
+    dist: Any
+    """f32[N] goal distance of the newest picture."""
+    held: Any
+    """i32[N] consecutive steps with dist below tau."""
+    steps: Any
+    """i32[N] steps of the episode."""
+    best: Any
+    """f32[N] least goal distance of the episode so far, its start included; kept up to date under
+    the shaping `new_minimum` only."""
+
+
+class Score(NamedTuple):
+    """What one step came to."""
+
+    reward: Any
+    """f32[N]"""
+    done: Any
+    """bool[N] the success function's verdict."""
+    trunc: Any
+    """bool[N] the horizon ended the episode; never together with done."""
+    standing: Standing
+    """After the step, before any reset."""
+
+
+def make_rules(reward: Reward, goal: Goal, horizon: int, success: str) -> Rules:
+    """Raises TaskError for an unknown success function."""
+    return Rules(
+        alpha=reward.alpha,
+        step_cost=reward.step_cost,
+        goal_bonus=reward.goal_bonus,
+        novelty_bonus=reward.novelty_bonus,
+        tau=goal.tau,
+        hold_steps=goal.hold_steps,
+        horizon=horizon,
+        success=find_success_function(success),
+        shaping=reward.shaping,
+    )
+
+
+def task_rules(manifest: TaskManifest) -> Rules:
+    """Raises TaskError for an unknown success function."""
+    return make_rules(manifest.reward, manifest.goal, manifest.episode.horizon, manifest.success)
+
+
+def score_step(rules: Rules, before: Standing, dist: Any, novelty: Any = None) -> Score:
+    """Score the step from `before` to a picture at goal distance `dist`, f32[N].
+
+    `novelty` is 1 / sqrt(how often the picture was seen), f32[N]. None pays no novelty: validation
+    and the player do so, for what they show must not depend on what a run has seen.
+    """
+    steps = before.steps + 1
+    held = (before.held + 1) * (dist < rules.tau)
+    done = rules.success(Progress(dist, held, rules.tau, rules.hold_steps))
+    trunc = (steps >= rules.horizon) & ~done
+    best, come = before.best, before.dist - dist
+    if rules.shaping == "new_minimum":
+        nearer = dist < before.best
+        best = dist * nearer + before.best * (nearer ^ True)
+        come = before.best - best
+    reward = rules.alpha * come - rules.step_cost + rules.goal_bonus * done
+    if novelty is not None:
+        reward = reward + rules.novelty_bonus * novelty
+    return Score(reward, done, trunc, Standing(dist, held, steps, best))

@@ -1,0 +1,135 @@
+"""`python -m trainer_core.exports.tensorboard RUN_DIR [OUT]`: a run's curves as TensorBoard events.
+
+Writes the file format itself (TFRecords of Event messages), so nothing has to be installed to
+export; only to look at it. Progress goes out as JSON lines, the result last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.metrics import metric, scalars
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.runs.history import read_history
+
+_PROGRESS_EVERY = 500
+
+
+def _crc_table() -> list[int]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+_TABLE = _crc_table()
+
+
+def crc32c(data: bytes) -> int:
+    """Castagnoli CRC, RFC 3720 appendix B.4."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def masked_crc(data: bytes) -> int:
+    """The rotated CRC that TFRecord files carry."""
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def record_bytes(data: bytes) -> bytes:
+    """One TFRecord: length, its CRC, data, its CRC."""
+    length = struct.pack("<Q", len(data))
+    return b"".join(
+        [length, struct.pack("<I", masked_crc(length)), data, struct.pack("<I", masked_crc(data))]
+    )
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """A length-delimited protobuf field."""
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def event(wall_time: float, step: int, scalars: dict[str, float]) -> bytes:
+    """An Event message (tensorboard/compat/proto/event.proto) with one Summary."""
+    values = b"".join(
+        _field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", value))
+        for name, value in scalars.items()
+    )
+    return b"\x09" + struct.pack("<d", wall_time) + b"\x10" + _varint(step) + _field(5, values)
+
+
+def tags_of(record: records.Event) -> dict[str, float]:
+    """Tag and value of every curve's point in one log record; counters are the axis, no curves."""
+    return {
+        name if "/" in name else f"train/{name}": value
+        for name, value in scalars(record).items()
+        if metric(name).group != "counter"
+    }
+
+
+def export(run: RunPaths, out: Path) -> Iterator[float]:
+    """Write `out`/events.out.tfevents...; yields the share done.
+
+    Raises LabError when the run has no curve yet or the file cannot be written.
+    """
+    past = [record for record in read_history(run.train_log).events if tags_of(record)]
+    if not past:
+        raise LabError(f"{run.train_log}: no update records yet; wait for the first one")
+    start = int(past[0].time)
+    path = out / f"events.out.tfevents.{start}.{run.run_id}"
+    partial = out / f".{path.name}.partial"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            version = b"\x09" + struct.pack("<d", past[0].time) + _field(3, b"brain.Event:2")
+            file.write(record_bytes(version))
+            for index, record in enumerate(past):
+                step = getattr(record, "env_steps", 0)
+                file.write(record_bytes(event(record.time, step, tags_of(record))))
+                if index % _PROGRESS_EVERY == 0:
+                    yield index / len(past)
+        os.replace(partial, path)
+    except OSError as error:
+        raise LabError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) not in (1, 2):
+        print("usage: python -m trainer_core.exports.tensorboard RUN_DIR [OUT]", file=sys.stderr)
+        return 2
+    run = RunPaths(Path(argv[0]).resolve())
+    out = Path(argv[1]) if len(argv) == 2 else run.root / "tensorboard"
+    try:
+        for share in export(run, out):
+            print(json.dumps({"progress": round(share, 3)}), flush=True)
+    except LabError as error:
+        print(f"export: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps({"ok": True, "folder": str(out)}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""What the faces for other libraries share: opening a VecEnv, and its values as they expect them.
+
+Observations leave as u8[K, 72, 80] greys 0, 85, 170, 255, channels first: divided by 255, as image
+networks do, they are exactly what DMG Lab's own networks see. 0 is the screen's lightest shade.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainer_core.envs.build import make_env
+from trainer_core.envs.vec_env import VecEnv
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.paths import HomePaths, default_home
+from trainer_core.protocol.recording import FRAMES_PER_SECOND
+from trainer_core.protocol.shades import GREY_LEVELS, MAX_SHADE
+from trainer_core.protocol.tasks import Codec
+
+GREY_STEP = 255 // MAX_SHADE
+STEPS_PER_SECOND = FRAMES_PER_SECOND / Codec().frames_per_step
+SCREEN_GREYS = np.array(GREY_LEVELS, np.uint8)
+
+
+def open_env(
+    task: str,
+    num_envs: int,
+    *,
+    device: str = "cpu",
+    stack_k: int = 1,
+    seed: int = 1,
+    held_out: bool = False,
+    home: Path | None = None,
+) -> VecEnv:
+    """The VecEnv behind a face. Raises LabError for an unknown task or an impossible number."""
+    config = RunConfig(
+        task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1
+    )
+    starts = "heldout" if held_out else "train"
+    return make_env(config, HomePaths(home or default_home()), starts=starts)
+
+
+def observation_space(env: VecEnv) -> gymnasium.spaces.Box:
+    return gymnasium.spaces.Box(0, 255, env.obs_shape, np.uint8)
+
+
+def action_space() -> gymnasium.spaces.Discrete[Any]:
+    """The seven buttons, in the order of trainer_core.protocol.buttons.ACTIONS."""
+    return gymnasium.spaces.Discrete(len(ACTIONS))
+
+
+def greys(obs: Tensor) -> np.ndarray:
+    """Shades u8[N, K, 72, 80] of any device as a fresh array of greys."""
+    return (obs * GREY_STEP).cpu().numpy()
+
+
+def rgb(screen: Tensor) -> np.ndarray:
+    """Shades u8[144, 160] as u8[144, 160, 3], light on the screen light in the picture."""
+    return np.repeat(SCREEN_GREYS[screen.cpu().numpy()][..., None], 3, axis=2)
+
+
+def as_actions(actions: Any, env: VecEnv) -> Tensor:
+    """i64[N] on the environment's device. Raises ValueError for what is no action of each env."""
+    given = np.asarray(actions)
+    if given.dtype.kind not in "iu" or given.size != env.num_envs:
+        raise ValueError(
+            f"actions of type {given.dtype} and shape {given.shape}: give {env.num_envs} whole "
+            "numbers"
+        )
+    if given.min() < 0 or given.max() >= env.num_actions:
+        wrong = given.min() if given.min() < 0 else given.max()
+        raise ValueError(f"action {wrong}: there are 0 to {env.num_actions - 1}")
+    return torch.as_tensor(given.astype(np.int64).reshape(-1), device=env.device)
+
+
+def chosen_starts(start: Any, env: VecEnv) -> Tensor:
+    """`start`, a start state or one per env, as i64[N]. Raises ValueError for others."""
+    known = set(env.start_set.tolist())
+    indices = np.broadcast_to(np.asarray(start, np.int64), (env.num_envs,))
+    unknown = sorted(set(indices.tolist()) - known)
+    if unknown:
+        raise ValueError(f"start {unknown[0]}: this environment has {sorted(known)}")
+    return torch.from_numpy(indices.copy()).to(env.device)

@@ -1,0 +1,65 @@
+"""A checkpoint at the buttons of one console: torch behind a numpy face."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainer_core.protocol.checkpoints import POLICY, CheckpointMeta
+
+
+class StackedAgent(ABC):
+    """Remembers the last K observations of the episode; what picks the action is below it."""
+
+    def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str) -> None:
+        """`sha256` is that of the file with the weights."""
+        self.checkpoint, self.meta, self.sha256 = str(checkpoint), meta, sha256
+        self._stack = np.zeros(meta.obs_shape, np.uint8)
+
+    def begin(self, observation: np.ndarray) -> None:
+        """A new episode starts at `observation` u8[72, 80]."""
+        self._stack[:] = observation
+
+    def see(self, observation: np.ndarray) -> None:
+        """One agent step later the game shows `observation`."""
+        self._stack[:-1] = self._stack[1:].copy()
+        self._stack[-1] = observation
+
+    @abstractmethod
+    def act(self) -> int:
+        """The action for what was seen."""
+
+
+class Agent(StackedAgent):
+    """The policy of one of our own checkpoints."""
+
+    def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
+        """Raises CheckpointError when the checkpoint cannot be used."""
+        import torch  # seconds; a person at the buttons never needs it
+
+        from trainer_core.train.checkpoint import load_policy
+
+        self._torch = torch
+        torch.set_num_threads(1)
+        self._policy, meta = load_policy(checkpoint, device)
+        super().__init__(checkpoint, meta, meta.files[POLICY])
+        self._greedy = mode == "greedy"
+        self._noise = self.meta.config.get("obs_source") == "noise"
+        self._rng = torch.Generator().manual_seed(seed)
+        self._random = np.random.default_rng(seed)
+
+    def act(self) -> int:
+        torch = self._torch
+        seen: Any = self._stack
+        if self._noise:
+            seen = self._random.integers(0, 4, self._stack.shape, dtype=np.uint8)
+        with torch.no_grad():
+            parameter = next(self._policy.parameters())
+            logits, _ = self._policy(torch.from_numpy(seen)[None].to(parameter.device))
+        if self._greedy:
+            return int(logits.argmax())
+        probabilities = torch.softmax(logits[0].float().cpu(), dim=-1)
+        return int(torch.multinomial(probabilities, 1, generator=self._rng))

@@ -1,0 +1,146 @@
+"""`dmglab task capture` and `dmglab task demo`: moments and ways out of scripts and recordings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from emulator.tools.png import write_screen
+from trainer_core.envs.roms import load_rom
+from trainer_core.envs.task_files import load_goal, save_goal
+from trainer_core.play.authoring.demonstration import (
+    FILE,
+    Demonstration,
+    load_demonstrations,
+    play_inputs,
+    save_demonstrations,
+    step_screen,
+)
+from trainer_core.play.authoring.folder import MANIFEST, file_sha256, manifest_toml
+from trainer_core.play.authoring.inputs import (
+    Inputs,
+    beyond_codec,
+    follows_codec,
+    read_inputs,
+    refuse_beyond_codec,
+)
+from trainer_core.play.authoring.minari_export import export_minari, load_minari
+from trainer_core.play.authoring.replaying import done_step
+from trainer_core.play.authoring.rom_choice import choose_rom
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import Codec, Demo, Task, find_task
+
+
+def capture_step(
+    script: Path,
+    rom: str,
+    base: str,
+    step: int,
+    home: HomePaths,
+    *,
+    state: Path | None,
+    goal: Path | None,
+    picture: Path | None,
+) -> dict[str, Any]:
+    """Write what the game is and shows after step `step` of a script. Raises LabError."""
+    _, cartridge = choose_rom(rom, base, home)
+    codec = find_task(base, home).manifest.codec if base else Codec()
+    trace = play_inputs(cartridge, read_inputs(script, codec)[0], codec)
+    last = len(trace.states) - 1
+    if not -1 <= step <= last:
+        raise TaskError(f"--step {step}: {script} has the steps 0 to {last}")
+    chosen = last if step == -1 else step
+    try:
+        for path in (state, goal, picture):
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+        if state is not None:
+            trace.states[chosen].save(state)
+        if goal is not None:
+            save_goal(goal, trace.pictures[chosen][None])
+        if picture is not None:
+            write_screen(picture, step_screen(cartridge, trace.states[chosen]))
+    except OSError as error:
+        raise TaskError(f"{error.filename}: cannot be written: {error.strerror}") from None
+    files = {"state": state, "goal": goal, "picture": picture}
+    return {"step": chosen, "steps": last} | {k: str(v) for k, v in files.items() if v}
+
+
+def add_demonstration(
+    source: Path,
+    task_id: str,
+    home: HomePaths,
+    *,
+    frames: tuple[int, int],
+    out: Path | None,
+    minari: str = "",
+) -> dict[str, Any]:
+    """Cut `source` to the task's goal and keep it; returns what it is. Raises LabError.
+
+    The task's folder is changed in one rename of its manifest, written after the demonstrations.
+    """
+    if minari:
+        load_minari()  # known to be missing before anything is written
+    task = find_task(task_id, home)
+    codec = task.manifest.codec
+    if out is None and not task.folder.resolve().is_relative_to(home.tasks.resolve()):
+        raise TaskError(f"{task_id} is shipped and stays as it is; name a file with --out")
+    cartridge = load_rom(task, home)
+    inputs = _cut(read_inputs(source, codec)[0], frames, str(source))
+    trace = play_inputs(cartridge, inputs, codec)
+    reached = done_step(task, trace.pictures, *load_goal(task.goal_path))
+    if reached is None:
+        raise TaskError(
+            f"{source}: {task_id} is not reached within {len(trace.pictures) - 1} steps of "
+            f"{codec.frames_per_step} frames; see `dmglab task check {task_id}` for its tau"
+        )
+    end = inputs.first_step + reached * codec.frames_per_step
+    masks = inputs.masks[inputs.first_step : end]
+    refuse_beyond_codec(masks, codec, str(source))
+    demo = Demonstration(trace.states[0], masks)
+    demos = [demo]
+    if out is None:
+        demos = [*(load_demonstrations(task.demo_path) if task.demo_path else []), demo]
+        _keep(task, demos)
+    else:
+        save_demonstrations(out, demos)
+    exported = {}
+    if minari:
+        exported = {"minari": export_minari(minari, task, cartridge, demos)}
+    return {
+        "task": task_id, "demonstrations": len(demos), "file": str(out or task.folder / FILE),
+        "steps": reached, "frames": len(masks), "follows_codec": follows_codec(masks, codec),
+        **beyond_codec(inputs.masks), **exported,
+    }  # fmt: skip
+
+
+def _cut(inputs: Inputs, frames: tuple[int, int], source: str) -> Inputs:
+    first, last = frames[0], frames[1] or len(inputs.masks)
+    if not 0 <= first < last <= len(inputs.masks):
+        raise TaskError(f"{source}: has the frames 0 to {len(inputs.masks)}, not {first} to {last}")
+    # What lies before the cut is played, not kept.
+    begun = max(first, inputs.first_step) if first == 0 else first
+    return Inputs(inputs.masks[:last], inputs.start, source, min(begun, last))
+
+
+def _keep(task: Task, demos: list[Demonstration]) -> None:
+    """Put `demos` into the task's folder under a new name, then the manifest that names it."""
+    path = task.folder / FILE
+    numbers = range(2, 100_000)
+    if path.exists():
+        path = next(p for n in numbers if not (p := task.folder / f"demo-{n}.npz").exists())
+    try:
+        save_demonstrations(path, demos)
+        demo = Demo(file=path.name, sha256=file_sha256(path))
+        manifest = msgspec.structs.replace(task.manifest, demo=demo)
+        partial = task.folder / f".{MANIFEST}.tmp"
+        partial.write_bytes(manifest_toml(manifest))
+        os.replace(partial, task.folder / MANIFEST)
+        if task.demo_path is not None and task.demo_path != path:
+            task.demo_path.unlink(missing_ok=True)
+    except OSError as error:
+        raise TaskError(f"{task.folder}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,166 @@
+"""Input scripts and recordings as one thing: a state to begin in, and a joypad mask a frame.
+
+A script is a text of words, `#` begins a comment:
+
+    wait 180            frames without a button
+    START 3 UP A        one button a step, a number before it repeats it
+
+or JSON, `{"wait_frames": 180, "actions": "START 3 UP A"}`, or a list of such objects. It is played
+from power-on unless told otherwise. A recording is a folder that the player wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emulator import EmulatorError, Snapshot
+from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, MASK_BITS
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.recording import BUTTONS, read_recording
+from trainer_core.protocol.tasks import Codec
+
+MAX_FRAMES = 216_000
+"""An hour of play."""
+SELECT = 1 << MASK_BITS.index("select")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was pressed, frame by frame."""
+
+    masks: np.ndarray
+    """u8[F] joypad mask held in each frame."""
+    start: Snapshot | None = None
+    """Where frame 0 begins; None is power-on."""
+    source: str = ""
+    first_step: int = 0
+    """Frame at which the first agent step begins: what lies before is only a wait."""
+
+
+def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
+    """The scripts of a file, or the one recording of a folder.
+
+    Raises TaskError or ProtocolError, naming the file and what is wrong with it.
+    """
+    if path.is_dir():
+        return [_read_recording(path)]
+    try:
+        text = path.read_text(encoding="utf-8")
+        if text.lstrip().startswith(("{", "[")):
+            rows = json.loads(text)
+            rows = rows if isinstance(rows, list) else [rows]
+            found = [_from_row(row, codec, str(path)) for row in rows]
+        else:
+            found = [_from_words(text, codec, str(path))]
+    except OSError as error:
+        raise TaskError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise TaskError(
+            f"{path}: no input script: {error}; write words like `wait 180 START 3 UP A`"
+        ) from None
+    if not found:
+        raise TaskError(f"{path}: holds no script")
+    return found
+
+
+def steps_of(masks: np.ndarray, codec: Codec) -> np.ndarray:
+    """i64[S]: the action of each whole step of `masks` u8[F], the button held longest; -1 none."""
+    steps = len(masks) // codec.frames_per_step
+    found = np.full(steps, -1)
+    for step, held in enumerate(masks[: steps * codec.frames_per_step].reshape(steps, -1)):
+        counts = [int((held == mask).sum()) for mask in ACTION_MASKS]
+        if max(counts):
+            found[step] = int(np.argmax(counts))
+    return found
+
+
+def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
+    """Whether an agent could press exactly this: each step one button, held and released."""
+    if len(masks) % codec.frames_per_step:
+        return False
+    actions = steps_of(masks, codec)
+    return bool((actions >= 0).all()) and np.array_equal(masks, play_actions(actions, codec))
+
+
+def play_actions(actions: np.ndarray, codec: Codec) -> np.ndarray:
+    """u8[F] masks of `actions` i64[S] as an agent presses them."""
+    frames = np.zeros((len(actions), codec.frames_per_step), np.uint8)
+    frames[:, : codec.release_after_frames] = np.array(ACTION_MASKS, np.uint8)[actions][:, None]
+    return frames.reshape(-1)
+
+
+def beyond_codec(masks: np.ndarray) -> dict[str, int]:
+    """How many frames of `masks` u8[F] press what seven single buttons cannot."""
+    pressed = np.unpackbits(masks[:, None], axis=1).sum(1)
+    return {
+        "frames_with_select": int((masks & SELECT != 0).sum()),
+        "frames_with_two_buttons": int((pressed > 1).sum()),
+    }
+
+
+def refuse_beyond_codec(masks: np.ndarray, codec: Codec, source: str) -> None:
+    """Raises TaskError when part of `masks` cannot be said in the task's codec."""
+    counts = beyond_codec(masks)
+    if any(counts.values()):
+        raise TaskError(
+            f"{source}: {counts['frames_with_select']} frames hold SELECT and "
+            f"{counts['frames_with_two_buttons']} hold two buttons, which {codec.id} does not "
+            "have; cut them away (--from-frame, --to-frame) or play without them"
+        )
+
+
+def _from_row(row: Any, codec: Codec, source: str) -> Inputs:
+    unknown = set(row) - {"wait_frames", "actions"}
+    if unknown:
+        raise ValueError(f"unknown key {min(unknown)!r}")
+    return _from_words(f"wait {int(row.get('wait_frames', 0))} {row['actions']}", codec, source)
+
+
+def _from_words(text: str, codec: Codec, source: str) -> Inputs:
+    lines = (line.split("#")[0] for line in text.splitlines())
+    words = iter(" ".join(lines).split())
+    parts: list[np.ndarray] = []
+    frames, repeat, first_step = 0, 1, None
+    for word in words:
+        if word.lower() == "wait":
+            length = int(next(words, ""))
+            part = np.zeros(_limited(length), np.uint8)
+        elif word.isdecimal():
+            repeat = _limited(int(word))
+            continue
+        elif word.upper() in ACTIONS:
+            first_step = frames if first_step is None else first_step
+            action = np.full(repeat, ACTIONS.index(word.upper()))
+            part = play_actions(action, codec)
+        else:
+            raise ValueError(f"{word!r} is neither wait, a number nor one of {' '.join(ACTIONS)}")
+        repeat = 1
+        frames = _limited(frames + len(part))
+        parts.append(part)
+    if repeat != 1:
+        raise ValueError(f"the last number, {repeat}, repeats nothing")
+    masks = np.concatenate([np.zeros(0, np.uint8), *parts])
+    return Inputs(masks, None, source, frames if first_step is None else first_step)
+
+
+def _limited(frames: int) -> int:
+    if not 0 <= frames <= MAX_FRAMES:
+        raise ValueError(f"{frames} frames: a script has 0 to {MAX_FRAMES}")
+    return frames
+
+
+def _read_recording(folder: Path) -> Inputs:
+    recording = read_recording(folder)
+    try:
+        start = Snapshot.load(folder / recording.state)
+    except EmulatorError as error:
+        raise TaskError(str(error)) from None
+    if start.rom_sha256 != recording.rom_sha256:
+        raise TaskError(f"{folder}: its start state belongs to another ROM")
+    masks = np.frombuffer((folder / BUTTONS).read_bytes(), np.uint8)
+    return Inputs(masks.copy(), start, str(folder))

@@ -1,0 +1,227 @@
+"""`dmglab task new`: a task from scripts, recordings or captured states, and why it is as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from trainer_core.envs.success import find_success_function
+from trainer_core.play.authoring import suggestions
+from trainer_core.play.authoring.folder import free_folder, held_out_share, write_task
+from trainer_core.play.authoring.goals import (
+    GoalPictures,
+    gather_goal,
+    parse_mask,
+    suggest_tau,
+)
+from trainer_core.play.authoring.rom_choice import choose_rom
+from trainer_core.play.authoring.segments import (
+    Segment,
+    anchor_steps,
+    goal_state_of,
+    inputs_of,
+    read_segments,
+    until_goal,
+)
+from trainer_core.play.authoring.walks import Walk, random_walks
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import Codec, Reward, TaskManifest, find_task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """What the new task is made of; zeros and empties are chosen from what is measured."""
+
+    id: str
+    title: str = ""
+    description: str = ""
+    rom: str = ""
+    """Path or SHA-256 of the ROM. Or `base`, a task of the same game."""
+    base: str = ""
+    from_goal_of: str = ""
+    """Task whose demonstration's end is where the scripts begin, in place of power-on."""
+    scripts: tuple[Path, ...] = ()
+    starts: tuple[Path, ...] = ()
+    goals: tuple[Path, ...] = ()
+    from_step: int = 0
+    goal_steps: tuple[int, ...] = ()
+    count: int = 48
+    heldout: int = -1
+    walk: int = 8
+    spread: float = 0.5
+    min_distinct: int = 0
+    seed: int = 1
+    mask: tuple[str, ...] = ()
+    distance: str = "l1"
+    tau: float = 0.0
+    hold_steps: int = 1
+    horizon: int = 0
+    success: str = "goal_template"
+    codec: Codec = field(default_factory=Codec)
+
+
+def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
+    """Write the task's folder below the home's tasks, whole or not at all.
+
+    Returns it and what was chosen, each with its reason. Raises LabError naming what is wrong.
+    """
+    folder = free_folder(request.id, home)
+    _check(request)
+    base = find_task(request.base, home).manifest if request.base else None
+    rom, cartridge = choose_rom(request.rom, request.base or request.from_goal_of, home)
+    codec = base.codec if base else request.codec
+    begun = goal_state_of(request.from_goal_of, home) if request.from_goal_of else None
+    segments = read_segments(
+        request.scripts, cartridge, codec, begun, request.from_step, request.goal_steps
+    )
+    pictures = [part.trace.pictures[step] for part in segments for step in part.goal_steps]
+    if request.goals:  # a goal that was captured takes the place of the scripts' ends
+        pictures = [] if not request.goal_steps else pictures
+    goal = gather_goal(pictures, request.goals, parse_mask(request.mask), request.distance)
+    segments = [until_goal(part, goal, request.hold_steps) for part in segments]
+    given = [_load_state(path, rom.sha256) for path in request.starts]
+    walks, apart = _starts(request, cartridge, codec, segments, given, goal)
+    tau, why_tau = (request.tau, "as asked") if request.tau else suggest_tau(apart)
+    chosen = _numbers(request, segments, goal, base)
+    heldout = _heldout(request, len(walks))
+    demos = [part.demonstration() for part in segments if part.arrives]
+    rows = [] if given else inputs_of(walks, segments, request.spread)
+    write_task(
+        folder,
+        task_id=request.id,
+        title=request.title or request.id.rsplit("/", 1)[-1].replace("_", " ").capitalize(),
+        description=request.description or "Made from captured states and scripts.",
+        rom=rom,
+        codec=codec,
+        starts=[walk.state for walk in walks],
+        start_pictures=np.stack([walk.picture for walk in walks]),
+        start_inputs=rows,
+        heldout=heldout,
+        goal=goal,
+        tau=tau,
+        hold_steps=request.hold_steps,
+        horizon=chosen["horizon"][0],
+        reward=chosen["reward"][0],
+        demos=demos,
+        success=request.success,
+    )
+    gamma = chosen["gamma"][0]
+    return folder, {
+        "starts": f"{len(walks)} with different pictures, the last {heldout} held out"
+        + ("" if heldout else ": one start only, validation repeats it"),
+        "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count",
+        "tau": f"{tau:g}: {why_tau}",
+        "horizon": f"{chosen['horizon'][0]}: {chosen['horizon'][1]}",
+        "alpha": f"{chosen['reward'][0].alpha:g}: {chosen['reward'][1]}",
+        "gamma": f"{gamma:g}: {chosen['gamma'][1]}",
+        "check": f"dmglab task check {request.id}",
+        "train": f"dmglab train --task {request.id} --gamma {gamma:g}",
+    }
+
+
+def _heldout(request: NewTask, count: int) -> int:
+    """How many of `count` starts training never sees. Raises TaskError for none of several."""
+    heldout = held_out_share(count) if request.heldout < 0 else request.heldout
+    if heldout == 0 < count - 1 or heldout >= count:
+        raise TaskError(
+            f"heldout {heldout} of {count} starts: hold out at least one, so that validation "
+            "is not on what training saw, and leave at least one to train on"
+        )
+    return heldout
+
+
+def _check(request: NewTask) -> None:
+    """Raises TaskError for a number that cannot be meant, before anything is played."""
+    find_success_function(request.success)
+    if not request.scripts and not request.starts:
+        raise TaskError("a task needs a --script or at least one start state (--start)")
+    for name, value, least, most in (
+        ("count", request.count, 1, 4_096),
+        ("walk", request.walk, 0, 1_000),
+        ("spread", request.spread, 0, 1),
+        ("min-distinct", request.min_distinct, 0, request.count),
+        ("heldout", request.heldout, -1, 4_095),
+        ("seed", request.seed, 0, 2**63 - 1),
+        ("tau", request.tau, 0, 1),
+        ("hold-steps", request.hold_steps, 1, 10_000),
+        ("horizon", request.horizon, 0, 100_000),
+    ):
+        if not least <= value <= most:  # NaN is in no range
+            raise TaskError(f"--{name} must lie in {least:,} to {most:,}, got {value:g}")
+
+
+def _starts(
+    request: NewTask,
+    cartridge: Cartridge,
+    codec: Codec,
+    segments: list[Segment],
+    given: list[Snapshot],
+    goal: GoalPictures,
+) -> tuple[list[Walk], np.ndarray]:
+    """The start states, and distances f32[K] of all pictures seen that are not the goal."""
+    if given:
+        pictures = _pictures_of(cartridge, given)
+        walks = [
+            Walk(number, (), state, picture)
+            for number, (state, picture) in enumerate(zip(given, pictures, strict=True))
+        ]
+        before = [part.before for part in segments]
+        return walks, goal.distances(np.concatenate([pictures, *before]))
+    anchors = [part.trace.states[step] for part, step in anchor_steps(segments, request.spread)]
+    before = [part.before for part in segments]
+    apart = goal.distances(np.concatenate(before))
+    tau = request.tau or suggest_tau(apart)[0]
+    count = request.count
+    walks = random_walks(
+        cartridge, anchors, goal, tau, codec, count=count, longest=request.walk,
+        least=request.min_distinct or (count + 1) // 2, seed=request.seed,
+    )  # fmt: skip
+    near = goal.distances(np.stack([walk.picture for walk in walks]))
+    return walks, np.concatenate([apart, near])
+
+
+def _numbers(
+    request: NewTask, segments: list[Segment], goal: GoalPictures, base: TaskManifest | None
+) -> dict[str, tuple[Any, str]]:
+    """Horizon, gamma and reward, each with its reason."""
+    ways = [part for part in segments if part.arrives]
+    if not ways:
+        reward: tuple[Reward, str] = suggestions.suggest_reward(None)
+        if base:
+            reward = base.reward, f"as in {request.base}"
+        return {
+            "horizon": (request.horizon or 128, "as asked" if request.horizon else "the default"),
+            "gamma": (suggestions.LEAST_GAMMA, "the default; no demonstration to measure"),
+            "reward": reward,
+        }
+    longest = max(ways, key=lambda part: part.arrival - part.first)
+    steps = longest.arrival - longest.first
+    along = goal.distances(longest.trace.pictures[longest.first : longest.arrival + 1])
+    horizon = (request.horizon, "as asked") if request.horizon else None
+    return {
+        "horizon": horizon or suggestions.suggest_horizon(steps),
+        "gamma": suggestions.suggest_gamma(steps),
+        "reward": suggestions.suggest_reward(along),
+    }
+
+
+def _pictures_of(cartridge: Cartridge, states: list[Snapshot]) -> np.ndarray:
+    emulator = Emulator(cartridge, len(states), "cpu")
+    cache = emulator.state_cache(states)
+    emulator.reset(None, cache, np.arange(len(states), dtype=np.int32))
+    return emulator.observations().numpy().copy()
+
+
+def _load_state(path: Path, rom_sha256: str) -> Snapshot:
+    try:
+        snapshot = Snapshot.load(path)
+    except EmulatorError as error:
+        raise TaskError(str(error)) from None
+    if snapshot.rom_sha256 != rom_sha256:
+        raise TaskError(f"{path}: a state of another ROM than {rom_sha256[:12]}...")
+    return snapshot

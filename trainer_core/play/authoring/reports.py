@@ -1,0 +1,220 @@
+"""`dmglab task check` and `dmglab task audit`: is the task sound, and is it worth learning?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from emulator import EmulatorError
+from trainer_core.algo.policy import PixelActorCritic, policy_kind
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.start_states import read_scripts
+from trainer_core.envs.task_parts import load_task_parts
+from trainer_core.play.authoring.inputs import follows_codec
+from trainer_core.play.authoring.replaying import (
+    Replay,
+    replay_demonstrations,
+    task_demonstrations,
+)
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import Task
+from trainer_core.train.evaluate import Act, Evaluation, run_episodes, sampled, uniform
+
+BATCH = 64
+LEAST_STARTS, SHORTEST_WAY, RANDOM_ALLOWED, ALIASING_ALLOWED = 32, 12, 0.05, 0.01
+"""What a task of ours must keep; `audit` names what a task misses."""
+
+
+def check_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict[str, Any]:
+    """Load everything, replay the demonstrations, play at random. Raises LabError.
+
+    `problems` are what makes the task unfit, `warnings` what may keep it from being learned.
+    """
+    parts = load_task_parts(task, home)
+    replays = replay_demonstrations(task, parts)
+    problems, warnings = _ways(task, replays)
+    env = _open(task, home, seed)
+    start_dist = env.episodes.start_dist
+    if bool((start_dist < task.manifest.goal.tau).any()):
+        solved = int((start_dist < task.manifest.goal.tau).sum())
+        problems.append(f"{solved} of {len(start_dist)} start states look like the goal")
+    rng = torch.Generator().manual_seed(seed)
+    found = _spread(env, uniform(env.num_actions, rng), episodes)
+    nearest = env.nearest
+    env.close()
+    if found.success_rate > RANDOM_ALLOWED:
+        warnings.append(
+            f"done fires in {found.success_rate:.1%} of random episodes: look at the goal's region "
+            "and tau, or begin farther away"
+        )
+    inputs = task.folder / "starts.json"
+    if inputs.is_file():
+        rows = len(read_scripts(inputs, task.manifest.codec))
+        if rows != task.manifest.starts.count:
+            problems.append(f"starts.json has {rows} rows for {task.manifest.starts.count} starts")
+    return {
+        "ok": not problems,
+        "task": task.id,
+        "states": task.manifest.starts.count,
+        "heldout": task.manifest.starts.heldout,
+        "templates": len(parts.templates),
+        "tau": task.manifest.goal.tau,
+        "nearest_start": round(float(start_dist.min()), 5),
+        "demonstrations": [
+            {"steps": len(replay.actions), "done_at_step": replay.done} for replay in replays
+        ],
+        "random_episodes": len(found.episodes),
+        "false_positive_rate": found.success_rate,
+        "nearest_random_picture": round(nearest, 5),
+        "problems": problems,
+        "warnings": [*warnings, *_reward_warnings(task)],
+        **({"error": f"{task.id}: {problems[0]}"} if problems else {}),
+    }
+
+
+def audit_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict[str, Any]:
+    """How hard it is and what the policy could know. Raises LabError."""
+    parts = load_task_parts(task, home)
+    replays = replay_demonstrations(task, parts)
+    demos = task_demonstrations(task)
+    env = _open(task, home, seed)
+    rng = torch.Generator().manual_seed(seed)
+    random = _spread(env, uniform(env.num_actions, rng), episodes)
+    single = _one_button(env)
+    torch.manual_seed(seed)
+    policy = PixelActorCritic(policy_kind(RunConfig()), env.obs_shape, env.num_actions)
+    untrained = _spread(env, sampled(policy, rng), max(1, episodes // 2))
+    pictures = env.episodes.start_pictures
+    distinct = len({picture.tobytes() for picture in pictures.numpy()})
+    env.close()
+    lengths = [replay.done for replay in replays if replay.done is not None]
+    figures: dict[str, Any] = {
+        "ok": True,
+        "task": task.id,
+        "starts": task.manifest.starts.count,
+        "distinct_starts": distinct,
+        "heldout": task.manifest.starts.heldout,
+        "horizon": task.manifest.episode.horizon,
+        "demonstrations": len(replays),
+        "demonstrations_in_codec": sum(
+            follows_codec(demo.masks, task.manifest.codec) for demo in demos
+        ),
+        "shortest_demonstration": min(lengths, default=None),
+        "episodes": len(random.episodes),
+        "random_success": random.success_rate,
+        "one_button_success": single,
+        "untrained_success": untrained.success_rate,
+        "aliasing": aliasing(replays),
+    }
+    return figures | {"misses": _misses(figures)}
+
+
+def aliasing(replays: list[Replay]) -> float | None:
+    """Share of the pictures along the demonstrations that ask for different buttons though they
+    are equal; None without a demonstration. A policy that sees one picture cannot tell them apart.
+    """
+    asked: defaultdict[bytes, list[int]] = defaultdict(list)
+    for replay in replays:
+        for picture, action in zip(replay.pictures, replay.actions[: replay.done], strict=False):
+            asked[picture.tobytes()].append(int(action))
+    total = sum(map(len, asked.values()))
+    unclear = sum(len(actions) for actions in asked.values() if len(set(actions)) > 1)
+    return unclear / total if total else None
+
+
+class _WatchedEnv(GameEnv):
+    """A GameEnv that remembers the least distance of a picture that was not done."""
+
+    nearest = 1.0
+
+    def step(self, actions: Tensor) -> Any:
+        result = super().step(actions)
+        missed = torch.where(result.done, 1.0, result.info.dist)
+        self.nearest = min(self.nearest, float(missed.min()))
+        return result
+
+
+def _open(task: Task, home: HomePaths, seed: int) -> _WatchedEnv:
+    try:
+        env = _WatchedEnv(task, BATCH, home=home, seed=seed, novelty=False)
+    except EmulatorError as error:
+        raise TaskError(f"{task.id}: {error}") from None
+    env.start_set = torch.arange(task.manifest.starts.count)
+    return env
+
+
+def _spread(env: GameEnv, act: Act, episodes: int) -> Evaluation:
+    """`episodes` of them, from every start about equally often."""
+    starts = env.start_set.repeat(-(-episodes // len(env.start_set)))[:episodes]
+    return run_episodes(env, act, starts, "sample")
+
+
+def _one_button(env: GameEnv) -> dict[str, float]:
+    """Success of each button held alone, all of them side by side from the same few starts."""
+    each = env.num_envs // len(ACTIONS)
+    spaced = torch.linspace(0, len(env.start_set) - 1, each).long()
+    starts = env.start_set[spaced].repeat(len(ACTIONS))
+    pressed = torch.arange(len(ACTIONS)).repeat_interleave(each)
+    pressed = torch.cat([pressed, pressed.new_zeros(env.num_envs - len(pressed))])
+    won = [e.success for e in run_episodes(env, lambda obs: pressed, starts, "sample").episodes]
+    return {
+        name: sum(won[number * each : (number + 1) * each]) / each
+        for number, name in enumerate(ACTIONS)
+    }
+
+
+def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
+    """Problems and warnings about the demonstrations."""
+    problems, horizon = [], task.manifest.episode.horizon
+    for number, replay in enumerate(replays):
+        if replay.done is None:
+            apart = len(replay.pictures) - 1
+            problems.append(f"demonstration {number}: done does not fire within its {apart} steps")
+        elif replay.done > horizon:
+            problems.append(f"demonstration {number} needs {replay.done} steps, horizon {horizon}")
+    if replays:
+        return problems, []
+    return problems, [
+        f"no demonstration: nothing shows that the goal can be reached; add one with "
+        f"`dmglab task demo RECORDING --task {task.id}`"
+    ]
+
+
+def _reward_warnings(task: Task) -> list[str]:
+    reward, found = task.manifest.reward, []
+    if reward.pays_for_dawdling:
+        found.append(
+            f"novelty_bonus {reward.novelty_bonus:g} is not below step_cost {reward.step_cost:g}: "
+            "where every picture is new, staying there pays"
+        )
+    if task.manifest.starts.heldout == 0:
+        found.append("no start is held out: validation uses the starts that training saw")
+    return found
+
+
+def _misses(figures: dict[str, Any]) -> list[str]:
+    """What the task lacks to be as good as ours must be; empty if nothing."""
+    found = []
+    if figures["distinct_starts"] < LEAST_STARTS:
+        found.append(f"{figures['distinct_starts']} distinct starts, {LEAST_STARTS} are wanted")
+    shortest = figures["shortest_demonstration"]
+    if shortest is None:
+        found.append("no demonstration that reaches the goal")
+    elif shortest < SHORTEST_WAY:
+        found.append(f"the shortest demonstration has {shortest} steps, {SHORTEST_WAY} are wanted")
+    if figures["random_success"] > RANDOM_ALLOWED:
+        found.append(f"random buttons succeed in {figures['random_success']:.1%}")
+    found += [
+        f"{name} alone succeeds in {rate:.1%}"
+        for name, rate in figures["one_button_success"].items()
+        if rate > RANDOM_ALLOWED
+    ]
+    if (figures["aliasing"] or 0) > ALIASING_ALLOWED:
+        found.append(f"{figures['aliasing']:.1%} of the demonstrations' pictures are ambiguous")
+    return found

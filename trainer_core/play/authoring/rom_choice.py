@@ -1,0 +1,47 @@
+"""Which ROM a new task is for: a file, a registered hash, or that of another task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from emulator import Cartridge, EmulatorError
+from trainer_core.envs.rom_registry import add_rom
+from trainer_core.envs.roms import load_rom
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.roms import REGISTER, registered_roms
+from trainer_core.protocol.tasks import Rom, find_task
+
+
+def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]:
+    """The manifest's entry and the cartridge of `rom`, or of the task `task_id` without it.
+
+    A ROM file that is not registered is: the task could not be played without. Raises TaskError.
+    """
+    if not rom:
+        if not task_id:
+            raise TaskError("which game? give --rom PATH, or --base with a task of the same game")
+        task = find_task(task_id, home)
+        return task.manifest.rom, load_rom(task, home)
+    registered = registered_roms(home)
+    fits = [sha256 for sha256 in registered if len(rom) >= 6 and sha256.startswith(rom.lower())]
+    path = Path(registered[fits[0]].path) if len(fits) == 1 else Path(rom).expanduser()
+    try:
+        cartridge = Cartridge.from_file(path)
+    except EmulatorError as error:
+        raise TaskError(
+            f"{error}; `{REGISTER}` registers a ROM, `dmglab rom list` shows them"
+        ) from None
+    shipped = _shipped(path)
+    if not shipped and cartridge.sha256 not in registered:
+        add_rom(path, home)
+    name = cartridge.header.title.strip() or path.stem
+    return Rom(name=name, sha256=cartridge.sha256, path=shipped), cartridge
+
+
+def _shipped(path: Path) -> str:
+    """`assets/...` for a game of ours, else empty."""
+    path = path.resolve()
+    if not path.is_relative_to(ASSETS.resolve()):
+        return ""
+    return (Path("assets") / path.relative_to(ASSETS.resolve())).as_posix()

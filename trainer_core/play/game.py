@@ -1,0 +1,185 @@
+"""A game that can be played frame by frame: a task's console, a bare ROM, or the tiny grid.
+
+numpy and the emulator only, so that a person can play before torch would have loaded.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from trainer_core.envs.scoring import task_rules
+from trainer_core.envs.task_parts import load_task_parts
+from trainer_core.play.judge import Judge
+from trainer_core.protocol.buttons import MASK_BITS
+from trainer_core.protocol.errors import LabError, TaskError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import Codec, Reward, find_task
+
+TINY_GOAL = "tiny_goal"
+ROM_SUFFIXES = (".gb", ".gbc")
+
+
+class Game(Protocol):
+    """What the player drives. `judge` is None where there is no goal."""
+
+    task: str
+    rom_sha256: str
+    num_starts: int
+    held_out_start: int
+    """The first start state that training never saw; the first of all where it saw each."""
+    frames_per_step: int
+    release_after_frames: int
+    judge: Judge | None
+
+    def restart(self, start: int) -> None:
+        """Go to start state `start`."""
+        ...
+
+    def frame(self, buttons: int) -> None:
+        """Run one frame with the joypad mask `buttons` held."""
+        ...
+
+    def picture(self) -> np.ndarray:
+        """u8[144, 160] shades of the last completed picture."""
+        ...
+
+    def observation(self) -> np.ndarray:
+        """u8[72, 80], the downsampled picture."""
+        ...
+
+    def save_state(self, path: Path) -> None: ...
+
+    def load_state(self, path: Path) -> None:
+        """Raises TaskError for a file that holds no state of this game."""
+        ...
+
+
+class ConsoleGame:
+    """One console, with a task's starts and goal or with neither."""
+
+    def __init__(
+        self,
+        cartridge: Cartridge,
+        task: str,
+        starts: list[Snapshot],
+        judge: Judge | None = None,
+        codec: Codec | None = None,
+        held_out_start: int = 0,
+    ) -> None:
+        """Without `starts` it starts at power-on."""
+        codec = codec or Codec()
+        self.task, self.judge, self.held_out_start = task, judge, held_out_start
+        self.rom_sha256 = cartridge.sha256
+        self.frames_per_step = codec.frames_per_step
+        self.release_after_frames = codec.release_after_frames
+        self._emulator = Emulator(cartridge, 1, "cpu")
+        self._starts = starts or [self._emulator.snapshot()]
+        self._cache = self._emulator.state_cache(self._starts)
+        self._buttons = np.zeros(1, np.uint8)
+        self.num_starts = len(self._starts)
+
+    def restart(self, start: int) -> None:
+        self._emulator.reset(None, self._cache, np.array([start], np.int32))
+
+    def frame(self, buttons: int) -> None:
+        self._buttons[0] = buttons
+        self._emulator.run(self._buttons, 1)
+
+    def picture(self) -> np.ndarray:
+        return self._emulator.screens.numpy()[0]
+
+    def observation(self) -> np.ndarray:
+        return self._emulator.observations().numpy()[0].copy()
+
+    def save_state(self, path: Path) -> None:
+        self._emulator.save_state(path)
+
+    def load_state(self, path: Path) -> None:
+        try:
+            self._emulator.load_state(path)
+        except EmulatorError as error:
+            raise TaskError(str(error)) from None
+
+
+class TinyGame:
+    """TinyGoalEnv's grid at frame speed: a direction moves the walker when it is pressed."""
+
+    task, rom_sha256 = TINY_GOAL, ""
+    frames_per_step, release_after_frames = 24, 8
+
+    def __init__(self) -> None:
+        from trainer_core.envs import toy  # torch; the grid is defined there, once
+
+        self._pictures = toy.tile_pictures(toy.torch.device("cpu")).numpy()
+        self._moves = toy.move_table(toy.torch.device("cpu")).numpy()
+        self._starts = toy.start_tiles().numpy()
+        self.num_starts = len(self._starts)
+        self.held_out_start = self.num_starts - toy.HELD_OUT
+        template = self._pictures[toy.GOAL_TILE][None]
+        self.judge: Judge | None = Judge(
+            template, np.ones(template.shape, bool), toy.GOAL.distance, toy.tiny_rules(Reward())
+        )
+        self._directions = {
+            1 << MASK_BITS.index(name.lower()): toy.ACTIONS.index(name) for name in toy.MOVES
+        }
+        self._tile, self._held = 0, 0
+
+    def restart(self, start: int) -> None:
+        self._tile, self._held = int(self._starts[start]), 0
+
+    def frame(self, buttons: int) -> None:
+        pressed = buttons & ~self._held
+        self._held = buttons
+        for bit, action in self._directions.items():
+            if pressed & bit:
+                self._tile = int(self._moves[self._tile, action])
+
+    def picture(self) -> np.ndarray:
+        return self.observation().repeat(2, 0).repeat(2, 1)
+
+    def observation(self) -> np.ndarray:
+        return self._pictures[self._tile]
+
+    def save_state(self, path: Path) -> None:
+        with path.open("wb") as file:
+            np.savez(file, tile=np.int64(self._tile), held=np.int64(self._held))
+
+    def load_state(self, path: Path) -> None:
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                tile, held = int(data["tile"]), int(data["held"])
+        except Exception as error:  # numpy, zipfile and zlib each have their own, by the damage
+            raise TaskError(f"{path}: no state of {TINY_GOAL}: {error}") from None
+        if not (0 <= tile < len(self._pictures) and 0 <= held <= 255):
+            raise TaskError(f"{path}: no state of {TINY_GOAL}: tile {tile}, buttons {held}")
+        self._tile, self._held = tile, held
+
+
+def open_game(task_id: str, home: HomePaths) -> Game:
+    """The game of a task id, a task folder or a ROM file.
+
+    Raises LabError naming what is missing.
+    """
+    if task_id == TINY_GOAL:
+        return TinyGame()
+    try:
+        if Path(task_id).suffix.lower() in ROM_SUFFIXES:
+            return ConsoleGame(Cartridge.from_file(task_id), task_id, [])
+        task = find_task(task_id, home)
+        parts = load_task_parts(task, home)
+    except EmulatorError as error:
+        raise LabError(str(error)) from None
+    manifest = task.manifest
+    judge = Judge(parts.templates, parts.mask, manifest.goal.distance, task_rules(manifest))
+    return ConsoleGame(
+        parts.cartridge,
+        manifest.id,
+        parts.starts,
+        judge,
+        manifest.codec,
+        manifest.starts.indices(held_out=True)[0],
+    )

@@ -1,0 +1,110 @@
+"""One episode, played frame by frame on the game that people play, kept as files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainer_core.exports.gif import GREENS, save_gif, shades_image, true_delays
+from trainer_core.play.agent import Agent
+from trainer_core.play.game import Game, open_game
+from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, CODEC_ID
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.runs.writer import disk_error, write_json
+
+DEFAULT_MAX_STEPS = 1000
+
+
+class Rollout:
+    """Collects steps and the pictures that the GIF will show."""
+
+    def __init__(self, game: Game, agent: Agent, every: int) -> None:
+        self.game, self.agent = game, agent
+        self.every = every or game.frames_per_step
+        self.pictures: list[np.ndarray] = []
+        self.rows: list[dict[str, Any]] = []
+
+    def play(self, start: int, max_steps: int) -> None:
+        """From start state `start` to success, horizon or `max_steps`."""
+        game, judge = self.game, self.game.judge
+        assert judge is not None
+        game.restart(start)
+        seen = game.observation()
+        self.agent.begin(seen)
+        judge.begin(seen)
+        self.pictures.append(game.picture().copy())
+        for step in range(max_steps):
+            action = self.agent.act()
+            self._press(action, step)
+            seen = game.observation()
+            self.agent.see(seen)
+            reward, success, trunc = judge.judge(seen)
+            self.rows.append(
+                {
+                    "step": step, "action": action, "button": ACTIONS[action], "reward": reward,
+                    "dist": judge.dist, "done": success, "trunc": trunc,
+                }
+            )  # fmt: skip
+            if success or trunc:
+                break
+
+    def _press(self, action: int, step: int) -> None:
+        game = self.game
+        for phase in range(game.frames_per_step):
+            held = ACTION_MASKS[action] if phase < game.release_after_frames else 0
+            game.frame(held)
+            if (step * game.frames_per_step + phase + 1) % self.every == 0:
+                self.pictures.append(game.picture().copy())
+
+
+def write_rollout(
+    out: Path,
+    checkpoint: Path,
+    home: HomePaths,
+    *,
+    mode: str,
+    steps: int,
+    start: int,
+    gif_every: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Play one episode and write its files; returns what is printed.
+
+    `gif_every` counts frames per picture, 0 = one per agent step. Raises LabError.
+    """
+    agent = Agent(checkpoint, mode=mode, seed=seed)
+    game = open_game(agent.meta.task, home)
+    if start == -1:
+        start = game.held_out_start
+    if not 0 <= start < game.num_starts:
+        raise ConfigError(f"start {start}: the task has start states 0 to {game.num_starts - 1}")
+    rollout = Rollout(game, agent, gif_every)
+    rollout.play(start, steps or DEFAULT_MAX_STEPS)
+    delays_cs = true_delays(len(rollout.pictures), rollout.every)
+    meta = {
+        "checkpoint": str(checkpoint), "checkpoint_sha256": agent.sha256,
+        "task": agent.meta.task, "hashes": agent.meta.hashes, "rom_sha256": game.rom_sha256,
+        "config": agent.meta.config, "mode": mode, "seed": seed, "start_index": start,
+        "codec": CODEC_ID, "frames_per_step": game.frames_per_step,
+        "release_after_frames": game.release_after_frames, "gif_every_frames": rollout.every,
+        "gif_duration_ms": 10 * sum(delays_cs),
+    }  # fmt: skip
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        images = (shades_image(shades, GREENS) for shades in rollout.pictures)
+        save_gif(out / "rollout.gif", images, delays_cs)
+        lines = "".join(json.dumps(row) + "\n" for row in rollout.rows)
+        (out / "rollout.jsonl").write_text(lines, encoding="utf-8")
+        write_json(out / "meta.json", meta)
+    except OSError as error:
+        raise disk_error(out, error) from None
+    last = rollout.rows[-1]
+    return {
+        "ok": True, "out": str(out), "success": last["done"], "steps": len(rollout.rows),
+        "episode_return": sum(row["reward"] for row in rollout.rows), "start_index": start,
+        "mode": mode, "pictures": len(rollout.pictures),
+    }  # fmt: skip

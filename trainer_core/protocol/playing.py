@@ -1,0 +1,75 @@
+"""config.json of a player: what it plays, who is at the buttons, how fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from trainer_core.protocol.commands import check_path
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.fields import MAX_SEED, check_device, check_value, limits
+from trainer_core.protocol.regular_files import read_regular
+
+MAX_SPEED = 64.0
+PolicyMode = Literal["greedy", "sample"]
+
+
+class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Raises ConfigError for what cannot be played."""
+
+    task: str
+    """Task id, task folder or ROM file."""
+    checkpoint: str = ""
+    """Checkpoint folder, or a run: its best checkpoint; none is needed for a person."""
+    mode: Literal["human", "greedy", "sample"] = "human"
+    device: str = "cpu"
+    """Where the policy is computed."""
+    speed: float = 1.0
+    """1.0 is Game Boy speed, 0 as fast as possible."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("human", "greedy", "sample"):
+            raise ConfigError(f"mode must be human, greedy or sample, got {self.mode!r}")
+        if self.mode != "human" and not self.checkpoint:
+            raise ConfigError(f"mode {self.mode} needs a checkpoint; mode human needs none")
+        check_device(self.device)
+        check_value("seed", self.seed, limits(0, MAX_SEED))
+        for name in ("task", "checkpoint"):
+            check_path(name, getattr(self, name))
+        check_speed(self.speed)
+
+    @property
+    def policy_mode(self) -> PolicyMode:
+        """How a policy picks buttons when it is at them; a person may load one later."""
+        return "sample" if self.mode == "sample" else "greedy"
+
+
+def check_speed(speed: float) -> None:
+    """Raises ConfigError unless the player can go at `speed`."""
+    if not 0 <= speed <= MAX_SPEED:
+        raise ConfigError(f"speed {speed:g}: give 0 (as fast as possible) to {MAX_SPEED:g}")
+
+
+def write_player_config(folder: Path, config: PlayerConfig) -> None:
+    """Make `folder` a player's directory. Raises ConfigError when it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_bytes(
+            msgspec.json.format(msgspec.json.encode(config)) + b"\n"
+        )
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from None
+
+
+def read_player_config(folder: Path) -> PlayerConfig:
+    """Raises ConfigError naming the file and what is wrong with it."""
+    path = folder / "config.json"
+    try:
+        return msgspec.json.decode(read_regular(path), type=PlayerConfig)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, LabError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: {error}") from None

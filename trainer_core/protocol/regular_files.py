@@ -1,0 +1,57 @@
+"""Files that came from outside, opened without waiting on them and read up to a limit.
+
+A path may name a pipe that nobody writes to, a terminal or a device without an end: opening or
+reading one of those never returns. Only regular files are read, and none beyond its limit.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from io import FileIO
+from pathlib import Path
+
+SMALL_FILE = 1 << 20
+"""Limit for manifests and configurations; ours have a few KiB."""
+
+
+def open_regular(path: Path) -> FileIO:
+    """The file, opened unbuffered for reading. Raises OSError for what is no regular file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        words = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "not a regular file"
+        raise OSError(number, words, str(path))
+    return FileIO(descriptor, "rb")
+
+
+def read_regular(path: Path, limit: int = SMALL_FILE) -> bytes:
+    """Its bytes. Raises OSError for what is no regular file or longer than `limit` bytes."""
+    with open_regular(path) as file:
+        data = _read_at_most(file, limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"longer than the {limit} bytes that such a file may have",
+                      str(path))  # fmt: skip
+    return data
+
+
+def check_target(path: Path) -> None:
+    """Raises OSError unless `path` is free or a regular file that may be replaced."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        words = "is a folder" if stat.S_ISDIR(mode) else "is no regular file"
+        raise OSError(errno.EEXIST, f"{words}; name another file", str(path))
+
+
+def _read_at_most(file: FileIO, count: int) -> bytes:
+    pieces = []
+    while count and (piece := file.read(min(count, 1 << 20))):
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)

@@ -1,0 +1,71 @@
+"""The ROMs that a person owns: known by hash and path, never copied.
+
+`settings/roms.json` maps a SHA-256 to what `dmglab rom add` found, or, as it was written by hand
+before that command was there, to a path alone. `trainer_core.envs.rom_registry` writes it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.tasks import Task
+
+REGISTER = "dmglab rom add PATH"
+"""What every error about a missing ROM names."""
+
+
+class RegisteredRom(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """Facts of one ROM as they were when it was added."""
+
+    path: str
+    """Absolute; a relative one, written by hand, counts from the folder of roms.json."""
+    title: str = ""
+    mapper: str = ""
+    size: int = 0
+    ram_size: int = 0
+    sha1: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def roms_file(home: HomePaths) -> Path:
+    return home.settings / "roms.json"
+
+
+def registered_roms(home: HomePaths) -> dict[str, RegisteredRom]:
+    """SHA-256 to the ROM registered under it. Raises TaskError for a file that is none of ours."""
+    path = roms_file(home)
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=dict[str, RegisteredRom | str])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TaskError(
+            f"{path}: cannot be read: {error}; repair it, or remove it and register your ROMs "
+            f"again: {REGISTER}"
+        ) from None
+    roms = {
+        sha256: RegisteredRom(path=rom) if isinstance(rom, str) else rom
+        for sha256, rom in found.items()
+    }
+    return {
+        sha256: msgspec.structs.replace(rom, path=str(path.parent.resolve() / rom.path))
+        for sha256, rom in roms.items()
+    }
+
+
+def rom_path(task: Task, home: HomePaths) -> Path:
+    """Where the ROM of a task should lie. Raises TaskError when nobody registered it."""
+    if task.rom_path is not None:
+        return task.rom_path
+    wanted = task.manifest.rom.sha256
+    rom = registered_roms(home).get(wanted)
+    if rom is None:
+        raise TaskError(
+            f"task {task.id} needs the ROM {task.manifest.rom.name} (SHA-256 {wanted[:12]}...): "
+            f"register your copy with `{REGISTER}`"
+        )
+    return Path(rom.path)

@@ -1,0 +1,122 @@
+"""AgentRunner: what the lab must know of a trainer to start, watch, stop, resume and replay it.
+
+A runner is data and command lines. Nothing of the library that it stands for is imported here: its
+process has an interpreter of its own, and everything that needs the library is asked there. ADR 10
+maps the contract onto the plan it comes from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer_core.preflight.findings import Check, Found
+from trainer_core.preflight.task import check_task
+from trainer_core.protocol import records
+from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.checkpoints import list_checkpoints
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.spec import NEUTRAL, RunSpec
+from trainer_core.runners.probe import PROBE
+
+UNKNOWN = RunnerCapabilities()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentRunner(ABC):
+    """One trainer. Fields say what it is; the methods, what to run and how to read it."""
+
+    id: str
+    title: str
+    summary: str
+    capabilities: RunnerCapabilities = UNKNOWN
+    algorithms: tuple[str, ...]
+    """What its option `algo` may be; the first when it has no such option."""
+    config_type: type
+    """Frozen dataclass of its options. It may also declare neutral fields of RunSpec."""
+    interpreter: str = sys.executable
+    modules: tuple[str, ...] = ()
+    """Python modules that its interpreter must find."""
+    install: str = ""
+    """The command line that provides them."""
+    writes_log: bool = False
+    """Its process appends train_log.jsonl itself; else the service keeps what `parse` returns."""
+
+    def at(self, home: HomePaths) -> AgentRunner:
+        """This runner as `home` has it: an environment of its own lies there."""
+        return self
+
+    # -- before a run -----------------------------------------------------------------------
+
+    def configure(self, spec: RunSpec) -> Any:
+        """The instance of `config_type` that `spec` asks for. Raises ConfigError."""
+        config = spec.configure(self.config_type)
+        algo = getattr(config, "algo", self.algorithms[0])
+        if algo not in self.algorithms:
+            known = ", ".join(self.algorithms)
+            raise ConfigError(f"{self.title} has no algorithm {algo!r}; it has {known}")
+        if getattr(config, "warm_start", "") and not self.capabilities.warm_start:
+            raise ConfigError(f"{self.title} cannot begin with the weights of a checkpoint")
+        return config
+
+    def complete(self, spec: RunSpec) -> RunSpec:
+        """`spec` with every option, defaults too: its process may not know `config_type`."""
+        config = dataclasses.asdict(self.configure(spec))
+        options = {name: value for name, value in config.items() if name not in NEUTRAL}
+        return dataclasses.replace(spec, options=options)
+
+    def algorithm(self, spec: RunSpec) -> str:
+        """The one of `algorithms` that `spec` asks for. Raises ConfigError."""
+        return getattr(self.configure(spec), "algo", self.algorithms[0])
+
+    def readiness(self) -> list[str]:
+        """Command that prints `Found` as one JSON object, in this runner's own interpreter.
+
+        Preflight gives it three seconds.
+        """
+        return [self.interpreter, "-c", PROBE, *self.modules]
+
+    def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
+        """Whether its task is there: one of our task folders, unless a runner has its own."""
+        return check_task(spec.task, home)
+
+    def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
+        """What only this runner can judge: memory, a data set, a service it needs."""
+        return ()
+
+    # -- a run ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def command(self, run_dir: Path) -> list[str]:
+        """The exact argv that trains in `run_dir`, whose config.json holds the RunSpec.
+
+        The same for a resumed run: the process finds its checkpoints itself.
+        """
+
+    def folder(self, run_dir: Path) -> Path:
+        """Working directory of its processes."""
+        return run_dir
+
+    def parse(self, line: bytes) -> records.Event | None:
+        """What one line of its event stream means; None = nothing. Raises ProtocolError.
+
+        Envelope fields (run_id, seq) may be anything when the service keeps the log.
+        """
+        return records.decode(line)
+
+    def find_checkpoints(self, run_dir: Path) -> list[Path]:
+        """Whole checkpoints, oldest first."""
+        return list_checkpoints(RunPaths(run_dir))
+
+    @abstractmethod
+    def play(self, player_dir: Path) -> list[str]:
+        """The argv of its player; config.json in `player_dir` names task, checkpoint and mode.
+
+        Never asked of a runner without the capability `play`.
+        """

@@ -1,0 +1,89 @@
+"""What our pictures are to each script's network, and what that network says of them."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from trainer_core.faces.translation import GREY_STEP
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.runners.cleanrl.runner import CleanRlConfig
+
+NETWORK = {"ppo": "agent", "dqn": "q_network", "ppo_atari": "agent"}
+"""The script's variable that holds what acts."""
+CLASS = {"ppo": "Agent", "dqn": "QNetwork", "ppo_atari": "Agent"}
+MODEL = "model.pt"
+"""{variable: state_dict, "global_step": n} of our checkpoints; loads with weights_only."""
+_ATARI = 84
+"""Width and height that ppo_atari.py's layers are made for."""
+
+
+def stack_of(algo: str) -> int:
+    """Pictures per observation: ppo_atari.py's first layer has four planes."""
+    return 4 if algo == "ppo_atari" else 1
+
+
+def observation_space(algo: str) -> spaces.Box:
+    if algo == "ppo_atari":
+        return spaces.Box(0, 255, (4, _ATARI, _ATARI), np.uint8)
+    return spaces.Box(0.0, 1.0, (72 * 80,), np.float32)
+
+
+def observations(algo: str, shades: Tensor) -> Tensor:
+    """Shades u8[N, K, 72, 80] as the script expects them.
+
+    ppo_atari: greys u8[N, 4, 84, 84], a white frame around; else f32[N, 5760], 0 to 1.
+    """
+    if algo == "ppo_atari":
+        rows, columns = _ATARI - shades.shape[-2], _ATARI - shades.shape[-1]
+        margins = (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2)
+        return torch.nn.functional.pad(shades * GREY_STEP, margins)
+    return shades.flatten(1).float() / MAX_SHADE
+
+
+@torch.no_grad()
+def action_logits(algo: str, network: Any, shades: Tensor) -> Tensor:
+    """f32[N, 7]; for dqn such that sampling explores as its last --end-e of 0.05 does."""
+    seen = observations(algo, shades).to(next(network.parameters()).device).float()
+    if algo == "ppo":
+        return network.actor(seen)
+    if algo == "ppo_atari":
+        return network.actor(network.network(seen / 255.0))
+    values = network(seen)
+    chosen = torch.nn.functional.one_hot(values.argmax(-1), values.shape[-1])
+    return torch.log(chosen * 0.95 + 0.05 / values.shape[-1])
+
+
+def put_on_path(config: CleanRlConfig) -> None:
+    """As `python cleanrl/SCRIPT.py` in the checkout with PYTHONPATH there would have it."""
+    sys.path[:0] = [str(config.script.parent), str(config.script.parents[1])]
+
+
+def load_network(folder: Path, config: CleanRlConfig, device: str) -> Any:
+    """The script's own network with a checkpoint's weights. Raises CheckpointError."""
+    if not config.script.is_file():
+        raise CheckpointError(f"{folder}: its network is defined in {config.script}, which is gone")
+    put_on_path(config)
+    defined = runpy.run_path(str(config.script), run_name="cleanrl_script")
+    spaces_of = SimpleNamespace(
+        single_observation_space=observation_space(config.algo),
+        single_action_space=spaces.Discrete(len(ACTIONS)),
+    )
+    network = defined[CLASS[config.algo]](spaces_of).to(device)
+    try:
+        weights = torch.load(folder / MODEL, map_location=device, weights_only=True)
+        network.load_state_dict(weights[NETWORK[config.algo]])
+    except (KeyError, RuntimeError) as error:
+        text = " ".join(str(error).split())
+        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
+    return network.eval()

@@ -1,0 +1,37 @@
+"""`python -m trainer_core.runners.cleanrl.player PLAYER_DIR`: a script's network plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from trainer_core.player import main
+from trainer_core.protocol import checkpoints as layout
+from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.cleanrl import networks
+from trainer_core.runners.cleanrl.runner import CleanRlConfig
+from trainer_core.runners.guest.agent import GuestAgent
+
+
+class CleanRlAgent(GuestAgent):
+    """A checkpoint of one of the scripts, trained on one of our tasks."""
+
+    def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
+        """Raises CheckpointError when the checkpoint cannot be used."""
+        meta = layout.verify(checkpoint, (networks.MODEL,))
+        config = RunSpec.from_dict(meta.runner, meta.config).configure(CleanRlConfig)
+        if config.on_gymnasium:
+            raise CheckpointError(f"{checkpoint}: {meta.task} is no Game Boy to play")
+        super().__init__(checkpoint, meta, networks.MODEL, mode, seed)
+        self._algo = config.algo
+        self._network = networks.load_network(checkpoint, config, device)
+
+    def act(self) -> int:
+        seen = torch.from_numpy(self._stack)[None]
+        return self.choose(networks.action_logits(self._algo, self._network, seen)[0].cpu())
+
+
+if __name__ == "__main__":
+    main(CleanRlAgent)

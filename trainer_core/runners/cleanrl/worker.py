@@ -1,0 +1,263 @@
+"""`python -m trainer_core.runners.cleanrl.worker RUN_DIR`: one CleanRL script, as it is.
+
+The script runs as `__main__` in this process. Three names that it imports are ours: the vector
+environment (each step is where a run can be saved, held or ended), the TensorBoard writer (which
+still writes its files) and Adam (a warm start loads weights once the optimizer is built).
+"""
+
+from __future__ import annotations
+
+import math
+import runpy
+import shlex
+import shutil
+import sys
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from torch.utils.tensorboard import SummaryWriter  # pyright: ignore
+
+from trainer_core.protocol import checkpoints as layout
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.runners.cleanrl import networks
+from trainer_core.runners.cleanrl.runner import CleanRlConfig
+from trainer_core.runners.cleanrl.vector import ConsoleVector, HookedSyncVector
+from trainer_core.runners.guest.process import main
+from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
+from trainer_core.train import checkpoint as ckpt
+
+CANONICAL = {
+    "losses/policy_loss": "policy_loss",
+    "losses/value_loss": "value_loss",
+    "losses/approx_kl": "approx_kl",
+    "losses/clipfrac": "clipfrac",
+    "losses/explained_variance": "explained_variance",
+    "losses/entropy": "entropy_mean",
+    "charts/learning_rate": "learning_rate",
+}
+"""CleanRL's names that our records have a field for; every name is kept in `metrics` as well."""
+
+
+class Launch:
+    """One script from its arguments to its last checkpoint."""
+
+    def __init__(self, run: GuestRun) -> None:
+        self.run = run
+        self.config = run.spec.configure(CleanRlConfig)
+        self.envs: Any = None
+        self.script: dict[str, Any] = {}
+        """The script's global names, once it steps."""
+        self.scalars: dict[str, float] = {}
+        self.scalars_at = self.recorded = 0
+        self.model = Model(
+            policy=networks.CLASS[self.config.algo], file=networks.MODEL, fill=self.fill,
+            logits=None if self.config.on_gymnasium else self.logits,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Run the script to its end. Raises RunEnded where a limit or a person ends it."""
+        config, run = self.config, self.run
+        if not config.script.is_file():
+            raise ConfigError(f"there is no {config.script}: give CleanRL's folder as checkout")
+        if run.writer.seq:
+            raise ConfigError("CleanRL's scripts cannot go on with a run: start a new one")
+        if not config.on_gymnasium:
+            run.find_task()
+        run.limits_steps = False  # the script counts them, and its last update follows
+        run.intervals = Intervals(
+            config.eval_every, config.checkpoint_every, config.keep_checkpoints,
+            config.eval_episodes,
+        )  # fmt: skip
+        networks.put_on_path(config)
+        self.replace_names()
+        sys.argv = [str(config.script), *script_arguments(config)]
+        try:
+            self.script = runpy.run_path(str(config.script), run_name="__main__")
+        except SystemExit as end:
+            raise ConfigError(f"{config.script.name} refused its arguments, see above") from end
+        except Exception as error:
+            if isinstance(error, RunEnded | LabError) or not self.saved_models():
+                raise
+            # Its model is written; the video of its own evaluation needs what is not installed.
+            print(f"{config.script.name} trained and saved, then: {error}")
+        finally:
+            self.flush()
+        run.finish(self.global_step, self.model)
+
+    def replace_names(self) -> None:
+        launch = self
+        add_scalar = SummaryWriter.add_scalar
+
+        def add_and_record(
+            writer: Any, tag: str, value: Any, step: Any = None, *rest: Any, **named: Any
+        ) -> Any:
+            launch.add(tag, value, step)
+            return add_scalar(writer, tag, value, step, *rest, **named)
+
+        SummaryWriter.add_scalar = add_and_record  # type: ignore[method-assign]
+        gymnasium.vector.SyncVectorEnv = self.make_vector  # type: ignore[misc,assignment]
+        sys.modules["wandb"] = self.wandb()
+        if self.config.task.startswith("ALE/") or "NoFrameskip" in self.config.task:
+            import ale_py  # pyright: ignore
+
+            ale_py.registration.register_v0_v4_envs()
+        if self.config.warm_start:
+            layout.verify(Path(self.config.warm_start), (networks.MODEL,))
+            self.load_after_adam(Path(self.config.warm_start) / networks.MODEL)
+
+    # -- what the script meets --------------------------------------------------------------
+
+    def make_vector(self, env_fns: Sequence[Callable[[], Any]], **_: Any) -> Any:
+        config = self.config
+        if config.on_gymnasium:
+            envs: Any = HookedSyncVector(env_fns, self.before_step)
+        else:
+            envs = ConsoleVector(config, self.run.home, len(env_fns), self.before_step)
+        if self.envs is None:
+            self.envs = envs
+            self.run.begin(
+                self.shape(envs), int(envs.single_action_space.n), len(env_fns),
+                gymnasium=gymnasium.__version__, cleanrl=checkout_version(config),
+            )  # fmt: skip
+            if not config.on_gymnasium:
+                self.run.watch(envs.consoles)
+        return envs
+
+    def shape(self, envs: Any) -> tuple[int, int, int]:
+        """The task's own picture; of another environment its shape, filled up from the left."""
+        if not self.config.on_gymnasium:
+            return envs.consoles.obs_shape
+        found = tuple(int(size) for size in envs.single_observation_space.shape[-3:])
+        return (*(1,) * (3 - len(found)), *found)  # type: ignore[return-value]
+
+    def before_step(self, envs: Any) -> None:
+        if envs is not self.envs:  # the script's own evaluation at its end
+            return
+        self.script = script_globals()
+        self.flush()
+        step = self.global_step
+        self.run.tick(step)
+        self.run.boundary(step, self.model)
+
+    def add(self, tag: str, value: Any, step: Any) -> None:
+        """Collect what one step logs; the same name twice begins another record."""
+        if tag in self.scalars:
+            self.flush()
+        self.scalars_at = step if isinstance(step, int) else self.global_step
+        self.scalars[tag] = float(np.asarray(_on_host(value)).reshape(-1)[0])
+
+    def flush(self) -> None:
+        if not self.scalars:
+            return
+        found, self.scalars = self.scalars, {}
+        flat = {CANONICAL[tag]: value for tag, value in found.items() if tag in CANONICAL}
+        # In its evaluation at the end dqn.py counts episodes, not steps.
+        self.recorded = max(self.recorded, self.scalars_at)
+        self.run.record(self.recorded, found, **flat)
+
+    def wandb(self) -> types.ModuleType:
+        """What --track would call: its numbers come here, none leaves this computer."""
+        module = types.ModuleType("wandb")
+
+        def log(values: dict[str, Any], step: int | None = None, **_: Any) -> None:
+            for name, value in values.items():
+                if isinstance(value, int | float) and math.isfinite(value):
+                    self.add(name, value, step)
+
+        module.log, module.init = log, lambda *_, **__: module  # type: ignore[attr-defined]
+        module.finish = lambda *_, **__: None  # type: ignore[attr-defined]
+        return module
+
+    def load_after_adam(self, weights: Path) -> None:
+        donor = torch.load(weights, map_location="cpu", weights_only=True)
+        build, algo = torch.optim.Adam.__init__, self.config.algo
+
+        def build_and_load(optimizer: Any, *rest: Any, **named: Any) -> None:
+            build(optimizer, *rest, **named)
+            network = script_globals().get(networks.NETWORK[algo])
+            if network is not None:
+                network.load_state_dict(donor[networks.NETWORK[algo]])
+
+        torch.optim.Adam.__init__ = build_and_load  # type: ignore[method-assign]
+
+    # -- what is kept -----------------------------------------------------------------------
+
+    @property
+    def global_step(self) -> int:
+        return int(self.script.get("global_step", 0))
+
+    def logits(self, shades: torch.Tensor) -> torch.Tensor:
+        algo = self.config.algo
+        return networks.action_logits(algo, self.script[networks.NETWORK[algo]], shades)
+
+    def saved_models(self) -> list[Path]:
+        """What the script itself wrote for --save-model, at its end."""
+        return list(self.run.paths.root.glob("runs/*/*.cleanrl_model"))
+
+    def fill(self, folder: Path) -> None:
+        kept = {
+            name: value.state_dict()
+            for name, value in self.script.items()
+            if isinstance(value, torch.nn.Module | torch.optim.Optimizer)
+        }
+        torch.save(kept | {"global_step": self.global_step}, folder / networks.MODEL)
+        for path in self.saved_models():
+            shutil.copy(path, folder / path.name)
+        if not self.config.on_gymnasium:
+            screen = self.envs.consoles.screens(1)[0].cpu().numpy()
+            (folder / layout.THUMBNAIL).write_bytes(ckpt.png_bytes(screen))
+
+
+def script_arguments(config: CleanRlConfig) -> list[str]:
+    """The script's command line. Raises ConfigError for arguments that no shell could split."""
+    name = config.task if config.on_gymnasium else "DMGLab-" + config.task.replace("/", ".")
+    arguments = ["--env-id", name, "--seed", str(config.seed)]
+    arguments += ["--no-cuda"] if config.device == "cpu" else ["--cuda"]
+    if config.total_env_steps:
+        arguments += ["--total-timesteps", str(config.total_env_steps)]
+    try:
+        return arguments + shlex.split(config.arguments)
+    except ValueError as error:
+        raise ConfigError(f"arguments {config.arguments!r}: {error}") from None
+
+
+def script_globals() -> dict[str, Any]:
+    """The global names of the script that is running above us on the stack."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        names = frame.f_globals
+        if names.get("__name__") == "__main__" and "make_env" in names and "args" in names:
+            return names
+        frame = frame.f_back
+    return {}
+
+
+def checkout_version(config: CleanRlConfig) -> str:
+    """The commit of the checkout where it says one, for the meta record."""
+    head = config.script.parents[1] / ".git" / "HEAD"
+    try:
+        text = head.read_text().strip()
+        return (head.parent / text[5:]).read_text().strip() if text.startswith("ref: ") else text
+    except OSError:
+        return ""
+
+
+def _on_host(value: Any) -> Any:
+    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
+
+
+def train(run: GuestRun) -> None:
+    config = run.spec.configure(CleanRlConfig)
+    torch.set_num_threads(config.threads or run.threads)
+    if config.device.startswith("cuda"):
+        torch.cuda.set_device(config.device)
+    Launch(run).start()
+
+
+if __name__ == "__main__":
+    main(train)

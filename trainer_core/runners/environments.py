@@ -1,0 +1,326 @@
+"""A runner's own virtual environment below the home: made on request, whole or not at all.
+
+    <home>/envs/<runner>/            the environment
+                         dmglab/     links to our packages, on its path by one .pth file
+                         environment.json
+    <home>/envs/.<runner>.partial/   one that is being made; `install` clears what a kill left
+
+Our code is linked, not installed: the environment then runs the very code that started it, an
+update of ours needs no second install, and nothing of our own site-packages (with other pins)
+becomes visible there. Imports nothing but the standard library: the app may ask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.runners.probe import PROBE
+
+PACKAGES = Path(__file__).resolve().parents[2]
+"""The folder with our packages in it: the checkout, or site-packages."""
+REQUIREMENTS = Path(__file__).with_name("requirements")
+TORCH = "torch==2.13.0"
+"""As scripts/constraints.txt has it; without a hash, so that a wheel or an index of the user's
+choice (CPU, CUDA) serves it."""
+PYTHONS = ((3, 11), (3, 14))
+"""From the first, below the second."""
+NEEDED_BYTES = 3 << 30
+PROBE_TIMEOUT_S = 3.0
+
+Tell = Callable[[float, str], None]
+"""`tell(share, words)`: how far an installation is, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerEnvironment:
+    """Where one runner's environment lies and what belongs in it."""
+
+    runner: str
+    modules: tuple[str, ...]
+    home: HomePaths
+
+    @property
+    def folder(self) -> Path:
+        return self.home.root / "envs" / self.runner
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def requirements(self) -> Path:
+        return REQUIREMENTS / f"{self.runner}.txt"
+
+    @property
+    def exists(self) -> bool:
+        return self.python.exists()
+
+    def stale(self) -> str:
+        """Why it should be made anew; empty when it is as this version wants it."""
+        try:
+            made = json.loads((self.folder / "environment.json").read_bytes())
+        except (OSError, ValueError):
+            return "it was not made by `dmglab runner install`"
+        if made.get("requirements") != _digest(self.requirements):
+            return "it was made for other requirements than this version's"
+        if not (self.folder / "dmglab" / "trainer_core" / "__init__.py").is_file():
+            return "DMG Lab has moved since it was made"
+        return ""
+
+    def probe(self) -> dict[str, Any]:
+        """What its interpreter answers within three seconds. Raises LabError."""
+        said = ""
+        try:
+            done = subprocess.run(
+                [str(self.python), "-P", "-c", PROBE, *self.modules],
+                capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False,
+            )  # fmt: skip
+            said = done.stderr.strip()
+            return json.loads(done.stdout)
+        except OSError as error:
+            raise LabError(f"{self.python}: {error.strerror}; {self.advice}") from None
+        except subprocess.TimeoutExpired:
+            raise LabError(
+                f"{self.python} did not answer within {PROBE_TIMEOUT_S:g} s; try again"
+            ) from None
+        except ValueError:
+            last = (said or "it said nothing").splitlines()[-1]
+            raise LabError(f"{self.python}: {last}; {self.advice}") from None
+
+    def check(self) -> dict[str, Any]:
+        """Its versions. Raises LabError saying what is wrong and the command that mends it."""
+        if not self.exists:
+            raise LabError(f"{self.runner} has no environment at {self.folder}; {self.advice}")
+        if reason := self.stale():
+            raise LabError(f"{self.folder}: {reason}; {self.advice}")
+        found = self.probe()
+        missing = [name for name in self.modules if found["modules"].get(name) is None]
+        if missing:
+            raise LabError(f"{self.folder} lacks {', '.join(missing)}; {self.advice}")
+        return found
+
+    @property
+    def advice(self) -> str:
+        return f"run: {install_command(self.runner)}"
+
+    def install(self, tell: Tell, python: str = sys.executable) -> None:
+        """Make it, replacing an older one once the new one is whole.
+
+        Raises LabError; then, and on KeyboardInterrupt, the old one stays and nothing else.
+        """
+        with self._claimed(), _terminated_as_interrupt():
+            partial = self.folder.with_name(f".{self.runner}.partial")
+            _delete(partial)
+            try:
+                self._make(partial, python, tell)
+                self._replace(partial)
+            except OSError as error:
+                raise LabError(_disk_words(error, partial)) from None
+            finally:
+                _delete(partial)
+            tell(1.0, f"ready: {self.folder}")
+
+    def remove(self) -> None:
+        """Raises LabError when there is none."""
+        if not self.folder.exists():
+            raise LabError(f"{self.runner} has no environment at {self.folder}")
+        with self._claimed():
+            self._retire()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _make(self, partial: Path, python: str, tell: Tell) -> None:
+        tell(0.0, f"making {self.folder} with {python}")
+        _require_python(python)
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(partial.parent).free
+        if free < NEEDED_BYTES:
+            raise LabError(
+                f"{partial.parent} has {free / 2**30:.1f} GiB free, an environment needs "
+                f"{NEEDED_BYTES >> 30}; free some space or choose another --home"
+            )
+        _run([python, "-m", "venv", str(partial)], lambda line: None)
+        # Not resolve(): that would leave the environment for the interpreter below it.
+        pip = [str(partial / "bin" / "python"), "-m", "pip", "install", "--no-input",
+               "--disable-pip-version-check", "--progress-bar=off"]  # fmt: skip
+        count = len(re.findall(r"(?m)^[a-z0-9][^ =]*==", self.requirements.read_text()))
+        tell(0.05, f"installing {TORCH} (the largest part)")
+        _run([*pip, "--only-binary=:all:", TORCH], _counter(tell, 0.05, 0.6, 12))
+        tell(0.6, f"installing {count} packages by their hashes")
+        hashed = ["--require-hashes", "--no-deps", "--only-binary=:all:"]
+        _run([*pip, *hashed, "-r", str(self.requirements)], _counter(tell, 0.6, 0.95, count))
+        tell(0.95, "linking DMG Lab")
+        _link_packages(partial)
+        facts = {"runner": self.runner, "requirements": _digest(self.requirements),
+                 "torch": TORCH, "made_at": time.time()}  # fmt: skip
+        (partial / "environment.json").write_text(json.dumps(facts) + "\n")
+
+    def _replace(self, partial: Path) -> None:
+        self._retire()
+        partial.rename(self.folder)
+
+    def _retire(self) -> None:
+        if self.folder.exists():
+            doomed = self.folder.with_name(f".{self.runner}.old")
+            _delete(doomed)
+            self.folder.rename(doomed)
+            _delete(doomed)
+
+    @contextlib.contextmanager
+    def _claimed(self) -> Iterator[None]:
+        """One process at a time changes it; the kernel gives the claim back with the process."""
+        try:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            claim = (self.folder.parent / f".{self.runner}.lock").open("w")
+        except OSError as error:
+            raise LabError(
+                f"{self.folder.parent}: {error.strerror}; choose another --home"
+            ) from None
+        with claim:
+            try:
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise LabError(
+                    f"{self.folder} is being made by another process; wait for it"
+                ) from None
+            yield
+
+
+def install_command(runner: str) -> str:
+    return f"dmglab runner install {runner}"
+
+
+def _require_python(python: str) -> None:
+    low, high = PYTHONS
+    code = "import sys; print(*sys.version_info[:2])"
+    try:
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+        version = tuple(int(part) for part in done.stdout.split())
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        raise ConfigError(
+            f"{python} is no Python that starts; choose another with --python"
+        ) from None
+    if not low <= version < high:
+        raise ConfigError(
+            f"{python} is Python {version[0]}.{version[1]}; {low[0]}.{low[1]} to "
+            f"{high[0]}.{high[1] - 1} are known to work: choose one with --python"
+        )
+
+
+def _link_packages(environment: Path) -> None:
+    """Put our packages, and nothing that lies beside them, on the environment's path."""
+    shelf = environment / "dmglab"
+    shelf.mkdir()
+    for name in ("trainer_core", "emulator"):
+        (shelf / name).symlink_to(PACKAGES / name)
+    (shelf / "dmglab_assets").symlink_to(ASSETS)
+    (site,) = environment.glob("lib/python3*/site-packages")
+    # Relative to site-packages: the folder is renamed once it is whole.
+    (site / "dmglab.pth").write_text("../../../dmglab\n")
+
+
+def _run(argv: list[str], on_line: Callable[[str], None]) -> None:
+    """One tool to its end, line by line; it dies with us. Raises LabError in one line."""
+    process = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", env={**os.environ, "PYTHONUNBUFFERED": "1", "PIP_NO_COLOR": "1"},
+    )  # fmt: skip
+    said: list[str] = []
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said = [*said[-60:], line.rstrip()]
+            on_line(line)
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        code = process.wait()
+    if code:
+        raise LabError(explain(said, argv))
+
+
+REASONS = (
+    ("No space left on device", "the disk is full; free some space and install again"),
+    ("ensurepip is not", "this Python lacks venv; install python3-venv (Debian) and try again"),
+    ("DO NOT MATCH THE HASHES", "a downloaded file is not the one that was reviewed; try again, and"
+     " if it stays so do not install it"),
+    ("NewConnectionError", "no network; connect and install again"),
+    ("NameResolutionError", "no network; connect and install again"),
+    ("Connection refused", "no network; connect and install again"),
+    ("Network is unreachable", "no network; connect and install again"),
+    ("Read timed out", "the network is too slow; install again"),
+)  # fmt: skip
+"""What pip says, and what a person can do."""
+
+
+def explain(said: list[str], argv: list[str]) -> str:
+    """One line for a failed tool."""
+    text = "\n".join(said)
+    errors = [line for line in said if line.startswith("ERROR:")]
+    for sign, words in REASONS:
+        if sign in text:
+            return words
+    if errors:
+        return errors[0].removeprefix("ERROR:").strip()
+    return f"{' '.join(argv[:4])} failed: {said[-1] if said else 'it said nothing'}"
+
+
+def _counter(tell: Tell, low: float, high: float, count: int) -> Callable[[str], None]:
+    """pip's lines as progress from `low` to `high`: it collects about `count` packages."""
+    seen = 0
+
+    def on_line(line: str) -> None:
+        nonlocal seen
+        words = line.split()
+        if words[:1] == ["Collecting"]:
+            seen += 1
+            share = low + (high - low) * 0.7 * min(1.0, seen / count)
+            tell(share, f"fetching {words[1]}")
+        elif line.startswith("Installing collected packages"):
+            tell(low + (high - low) * 0.8, "unpacking")
+
+    return on_line
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends an installation as Ctrl-C does: with nothing half made left behind."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    old = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)
+
+
+def _delete(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes() + TORCH.encode()).hexdigest()
+
+
+def _disk_words(error: OSError, folder: Path) -> str:
+    return f"{error.filename or folder}: {error.strerror}; free some space or choose another --home"

@@ -1,0 +1,30 @@
+"""What guests' players share: a network's logits to the button of one console."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from trainer_core.play.agent import StackedAgent
+from trainer_core.protocol.checkpoints import CheckpointMeta
+
+
+class GuestAgent(StackedAgent):
+    """`act` is the adapter's: it asks its network and lets `choose` pick."""
+
+    def __init__(
+        self, checkpoint: Path, meta: CheckpointMeta, file: str, mode: str, seed: int
+    ) -> None:
+        """`file` of the checkpoint holds the weights; `mode` is greedy or sample."""
+        super().__init__(checkpoint, meta, meta.files[file])
+        torch.set_num_threads(1)
+        self._greedy = mode == "greedy"
+        self._rng = torch.Generator().manual_seed(seed)
+
+    def choose(self, logits: Tensor) -> int:
+        """An action from f32[7] on the CPU."""
+        if self._greedy:
+            return int(logits.argmax())
+        return int(torch.multinomial(torch.softmax(logits, -1), 1, generator=self._rng))

@@ -1,0 +1,73 @@
+"""GuestRunner: a runner whose processes are ours but live in an environment with its library."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from trainer_core.preflight.findings import Check, Found
+from trainer_core.protocol import checkpoints
+from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.paths import HomePaths, RunPaths, home_of, home_of_player
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.base import AgentRunner
+from trainer_core.runners.environments import RunnerEnvironment, install_command
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuestRunner(AgentRunner):
+    """Its interpreter lies below the home of the run; its worker keeps the log itself."""
+
+    worker: str
+    """Module that trains: `python -m WORKER RUN_DIR`."""
+    player: str = ""
+    """Module that plays: `python -m PLAYER PLAYER_DIR`."""
+
+    def environment(self, home: HomePaths) -> RunnerEnvironment:
+        return RunnerEnvironment(self.id, self.modules, home)
+
+    def at(self, home: HomePaths) -> Self:
+        interpreter = str(self.environment(home).python)
+        return dataclasses.replace(self, interpreter=interpreter, install=install_command(self.id))
+
+    def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
+        environment = self.environment(home)
+        if environment.exists and (reason := environment.stale()):
+            yield Check(
+                name="Environment", status="warn", detail=f"{environment.folder}: {reason}",
+                fix=install_command(self.id),
+            )  # fmt: skip
+        donor = getattr(self.configure(spec), "warm_start", "")
+        if donor:
+            yield self.check_warm_start(spec, Path(donor))
+
+    def check_warm_start(self, spec: RunSpec, folder: Path) -> Check:
+        """Whether `folder` is a whole checkpoint of this runner's same algorithm."""
+        try:
+            meta = checkpoints.verify(folder)
+            made_by = (meta.runner, meta.config.get("algo", self.algorithms[0]))
+            if made_by != (self.id, self.algorithm(spec)):
+                raise CheckpointError(
+                    f"{folder} was made by {made_by[0]} {made_by[1]}, this run is "
+                    f"{self.id} {self.algorithm(spec)}"
+                )
+        except CheckpointError as error:
+            return Check(
+                name="Warm start", status="fail", detail=str(error),
+                fix="Pick another checkpoint, or begin without one", remedy={"warm_start": ""},
+            )  # fmt: skip
+        detail = f"{meta.run_id}, {meta.env_steps:,} steps"
+        return Check(name="Warm start", status="ok", detail=detail)
+
+    def command(self, run_dir: Path) -> list[str]:
+        return self._argv(home_of(RunPaths(run_dir)), self.worker, run_dir)
+
+    def play(self, player_dir: Path) -> list[str]:
+        return self._argv(home_of_player(player_dir), self.player, player_dir)
+
+    def _argv(self, home: HomePaths, module: str, folder: Path) -> list[str]:
+        # -P: what lies in the run's folder must not stand before our packages.
+        return [str(self.environment(home).python), "-P", "-m", module, str(folder)]

@@ -1,0 +1,58 @@
+"""Our own trainer as a runner: `trainer_core.worker` trains, `trainer_core.player` plays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from trainer_core.preflight.findings import Check, Found
+from trainer_core.preflight.memory import available_for, check_memory
+from trainer_core.preflight.task import check_warm_start
+from trainer_core.protocol.algorithms import ALGORITHMS
+from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.paths import HomePaths, child_folder
+from trainer_core.protocol.spec import NATIVE_ID, RunSpec
+from trainer_core.runners.base import AgentRunner
+
+
+class NativeRunner(AgentRunner):
+    """The algorithms of protocol.algorithms; its options are RunConfig's."""
+
+    def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
+        config = spec.configure(RunConfig)
+        yield check_memory(config, available_for(config.device, found), home)
+        if config.warm_start:
+            yield check_warm_start(config.warm_start)
+
+    def command(self, run_dir: Path) -> list[str]:
+        return [sys.executable, "-m", "trainer_core.worker", str(run_dir)]
+
+    def play(self, player_dir: Path) -> list[str]:
+        return [sys.executable, "-m", "trainer_core.player", str(player_dir)]
+
+    def folder(self, run_dir: Path) -> Path:
+        return child_folder()
+
+
+NATIVE = NativeRunner(
+    id=NATIVE_ID,
+    title="DMG Lab",
+    summary=" and ".join(row.title for row in ALGORITHMS.values())
+    + " on thousands of Game Boys in one process.",
+    capabilities=RunnerCapabilities(
+        pause=True,
+        graceful_stop=True,
+        checkpoints=True,
+        exact_resume=True,
+        warm_start=True,
+        play=True,
+        watch=True,
+    ),
+    algorithms=tuple(ALGORITHMS),
+    config_type=RunConfig,
+    modules=("torch", "warp"),
+    install=f"{Path(sys.executable).name} -m pip install 'dmglab[train]'",
+    writes_log=True,
+)

@@ -1,0 +1,147 @@
+"""Stable-Baselines3's models as this runner makes, opens, asks and keeps them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3 import DQN, PPO  # pyright: ignore
+from stable_baselines3.common.save_util import load_from_zip_file  # pyright: ignore
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor  # pyright: ignore
+from torch import Tensor, nn
+
+from trainer_core.algo.policy import small_trunk
+from trainer_core.faces.translation import GREY_STEP
+from trainer_core.protocol.errors import CheckpointError
+from trainer_core.runners.sb3.runner import Sb3Config
+
+CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN}
+MODEL = "model.zip"
+"""SB3's own file, as its `load` takes it."""
+FOREVER = 10**9
+"""SB3 asks for an end; ours comes from the run's limits."""
+_BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+
+
+class SmallCnn(BaseFeaturesExtractor):
+    """The layers of our small network: one 8x8 patch a tile, a third of Nature's time on a CPU."""
+
+    def __init__(self, observation_space: Any, features_dim: int = 128) -> None:
+        super().__init__(observation_space, features_dim)
+        planes = observation_space.shape[0]
+        trunk = small_trunk(planes)
+        with torch.no_grad():
+            width = trunk(torch.zeros(1, *observation_space.shape)).shape[-1]
+        self.layers = nn.Sequential(trunk, nn.Linear(width, features_dim), nn.ReLU())
+
+    def forward(self, observations: Tensor) -> Tensor:
+        return self.layers(observations)
+
+
+SMALL = {"features_extractor_class": SmallCnn, "net_arch": []}
+
+
+def make_model(config: Sb3Config, envs: Any) -> Any:
+    """A fresh model that will learn on `envs`."""
+    small = config.policy == "SmallCnn"
+    common = {
+        "policy": "CnnPolicy" if small else config.policy, "env": envs,
+        "policy_kwargs": SMALL if small else None, "seed": config.seed, "device": config.device,
+        "learning_rate": config.learning_rate, "gamma": config.gamma,
+        "batch_size": config.batch_size,
+    }  # fmt: skip
+    if config.algo == "ppo":
+        return PPO(
+            **common, n_steps=config.n_steps, n_epochs=config.n_epochs,
+            gae_lambda=config.gae_lambda, clip_range=config.clip_range, ent_coef=config.ent_coef,
+        )  # fmt: skip
+    return DQN(
+        **common, buffer_size=config.buffer_size, learning_starts=config.learning_starts,
+        train_freq=config.train_freq, gradient_steps=config.gradient_steps,
+        target_update_interval=config.target_update_interval,
+        exploration_fraction=config.exploration_steps / FOREVER,
+        exploration_final_eps=config.exploration_final_eps,
+    )  # fmt: skip
+
+
+def open_model(folder: Path, algo: str, device: str, envs: Any = None) -> Any:
+    """The model of a checkpoint whose hashes were verified: SB3's file unpickles.
+
+    With `envs` it is one to go on training. Raises CheckpointError.
+    """
+    try:
+        return CLASSES[algo].load(
+            folder / MODEL, env=envs, device=device, force_reset=False, print_system_info=False
+        )
+    except (ValueError, KeyError, RuntimeError, AssertionError) as error:
+        text = " ".join(str(error).split())
+        raise CheckpointError(f"{folder / MODEL}: {text}; use another checkpoint") from None
+
+
+def load_weights(model: Any, folder: Path) -> None:
+    """A warm start: the donor's network, nothing else. Raises CheckpointError."""
+    try:
+        _, parameters, _ = load_from_zip_file(folder / MODEL, device=model.device, load_data=False)
+        model.policy.load_state_dict(parameters["policy"])
+    except (ValueError, KeyError, RuntimeError) as error:
+        text = " ".join(str(error).split())
+        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
+
+
+def action_logits(model: Any, shades: Tensor) -> Tensor:
+    """Logits f32[N, 7] of shades u8[N, K, 72, 80]; for DQN those of its least exploration."""
+    greys = (shades * GREY_STEP).to(model.device)
+    model.policy.set_training_mode(False)
+    if isinstance(model, PPO):
+        return model.policy.get_distribution(greys).distribution.logits
+    values = model.q_net(greys)
+    chosen = torch.nn.functional.one_hot(values.argmax(-1), values.shape[-1])
+    share = model.exploration_final_eps
+    return torch.log(chosen * (1 - share) + share / values.shape[-1] + 1e-12)
+
+
+def loop_state(model: Any) -> dict[str, Any]:
+    """What SB3's zip leaves out and an exact resume needs: consoles, generators, replay buffer."""
+    state: dict[str, Any] = {
+        "envs": model.get_env().state_dict(),
+        "torch": torch.get_rng_state(),
+        "numpy": json.dumps(_numpy_state()),
+        "actions": json.dumps(model.action_space.np_random.bit_generator.state),
+    }
+    buffer = getattr(model, "replay_buffer", None)
+    if buffer is not None:
+        filled = buffer.buffer_size if buffer.full else buffer.pos
+        arrays = {name: getattr(buffer, name)[:filled] for name in _BUFFER}
+        state["replay"] = {name: torch.from_numpy(value) for name, value in arrays.items()}
+        state["at"] = (buffer.pos, buffer.full)
+    return state
+
+
+def load_loop_state(model: Any, state: dict[str, Any]) -> None:
+    """The inverse of `loop_state`; after it the next step is the one that would have followed."""
+    model.get_env().load_state_dict(state["envs"])
+    buffer = getattr(model, "replay_buffer", None)
+    if buffer is not None:
+        for name, value in state["replay"].items():
+            getattr(buffer, name)[: len(value)] = value.numpy()
+        buffer.pos, buffer.full = state["at"]
+    torch.set_rng_state(state["torch"])
+    kind, key, *rest = json.loads(state["numpy"])
+    np.random.set_state((kind, np.array(key, np.uint32), *rest))
+    model.action_space.np_random.bit_generator.state = json.loads(state["actions"])
+
+
+def model_bytes(model: Any) -> bytes:
+    """SB3's zip."""
+    buffer = io.BytesIO()
+    model.save(buffer)
+    return buffer.getvalue()
+
+
+def _numpy_state() -> list[Any]:
+    kind, key, *rest = np.random.get_state()
+    return [kind, key.tolist(), *rest]  # type: ignore[union-attr]

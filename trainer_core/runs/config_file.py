@@ -1,0 +1,58 @@
+"""config.json of a run: which runner was asked to do what, under which name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.protocol.spec import NATIVE_ID, RunSpec
+from trainer_core.runs.writer import write_json
+
+
+def write_config(paths: RunPaths, spec: RunSpec, name: str = "") -> None:
+    """Raises OSError."""
+    write_json(paths.config, {"runner": spec.runner, "run": spec.to_dict(), "name": name})
+
+
+def read_config(paths: RunPaths) -> dict[str, Any]:
+    """The object as it is. Raises LabError naming the file."""
+    try:
+        raw = msgspec.json.decode(paths.config.read_bytes())
+    except OSError as error:
+        raise LabError(f"{paths.config}: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise LabError(f"{paths.config}: {error}") from None
+    if not isinstance(raw, dict) or not isinstance(raw.get("run"), dict):
+        raise LabError(f"{paths.config}: has no object `run`")
+    return raw
+
+
+def read_spec(paths: RunPaths) -> RunSpec:
+    """The order that made the run. Raises LabError naming the file and the field."""
+    raw = read_config(paths)
+    try:
+        return RunSpec.from_dict(str(raw.get("runner", NATIVE_ID)), raw["run"])
+    except ConfigError as error:
+        raise _with_file(paths, error) from None
+
+
+def read_run_config(paths: RunPaths) -> RunConfig:
+    """The configuration of a run of ours. Raises LabError naming the file and the field."""
+    spec = read_spec(paths)
+    if spec.runner != NATIVE_ID:
+        raise ConfigError(
+            f"{paths.config}: a run of {spec.runner!r}, which this trainer cannot do: "
+            "start or resume it in the app"
+        )
+    try:
+        return spec.configure(RunConfig)
+    except ConfigError as error:
+        raise _with_file(paths, error) from None
+
+
+def _with_file(paths: RunPaths, error: ConfigError) -> ConfigError:
+    return ConfigError(f"{paths.config}: {error}; restore the file or train anew")

@@ -1,0 +1,45 @@
+"""Runs and checkpoints by the names that people and commands give them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.errors import CheckpointError, LabError
+from trainer_core.protocol.paths import HomePaths, RunPaths
+
+
+def find_run(text: str, home: HomePaths) -> RunPaths:
+    """A run by id, folder, or `latest`. Raises LabError naming what there is."""
+    if text == "latest":
+        runs = sorted(home.runs.glob("[!.]*/config.json"), key=lambda path: path.stat().st_mtime)
+        if not runs:
+            raise LabError(f"{home.runs}: no runs yet; `dmglab train` makes one")
+        return RunPaths(runs[-1].parent)
+    for root in (Path(text), home.runs / text):
+        if (root / "config.json").is_file():
+            return RunPaths(root.resolve())
+    raise LabError(f"no run {text!r} below {home.runs}; `dmglab runs` lists them")
+
+
+def find_checkpoint(text: str, home: HomePaths) -> Path:
+    """A checkpoint by folder, or the best one of a run given by id, folder or `latest`.
+
+    Best is the greatest greedy validation success, then the greatest sampled one, then the newest.
+    """
+    if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
+        return Path(text).resolve()
+    try:
+        found = list_checkpoints(find_run(text or "latest", home))
+    except LabError:
+        raise CheckpointError(
+            f"{text!r} is neither a checkpoint folder nor a run below {home.runs}"
+        ) from None
+    if not found:
+        raise CheckpointError(f"run {text!r} has no checkpoint yet")
+    return max(found, key=_merit)
+
+
+def _merit(folder: Path) -> tuple[float, float, str]:
+    meta = read_meta(folder)
+    return meta.success_rate, meta.sampled_success_rate, folder.name

@@ -1,0 +1,43 @@
+"""A run's past, read from its train_log.jsonl; the same file serves a run that goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import ProtocolError
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Whole lines between two byte offsets of a log."""
+
+    events: tuple[records.Event, ...]
+    offset: int
+    """Where the next read goes on: the end of the last complete line."""
+    bad_lines: int = 0
+
+
+def read_history(path: Path, offset: int = 0, most_bytes: int = -1) -> History:
+    """Every complete line from `offset` on, of `most_bytes` at most; a torn last line stays.
+
+    A missing file is an empty history: the worker has not written its first line yet.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(most_bytes)
+    except FileNotFoundError:
+        return History((), offset)
+    end = data.rfind(b"\n") + 1
+    if not end and len(data) == most_bytes:  # one line that is longer than was asked for
+        return History((), offset + len(data), 1)
+    events: list[records.Event] = []
+    bad_lines = 0
+    for line in data[:end].splitlines():
+        try:
+            events.append(records.decode(line))
+        except ProtocolError:
+            bad_lines += 1
+    return History(tuple(events), offset + end, bad_lines)

@@ -1,0 +1,171 @@
+"""One life of a run: begin, resume, fold, end. Everybody who trains keeps the index through here.
+
+A RunLife holds the run's lock, writes its config.json and its lines of the index. Between them the
+log is the truth: `runs.index.catch_up` reads from it what no index line says yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+
+import msgspec
+
+from trainer_core.protocol import records
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState, fold
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs import durable
+from trainer_core.runs.config_file import read_config, read_spec, write_config
+from trainer_core.runs.history import read_history
+from trainer_core.runs.index import RunRegistry, catch_up, create_time
+from trainer_core.runs.lock import RunLock
+from trainer_core.runs.writer import disk_error
+
+WORTH_A_LINE = records.CheckpointRecord | records.EvalRecord
+
+
+class RunLife:
+    """The present record of a run that this process keeps, from `begin` or `resume` to `end`."""
+
+    def __init__(self, home: HomePaths, record: RunRecord, lock: RunLock) -> None:
+        self.record, self.lock = record, lock
+        self.paths = home.run(record.run_id)
+        self._registry = RunRegistry(home)
+
+    @classmethod
+    def begin(
+        cls,
+        home: HomePaths,
+        run_id: str,
+        spec: RunSpec,
+        *,
+        algo: str,
+        name: str = "",
+        state: RunState = RunState.STARTING,
+        created_at: float = 0.0,
+    ) -> RunLife:
+        """Make the run directory, lock it, write config.json and the first line of the index.
+
+        Raises LabError when the directory is locked, DiskError when it cannot be written.
+        """
+        paths = home.run(run_id)
+        record = RunRecord(
+            run_id=run_id, runner=spec.runner, task=spec.task, algo=algo, device=spec.device,
+            state=state, created_at=created_at or time.time(), config_sha256=spec.sha256,
+            pid=os.getpid(), pid_create_time=create_time(os.getpid()), name=name,
+        )  # fmt: skip
+        try:
+            paths.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise disk_error(paths.root, error) from None
+        life = cls(home, record, RunLock.take(paths))
+        try:
+            write_config(paths, spec, name)
+            durable.sync_folder(paths.root.parent)
+            life._write()
+        except OSError as error:
+            life.lock.release()
+            raise disk_error(paths.root, error) from None
+        return life
+
+    @classmethod
+    def resume(cls, home: HomePaths, run_id: str, lock: RunLock, *, algo: str = "") -> RunLife:
+        """Go on with what is known of a run whose lock the caller took.
+
+        Name, creation, best success and last checkpoint stay. A run that the index does not know
+        is taken from its config.json (under `algo`) and its log. Raises LabError.
+        """
+        try:
+            known = RunRegistry(home).load().get(run_id)
+            record = _from_files(home, run_id, algo) if known is None else known
+            record = catch_up(record, home.run(run_id))
+            record = msgspec.structs.replace(
+                record, state=RunState.STARTING, pid=os.getpid(),
+                pid_create_time=create_time(os.getpid()), finished_at=0.0, reason="",
+            )  # fmt: skip
+            life = cls(home, record, lock)
+            life._write()
+        except OSError as error:
+            lock.release()
+            raise disk_error(home.runs_index, error) from None
+        except BaseException:
+            lock.release()
+            raise
+        return life
+
+    def launched(self, pid: int) -> None:
+        """The training itself is process `pid` from now on; it holds the lock too."""
+        self.lock.name_holder(pid)
+        self.record = msgspec.structs.replace(
+            self.record, state=RunState.STARTING, pid=pid, pid_create_time=create_time(pid)
+        )
+        self._write_if_possible()
+
+    def move(self, state: RunState) -> None:
+        """What the keeper does with the run: queue it, pause it, stop it."""
+        self.record = msgspec.structs.replace(self.record, state=state)
+        self._write_if_possible()
+
+    def fold(self, event: records.Record) -> bool:
+        """Take in what the run said; True when that was worth a line of the index.
+
+        What it says of its end is not believed before its process has ended, and nothing that was
+        under way undoes a stop. Raises ProtocolError for a state that cannot follow.
+        """
+        old = self.record
+        if isinstance(event, records.StateEvent) and old.state is RunState.STOPPING:
+            return False
+        new = fold(old, event)
+        if new.state.is_end:
+            new = msgspec.structs.replace(new, state=old.state)
+        self.record = new
+        if new.state is old.state and not isinstance(event, WORTH_A_LINE):
+            return False
+        self._write_if_possible()
+        return True
+
+    def rename(self, name: str) -> None:
+        self.record = msgspec.structs.replace(self.record, name=name)
+        self._write_if_possible()
+
+    def end(self, state: RunState, reason: str, finished_at: float = 0.0) -> None:
+        """Write the last line and give up the lock. Raises DiskError when it cannot be written."""
+        self.record = msgspec.structs.replace(
+            self.record, state=state, reason=reason, finished_at=finished_at or time.time()
+        )
+        try:
+            self._write()
+        except OSError as error:
+            raise disk_error(self._registry.path, error) from None
+        finally:
+            self.lock.release()
+
+    def _write(self) -> None:
+        self._registry.append(self.record)
+
+    def _write_if_possible(self) -> None:
+        """A line between the first and the last only saves a look into the log."""
+        with contextlib.suppress(OSError):
+            self._write()
+
+
+def new_run_id() -> str:
+    """The time and a little chance: sorts by age, two in one second differ."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+
+
+def _from_files(home: HomePaths, run_id: str, algo: str) -> RunRecord:
+    paths = home.run(run_id)
+    spec, raw = read_spec(paths), read_config(paths)
+    events = read_history(paths.train_log).events
+    record = RunRecord(
+        run_id=run_id, runner=spec.runner, task=spec.task, algo=algo, device=spec.device,
+        state=RunState.LOST, created_at=events[0].time if events else paths.config.stat().st_mtime,
+        config_sha256=spec.sha256, name=str(raw.get("name", "")),
+    )  # fmt: skip
+    for event in events:
+        record = fold(record, event)
+    return record

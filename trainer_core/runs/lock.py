@@ -1,0 +1,75 @@
+"""One trainer a run directory: a lock file that the kernel frees with its last holder.
+
+A child that inherits the descriptor holds the lock too, for its own life and without knowing, so
+that a run stays locked whichever of app and trainer dies first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.runs.writer import disk_error
+
+INHERITED = "DMGLAB_RUN_LOCK"
+"""Environment variable with the descriptor that a parent passed on."""
+
+
+class RunLock:
+    """The right to write one run directory, from `take` or `inherit` until `release`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    @classmethod
+    def take(cls, paths: RunPaths) -> RunLock:
+        """Raises LabError when another process holds it, DiskError when it cannot be written."""
+        try:
+            descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise disk_error(paths.lock, error) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise disk_error(paths.lock, error) from None
+            raise LabError(
+                f"run {paths.run_id} is being trained by process {holder}: stop it first"
+            ) from None
+        lock = cls(descriptor)
+        lock.name_holder(os.getpid())
+        return lock
+
+    @classmethod
+    def take_or_inherit(cls, paths: RunPaths, inherited: str) -> RunLock:
+        """The lock of `paths` that a parent passed on as descriptor `inherited`, else a new one.
+
+        A number that is not this run's lock (a variable left over in a shell) does not count.
+        """
+        with contextlib.suppress(ValueError, OSError):
+            if os.path.samestat(os.fstat(int(inherited)), paths.lock.stat()):
+                return cls.inherit(int(inherited))
+        return cls.take(paths)
+
+    @classmethod
+    def inherit(cls, descriptor: int) -> RunLock:
+        """The lock that a parent took and passed on; our own children do not get it."""
+        os.set_inheritable(descriptor, False)
+        return cls(descriptor)
+
+    def name_holder(self, pid: int) -> None:
+        """Have a refused process told `pid`."""
+        os.ftruncate(self.descriptor, 0)
+        os.pwrite(self.descriptor, b"%d\n" % pid, 0)
+
+    def release(self) -> None:
+        """Give up our share; a second call does nothing."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

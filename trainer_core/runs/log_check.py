@@ -1,0 +1,347 @@
+"""Is a train_log.jsonl what docs/rl_observability.md promises? Findings, never an exception.
+
+`record_check` judges each record by itself; here is what one record says of those before it. A log
+is read line by line and kept nowhere, so its length costs no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from msgspec import UNSET
+
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.metrics import scalars
+from trainer_core.protocol.regular_files import open_regular
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runs.record_check import (
+    OWED_META_OF_A_TRAINING,
+    explain,
+    findings,
+    line_findings,
+)
+
+MAX_FINDINGS = 50
+AN_ERROR = "an error"
+COUNTERS = ("update", "env_steps", "opt_steps", "wall_time_s")
+
+
+@dataclass
+class Report:
+    """What was found; `errors` make a log invalid, `warnings` do not."""
+
+    records: dict[str, int] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    first_env_steps: int | None = None
+    last_env_steps: int | None = None
+
+    def error(self, line: int, text: str) -> None:
+        if len(self.errors) < MAX_FINDINGS:
+            self.errors.append(f"line {line}: {text}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ok": not self.errors,
+            "records": sum(self.records.values()),
+            "by_type": self.records,
+            "first_env_steps": self.first_env_steps,
+            "last_env_steps": self.last_env_steps,
+            "errors": self.errors,
+            "warnings": self.warnings,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Counters of the newest update record before some point of the run; all 0 at its start."""
+
+    update: int = 0
+    env_steps: int = 0
+    opt_steps: int = 0
+    wall_time_s: float = 0.0
+
+
+class Life:
+    """What one process of the run has said since it began; a resume begins the next one."""
+
+    def __init__(self, base: Standing, env_steps: int = 0, update: int = 0) -> None:
+        self.recorded = base
+        """Of the newest update record that this life goes on from."""
+        self.env_steps, self.update = env_steps, update
+        """The newest point that any record of this life names."""
+        self.begun_at = env_steps
+        self.saved = env_steps if env_steps else -1
+        """Of its newest checkpoint."""
+        self.ended = ""
+        """Why nothing but a resume may follow."""
+        self.scalars: set[str] | None = None
+        """Of its first update record: later ones have the same."""
+
+
+class LogChecker:
+    """A fold over the lines of one log."""
+
+    def __init__(self, run_id: str = "") -> None:
+        """`run_id` is what the log's folder is called, "" where that says nothing."""
+        self.report = Report()
+        self._run_id = run_id
+        self._seq = -1
+        self._meta: records.MetaRecord | None = None
+        self._imported = False
+        self._life = Life(Standing())
+        self._checkpoints: dict[str, tuple[int, Standing]] = {}
+        """Announced or resumed from: env steps of each, and the newest update record before it."""
+
+    # -- lines --------------------------------------------------------------------------------
+
+    def check_line(self, number: int, line: bytes) -> None:
+        """Judge one complete line (without its newline); `number` counts from 1."""
+        try:
+            record = records.decode(line)
+        except ProtocolError as error:
+            self.report.error(number, explain(line, str(error)))
+            return
+        kind = str(type(record).__struct_config__.tag)
+        self.report.records[kind] = self.report.records.get(kind, 0) + 1
+        for finding in (*line_findings(line), *self._in_its_place(number, record)):
+            self.report.error(number, finding)
+
+    def finish(self, torn: bytes) -> Report:
+        """After the last complete line; `torn` is what follows it."""
+        if torn:
+            self.report.warnings.append(
+                f"the last line has no end ({len(torn)} bytes): a crash tore it off; ignored"
+            )
+        metas = self.report.records.get("meta", 0)
+        if metas != 1:
+            self.report.errors.append(f"{metas} meta records, expected exactly one on line 1")
+        elif self._native and not self._imported:
+            assert self._meta is not None
+            for name in OWED_META_OF_A_TRAINING:
+                if not getattr(self._meta, name):
+                    self.report.error(1, f"the meta record of a {NATIVE_ID} run lacks {name}")
+        if not self.report.records.get("update"):
+            self.report.warnings.append("no update record yet")
+        return self.report
+
+    # -- one record after the others ----------------------------------------------------------
+
+    @property
+    def _native(self) -> bool:
+        return self._meta is not None and self._meta.runner == NATIVE_ID
+
+    @property
+    def _log_every(self) -> int:
+        """Updates between two records, 0 where the log does not say."""
+        every = self._meta.config.get("log_every") if self._native and self._meta else 0
+        return every if isinstance(every, int) and every > 0 else 0
+
+    @property
+    def _batch(self) -> int:
+        """Environment steps of one update, 0 where the log does not say."""
+        if self._meta is None or not self._native:
+            return 0
+        steps = self._meta.config.get("num_steps")
+        return steps * self._meta.num_envs if isinstance(steps, int) and steps > 0 else 0
+
+    def _in_its_place(self, number: int, record: records.Record) -> Iterator[str]:
+        yield from self._envelope(number, record)
+        if not isinstance(record, records.LogRecord):
+            tag = type(record).__struct_config__.tag
+            yield f"a {tag} event belongs on the pipe, not in the log"
+            return
+        if isinstance(record, records.MetaRecord) and self._meta is None:
+            self._meta = record
+        yield from findings(record, self._native)
+        if isinstance(record, records.ResumeRecord):
+            yield from self._resume(record)
+            return
+        if self._life.ended and not isinstance(record, records.ErrorRecord):
+            yield f"nothing but a resume may follow {self._life.ended}"
+        if isinstance(record, records.ErrorRecord):
+            self._life.ended = AN_ERROR
+        if isinstance(record, records.UpdateRecord):
+            yield from self._update(record)
+        if isinstance(record, records.EvalRecord | records.EpisodeRecord):
+            yield from self._reach(record.env_steps)
+        if isinstance(record, records.EvalRecord):
+            yield from self._same_task(record)
+        if isinstance(record, records.CheckpointRecord):
+            yield from self._checkpoint(record)
+
+    def _same_task(self, record: records.EvalRecord) -> Iterator[str]:
+        task = self._meta.task if self._native and self._meta else record.task
+        if record.task != task:
+            yield f"task is {record.task!r}, the run's is {task!r}"
+
+    def _envelope(self, number: int, record: records.Record) -> Iterator[str]:
+        if isinstance(record, records.MetaRecord) != (number == 1):
+            yield "the meta record must be line 1, and only line 1"
+        if record.seq == self._seq:
+            yield f"seq {record.seq} appears twice"
+        elif record.seq != self._seq + 1:
+            yield f"seq is {record.seq}, expected {self._seq + 1}"
+        self._seq = max(self._seq, record.seq)
+        self._run_id = self._run_id or record.run_id
+        if record.run_id != self._run_id or not record.run_id:
+            yield f"run_id {record.run_id!r} differs from {self._run_id!r}"
+
+    def _reach(self, env_steps: int, *, recorded: bool = False) -> Iterator[str]:
+        """A life's records never name an earlier point, nor one beyond a record that is owed."""
+        life = self._life
+        if env_steps < life.env_steps:
+            yield f"env_steps went back from {life.env_steps} to {env_steps}"
+        life.env_steps = max(life.env_steps, env_steps)
+        if self._batch and env_steps % self._batch:
+            yield f"env_steps is {env_steps}, no multiple of {self._batch} steps an update"
+        if self._batch and self._log_every and not recorded:
+            due = self._due() * self._batch
+            if env_steps >= due:
+                yield f"env_steps is {env_steps}, the update record at {due} is missing"
+
+    def _due(self) -> int:
+        """The update whose record comes next."""
+        return (self._life.recorded.update // self._log_every + 1) * self._log_every
+
+    # -- updates ------------------------------------------------------------------------------
+
+    def _update(self, record: records.UpdateRecord) -> Iterator[str]:
+        life, before = self._life, self._life.recorded
+        now = Standing(**{
+            name: getattr(before, name) if getattr(record, name) is UNSET else getattr(record, name)
+            for name in COUNTERS
+        })  # fmt: skip
+        for name in COUNTERS:
+            if getattr(now, name) < getattr(before, name):
+                was = getattr(before, name)
+                yield f"{name} went back from {was} to {getattr(now, name)}"
+        if record.update is not UNSET:
+            yield from self._numbered(record, before)
+        yield from self._reach(record.env_steps, recorded=True)
+        steps = {record.env_steps - before.env_steps, record.env_steps - life.begun_at}
+        if record.action_hist and sum(record.action_hist) not in steps:
+            yield (
+                f"action_hist sums to {sum(record.action_hist)}, "
+                f"the record has {record.env_steps - before.env_steps} steps"
+            )
+        found = set(scalars(record))
+        if self._native and (missing := (life.scalars or set()) - found):
+            yield f"lacks {', '.join(sorted(missing))}"
+        life.scalars = life.scalars or found
+        life.begun_at = life.env_steps
+        life.recorded = now
+        if self.report.first_env_steps is None:
+            self.report.first_env_steps = record.env_steps
+        self.report.last_env_steps = record.env_steps
+
+    def _numbered(self, record: records.UpdateRecord, before: Standing) -> Iterator[str]:
+        update = record.update
+        assert isinstance(update, int)
+        if record.trace_id and record.trace_id != f"{record.run_id}-{update}":
+            yield f"trace_id is {record.trace_id!r}, expected '{record.run_id}-{update}'"
+        if not self._native:
+            return
+        if not record.trace_id:
+            yield "lacks trace_id"
+        if self._log_every and update != self._due():
+            yield f"update is {update}, expected {self._due()}: log_every is {self._log_every}"
+        elif update <= before.update:
+            yield f"update is {update} again"
+        if self._batch and record.env_steps != update * self._batch:
+            yield f"env_steps is {record.env_steps}, {update} updates are {update * self._batch}"
+
+    # -- checkpoints and resumes --------------------------------------------------------------
+
+    def _checkpoint(self, record: records.CheckpointRecord) -> Iterator[str]:
+        life = self._life
+        if record.reason == "imported":
+            if record.seq != 1:
+                yield "an imported checkpoint comes second, after the meta record"
+            self._imported = True
+            life.env_steps = life.saved = record.env_steps
+            life.ended = "an import"
+            self._checkpoints[record.path] = (record.env_steps, Standing())
+            return
+        yield from self._reach(record.env_steps)
+        if self._native and record.env_steps <= life.saved:
+            yield f"a checkpoint at {record.env_steps} steps was announced before"
+        life.saved = record.env_steps
+        self._checkpoints[record.path] = (record.env_steps, life.recorded)
+        if self._native and record.reason in ("final", "stop"):
+            life.ended = f"the {record.reason} checkpoint"
+
+    def _resume(self, record: records.ResumeRecord) -> Iterator[str]:
+        """Counters go back to the checkpoint that was resumed, and only there."""
+        if record.previous_seq != record.seq - 1:
+            yield f"previous_seq is {record.previous_seq}, the line before has {record.seq - 1}"
+        if not self._native:
+            # What a guest's process goes on from is known to itself alone.
+            if record.env_steps > self._life.env_steps:
+                yield f"resumes at {record.env_steps} steps, never reached before"
+            self._life = Life(Standing())
+            return
+        if self._batch and record.env_steps != record.update * self._batch:
+            yield f"resumes at {record.env_steps} steps and update {record.update}"
+        base = Standing()
+        if not record.checkpoint:
+            if record.env_steps or record.update:
+                yield f"resumes at {record.env_steps} steps without a checkpoint"
+        elif self._imported and len(self._checkpoints) == 1 and self._log_every:
+            # Its sums go on from the last record of a log that stayed elsewhere.
+            recorded = record.update // self._log_every * self._log_every
+            base = Standing(update=recorded, env_steps=recorded * self._batch)
+        elif record.checkpoint in self._checkpoints:
+            env_steps, base = self._checkpoints[record.checkpoint]
+            if record.env_steps != env_steps:
+                yield f"resumes at {record.env_steps} steps, {record.checkpoint} has {env_steps}"
+        else:
+            yield from self._unannounced(record)
+            base = self._life.recorded
+            self._checkpoints[record.checkpoint] = (record.env_steps, base)
+        self._life = Life(base, record.env_steps, record.update)
+
+    def _unannounced(self, record: records.ResumeRecord) -> Iterator[str]:
+        """A crash between a checkpoint's rename and its record: no later record can be there."""
+        life = self._life
+        name = f"checkpoints/{record.env_steps:012d}"
+        owed = bool(self._log_every) and record.update >= self._due()
+        over = life.ended not in ("", AN_ERROR)
+        if record.checkpoint != name or record.env_steps < life.env_steps or over or owed:
+            yield f"resumes from {record.checkpoint}, which no record announced"
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+def check_log(path: Path) -> Report:
+    """Every finding about one log. Raises OSError when it cannot be read or is no regular file."""
+    folder = path.resolve().parent
+    in_its_run = path.name == "train_log.jsonl" and (folder / "config.json").is_file()
+    checker = LogChecker(folder.name if in_its_run else "")
+    with BufferedReader(open_regular(path)) as file:  # unbuffered, a line is read byte by byte
+        torn = _check_lines(file, checker)
+    return checker.finish(torn)
+
+
+def _check_lines(file: BinaryIO, checker: LogChecker) -> bytes:
+    """Judge every whole line; returns the beginning of what has no end."""
+    number = 0
+    while line := file.readline(records.MAX_LINE_BYTES + 1):
+        if line.endswith(b"\n"):
+            number += 1
+            checker.check_line(number, line[:-1])
+            continue
+        size, ended = len(line), False
+        while not ended and (more := file.readline(records.MAX_LINE_BYTES)):
+            size, ended = size + len(more), more.endswith(b"\n")
+        if not ended:
+            return line
+        number += 1
+        checker.report.error(number, f"{size} bytes, a line has at most {records.MAX_LINE_BYTES}")
+    return b""

@@ -1,0 +1,143 @@
+"""The sole writer of a run directory's log: one record, one appended line, then the pipe."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.runs import durable
+
+TAIL_BYTES = 4 * records.MAX_LINE_BYTES
+"""Enough of a log's end for its last whole line."""
+KEPT_FOR_GOOD = (
+    records.MetaRecord | records.ResumeRecord | records.CheckpointRecord
+    | records.EvalRecord | records.ErrorRecord
+)  # fmt: skip
+"""Records that are on the disk before they are announced, should the whole computer stop; the
+others are in the kernel's hands, which outlives a process."""
+
+
+class DiskError(LabError):
+    """The disk is full or cannot be written; nothing that was announced is lost."""
+
+
+class RunWriter:
+    """Appends records to `train_log.jsonl` and tells `listener` each line afterwards."""
+
+    def __init__(
+        self, paths: RunPaths, listener: Callable[[bytes], None] = lambda line: None
+    ) -> None:
+        """Opens or creates the log; a line that a crash tore off at the end is cut away.
+
+        Raises DiskError.
+        """
+        self.paths = paths
+        self._listener = listener
+        self._lock = threading.Lock()
+        try:
+            paths.root.mkdir(parents=True, exist_ok=True)
+            self._cut_torn_tail()
+            self.seq = self._next_seq()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            self._descriptor = os.open(paths.train_log, flags, 0o644)
+        except OSError as error:
+            raise disk_error(paths.train_log, error) from None
+
+    def append(self, kind: type[records.Record], /, **fields: Any) -> records.Record:
+        """Make the record, write its line, then announce it.
+
+        Raises DiskError when the line cannot be written; the log then ends where it did before.
+        """
+        return self.keep(kind(run_id=self.paths.run_id, seq=0, time=time.time(), **fields))
+
+    def keep(self, record: records.Record) -> records.Record:
+        """Write and announce a record under this log's run_id and next seq, as `append` does."""
+        with self._lock:
+            record = msgspec.structs.replace(record, run_id=self.paths.run_id, seq=self.seq)
+            line = records.encode(record)
+            self._write(line, sync=isinstance(record, KEPT_FOR_GOOD))
+            self.seq += 1
+            self._listener(line)
+        return record
+
+    def tell(self, kind: type[records.Record], /, **fields: Any) -> None:
+        """Announce a record that has no place in the log: state, heartbeat, ack."""
+        with self._lock:
+            record = kind(run_id=self.paths.run_id, seq=self.seq, time=time.time(), **fields)
+            self._listener(records.encode(record))
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _write(self, line: bytes, *, sync: bool) -> None:
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = os.write(self._descriptor, line)
+            if written != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if sync:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)
+            raise disk_error(self.paths.train_log, error) from None
+
+    def _cut_torn_tail(self) -> None:
+        """Back to the last line's end, read from behind: logs grow long."""
+        try:
+            with self.paths.train_log.open("r+b") as log:
+                end = log.seek(0, os.SEEK_END)
+                while end:
+                    start = max(0, end - TAIL_BYTES)
+                    log.seek(start)
+                    newline = log.read(end - start).rfind(b"\n")
+                    if newline >= 0:
+                        end = start + newline + 1
+                        break
+                    end = start
+                log.truncate(end)
+        except FileNotFoundError:
+            pass
+
+    def _next_seq(self) -> int:
+        """One more than the last record's, of as much of the log as it takes to find one."""
+        try:
+            size = self.paths.train_log.stat().st_size
+        except FileNotFoundError:
+            return 0
+        tail = TAIL_BYTES
+        while True:
+            with self.paths.train_log.open("rb") as log:
+                log.seek(max(0, size - tail))
+                lines = log.read().splitlines()
+            for line in reversed(lines):
+                try:
+                    return records.decode(line).seq + 1
+                except ProtocolError:
+                    continue
+            if tail >= size:
+                return 0
+            tail *= 4
+
+
+def disk_error(path: Path, error: OSError) -> DiskError:
+    reason = error.strerror or str(error)
+    way_out = "choose a folder that can be written (--home)"
+    if error.errno == errno.ENOSPC:
+        way_out = "free some space and resume the run"
+    return DiskError(f"{path}: {reason}; {way_out}")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A JSON file that appears whole or not at all. Raises OSError."""
+    durable.replace_file(path, json.dumps(value, indent=2, default=str).encode() + b"\n")

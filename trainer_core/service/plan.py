@@ -1,0 +1,55 @@
+"""What would be started, exactly, before anything was; and how patiently it is stopped."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.base import AgentRunner
+
+
+@dataclass(frozen=True, slots=True)
+class StopLadder:
+    """Seconds that each step of a stop may take before the next, harder one."""
+
+    command_s: float = 10.0
+    terminate_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """One run of one runner: its order, its directory, the process that would do it."""
+
+    run_id: str
+    runner: AgentRunner
+    spec: RunSpec
+    run_dir: Path
+    argv: tuple[str, ...]
+    cwd: Path
+    name: str = ""
+
+    @property
+    def command_line(self) -> str:
+        return shlex.join(self.argv)
+
+
+def plan_run(
+    runner: AgentRunner, spec: RunSpec, home: HomePaths, run_id: str, name: str
+) -> LaunchPlan:
+    """Raises ConfigError when the runner cannot do what `spec` asks for."""
+    spec = runner.complete(spec)
+    run_dir = home.run(run_id).root
+    argv = tuple(runner.command(run_dir))
+    return LaunchPlan(run_id, runner, spec, run_dir, argv, runner.folder(run_dir), name)
+
+
+def same_device(one: str, other: str) -> bool:
+    """Whether two names mean one device: cuda is cuda:0."""
+    return _full_name(one) == _full_name(other)
+
+
+def _full_name(device: str) -> str:
+    return "cuda:0" if device == "cuda" else device

@@ -1,0 +1,255 @@
+"""Checkpoints: written under a temporary name, fsynced, renamed, and only then announced."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import struct
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from PIL import Image
+
+from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.protocol import checkpoints as layout
+from trainer_core.protocol.checkpoints import CheckpointMeta
+from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.shades import GREY_LEVELS
+from trainer_core.runs import durable
+
+MAX_REASON = 300
+"""Letters of torch's complaint that are passed on; it lists every tensor."""
+_CHUNK = 8 << 20
+_MAGIC = b"DMGM"
+_PARTIAL, _OLD, _DOOMED = ".tmp", ".old", ".gone"
+"""Endings of hidden folders: not yet whole, being replaced, being removed."""
+
+
+def pack_state(state: dict[str, Any]) -> bytes:
+    """A state_dict as compressed bytes; chunks are compressed side by side."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    raw = buffer.getbuffer()
+    pieces = [raw[start : start + _CHUNK] for start in range(0, len(raw), _CHUNK)]
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        packed = list(pool.map(lambda piece: zlib.compress(piece, 1), pieces))
+    sizes = struct.pack(f"<I{len(packed)}Q", len(packed), *map(len, packed))
+    return b"".join([_MAGIC, sizes, *packed])
+
+
+def unpack_state(data: bytes, name: str) -> dict[str, Any]:
+    """Raises CheckpointError, naming the file, when the bytes are not from `pack_state`."""
+    try:
+        if data[:4] != _MAGIC:
+            raise ValueError("not the state of envs")
+        (count,) = struct.unpack_from("<I", data, 4)
+        sizes = struct.unpack_from(f"<{count}Q", data, 8)
+        pieces, offset = [], 8 + 8 * count
+        for size in sizes:
+            pieces.append(_inflated(data[offset : offset + size]))
+            offset += size
+        if offset != len(data):
+            raise ValueError(f"{len(data)} bytes, {offset} are announced")
+    except (ValueError, struct.error, zlib.error) as error:
+        raise CheckpointError(f"{name}: holds no state of envs: {error}") from None
+    return _loaded(io.BytesIO(b"".join(pieces)), name, "state of envs")
+
+
+def _inflated(piece: bytes) -> bytes:
+    """At most the chunk that `pack_state` cut. Raises ValueError for more, zlib.error."""
+    inflater = zlib.decompressobj()
+    raw = inflater.decompress(piece, _CHUNK + 1)
+    if len(raw) > _CHUNK or not inflater.eof:
+        raise ValueError(f"a piece of more than {_CHUNK} bytes, or one that has no end")
+    return raw
+
+
+def _loaded(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
+    """What torch.save wrote: tensors and plain values, never code. Raises CheckpointError."""
+    try:
+        found = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # pickle.UnpicklingError, KeyError, RuntimeError ... by the damage
+        told = type(error).__name__
+        raise CheckpointError(f"{name}: holds no {what} ({told}); use another checkpoint") from None
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{name}: holds no {what} but a {type(found).__name__}")
+    return found
+
+
+def save_checkpoint(
+    paths: RunPaths,
+    meta: CheckpointMeta,
+    policy: PixelActorCritic,
+    trainer_state: dict[str, Any],
+    machines: list[bytes],
+    thumbnail: np.ndarray,
+) -> tuple[Path, CheckpointMeta]:
+    """Write `checkpoints/<env_steps>/` whole or not at all; an older one of that name is replaced.
+
+    `machines` is each rank's packed state of its envs; `thumbnail` is u8[H, W] shades. Returns the
+    folder and its manifest. Raises OSError when the disk does not take it; nothing half-written is
+    left.
+    """
+
+    contents = {
+        layout.POLICY: safetensors.torch.save(
+            {name: value.contiguous().cpu() for name, value in policy.state_dict().items()}
+        ),
+        layout.TRAINER: _saved(trainer_state),
+        **{machines_name(rank): data for rank, data in enumerate(machines)},
+        layout.THUMBNAIL: png_bytes(thumbnail),
+    }
+    return write_checkpoint(paths, meta, contents)
+
+
+def write_checkpoint(
+    paths: RunPaths, meta: CheckpointMeta, contents: dict[str, bytes]
+) -> tuple[Path, CheckpointMeta]:
+    """A checkpoint folder of the files `contents`, whole or not at all, and its manifest.
+
+    Raises OSError as `save_checkpoint` does.
+    """
+    final = paths.checkpoint(meta.env_steps)
+    partial = final.with_name(f".{final.name}{_PARTIAL}")
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    meta = msgspec.structs.replace(meta, files=files, created_at=time.time())
+    contents = {**contents, layout.META: msgspec.json.format(msgspec.json.encode(meta))}
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for name, data in contents.items():
+            durable.write_file(partial / name, data)
+        durable.sync_folder(partial)
+        _put_in_place(partial, final)
+    except OSError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return final, meta
+
+
+def _put_in_place(partial: Path, final: Path) -> None:
+    """Rename; between the two renames of a replacement `tidy` knows how to go back."""
+    old = final.with_name(f".{final.name}{_OLD}")
+    replaces = final.exists()
+    if replaces:
+        shutil.rmtree(old, ignore_errors=True)
+        final.replace(old)
+    durable.rename(partial, final)
+    durable.sync_folder(final.parent.parent)
+    if replaces:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def tidy(paths: RunPaths) -> None:
+    """Clear what a crash left between two steps of saving or thinning out.
+
+    Called by whoever holds the run's lock. A checkpoint that was renamed away for one that never
+    came is put back. Nothing is raised: a disk that cannot be written says so at the next save.
+    """
+    for folder in paths.checkpoints.glob(".*"):
+        with contextlib.suppress(OSError):
+            whole = folder.with_name(folder.name.removeprefix(".").removesuffix(_OLD))
+            if folder.name.endswith(_OLD) and not whole.exists():
+                durable.rename(folder, whole)
+            else:
+                shutil.rmtree(folder)
+
+
+def _saved(state: dict[str, Any]) -> bytes:
+    """torch.save in memory: on a full disk its own file writer hides the cause."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    return buffer.getvalue()
+
+
+def load_policy(
+    folder: Path, device: torch.device | str = "cpu"
+) -> tuple[PixelActorCritic, CheckpointMeta]:
+    """The network of a checkpoint, its weights verified against their hash.
+
+    Raises CheckpointError naming what is wrong with the folder.
+    """
+    meta = layout.verify(folder, (layout.POLICY,))
+    try:
+        policy = PixelActorCritic(meta.policy, meta.obs_shape, meta.num_actions)
+        weights = safetensors.torch.load(
+            read_regular(folder / layout.POLICY, layout.MAX_BYTES[layout.POLICY])
+        )
+        policy.load_state_dict(weights)
+    except (KeyError, ValueError, RuntimeError, OSError, safetensors.SafetensorError) as error:
+        text = " ".join(str(error).split())[:MAX_REASON]
+        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
+    spoilt = [name for name, value in weights.items() if not bool(value.isfinite().all())]
+    if spoilt:
+        raise CheckpointError(
+            f"{folder / layout.POLICY}: {spoilt[0]} holds NaN or infinity; use another checkpoint"
+        )
+    policy.to(device)
+    policy.eval()
+    return policy, meta
+
+
+def load_trainer_state(folder: Path, rank: int = 0) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """(trainer state, state of the envs or None when an older checkpoint gave it up).
+
+    Only weights, trainer and envs decide whether a checkpoint is whole; a thumbnail does not.
+    """
+    name = machines_name(rank)
+    meta = layout.read_meta(folder)
+    layout.verify(folder, (layout.POLICY, layout.TRAINER, *filter(layout.is_machines, meta.files)))
+    state = _loaded(folder / layout.TRAINER, str(folder / layout.TRAINER), "trainer's state")
+    if missing := {"trainer", "metrics", "run"} - state.keys():
+        raise CheckpointError(f"{folder / layout.TRAINER}: lacks {', '.join(sorted(missing))}")
+    path = folder / name
+    if name not in meta.files or not path.exists():
+        return state, None
+    return state, unpack_state(path.read_bytes(), str(path))
+
+
+def machines_name(rank: int) -> str:
+    return layout.MACHINES if rank == 0 else f"machines-{rank}.bin"
+
+
+def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
+    """Thin out: the newest, `best` (a folder's name) and `keep` others, spread over the run.
+
+    Only the newest keeps the state of its envs. Returns the removed folders.
+    """
+    found = layout.list_checkpoints(paths)
+    if not found:
+        return []
+    for folder in found[:-1]:
+        for machines in filter(layout.is_machines, os.listdir(folder)):
+            (folder / machines).unlink()
+    others = [folder for folder in found[:-1] if folder.name != best]
+    removed = []
+    while len(others) > keep:
+        steps = [0, *(int(folder.name) for folder in others), int(found[-1].name)]
+        gaps = [steps[i + 2] - steps[i] for i in range(len(others))]
+        removed.append(others.pop(gaps.index(min(gaps))))
+    for folder in removed:
+        doomed = folder.with_name(f".{folder.name}{_DOOMED}")
+        folder.replace(doomed)  # gone in one step: no reader meets half a checkpoint
+        shutil.rmtree(doomed, ignore_errors=True)
+    return removed
+
+
+def png_bytes(shades: np.ndarray) -> bytes:
+    """`shades` u8[H, W], 0 lightest, as a grey PNG."""
+    levels = np.array(GREY_LEVELS, dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(levels[np.minimum(shades, 3)]).save(buffer, format="PNG")
+    return buffer.getvalue()

@@ -1,0 +1,67 @@
+"""What a person or a parent wants of a run, read by the loop between two updates."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class Control:
+    """Thread-safe wishes: any thread sets them, the loop reads them at update boundaries."""
+
+    def __init__(self) -> None:
+        self._wake = threading.Condition()
+        self._stop_reason = ""
+        self._paused = False
+        self._checkpoint = False
+        self._watch = 0
+        self.on_begin: Callable[[], None] = lambda: None
+        """Called in the loop's own thread before the first update."""
+        self.begun = False
+        """There is something to save from now on."""
+
+    def begin(self) -> None:
+        self.begun = True
+        self.on_begin()
+
+    def stop(self, reason: str) -> None:
+        """Finish the update, save, leave."""
+        with self._wake:
+            self._stop_reason = self._stop_reason or reason
+            self._wake.notify_all()
+
+    def pause(self, paused: bool) -> None:
+        with self._wake:
+            self._paused = paused
+            self._wake.notify_all()
+
+    def request_checkpoint(self) -> None:
+        with self._wake:
+            self._checkpoint = True
+            self._wake.notify_all()
+
+    def watch(self, envs: int) -> None:
+        with self._wake:
+            self._watch = envs
+
+    @property
+    def stop_reason(self) -> str:
+        return self._stop_reason
+
+    @property
+    def paused(self) -> bool:
+        return self._paused and not self._stop_reason
+
+    @property
+    def watched_envs(self) -> int:
+        return self._watch
+
+    def take_checkpoint_request(self) -> bool:
+        with self._wake:
+            asked, self._checkpoint = self._checkpoint, False
+            return asked
+
+    def wait_while_paused(self) -> None:
+        """Block until resumed, stopped or asked for a checkpoint."""
+        with self._wake:
+            self._wake.wait_for(lambda: not self.paused or self._checkpoint)

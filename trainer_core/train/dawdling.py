@@ -1,0 +1,30 @@
+"""A reward that is earned without the goal: said once, while there is time to stop the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+PATIENCE = 20
+"""Records in a row before it is said; early on most pictures are new."""
+
+
+class DawdlingWatch:
+    """Looks at the scalars of each update record."""
+
+    def __init__(self) -> None:
+        self._records = 0
+        self._said = False
+
+    def warning(self, scalars: Mapping[str, Any]) -> str:
+        """What to tell the person now, mostly nothing."""
+        earns = scalars["reward_mean"] > 0 and scalars["done_rate"] == 0
+        self._records = self._records + 1 if earns else 0
+        if self._records < PATIENCE or self._said:
+            return ""
+        self._said = True
+        return (
+            f"warning: a step earns {scalars['reward_mean']:+.4f} on average and no goal was "
+            f"reached in {PATIENCE} records: the reward may pay for dawdling; keep novelty_bonus "
+            "below step_cost in task.toml (docs/tasks.md)"
+        )

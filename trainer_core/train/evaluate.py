@@ -1,0 +1,176 @@
+"""Evaluation: whole episodes from chosen start states, greedy or sampled, no learning."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trainer_core.envs.vec_env import VecEnv
+
+Act = Callable[[Tensor], Tensor]
+"""obs u8[N, K, H, W] to actions i64[N]."""
+_STEPS_PER_CHECK = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One episode from start state `start`."""
+
+    start: int
+    success: bool
+    steps: int
+    episode_return: float
+    actions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Episodes of one policy in one mode; `n` of them began in each start."""
+
+    mode: str
+    episodes: tuple[Episode, ...]
+    wall_time_s: float
+    screens: tuple[Tensor, ...] = ()
+    """u8[W, 144, 160] of the first W envs at every step, the start first; empty unless asked
+    for."""
+
+    @property
+    def distinct_starts(self) -> int:
+        return len({episode.start for episode in self.episodes})
+
+    @property
+    def n(self) -> int:
+        return max(1, len(self.episodes) // max(1, self.distinct_starts))
+
+    @property
+    def success_rate(self) -> float:
+        return sum(episode.success for episode in self.episodes) / len(self.episodes)
+
+    @property
+    def pass_at_n(self) -> float:
+        """Share of starts from which at least one of the n rollouts succeeded."""
+        solved = {episode.start for episode in self.episodes if episode.success}
+        return len(solved) / self.distinct_starts
+
+    @property
+    def median_steps_to_goal(self) -> float:
+        steps = sorted(episode.steps for episode in self.episodes if episode.success)
+        if not steps:
+            return 0.0
+        return (steps[(len(steps) - 1) // 2] + steps[len(steps) // 2]) / 2
+
+    @property
+    def mean_return(self) -> float:
+        return sum(episode.episode_return for episode in self.episodes) / len(self.episodes)
+
+    def summary(self) -> dict[str, float | int | str]:
+        """The fields of an EvalRecord that come from here."""
+        return {
+            "mode": self.mode,
+            "episodes": len(self.episodes),
+            "distinct_starts": self.distinct_starts,
+            "success_rate": self.success_rate,
+            "pass_at_1": self.success_rate,
+            "pass_at_n": self.pass_at_n,
+            "n": self.n,
+            "median_steps_to_goal": self.median_steps_to_goal,
+            "mean_return": self.mean_return,
+            "wall_time_s": self.wall_time_s,
+        }
+
+
+@torch.no_grad()
+def run_episodes(
+    env: VecEnv, act: Act, starts: Tensor, mode: str, *, watched: int = 0
+) -> Evaluation:
+    """One episode from each of `starts` (i64[E]), as many at a time as there are envs.
+
+    The screens of the first `watched` episodes are kept.
+    """
+    began = time.monotonic()
+    episodes: list[Episode] = []
+    screens: list[Tensor] = []
+    for batch in starts.split(env.num_envs):
+        episodes += _run_batch(env, act, batch, watched, screens)
+        watched = 0
+    return Evaluation(mode, tuple(episodes), time.monotonic() - began, tuple(screens))
+
+
+def _run_batch(
+    env: VecEnv, act: Act, starts: Tensor, watched: int, screens: list[Tensor]
+) -> list[Episode]:
+    count = len(starts)
+    filled = torch.cat([starts, starts.new_zeros(env.num_envs - count)])
+    filled[count:] = starts[0]
+    obs = env.reset_to(filled)
+    alive = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+    alive[count:] = False
+    success = torch.zeros_like(alive)
+    steps = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
+    total = torch.zeros(env.num_envs, dtype=torch.float64, device=env.device)
+    history = []
+    for t in range(env.horizon):
+        if watched:
+            screens.append(env.screens(watched).clone())
+        actions = act(obs)
+        history.append(actions)
+        result = env.step(actions)
+        obs = result.obs
+        steps += alive
+        total += torch.where(alive, result.reward, 0.0)
+        success |= alive & result.info.success
+        alive = alive & ~(result.done | result.trunc)
+        if t % _STEPS_PER_CHECK == _STEPS_PER_CHECK - 1 and not bool(alive.any()):
+            break
+    taken = torch.stack(history, dim=1).tolist()
+    fields = zip(
+        starts.tolist(),
+        success.tolist(),
+        steps.tolist(),
+        total.tolist(),
+        taken,
+        strict=False,
+    )
+    return [
+        Episode(start, bool(won), count, total, tuple(actions[:count]))
+        for start, won, count, total, actions in fields
+    ]
+
+
+def spread_starts(start_set: Tensor, episodes: int, mode: str) -> Tensor:
+    """Start of each episode, i64[E]: every start equally often, and greedily only once.
+
+    A deterministic policy on a deterministic console would only repeat itself.
+    """
+    distinct = start_set[:episodes]
+    if mode == "greedy":
+        return distinct
+    return distinct.repeat(max(1, episodes // len(distinct)))
+
+
+def greedy(forward: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Act:
+    """Act by the most likely action."""
+    return lambda obs: forward(obs)[0].argmax(-1)
+
+
+def sampled(forward: Callable[[Tensor], tuple[Tensor, Tensor]], rng: torch.Generator) -> Act:
+    """Act by the policy's probabilities."""
+
+    def act(obs: Tensor) -> Tensor:
+        probabilities = torch.softmax(forward(obs)[0].float(), dim=-1)
+        return torch.multinomial(probabilities, 1, generator=rng).squeeze(-1)
+
+    return act
+
+
+def uniform(num_actions: int, rng: torch.Generator) -> Act:
+    """Press random buttons: the baseline that looks at nothing."""
+
+    def act(obs: Tensor) -> Tensor:
+        return torch.randint(num_actions, (len(obs),), generator=rng, device=obs.device)
+
+    return act

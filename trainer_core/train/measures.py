@@ -1,0 +1,85 @@
+"""What is measured of a rollout, by metric name; how it is reduced says the metric's row.
+
+A measure names the fields of the storage that it takes. A storage without one of them leaves the
+metric out: nothing here asks which algorithm is learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+PERCENTILES = (0.1, 0.5, 0.9)
+
+
+def as_stored(*fields: Tensor) -> Any:
+    """The field itself, or all of several."""
+    return fields[0] if len(fields) == 1 else fields
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """`function` of `fields` gives, for one rollout, what the reduction of the rows folds.
+
+    mean, std, sum, min, max: one tensor of any shape; ratio: two, the upper one first; last:
+    f64[len(names)] of this rollout. It runs on the device and must not wait for it.
+    """
+
+    names: tuple[str, ...]
+    """Metrics, all of one reduction; several only where one computation gives them all."""
+    fields: tuple[str, ...]
+    """Fields of the storage, [T, N] each."""
+    function: Callable[..., Any] = as_stored
+
+
+def percentiles(dist: Tensor) -> Tensor:
+    """f64[3]: nearest-rank 10th, 50th and 90th percentile of all of `dist`, on its device."""
+    ordered = dist.flatten().sort().values
+    last = len(ordered) - 1
+    ranks = [min(last, max(0, round(share * last))) for share in PERCENTILES]
+    return torch.stack([ordered[rank] for rank in ranks]).double()
+
+
+def explained_variance(values: Tensor, returns: Tensor) -> Tensor:
+    """f64[1]: 1 - Var(returns - values) / Var(returns); 0 where the returns do not vary."""
+    returns = returns.double()
+    spread = returns.var(correction=0)
+    left = (returns - values).var(correction=0)
+    return torch.where(spread > 0, 1 - left / spread.clamp(min=1e-12), 0.0)[None]
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(("reward_mean",), ("rewards",)),
+    Measure(("reward_min",), ("rewards",)),
+    Measure(("reward_max",), ("rewards",)),
+    Measure(("done_rate",), ("done",)),
+    Measure(("trunc_rate",), ("trunc",)),
+    Measure(("reset_rate",), ("reset_mask",)),
+    Measure(("success_rate",), ("success", "reset_mask")),
+    Measure(("episodes",), ("reset_mask",)),
+    Measure(("dist_p10", "dist_p50", "dist_p90"), ("dist",), percentiles),
+    Measure(("entropy_mean",), ("entropies",)),
+    Measure(("value_mean",), ("values",)),
+    Measure(("value_std",), ("values",)),
+    Measure(("vpred_mean",), ("values",)),
+    Measure(("value_min",), ("values",)),
+    Measure(("value_max",), ("values",)),
+    Measure(("advantage_mean",), ("advantages",)),
+    Measure(("advantage_min",), ("advantages",)),
+    Measure(("advantage_max",), ("advantages",)),
+    Measure(("return_mean",), ("returns",)),
+    Measure(("return_min",), ("returns",)),
+    Measure(("return_max",), ("returns",)),
+    Measure(("explained_variance",), ("values", "returns"), explained_variance),
+)
+
+
+def measures_of(storage: object) -> tuple[Measure, ...]:
+    """Those whose fields `storage` has."""
+    return tuple(
+        measure for measure in MEASURES if all(hasattr(storage, name) for name in measure.fields)
+    )

@@ -1,0 +1,161 @@
+"""A training loop's state on disk: saved whole, restored from the newest whole checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer_core.envs.build import TaskFacts
+from trainer_core.protocol import records
+from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import CheckpointError, LabError
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.runs.writer import RunWriter, disk_error
+from trainer_core.train import checkpoint as ckpt
+from trainer_core.train.metrics import MetricsAccumulator
+from trainer_core.train.progress import RunProgress
+from trainer_core.train.ranks import Ranks
+from trainer_core.train.update import ActorLearner
+
+
+class NonFiniteLossError(LabError):
+    """The learner produced NaN, infinity or numbers without bound."""
+
+
+class ForeignCheckpointError(CheckpointError):
+    """A whole checkpoint of other task files: an older one would be no better."""
+
+
+class CheckpointKeeper:
+    """Saves and restores learner, metrics, envs and progress of one run."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        paths: RunPaths,
+        facts: TaskFacts,
+        trainer: ActorLearner,
+        metrics: MetricsAccumulator,
+        writer: RunWriter,
+        ranks: Ranks,
+    ) -> None:
+        self.config, self.paths, self.facts = config, paths, facts
+        self.trainer, self.metrics = trainer, metrics
+        self.writer, self.ranks = writer, ranks
+        self.newest = ""
+        """The last checkpoint that was announced or restored, relative to the run directory."""
+        self._saved_update = -1
+
+    # -- saving -----------------------------------------------------------------------------
+
+    def save(self, reason: str, progress: RunProgress, wall_time_s: float) -> None:
+        """Write and announce a checkpoint; nothing when this update has one already.
+
+        All ranks call it. Raises DiskError, and NonFiniteLossError rather than keep broken weights.
+        """
+        trainer = self.trainer
+        if trainer.update == self._saved_update:
+            return
+        if not all(bool(p.isfinite().all()) for p in trainer.learner.parameters):
+            raise NonFiniteLossError(f"weights are not finite at update {trainer.update}")
+        meta = CheckpointMeta(
+            run_id=self.paths.run_id, task=self.config.task, env_steps=trainer.env_steps,
+            update=trainer.update, policy=trainer.learner.policy.kind,
+            obs_shape=trainer.env.obs_shape, num_actions=trainer.env.num_actions,
+            codec=self.facts.codec, observation_rule=self.facts.observation_rule,
+            config=self.config.to_dict(), hashes=self.facts.hashes,
+            success_rate=progress.success, sampled_success_rate=progress.sampled, reason=reason,
+        )  # fmt: skip
+        state = {
+            "trainer": trainer.state_dict(),
+            "metrics": self.metrics.state_dict(),
+            "run": progress.state_dict(wall_time_s),
+        }
+        machines = ckpt.pack_state(trainer.env.state_dict())
+        everyone = self.ranks.gather(machines)
+        if self.ranks.is_first:
+            self._write(meta, state, everyone)
+            ckpt.retain(self.paths, progress.best_folder, self.config.keep_checkpoints)
+        self._saved_update = trainer.update
+
+    def _write(self, meta: CheckpointMeta, state: dict[str, Any], machines: list[bytes]) -> None:
+        trainer = self.trainer
+        thumbnail = trainer.env.screens(1)[0].cpu().numpy()
+        policy = trainer.learner.policy
+        try:
+            folder, meta = ckpt.save_checkpoint(
+                self.paths, meta, policy, state, machines, thumbnail
+            )
+        except OSError as error:
+            raise disk_error(self.paths.checkpoint(meta.env_steps), error) from None
+        self.newest = str(folder.relative_to(self.paths.root))
+        self.writer.append(
+            records.CheckpointRecord,
+            env_steps=meta.env_steps,
+            path=self.newest,
+            sha256=meta.files[ckpt.layout.POLICY],
+            size_bytes=sum(path.stat().st_size for path in folder.iterdir()),
+            success_rate=meta.success_rate,
+            reason=meta.reason,
+        )
+
+    # -- restoring --------------------------------------------------------------------------
+
+    def restore(self, skipped: Callable[[str], None]) -> RunProgress | None:
+        """Go on from the newest checkpoint that is whole; None when nothing was saved yet.
+
+        All ranks call it and take the same one. `skipped` is told why newer ones were passed over.
+        Raises CheckpointError when none can be loaded, or one was made for other files of the task.
+        """
+        reason = ""
+        for folder in reversed(list_checkpoints(self.paths)):
+            loaded = None
+            try:
+                loaded = self._load(folder)
+            except ForeignCheckpointError:
+                raise
+            except CheckpointError as error:
+                reason = str(error)
+                skipped(f"skipped a damaged checkpoint: {reason}")
+            if self.ranks.all(loaded is not None):
+                assert loaded is not None
+                return self._take(folder, *loaded)
+        there = list(self.paths.checkpoints.glob("[0-9]*"))
+        if there:
+            raise CheckpointError(
+                f"{self.paths.checkpoints}: none of {len(there)} checkpoints can be loaded"
+                f"{reason and f' ({reason})'}; restore one from a copy, or train anew"
+            )
+        return None
+
+    def _load(self, folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None, Any, RunProgress]:
+        """(state, envs' state, weights, progress), checked. Raises CheckpointError."""
+        state, machines = ckpt.load_trainer_state(folder, self.ranks.rank)
+        policy, meta = ckpt.load_policy(folder)
+        if meta.hashes != self.facts.hashes:
+            raise ForeignCheckpointError(f"{folder}: made for other files of task {meta.task}")
+        missing = {"trainer", "metrics", "run"} - set(state)
+        if missing:
+            raise CheckpointError(f"{folder}: its state lacks {', '.join(sorted(missing))}")
+        return state, machines, policy.state_dict(), RunProgress.from_state(state["run"])
+
+    def _take(
+        self,
+        folder: Path,
+        state: dict[str, Any],
+        machines: dict[str, Any] | None,
+        weights: Any,
+        progress: RunProgress,
+    ) -> RunProgress:
+        trainer = self.trainer
+        trainer.learner.load_weights(weights)
+        trainer.load_state_dict(state["trainer"])
+        self.metrics.load_state_dict(state["metrics"])
+        if machines is not None:
+            trainer.env.load_state_dict(machines)
+            trainer.obs = trainer.env.obs
+        self.newest = str(folder.relative_to(self.paths.root))
+        self._saved_update = trainer.update
+        return progress

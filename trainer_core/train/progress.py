@@ -1,0 +1,49 @@
+"""How far a run is beyond its learner's counters: what a resumed run must know again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trainer_core.protocol.errors import CheckpointError
+
+ADDED = {"sampled", "best_sampled"}
+
+
+class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Owned by the training loop; every checkpoint carries it."""
+
+    wall_before: float = 0.0
+    """Seconds of training that other processes of this run have spent."""
+    success: float = 0.0
+    """Of the last greedy validation."""
+    sampled: float = 0.0
+    """Success of the last sampled validation."""
+    best_success: float = -1.0
+    best_sampled: float = -1.0
+    best_folder: str = ""
+    """Name of the checkpoint folder with `best_success`, and the best sampled one among those."""
+    training_success: float = 0.0
+    """Of the newest record's episodes, 0 while too few of them end to mean anything."""
+    validated_update: int = 0
+
+    def state_dict(self, wall_time_s: float) -> dict[str, Any]:
+        """What a process that goes on at `wall_time_s` needs."""
+        return msgspec.to_builtins(self) | {"wall_before": wall_time_s}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> RunProgress:
+        """Raises CheckpointError for what is no `state_dict`.
+
+        Until November 2026 the names had an underscore before them, and those in ADDED were not
+        there; such checkpoints are read.
+        """
+        try:
+            named = {name.removeprefix("_"): state[name] for name in state}
+            missing = set(cls.__struct_fields__) - set(named) - ADDED
+            if missing:
+                raise ValueError(f"{', '.join(sorted(missing))} missing")
+            return msgspec.convert(named, cls)
+        except (ValueError, TypeError) as error:  # msgspec's ValidationError is a ValueError
+            raise CheckpointError(f"the run's progress cannot be read: {error}") from None

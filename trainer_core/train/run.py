@@ -1,0 +1,392 @@
+"""A training run from its configuration to its end: records, validation, checkpoints, resume.
+
+The command line calls `run_training` in its own process, a worker behind a pipe; nothing else
+differs between the two.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer_core.algo.learner import Learner, LossSums
+from trainer_core.algo.policy import PixelActorCritic, policy_kind
+from trainer_core.algo.registry import implementation
+from trainer_core.envs.build import TaskFacts, make_env, task_facts
+from trainer_core.preflight.startable import find_device
+from trainer_core.protocol import records
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import CheckpointError, LabError
+from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runs.writer import DiskError, RunWriter
+from trainer_core.train import checkpoint as ckpt
+from trainer_core.train.control import Control
+from trainer_core.train.dawdling import DawdlingWatch
+from trainer_core.train.metrics import MetricsAccumulator
+from trainer_core.train.persistence import CheckpointKeeper, NonFiniteLossError
+from trainer_core.train.progress import RunProgress
+from trainer_core.train.provenance import device_name, git_sha, versions
+from trainer_core.train.ranks import Ranks
+from trainer_core.train.receipts import write_receipt
+from trainer_core.train.update import ActorLearner
+from trainer_core.train.validator import Validator
+from trainer_core.train.watching import Watcher
+
+SETTLE_UPDATES = 4
+"""Updates between two validations that training success, not the calendar, calls for."""
+GOALS_PER_HORIZON = 3
+"""Goals an env must reach in the time of one horizon before training success means anything:
+early on only lucky episodes end, and nearly all of those are successes."""
+EXPLODED = 1e8
+"""A loss or gradient norm beyond this never comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended."""
+
+    state: RunState
+    reason: str
+    env_steps: int
+    success_rate: float
+    """Of the last greedy validation; 0 when none was made."""
+    checkpoint: str
+    """Relative to the run directory."""
+
+
+def run_training(
+    config: RunConfig,
+    paths: RunPaths,
+    home: HomePaths,
+    writer: RunWriter,
+    control: Control,
+    *,
+    argv: list[str],
+    ranks: Ranks | None = None,
+) -> Outcome:
+    """Train until a limit, a stop or an error; resumes when the directory has checkpoints.
+
+    Raises LabError after an error record when the run cannot go on.
+    """
+    run = TrainingRun(config, paths, home, writer, control, ranks or Ranks())
+    try:
+        run.prepare(argv)
+        outcome = run.train()
+    except Exception as error:
+        run.report(error)
+        if isinstance(error, LabError):
+            raise
+        raise LabError(f"{type(error).__name__}: {error}") from error
+    finally:
+        run.close()
+    return outcome
+
+
+class TrainingRun:
+    """The imperative shell around `ActorLearner`: it alone writes and reads numbers."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        paths: RunPaths,
+        home: HomePaths,
+        writer: RunWriter,
+        control: Control,
+        ranks: Ranks,
+    ) -> None:
+        self.config, self.paths, self.home = config, paths, home
+        self.writer, self.control, self.ranks = writer, control, ranks
+        self.progress = RunProgress()
+        self.began = self._last_record = time.monotonic()
+        """The time limit counts from `train`'s first update, not from here."""
+        self._last_update = 0
+        self.trainer: ActorLearner | None = None
+        self.watcher: Watcher | None = None
+        self.validator: Validator | None = None
+        self._dawdling = DawdlingWatch()
+
+    # -- starting ---------------------------------------------------------------------------
+
+    def prepare(self, argv: list[str]) -> None:
+        """Build everything, then continue the newest checkpoint or write the meta record."""
+        config = self.config
+        device = find_device(config.device)
+        torch.set_num_threads(config.threads or default_threads(config))
+        self.facts: TaskFacts = task_facts(config.task, self.home)
+        self._state("starting", f"preparing {config.num_envs} consoles", 0.4)
+        env = make_env(config, self.home, seed=config.seed + 7919 * self.ranks.rank)
+        torch.manual_seed(config.seed)
+        policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions).to(device)
+        if device.type == "cuda":
+            policy = policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        learner = implementation(config.algo, policy.HEADS).learner(policy, config, device)
+        self.trainer = ActorLearner(env, learner, config, rank=self.ranks.rank)
+        self.metrics = MetricsAccumulator(device)
+        self.validator = Validator(config, self.home, learner, self.paths)
+        self.watcher = Watcher(self.paths.frames, env, self.control)
+        self.trainer.on_step = self._show
+        self.keeper = CheckpointKeeper(
+            config, self.paths, self.facts, self.trainer, self.metrics, self.writer, self.ranks
+        )
+        if self.ranks.is_first:
+            ckpt.tidy(self.paths)
+        self.ranks.agree(None)  # nobody reads the folders before they are tidy
+        if self.writer.seq:
+            self._resume()
+        else:
+            self._begin()
+            self.writer.append(records.MetaRecord, **self._meta(argv, device))
+        self._last_update = self.trainer.update
+
+    def _begin(self) -> None:
+        """The first weights of a life: drawn, or a donor's."""
+        assert self.trainer is not None
+        learner = self.trainer.learner
+        if self.config.warm_start:
+            warm_start(learner, Path(self.config.warm_start))
+        learner.broadcast_weights()
+
+    def _resume(self) -> None:
+        """Go on from the newest whole checkpoint; without one, from the beginning."""
+        assert self.trainer is not None
+        previous_seq = self.writer.seq - 1
+        restored = self.keeper.restore(lambda reason: self._state("starting", reason))
+        if restored is None:
+            self._begin()
+        else:
+            self.progress = restored
+        self.writer.append(
+            records.ResumeRecord,
+            env_steps=self.trainer.env_steps,
+            update=self.trainer.update,
+            checkpoint=self.keeper.newest,
+            previous_seq=previous_seq,
+        )
+
+    def _meta(self, argv: list[str], device: torch.device) -> dict[str, Any]:
+        config, facts = self.config, self.facts
+        return {
+            "runner": NATIVE_ID, "task": config.task, "algo": config.algo,
+            "config": config.to_dict(), "argv": argv, "git_sha": git_sha(),
+            "rom_sha256": facts.rom_sha256, "starts_sha256": facts.starts_sha256,
+            "goal_sha256": facts.goal_sha256, "codec": facts.codec,
+            "observation_rule": facts.observation_rule, "stack_k": config.stack_k,
+            "frames_per_step": facts.frames_per_step,
+            "release_after_frames": facts.release_after_frames,
+            "num_envs": config.num_envs * self.ranks.world, "seed": config.seed,
+            "device": config.device, "device_name": device_name(device), "versions": versions(),
+        }  # fmt: skip
+
+    # -- the loop ---------------------------------------------------------------------------
+
+    def train(self) -> Outcome:
+        """Update until a limit is reached or somebody stops the run."""
+        trainer, config = self.trainer, self.config
+        assert trainer is not None
+        self.control.begin()
+        self._state("running")
+        self.began = self._last_record = time.monotonic()
+        reason, state = self._limit()
+        while not reason:
+            losses = trainer.run_update()
+            with trainer.stopwatch("log"):
+                self.log(losses)
+                best = self._validate() if self._validation_due() else False
+                if best:
+                    self._save("best")
+                elif self.control.take_checkpoint_request():
+                    self._save("request")
+                elif self._due(config.checkpoint_every):
+                    self._save("periodic")
+            if self.control.paused:
+                self._hold()
+            reason, state = self._limit()
+        self._save("stop" if state is RunState.STOPPED else "final")
+        return Outcome(state, reason, trainer.env_steps, self.progress.success, self.keeper.newest)
+
+    def _due(self, every: int) -> bool:
+        assert self.trainer is not None
+        return every > 0 and self.trainer.update % every == 0
+
+    def _validation_due(self) -> bool:
+        """By the calendar, or because the episodes of training reach the target already."""
+        config, trainer = self.config, self.trainer
+        assert trainer is not None
+        if not config.eval_every:
+            return False
+        if self._due(config.eval_every):
+            return True
+        settled = trainer.update - self.progress.validated_update >= SETTLE_UPDATES
+        return settled and 0 < config.target_success <= self.progress.training_success
+
+    def _limit(self) -> tuple[str, RunState]:
+        """(why to end now or "", the state that is then reached); all ranks agree."""
+        config, trainer = self.config, self.trainer
+        assert trainer is not None
+        reason, state = "", RunState.FINISHED
+        if self.control.stop_reason:
+            reason, state = self.control.stop_reason, RunState.STOPPED
+        elif config.seconds and time.monotonic() - self.began >= config.seconds:
+            reason = f"time limit of {config.seconds:g} s"
+        elif config.total_env_steps and trainer.env_steps >= config.total_env_steps:
+            reason = f"{config.total_env_steps} environment steps"
+        elif config.target_success and self.progress.success >= config.target_success:
+            reason = f"validation reached {self.progress.success:.3f}"
+        return self.ranks.agree((reason, state))
+
+    def _hold(self) -> None:
+        while self.control.paused:
+            self._state("paused")
+            self.control.wait_while_paused()
+            if self.control.take_checkpoint_request():
+                self._save("request")
+        self._state("running")
+
+    def log(self, losses: LossSums) -> None:
+        """Fold the update just made in; every `log_every` updates write the record."""
+        trainer = self.trainer
+        assert trainer is not None
+        self.metrics.add(trainer.rollout, losses)
+        if trainer.update % self.config.log_every:
+            return
+        scalars = self.metrics.emit()
+        check_finite(scalars, trainer.update)
+        often = scalars["done_rate"] * trainer.env.horizon >= GOALS_PER_HORIZON
+        self.progress.training_success = scalars["success_rate"] if often else 0.0
+        if warning := self._dawdling.warning(scalars):
+            self._state("running", warning)
+        now = time.monotonic()
+        elapsed = max(now - self._last_record, 1e-9)
+        updates = trainer.update - self._last_update
+        self._last_record, self._last_update = now, trainer.update
+        self.writer.append(
+            records.UpdateRecord,
+            trace_id=self._trace_id(),
+            update=trainer.update,
+            env_steps=trainer.env_steps,
+            opt_steps=trainer.opt_steps,
+            wall_time_s=self._wall(),
+            sps=updates * self.config.batch_size * self.ranks.world / elapsed,
+            updates_per_s=updates / elapsed,
+            learning_rate=trainer.learning_rate,
+            time_split=trainer.stopwatch.take(),
+            **scalars,
+        )
+
+    def _validate(self) -> bool:
+        """Validate on rank 0; True when greedy success is the best so far, or as good as that with
+        more success of sampled play: few starts tie soon."""
+        trainer = self.trainer
+        assert trainer is not None
+        assert self.validator is not None
+        if self.ranks.is_first:
+            for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
+                self.writer.append(kind, **fields)
+            self.progress.success = self.validator.success_rate
+            self.progress.sampled = self.validator.sampled_success_rate
+        progress = self.progress
+        progress.validated_update = trainer.update
+        found = self.ranks.agree((progress.success, progress.sampled))
+        progress.success, progress.sampled = found
+        if found <= (progress.best_success, progress.best_sampled):
+            return False
+        progress.best_success, progress.best_sampled = found
+        self.progress.best_folder = self.paths.checkpoint(trainer.env_steps).name
+        return True
+
+    def _save(self, reason: str) -> None:
+        self.keeper.save(reason, self.progress, self._wall())
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def report(self, error: Exception) -> None:
+        """Leave an error record, with a receipt when something was being trained."""
+        trainer = self.trainer
+        fields = {
+            "kind": type(error).__name__,
+            "message": str(error),
+            "receipt": self._receipt(error),
+            "env_steps": trainer.env_steps if trainer else 0,
+        }
+        try:
+            if self.writer.seq:
+                self.writer.append(records.ErrorRecord, **fields)
+            else:
+                self.writer.tell(records.ErrorRecord, **fields)
+        except LabError:  # the full disk that is being reported
+            self.writer.tell(records.ErrorRecord, **fields)
+
+    def _receipt(self, error: Exception) -> str:
+        """Its folder relative to the run's, or "": a failing receipt must not hide its cause."""
+        if self.trainer is None or not self.ranks.is_first or isinstance(error, DiskError):
+            return ""
+        try:
+            folder = write_receipt(self.paths, self._trace_id(), self.trainer, error)
+        except (OSError, RuntimeError) as problem:  # the disk, or a device that is gone
+            self._state("stopping", f"no receipt could be written: {problem}")
+            return ""
+        return str(folder.relative_to(self.paths.root))
+
+    def close(self) -> None:
+        if self.watcher is not None:
+            self.watcher.close()
+        if self.trainer is not None:
+            self.trainer.learner.close()
+            self.trainer.env.close()
+        if self.validator is not None:
+            self.validator.close()
+
+    def _show(self) -> None:
+        assert self.watcher is not None
+        assert self.trainer is not None
+        self.watcher.show(self.trainer.env_steps)
+
+    def _state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
+        if self.control.stop_reason and state in ("running", "paused"):
+            return  # a stop was already announced
+        self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
+
+    def _trace_id(self) -> str:
+        return f"{self.paths.run_id}-{self.trainer.update if self.trainer else 0}"
+
+    def _wall(self) -> float:
+        return self.progress.wall_before + time.monotonic() - self.began
+
+
+def check_finite(scalars: dict[str, Any], update: int) -> None:
+    """Raises NonFiniteLossError naming the first scalar that is NaN, infinite or too large."""
+    named = {**scalars, **scalars["metrics"]}
+    for name, value in named.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise NonFiniteLossError(f"{name} is {value} at update {update}")
+    for name in ("policy_loss", "value_loss", "grad_norm"):
+        if abs(named.get(name, 0.0)) > EXPLODED:
+            raise NonFiniteLossError(f"{name} grew to {named[name]:.3g} at update {update}")
+
+
+def warm_start(learner: Learner, folder: Path) -> None:
+    """Take the weights of that checkpoint. Raises CheckpointError when they do not fit."""
+    policy = learner.policy
+    donor, meta = ckpt.load_policy(folder)
+    if (meta.policy, meta.obs_shape) != (policy.kind, policy.obs_shape):
+        raise CheckpointError(
+            f"{folder}: a {meta.policy} network for {meta.obs_shape} observations does not fit "
+            f"this run's {policy.kind} for {policy.obs_shape}; set policy={meta.policy} and "
+            f"stack_k={meta.obs_shape[0]}"
+        )
+    learner.load_weights(donor.state_dict())
+
+
+def default_threads(config: RunConfig) -> int:
+    """Torch threads on a CPU run: what small networks gain from, leaving a core to others."""
+    import psutil
+
+    cores = psutil.cpu_count(logical=False) or 1
+    return max(1, min(4, cores - 1))

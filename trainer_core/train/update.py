@@ -1,0 +1,106 @@
+"""One update: collect a rollout on the device, learn from it. All algorithms share this file.
+
+Nothing in it reads a number from the device; records and their one synchronisation are `run.py`'s
+business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer_core.algo.learner import Learner, LossSums
+from trainer_core.algo.registry import implementation
+from trainer_core.envs.stopwatch import Stopwatch
+from trainer_core.envs.vec_env import VecEnv
+from trainer_core.protocol.config import RunConfig
+
+
+class ActorLearner:
+    """Environments, learner and rollout of one rank, with the counters of the whole run."""
+
+    def __init__(self, env: VecEnv, learner: Learner, config: RunConfig, *, rank: int = 0) -> None:
+        self.env, self.learner, self.config = env, learner, config
+        self.device = env.device
+        self.update = 0
+        self.opt_steps = 0
+        self.rng = torch.Generator(self.device).manual_seed(config.seed * 1009 + rank)
+        self.algorithm = implementation(config.algo, learner.policy.HEADS)
+        self.rollout = self.algorithm.storage(
+            config.num_steps, env.num_envs, env.obs_shape, env.horizon, self.device
+        )
+        self.stopwatch = Stopwatch(self.device)
+        env.stopwatch = self.stopwatch
+        self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
+        self.on_step: Callable[[], None] = lambda: None
+        """Called after every step; a watcher's hook."""
+        self.obs: Tensor = env.reset()
+
+    @property
+    def env_steps(self) -> int:
+        return self.update * self.config.batch_size * self.learner.world
+
+    def run_update(self) -> LossSums:
+        """Collect T steps of N environments and learn from them once."""
+        self.learner.set_learning_rate(self.learning_rate)
+        self._collect()
+        losses = LossSums(self.algorithm.losses, self.device)
+        with self.stopwatch("learn"):
+            self.algorithm.update(self.learner, self.rollout, self.config, self.rng, losses)
+        self.update += 1
+        self.opt_steps += losses.opt_steps
+        return losses
+
+    @property
+    def learning_rate(self) -> float:
+        """Of the next update; linear goes to 0 at `total_env_steps`."""
+        if self.config.lr_schedule == "constant":
+            return self.config.learning_rate
+        left = 1 - self.env_steps / self.config.total_env_steps
+        return self.config.learning_rate * max(left, 0.0)
+
+    @torch.no_grad()
+    def _collect(self) -> None:
+        rollout = self.rollout
+        rollout.begin()
+        for t in range(rollout.num_steps):
+            with self.stopwatch("forward"):
+                logits, values = self.learner.forward(self.obs)
+                log_probs = torch.log_softmax(logits, dim=-1)
+                actions = sample(log_probs, self._uniform, self.rng)
+                chosen = log_probs.gather(-1, actions[:, None]).squeeze(-1)
+                entropies = -(log_probs.exp() * log_probs).sum(-1)
+                rollout.add_decision(t, self.obs, actions, chosen, values, entropies)
+            result = self.env.step(actions)
+            with self.stopwatch("observe"):
+                rollout.add_outcome(t, result)
+            self.obs = result.obs
+            self.on_step()
+        with self.stopwatch("forward"):
+            rollout.end(self.learner.forward, self.obs, self.config)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Counters, optimizer and generator; weights and environments are kept apart."""
+        return {
+            "update": self.update,
+            "opt_steps": self.opt_steps,
+            "optimizer": self.learner.state_dict(),
+            "rng": self.rng.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.update, self.opt_steps = state["update"], state["opt_steps"]
+        self.learner.load_state_dict(state["optimizer"])
+        self.rng.set_state(state["rng"].cpu())
+
+
+def sample(log_probs: Tensor, uniform: Tensor, rng: torch.Generator) -> Tensor:
+    """One action i64[N] per row of `log_probs` f32[N, A] by the Gumbel-max trick.
+
+    `uniform` f32[N, A] is scratch. Unlike torch.multinomial it needs no check on the host.
+    """
+    uniform.uniform_(1e-20, 1.0, generator=rng)
+    return (log_probs - torch.log(-torch.log(uniform))).argmax(-1)

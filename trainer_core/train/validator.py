@@ -1,0 +1,130 @@
+"""Validation inside a run: greedy and sampled play from the validation starts, and an episode to
+look at. The test starts are left for `dmglab eval`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from trainer_core.envs.build import make_env
+from trainer_core.envs.vec_env import VecEnv
+from trainer_core.exports.gif import GREYS, save_gif, shades_image
+from trainer_core.protocol import records
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.runs.writer import write_json
+from trainer_core.train.evaluate import (
+    Episode,
+    Evaluation,
+    greedy,
+    run_episodes,
+    sampled,
+    spread_starts,
+)
+
+MAX_MACHINES = 256
+EPISODE_GIF_DELAY_CS = 10
+WATCHED = 8
+"""Greedy episodes whose screens are kept, one of them for the GIF."""
+
+
+class Forwards(Protocol):
+    """What is validated: our learner, or a guest's model."""
+
+    def forward(self, obs: torch.Tensor, /) -> tuple[torch.Tensor, Any]:
+        """(logits f32[N, 7], anything) of shades u8[N, K, 72, 80]."""
+        ...
+
+
+class Validator:
+    """Owns the environment of the validation starts; made on first use."""
+
+    def __init__(
+        self, config: RunConfig, home: HomePaths, learner: Forwards, paths: RunPaths
+    ) -> None:
+        self.config, self.home, self.learner, self.paths = config, home, learner, paths
+        self.success_rate = self.sampled_success_rate = 0.0
+        self._env: VecEnv | None = None
+
+    def validate(
+        self, update: int, env_steps: int
+    ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
+        """Records to write: one eval per mode, and one sample episode."""
+        seed = self.config.seed * 7907 + update
+        env = self._environment()
+        env.reset(seed=seed)
+        for found in self._play(env, torch.Generator(env.device).manual_seed(seed)):
+            if found.mode == "greedy":
+                self.success_rate = found.success_rate
+                yield records.EpisodeRecord, self._keep(found, env_steps)
+            else:
+                self.sampled_success_rate = found.success_rate
+            yield records.EvalRecord, {
+                "env_steps": env_steps, "task": self.config.task, **found.summary(),
+            }  # fmt: skip
+
+    def _play(self, env: VecEnv, rng: torch.Generator) -> tuple[Evaluation, Evaluation]:
+        """Greedy and sampled episodes side by side: few consoles cost a GPU as much as many."""
+        forward = self.learner.forward
+        most_likely, drawn = greedy(forward), sampled(forward, rng)
+        first, second = (
+            spread_starts(env.start_set, self.config.eval_episodes, mode)
+            for mode in ("greedy", "sample")
+        )
+        watched = min(WATCHED, len(first))
+        split = len(first)
+        if split + len(second) > env.num_envs:
+            return (
+                run_episodes(env, most_likely, first, "greedy", watched=watched),
+                run_episodes(env, drawn, second, "sample"),
+            )
+
+        def act(obs: torch.Tensor) -> torch.Tensor:
+            return torch.cat([most_likely(obs[:split]), drawn(obs[split:])])
+
+        both = run_episodes(env, act, torch.cat([first, second]), "both", watched=watched)
+        return (
+            Evaluation("greedy", both.episodes[:split], both.wall_time_s, both.screens),
+            Evaluation("sample", both.episodes[split:], both.wall_time_s),
+        )
+
+    def close(self) -> None:
+        if self._env is not None:
+            self._env.close()
+
+    def _environment(self) -> VecEnv:
+        if self._env is None:
+            count = min(2 * self.config.eval_episodes, MAX_MACHINES)
+            self._env = make_env(self.config, self.home, num_envs=count, starts="validation")
+        return self._env
+
+    def _keep(self, found: Evaluation, env_steps: int) -> dict[str, Any]:
+        """Write a sample episode's JSON and GIF; returns its record's fields."""
+        number = pick_sample(found.episodes[: len(found.screens[0])])
+        episode = found.episodes[number]
+        pictures = (screens[number].cpu().numpy() for screens in found.screens[: episode.steps])
+        gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}.gif"
+        images = (shades_image(shades, GREYS) for shades in pictures)
+        save_gif(gif, images, EPISODE_GIF_DELAY_CS)
+        fields = {
+            "env_steps": env_steps,
+            "start_index": episode.start,
+            "mode": found.mode,
+            "success": episode.success,
+            "steps": episode.steps,
+            "episode_return": episode.episode_return,
+            "actions": list(episode.actions[: min(episode.steps, records.MAX_LOGGED_ACTIONS)]),
+            "gif": str(gif.relative_to(self.paths.root)),
+        }
+        write_json(gif.with_suffix(".json"), fields)
+        return fields
+
+
+def pick_sample(episodes: Sequence[Episode]) -> int:
+    """Which of `episodes` tells most: the first failure, else the longest success."""
+    for number, episode in enumerate(episodes):
+        if not episode.success:
+            return number
+    return max(range(len(episodes)), key=lambda number: episodes[number].steps)
