@@ -101,6 +101,8 @@ class Bridge(QObject):
         task = self.loop.create_task(self._guarded(work, title, then, failed))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # A task that is cancelled before its first step never comes to await its work.
+        task.add_done_callback(lambda _: work.close())
         return task
 
     async def _guarded(

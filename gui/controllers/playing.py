@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -95,9 +95,9 @@ class PlayController(QObject):
         self.checkpoint = str(checkpoint)
         now = self.request
         same = now is not None and now.task == task and now.mode == self.policy_mode
-        if same and self.player.can_load(checkpoint):
+        if same and not self._is_starting and self.player.can_load(checkpoint):
             self._begin(f"Loading {checkpoint.name}")
-            work = self._request(commands.LoadPolicy, timeout_s=60.0, checkpoint=str(checkpoint))
+            work = self._accepted(self.player.load(checkpoint))
             self._bridge.spawn(work, then=lambda ack: self._end_busy(), failed=self._fail)
             return
         self._start(
@@ -111,6 +111,11 @@ class PlayController(QObject):
         self._forget_start()
         self._begin("Starting the player")
         self._starting = self._bridge.spawn(self._start_player(request), failed=self._fail)
+
+    @property
+    def _is_starting(self) -> bool:
+        """Whether another player is about to take over from the one that plays now."""
+        return self._starting is not None and not self._starting.done()
 
     def _forget_start(self) -> None:
         if self._starting is not None:
@@ -226,12 +231,13 @@ class PlayController(QObject):
                 then(ack)
             self.changed.emit()
 
-        self._bridge.spawn(self._request(command_type, **fields), then=done, failed=self._fail)
+        work = self._accepted(self.player.request(command_type, **fields))
+        self._bridge.spawn(work, then=done, failed=self._fail)
 
-    async def _request(self, command_type, **fields):  # type: ignore[no-untyped-def]
-        ack = await self.player.request(command_type, **fields)
+    async def _accepted(self, asked: Awaitable[records.AckEvent]) -> records.AckEvent:
+        ack = await asked
         if not ack.ok:
-            raise LabError(ack.detail or f"{command_type.__name__} was refused")
+            raise LabError(ack.detail or "the player refused")
         return ack
 
     def _begin(self, what: str) -> None:

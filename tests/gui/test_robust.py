@@ -66,14 +66,19 @@ def test_the_window_closes_at_once_and_a_deaf_child_ends_later(make_app) -> None
     assert not group_of(pid)
 
 
+def deploy_in_turn(app: App, *tasks: str) -> Path:
+    """Ask for one player a task, none waiting for the one before; the last one's folder."""
+    for task in tasks:
+        folder = app.bridge.home.root / f"c{len(list(app.bridge.home.root.glob('c*')))}"
+        folder.mkdir(parents=True)
+        app.controllers.playing.deploy(task, folder)
+    return folder
+
+
 def test_players_that_are_replaced_while_they_start_end_without_a_word(app: App) -> None:
     playing = app.controllers.playing
     app.models.session.set_mode(Mode.AGENT)
-    for number in range(4):
-        folder = app.bridge.home.root / f"c{number}"
-        folder.mkdir(parents=True)
-        playing.deploy("tiny_goal" if number % 2 else "leave", folder)
-        QTest.qWait(60)
+    folder = deploy_in_turn(app, "leave", "tiny_goal", "leave", "tiny_goal")
     until(lambda: playing.is_active and not playing.busy)
     assert playing.request.checkpoint == str(folder)
     playing.play_human()
@@ -83,6 +88,20 @@ def test_players_that_are_replaced_while_they_start_end_without_a_word(app: App)
     QTest.qWait(200)
     assert not banners(app)
     assert not playing.error
+
+
+def test_weights_go_to_the_player_that_stays_not_to_the_one_that_is_replaced(app: App) -> None:
+    playing = app.controllers.playing
+    app.models.session.set_mode(Mode.AGENT)
+    deploy_in_turn(app, "tiny_goal")
+    until(lambda: playing.is_active and not playing.busy)
+    folder = deploy_in_turn(app, "leave", "tiny_goal")
+    until(lambda: not playing.busy)
+    assert playing.request.checkpoint == str(folder)
+    folder = deploy_in_turn(app, "tiny_goal")
+    until(lambda: not playing.busy)
+    assert playing.request.checkpoint == str(folder), "new weights are named too"
+    assert not banners(app)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device here")

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
 from trainer_core.protocol.paths import HomePaths
@@ -92,6 +94,16 @@ class PlayerService:
         return now is not None and (
             self._runner_for(str(checkpoint)).id == self._runner_for(now.checkpoint).id
         )
+
+    async def load(self, checkpoint: Path, *, timeout_s: float = 60.0) -> records.AckEvent:
+        """Give the active player other weights. `config` names them once the player took them."""
+        child = self._child
+        ack = await self.request(
+            commands.LoadPolicy, timeout_s=timeout_s, checkpoint=str(checkpoint)
+        )
+        if ack.ok and self.config is not None and child is self._child:
+            self.config = msgspec.structs.replace(self.config, checkpoint=str(checkpoint))
+        return ack
 
     def _runner_for(self, checkpoint: str) -> AgentRunner:
         """Whose player plays it; a person plays with ours. Raises ConfigError."""
