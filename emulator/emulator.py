@@ -30,13 +30,15 @@ from emulator.state.batch import (
     allocate,
     row_bytes,
 )
-from emulator.state.cache import StateCache, rom_numbers, roms_of
+from emulator.state.cache import StateCache, check_batch, gathered, rom_numbers, roms_of
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
 
 Executor = Literal["uniform", "native"]
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
+STATES_AT_ONCE = 1024
+"""That `put_batch` holds on the device besides the batch: some 50 MiB."""
 MAX_FRAMES = 10_000
 """Longest launch; times are 32-bit M-cycles relative to its start."""
 
@@ -239,7 +241,30 @@ class Emulator:
         return self._cache(snapshots, roms_of(snapshots, self.cartridges))
 
     def _cache(self, snapshots: Sequence[Snapshot], roms: np.ndarray) -> StateCache:
-        return StateCache(snapshots, roms, self.num_envs, self._row_bytes, self.device, self._token)
+        return self._cached(*gathered(snapshots, self._row_bytes), roms)
+
+    def _cached(self, records: np.ndarray, rows: np.ndarray, roms: np.ndarray) -> StateCache:
+        return StateCache(records, rows, roms, self.num_envs, self.device, self._token)
+
+    def put_batch(self, records: np.ndarray, rows: np.ndarray) -> None:
+        """Put every env into a state of its own, as `snapshot` and `restore` would one by one.
+
+        `records` [N] of `batch.CONSOLE_DTYPE`, `rows` uint8[N, bytes], both as they lie in `batch`.
+        Raises SnapshotError, before anything is changed, for what no console of this batch can be.
+        """
+        check_batch(records, rows, self._row_bytes, self.rom_of_env, self.cartridges)
+        for first in range(0, self.num_envs, STATES_AT_ONCE):
+            part = slice(first, min(first + STATES_AT_ONCE, self.num_envs))
+            cache = self._cached(
+                np.ascontiguousarray(records[part]),
+                np.ascontiguousarray(rows[part, : self._row_bytes]),
+                self._known_rom[part],
+            )
+            mask = np.zeros(self.num_envs, np.uint8)
+            mask[part] = 1
+            index = np.zeros(self.num_envs, np.int32)
+            index[part] = np.arange(part.stop - part.start)
+            self.reset(mask, cache, index)
 
     @property
     def refused_resets(self) -> int:

@@ -9,30 +9,32 @@ import numpy as np
 import warp as wp
 
 from emulator.rom.cartridge import Cartridge, EmulatorError
-from emulator.state.batch import Console
-from emulator.state.console_check import ConsoleError, check_consoles, check_fit
+from emulator.state.batch import CONSOLE_DTYPE, Console
+from emulator.state.console_check import (
+    ConsoleError,
+    check_cartridge,
+    check_consoles,
+    check_fit,
+)
 from emulator.state.snapshot import Snapshot, SnapshotError
 
 
 class StateCache:
-    """`K` snapshots on the device, each one record and one row, for one emulator's resets.
+    """`K` states on the device, each one record and one row, for one emulator's resets.
 
+    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by whoever makes a cache;
     `roms` int32[K] says which of the emulator's cartridges each belongs to.
     """
 
     def __init__(
         self,
-        snapshots: Sequence[Snapshot],
+        records: np.ndarray,
+        rows: np.ndarray,
         roms: np.ndarray,
         num_envs: int,
-        row_size: int,
         device: str,
         owner: object,
     ) -> None:
-        rows = np.zeros((len(snapshots), row_size), dtype=np.uint8)
-        for row, snapshot in zip(rows, snapshots, strict=True):
-            row[: len(snapshot.row)] = snapshot.row
-        records = np.concatenate([snapshot.console for snapshot in snapshots])
         self.console = wp.array(records, dtype=Console, device=device)
         self.rows = wp.array(rows, dtype=wp.uint8, device=device)
         self.roms = roms
@@ -82,6 +84,45 @@ class StateCache:
             return self.first
         self.index.assign(index.astype(np.int32))
         return self.index
+
+
+def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """(records [K], rows uint8[K, row_size]) of K snapshots."""
+    rows = np.zeros((len(snapshots), row_size), dtype=np.uint8)
+    for row, snapshot in zip(rows, snapshots, strict=True):
+        row[: len(snapshot.row)] = snapshot.row
+    return np.concatenate([snapshot.console for snapshot in snapshots]), rows
+
+
+def check_batch(
+    records: np.ndarray,
+    rows: np.ndarray,
+    row_size: int,
+    rom_of_env: np.ndarray,
+    cartridges: Sequence[Cartridge],
+) -> None:
+    """Raise SnapshotError unless these are states of a whole batch.
+
+    `records` [N] of CONSOLE_DTYPE, `rows` uint8[N, row_size or more]; env i runs
+    `cartridges[rom_of_env[i]]`.
+    """
+    shape = (len(rom_of_env),)
+    if records.shape != shape or records.dtype != CONSOLE_DTYPE:
+        raise SnapshotError(f"{records.shape} records; the batch has {shape} of this version")
+    fits = rows.ndim == 2 and rows.shape[0] == shape[0] and rows.shape[1] >= row_size
+    if not fits or rows.dtype != np.uint8:
+        raise SnapshotError(
+            f"memory rows {rows.dtype}{list(rows.shape)}, the batch has uint8"
+            f"[{shape[0]}, {row_size}]"
+        )
+    envs = np.arange(len(records))
+    try:
+        check_consoles(records, rows)
+        for rom in np.unique(rom_of_env):
+            envs = np.flatnonzero(rom_of_env == rom)
+            check_cartridge(records[envs], cartridges[rom])
+    except ConsoleError as error:
+        raise SnapshotError(f"console {envs[error.index]} is damaged: {error}") from None
 
 
 def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> np.ndarray:

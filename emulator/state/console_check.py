@@ -143,18 +143,23 @@ def check_consoles(consoles: np.ndarray, rows: np.ndarray) -> None:
 
 def check_fit(console: np.ndarray, row: np.ndarray, cartridge: Cartridge) -> None:
     """Check one record, shape (1,), and its row against the cartridge; raise ConsoleError."""
+    check_cartridge(console, cartridge)
+    size = row_bytes(cartridge.ram_banks)
+    if row.shape != (size,) or row.dtype != np.uint8:
+        raise ConsoleError(
+            0, f"a memory row {row.dtype}{list(row.shape)}, the cartridge needs uint8[{size}]"
+        )
+
+
+def check_cartridge(consoles: np.ndarray, cartridge: Cartridge) -> None:
+    """Check that records [K] are of consoles with this cartridge in; raise ConsoleError."""
     header = cartridge.header
     expected = {
         "mapper": int(header.mapper), "rom_banks": cartridge.rom_banks,
         "ram_size": header.ram_size, "has_rtc": int(header.has_rtc),
     }  # fmt: skip
     for name, value in expected.items():
-        _refuse(console, console[name] != value, name, f"the cartridge has {value}")
-    size = row_bytes(cartridge.ram_banks)
-    if row.shape != (size,) or row.dtype != np.uint8:
-        raise ConsoleError(
-            0, f"a memory row {row.dtype}{list(row.shape)}, the cartridge needs uint8[{size}]"
-        )
+        _refuse(consoles, consoles[name] != value, name, f"the cartridge has {value}")
 
 
 def _check(consoles: np.ndarray, name: str, rule: Rule, lcd: np.ndarray) -> None:

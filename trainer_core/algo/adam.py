@@ -6,10 +6,14 @@ which takes two to five seconds of every start.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from trainer_core.envs.restored import check_keys
+from trainer_core.protocol.errors import CheckpointError
 
 BETAS = (0.9, 0.999)
 ADAM_EPS = 1e-5
@@ -69,6 +73,33 @@ class Adam:
             for number, tensor in enumerate(tensors):
                 if number in kept:  # torch keeps nothing of what never had a gradient
                     tensor.copy_(kept[number][name])
+
+
+def check_adam(state: object, parameters: list[torch.nn.Parameter]) -> None:
+    """Raise CheckpointError unless `state` is a `state_dict` for these parameters."""
+    what = "the optimizer's state"
+    check_keys(state, ("state", "param_groups"), what)
+    assert isinstance(state, dict)
+    groups, kept = state["param_groups"], state["state"]
+    rate = groups[0].get("lr") if _is_one_group(groups) else None
+    if not isinstance(rate, float) or not 0 <= rate < math.inf:
+        raise CheckpointError(f"{what} has no learning rate")
+    if not isinstance(kept, dict) or not kept.keys() <= set(range(len(parameters))):
+        raise CheckpointError(f"{what} is of another network")
+    for number, moments in kept.items():
+        shape = parameters[number].shape
+        check_keys(moments, MOMENTS, f"{what}, parameter {number}")
+        for name in MOMENTS:
+            value, wanted = moments[name], torch.Size() if name == "step" else shape
+            if not isinstance(value, Tensor) or value.shape != wanted:
+                raise CheckpointError(f"{what}: {name} of parameter {number} is of another shape")
+            low = -math.inf if name == "exp_avg" else 0
+            if not bool((value.isfinite() & (value >= low)).all()):
+                raise CheckpointError(f"{what}: {name} of parameter {number} cannot be")
+
+
+def _is_one_group(groups: object) -> bool:
+    return isinstance(groups, list) and len(groups) == 1 and isinstance(groups[0], dict)
 
 
 def group_of(parameters: int, rate: Tensor | float) -> dict[str, Any]:

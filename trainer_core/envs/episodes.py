@@ -11,9 +11,13 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
+from trainer_core.envs.restored import check_like, check_range, restore_generator
 from trainer_core.envs.scoring import Rules, Standing, score_step
 from trainer_core.envs.vec_env import StepInfo, StepStats
 from trainer_core.protocol.shades import MAX_SHADE
+
+MOST_COUNT = 2.0**64
+"""More than any run can have seen of one picture."""
 
 
 class GoalTemplates:
@@ -191,10 +195,18 @@ class Episodes:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError, before anything is changed, for what is no state of these."""
+        # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
+        check_like(state, self.state_dict(), "the episodes' state", optional=["best"])
+        limits = {
+            "start_index": len(self.start_pictures) - 1, "steps": self.rules.horizon,
+            "held": self.rules.horizon, "dist": 1, "best": 1, "counts": MOST_COUNT,
+        }  # fmt: skip
+        for name in limits.keys() & state.keys():
+            check_range(state[name], 0, limits[name], f"the episodes' {name}")
+        restore_generator(self._rng, state["rng"], "the episodes' rng")
         for name in ("start_index", "steps", "held", "dist"):
             getattr(self, name).copy_(state[name])
-        # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
         self.best.copy_(state.get("best", state["dist"]))
-        self._rng.set_state(state["rng"].cpu())
         if self.counts is not None:
             self.counts.counts.copy_(state["counts"])

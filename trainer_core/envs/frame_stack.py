@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from trainer_core.envs.restored import check_like, check_range
+from trainer_core.protocol.shades import MAX_SHADE
+
 
 class FrameStack:
     """`obs` is what to act on, `final` what the last step reached before any reset.
@@ -22,6 +25,12 @@ class FrameStack:
             torch.zeros(shape, dtype=torch.uint8, device=device) if stack_k > 1 else self.obs
         )
         self._begun = torch.zeros(shape[:1] + shape[2:], dtype=torch.uint8, device=device)
+
+    def load(self, obs: Tensor) -> None:
+        """Go on from `obs` u8[N, K, H, W]; raises CheckpointError if it cannot be of these envs."""
+        check_like({"obs": obs}, {"obs": self.obs}, "the envs' state")
+        check_range(obs, 0, MAX_SHADE, "the envs' obs")
+        self.obs.copy_(obs)
 
     def fill(self, pictures: Tensor) -> Tensor:
         """Begin every env's history with `pictures` u8[N, H, W]; returns `obs`."""

@@ -16,17 +16,19 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from emulator import Emulator, StateCache
+from emulator import Emulator, EmulatorError, StateCache
 from emulator.launch.warp_start import start_warp
+from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
 from trainer_core.envs.episodes import Episodes, GoalTemplates, Outcome, step_stats
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
+from trainer_core.envs.restored import check_keys, check_like, meta_bytes
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.task_parts import load_task_parts
 from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult
 from trainer_core.protocol.buttons import ACTION_MASKS
-from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Task
 
@@ -109,8 +111,17 @@ class ShardedEmulator:
                 found.append(wp.to_torch(emulator.first_screens(shown)))
         return torch.cat(found)
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Console records u8[N, bytes] and memory rows u8[N, bytes], on the CPU."""
+    def state_dict(self) -> dict[str, Any]:
+        """Console records u8[N, bytes] and memory rows u8[N, bytes], on the CPU.
+
+        Raises LabError when a reset was refused: these would not be the consoles that were meant.
+        """
+        for emulator in self.emulators:
+            if refused := emulator.refused_resets:
+                raise LabError(
+                    f"{refused} resets named a start state that is none of the console's ROM; "
+                    "what was learnt since is of no use. Report this with the run's folder"
+                )
         consoles = [emulator.batch.console.numpy() for emulator in self.emulators]
         records = np.concatenate(consoles)
         rows = np.concatenate([emulator.batch.ram.numpy() for emulator in self.emulators])
@@ -118,17 +129,28 @@ class ShardedEmulator:
         return {
             "consoles": torch.from_numpy(as_bytes.copy()),
             "rows": torch.from_numpy(rows.copy()),
+            "layout": LAYOUT_VERSION,
         }
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        consoles, rows = state["consoles"].numpy(), state["rows"].numpy()
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError for consoles of another version, and such as cannot be."""
+        count, stride = len(self.buttons), self.emulators[0].batch.ram.shape[1]
+        like = {
+            "consoles": meta_bytes(count, CONSOLE_DTYPE.itemsize),
+            "rows": meta_bytes(count, stride),
+            "layout": LAYOUT_VERSION,
+        }
+        what = "the consoles' state"
+        check_like(state, like, what, optional=["layout"])  # none until November 2026
+        if state.get("layout", LAYOUT_VERSION) != LAYOUT_VERSION:
+            raise CheckpointError(f"{what} was made by another version of the emulator")
+        consoles, rows = (state[name].contiguous().numpy() for name in ("consoles", "rows"))
+        records = consoles.view(CONSOLE_DTYPE).reshape(-1)
         for emulator, part in zip(self.emulators, self.slices, strict=True):
-            machine = emulator.batch
-            record = machine.console.numpy().dtype
-            if consoles.shape[1] != record.itemsize or rows.shape[1] != machine.ram.shape[1]:
-                raise CheckpointError("the consoles' state was made by another emulator version")
-            machine.console.assign(np.ascontiguousarray(consoles[part]).view(record).reshape(-1))
-            machine.ram.assign(np.ascontiguousarray(rows[part]))
+            try:
+                emulator.put_batch(records[part], rows[part])
+            except EmulatorError as error:
+                raise CheckpointError(f"envs {part.start} to {part.stop - 1}: {error}") from None
 
     def close(self) -> None:
         if self._pool is not None:
@@ -278,8 +300,10 @@ class GameEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError for what is no state of these envs; `reset` then begins anew."""
+        check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
         self.emulator.load_state_dict(state["machines"])
-        self._stack.obs.copy_(state["obs"])
+        self._stack.load(state["obs"])
         self.episodes.load_state_dict(state["episodes"])
 
     def close(self) -> None:

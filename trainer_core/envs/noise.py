@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trainer_core.envs.restored import check_keys, check_like, restore_generator
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepResult, VecEnv
 
@@ -56,8 +57,12 @@ class NoiseEnv:
         return {"env": self._env.state_dict(), "rng": self._rng.get_state(), "obs": self.obs.cpu()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError for what is no state of these envs."""
+        check_keys(state, ("env", "rng", "obs"), "the envs' state")
+        kept = {"obs": self.obs, "rng": self._rng.get_state()}
+        check_like({name: state[name] for name in kept}, kept, "the envs' state")
         self._env.load_state_dict(state["env"])
-        self._rng.set_state(state["rng"].cpu())
+        restore_generator(self._rng, state["rng"], "the noise's rng")
         self.obs.copy_(state["obs"])
 
     def _noise(self) -> Tensor:

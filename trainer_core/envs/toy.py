@@ -14,6 +14,7 @@ from torch import Tensor
 
 from trainer_core.envs.episodes import Episodes, GoalTemplates
 from trainer_core.envs.frame_stack import FrameStack
+from trainer_core.envs.restored import check_keys, check_like, check_range
 from trainer_core.envs.scoring import Rules, make_rules
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepInfo, StepResult
@@ -144,8 +145,12 @@ class TinyGoalEnv:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError for what is no state of these envs; `reset` then begins anew."""
+        check_keys(state, ("tile", "obs", "episodes"), "the envs' state")
+        check_like({"tile": state["tile"]}, {"tile": self._tile}, "the envs' state")
+        check_range(state["tile"], 0, len(self._pictures) - 1, "the envs' tile")
         self._tile.copy_(state["tile"])
-        self._stack.obs.copy_(state["obs"])
+        self._stack.load(state["obs"])
         self.episodes.load_state_dict(state["episodes"])
 
     @property

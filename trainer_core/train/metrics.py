@@ -14,13 +14,16 @@ from torch import Tensor
 
 from trainer_core.algo.learner import LossSums
 from trainer_core.algo.registry import Storage
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.envs.restored import check_keys
+from trainer_core.protocol.errors import CheckpointError, ConfigError
 from trainer_core.protocol.metrics import FLAT_SCALARS, Reduction, metric
 from trainer_core.protocol.records import NUM_ACTIONS
 from trainer_core.train.measures import Measure, measures_of
 
 SUMMED: dict[Reduction, int] = {"mean": 1, "sum": 1, "ratio": 2, "std": 2}
 """Reductions that add up over updates and ranks, with how many sums each needs."""
+KINDS = {"sum", "min", "max", "last", "loss"}
+"""How `_names` sorts them: by what their tensor is folded with."""
 
 
 def _sums(reduction: Reduction, found: Any) -> list[Tensor]:
@@ -166,8 +169,42 @@ class MetricsAccumulator:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Sums of other metrics than today's are dropped by the next `add`."""
-        if not state.get("_names"):
+        """Sums of other metrics than today's are dropped by the next `add`.
+
+        Raises CheckpointError for what is no `state_dict`.
+        """
+        what = "the sums of metrics"
+        names = state.get("_names") if isinstance(state, dict) else None
+        if names == {}:
             return
+        if names is None or not _are_names(names):
+            raise CheckpointError(f"{what}: no known lists of names")
+        fresh = MetricsAccumulator(self.device)
+        fresh._names = names
+        fresh.clear()
+        like = fresh.state_dict()
+        check_keys(state, like.keys(), what)
+        for name, value in state.items():
+            if name != "_names" and not _is_like(value, like[name]):
+                raise CheckpointError(f"{what}: {name} is no sum of this run's metrics")
         for name, value in state.items():
             setattr(self, name, value.to(self.device) if isinstance(value, Tensor) else value)
+
+
+def _are_names(names: object) -> bool:
+    """Whether these are lists of metrics, as `_measure` keeps them."""
+    if not isinstance(names, dict) or names.keys() != KINDS:
+        return False
+    for kind in names.values():
+        if not isinstance(kind, list) or not all(isinstance(name, str) for name in kind):
+            return False
+    return all(metric(name).reduction in SUMMED for name in names["sum"])
+
+
+def _is_like(value: object, like: object) -> bool:
+    """A finite tensor of the same shape, or a count."""
+    if isinstance(like, Tensor):
+        if not isinstance(value, Tensor) or value.shape != like.shape:
+            return False
+        return value.is_floating_point() and bool(value.isfinite().all())
+    return type(value) is int and value >= 0

@@ -109,7 +109,7 @@ class CheckpointKeeper:
         All ranks call it and take the same one. `skipped` is told why newer ones were passed over.
         Raises CheckpointError when none can be loaded, or one was made for other files of the task.
         """
-        reason = ""
+        reason, begun = "", False
         for folder in reversed(list_checkpoints(self.paths)):
             loaded = None
             try:
@@ -119,9 +119,20 @@ class CheckpointKeeper:
             except CheckpointError as error:
                 reason = str(error)
                 skipped(f"skipped a damaged checkpoint: {reason}")
-            if self.ranks.all(loaded is not None):
-                assert loaded is not None
-                return self._take(folder, *loaded)
+            if not self.ranks.all(loaded is not None):
+                continue
+            assert loaded is not None
+            try:
+                self._take(*loaded[:-1], begun=begun)
+                taken = True
+            except CheckpointError as error:
+                reason, taken, begun = f"{folder}: {error}", False, True
+                skipped(f"skipped a damaged checkpoint: {reason}")
+            if self.ranks.all(taken):
+                self.newest = str(folder.relative_to(self.paths.root))
+                self._saved_update = self.trainer.update
+                return loaded[-1]
+            begun = True
         there = list(self.paths.checkpoints.glob("[0-9]*"))
         if there:
             raise CheckpointError(
@@ -136,19 +147,25 @@ class CheckpointKeeper:
         policy, meta = ckpt.load_policy(folder)
         if meta.hashes != self.facts.hashes:
             raise ForeignCheckpointError(f"{folder}: made for other files of task {meta.task}")
-        missing = {"trainer", "metrics", "run"} - set(state)
-        if missing:
-            raise CheckpointError(f"{folder}: its state lacks {', '.join(sorted(missing))}")
+        env, kind = self.trainer.env, self.trainer.learner.policy.kind
+        if (meta.policy, meta.obs_shape, meta.num_actions) != (
+            kind, env.obs_shape, env.num_actions
+        ):  # fmt: skip
+            raise CheckpointError(f"{folder}: its network is {meta.policy}, this run's is {kind}")
         return state, machines, policy.state_dict(), RunProgress.from_state(state["run"])
 
     def _take(
         self,
-        folder: Path,
         state: dict[str, Any],
         machines: dict[str, Any] | None,
         weights: Any,
-        progress: RunProgress,
-    ) -> RunProgress:
+        *,
+        begun: bool,
+    ) -> None:
+        """Put a checkpoint in place; where another was `begun`, its envs are not left half.
+
+        Raises CheckpointError for a part that does not fit this run.
+        """
         trainer = self.trainer
         trainer.learner.load_weights(weights)
         trainer.load_state_dict(state["trainer"])
@@ -156,6 +173,5 @@ class CheckpointKeeper:
         if machines is not None:
             trainer.env.load_state_dict(machines)
             trainer.obs = trainer.env.obs
-        self.newest = str(folder.relative_to(self.paths.root))
-        self._saved_update = trainer.update
-        return progress
+        elif begun:
+            trainer.obs = trainer.env.reset()

@@ -12,11 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trainer_core.algo.adam import check_adam
 from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.registry import implementation
+from trainer_core.envs.restored import check_like, restore_generator
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import CheckpointError
+
+MOST_STEPS = 2**48
+"""Updates, or steps of the optimizer: more than any run can take; products still fit 63 bits."""
 
 
 class ActorLearner:
@@ -92,9 +98,16 @@ class ActorLearner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError for what is no state of this learner."""
+        what = "the trainer's state"
+        like = {"update": 0, "opt_steps": 0, "optimizer": {}, "rng": self.rng.get_state()}
+        check_like(state, like, what)
+        if not (0 <= state["update"] <= MOST_STEPS and 0 <= state["opt_steps"] <= MOST_STEPS):
+            raise CheckpointError(f"{what} counts {state['update']} updates")
+        check_adam(state["optimizer"], self.learner.parameters)
+        restore_generator(self.rng, state["rng"], "the trainer's rng")
         self.update, self.opt_steps = state["update"], state["opt_steps"]
         self.learner.load_state_dict(state["optimizer"])
-        self.rng.set_state(state["rng"].cpu())
 
 
 def sample(log_probs: Tensor, uniform: Tensor, rng: torch.Generator) -> Tensor:
