@@ -3,7 +3,8 @@
 Each instant is a short run of `tiny_goal` of which one process is ended: by TERM, KILL, or STOP and
 then KILL, at a random time or at its k-th fsync, rename or unlink; or whose disk is full from its
 k-th write on. Afterwards
-- no process of it is left within three seconds,
+- no process of it is left within three seconds, in which the time is not counted that it stood
+  in the queue for a core (/proc/PID/schedstat; the table has the slowest end with and without),
 - every line that was announced is in the log, the log is one that `dmglab validate` accepts,
 - every checkpoint that is there is whole, the announced ones that should be there are,
 - the index says what became of the run and no less than what was announced,
@@ -48,6 +49,8 @@ from trainer_core.runs.log_check import check_log
 from trainer_core.train import checkpoint as ckpt
 
 GONE_S = 3.0
+SLOWEST, OWN_TIME = "slowest end, s", "without the queue, s"
+TIMES = (SLOWEST, OWN_TIME)
 LIMIT_S = 90.0
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -134,7 +137,9 @@ def prove(
         row = rows[scenario.name] = collections.Counter()
         for _ in range(max(1, round(scenario.share * options.instants / 100))):
             found, what = one_instant(scenario, measured[scenario.role], folder, rng)
+            times = {name: found["counts"].pop(name) for name in TIMES}
             row.update({"instants": 1, "held": int(not found["wrong"]), **found["counts"]})
+            row |= collections.Counter(times)  # the greater of both
             if found["wrong"]:
                 failures.append({"scenario": scenario.name, "what": what, "wrong": found["wrong"]})
             print(f"{scenario.name}: {what}: {found['wrong'] or 'held'}", file=sys.stderr)
@@ -240,15 +245,16 @@ def _await_fault(process: kill_stage.Forked, stage: Stage, victim: str, style: s
     return not (stage.home.root / "counts.json").exists() or style == "ENOSPC"
 
 
-def judge(scenario: Scenario, stage: Stage, style: str) -> tuple[list[str], dict[str, int]]:
+def judge(scenario: Scenario, stage: Stage, style: str) -> tuple[list[str], dict[str, float]]:
     """(what does not hold, columns of the table)."""
     wrong = []
-    left = reap_within(LIMIT_S if style in ("TERM", "ENOSPC") else GONE_S)
-    if left:
-        wrong.append(f"left behind: {left}")
+    end = reap_within(LIMIT_S if style in ("TERM", "ENOSPC") else GONE_S)
+    if end.left:
+        wrong.append(f"left behind: {end}")
+    times = {SLOWEST: end.seconds, OWN_TIME: end.seconds - end.queued_s}
     paths = stage.paths()
     if paths is None:
-        return wrong, {"before the first line": 1}
+        return wrong, {"before the first line": 1, **times}
     before = whole_lines(paths.train_log)
     wrong += _log_faults(stage, before, paths, full=style == "ENOSPC")
     checkpoints, last = _checkpoint_faults(paths, before, scenario.ranks)
@@ -260,7 +266,8 @@ def judge(scenario: Scenario, stage: Stage, style: str) -> tuple[list[str], dict
             wrong.append(f"a full disk was told as: {said!r}")
     wrong += _resume_faults(scenario, stage, paths, before, last)
     counts = {"lines": before.count(b"\n"), "before the first line": int(not before)}
-    return wrong, counts | {"before the first checkpoint": int(bool(before) and not last)}
+    counts["before the first checkpoint"] = int(bool(before) and not last)
+    return wrong, counts | times
 
 
 def _log_faults(stage: Stage, before: bytes, paths: RunPaths, *, full: bool) -> list[str]:
@@ -325,8 +332,8 @@ def _resume_faults(
     if scenario.role is kill_stage.service:
         role = kill_stage.ranks_of_one
     code = kill_stage.resumed(stage, role)
-    left = reap_within(GONE_S)
-    wrong = [f"left behind after the resumed run: {left}"] if left else []
+    end = reap_within(GONE_S)
+    wrong = [f"left behind after the resumed run: {end}"] if end.left else []
     after = whole_lines(paths.train_log)
     if code or not after.startswith(before):
         return [*wrong, f"resumed with {code}: {(stage.home.root / 'said.txt').read_text()[-400:]}"]
@@ -342,20 +349,58 @@ def _resume_faults(
     return wrong
 
 
-def reap_within(limit_s: float) -> list[str]:
-    """Command lines of what is still there then; those are ended."""
-    deadline = time.monotonic() + limit_s
+@dataclass(frozen=True)
+class Ending:
+    """How the processes of an instant ended."""
+
+    left: list[str]
+    """Those that had to be ended in the end, with what they were doing."""
+    seconds: float
+    queued_s: float
+    """Of `seconds`, how long the one that queued longest for a core did so."""
+
+
+def reap_within(limit_s: float) -> Ending:
+    """Wait for all; what is still there after `limit_s` without its time in the queue is ended."""
+    began, queue = time.monotonic(), QueueTime()
     while not reap():
-        if time.monotonic() > deadline:
+        spent = time.monotonic() - began
+        if spent > limit_s and spent - queue.longest() > limit_s:
             left = psutil.Process().children(recursive=True)
             names = [f"{process.pid} {process.status()}" for process in left]
             for process in left:
                 process.kill()
             while not reap():
                 time.sleep(0.01)
-            return names
-        time.sleep(0.01)
-    return []
+            return Ending(names, spent, queue.longest())
+        queue.look()
+        time.sleep(0.02)
+    return Ending([], time.monotonic() - began, queue.longest())
+
+
+class QueueTime:
+    """How long our children's threads have been runnable without a core since this was made.
+
+    Second field of /proc/PID/task/TID/schedstat, nanoseconds
+    (https://docs.kernel.org/scheduler/sched-stats.html); 0 where the kernel does not tell.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[Path, int] = {}
+        self._last: dict[Path, int] = {}
+        self.look()
+
+    def look(self) -> None:
+        for process in psutil.Process().children(recursive=True):
+            for path in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    self._last[path] = int(path.read_text().split()[1])
+                    self._first.setdefault(path, self._last[path])
+
+    def longest(self) -> float:
+        """Seconds, of the thread that queued longest."""
+        waits = (self._last[path] - first for path, first in self._first.items())
+        return max(waits, default=0) * 1e-9
 
 
 def reap() -> bool:
@@ -371,9 +416,10 @@ def reap() -> bool:
 def table(rows: dict[str, collections.Counter[str]]) -> str:
     """Markdown."""
     columns = ("instants", "held", "lines", "before the first line", "before the first checkpoint")
+    columns += TIMES
     lines = [f"| ended | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for name, row in rows.items():
-        lines.append(f"| {name} | {' | '.join(str(row[column]) for column in columns)} |")
+        lines.append(f"| {name} | {' | '.join(f'{row[column]:.4g}' for column in columns)} |")
     return "\n".join(lines)
 
 
