@@ -38,7 +38,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     runner = named_runner(argv)
     if runner and runner != NATIVE_ID:
         return train_guest(runner, argv)
-    config_default = preset_config(_preset_name(argv))
+    config_default = preset_config(preset_name(argv))
     options = parse(Options, "train", argv, Options(run=config_default))
     config, home = options.run, home_paths(options.home)
     for name in sorted(ignored_fields(config.algo)):
@@ -61,7 +61,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     return train_new(config, home, name=options.name)
 
 
-def _preset_name(argv: list[str]) -> str:
+def preset_name(argv: list[str]) -> str:
     """The preset that `argv` names: needed before its other options get their defaults."""
     values = {"--preset": "auto", "--device": "cpu"}
     for position, word in enumerate(argv):
