@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from trainer_core.protocol.runs import RunRecord
 from trainer_core.sweeps.slot import unborn
 from trainer_core.sweeps.sweep import Sweep, Trial
 
+ANSWER_S = 10.0
 MAX_LIVES = 3
 """How often a trial is begun again because its node was lost."""
 
@@ -39,6 +41,7 @@ def connect(address: str) -> Any:
             "--ray needs Ray: python -m pip install ray, on every node; without --ray the sweep "
             "runs on this computer"
         ) from None
+    _check_answer(address)
     # A checkout is found where it lies (the nodes share it, as they share the home).
     shared = [str(CHECKOUT)] if CHECKOUT else []
     path = os.pathsep.join([*shared, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -54,6 +57,19 @@ def connect(address: str) -> Any:
         said = " ".join(str(error).split())[:200]
         raise ConfigError(f"no Ray cluster at {address!r}: {said}") from None
     return ray
+
+
+def _check_answer(address: str) -> None:
+    """Raises ConfigError when nobody listens there; Ray itself takes a minute to say so."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if address in ("local", "auto"):
+        return
+    if not colon or not port.isdigit():
+        raise ConfigError(f"--ray wants auto, local, HOST:PORT or ray://HOST:PORT, got {address!r}")
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"no Ray cluster at {address}: {error}") from None
 
 
 class RaySlots:

@@ -86,8 +86,10 @@ def _range(name: str, said: str, kind: Any) -> Axis:
 def _value(name: str, word: str, kind: Any) -> Any:
     try:
         return msgspec.convert(word, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}={word}: {str(error)[:200]}") from None
+    except msgspec.ValidationError:
+        meant = {int: "whole number", float: "number", bool: "yes or no (true, false)"}.get(kind)
+        known = meant or f"choice; it has {', '.join(map(str, typing.get_args(kind)))}"
+        raise ConfigError(f"{name}={word[:40]}: not a {known}") from None
 
 
 def parse_axes(texts: Sequence[str]) -> tuple[Axis, ...]:
