@@ -19,6 +19,9 @@ from trainer_core.train.progress import RunProgress
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.update import ActorLearner
 
+OF_RANK = "of_rank"
+"""Key beside the state of the envs of a rank that is not the first."""
+
 
 class NonFiniteLossError(LabError):
     """The learner produced NaN, infinity or numbers without bound."""
@@ -73,7 +76,7 @@ class CheckpointKeeper:
             "metrics": self.metrics.state_dict(),
             "run": progress.state_dict(wall_time_s),
         }
-        machines = ckpt.pack_state(trainer.env.state_dict())
+        machines = ckpt.pack_state(trainer.env.state_dict() | self._of_rank())
         everyone = self.ranks.gather(machines)
         if self.ranks.is_first:
             self._write(meta, state, everyone)
@@ -153,9 +156,31 @@ class CheckpointKeeper:
         trainer.learner.load_weights(weights)
         trainer.load_state_dict(state["trainer"])
         self.metrics.load_state_dict(state["metrics"])
+        self._take_of_rank((machines or {}).pop(OF_RANK, None))
         if machines is not None:
             trainer.env.load_state_dict(machines)
             trainer.obs = trainer.env.obs
         self.newest = str(folder.relative_to(self.paths.root))
         self._saved_update = trainer.update
         return progress
+
+    def _of_rank(self) -> dict[str, Any]:
+        """What a rank has of its own besides its envs; rank 0's is in the trainer's state."""
+        if self.ranks.is_first:
+            return {}
+        own = {"rng": self.trainer.rng.get_state(), "metrics": self.metrics.state_dict()}
+        return {OF_RANK: own}
+
+    def _take_of_rank(self, own: dict[str, Any] | None) -> None:
+        """Without its own another rank begins sums and random numbers anew: with rank 0's it would
+        count twice, and press the same buttons."""
+        if self.ranks.is_first:
+            return
+        if own is not None:
+            self.trainer.rng.set_state(own["rng"].cpu())
+            self.metrics.load_state_dict(own["metrics"])
+            return
+        self.trainer.rng.manual_seed(
+            self.config.seed * 1009 + self.ranks.rank + 7919 * self.trainer.update
+        )
+        self.metrics.clear()
