@@ -7,7 +7,8 @@ checkpoint, answers commands, ends on stop or when stdin closes. It says all of 
 as docs/protocol.md has them: what it shared with the code under test, no test could find wrong.
 OPTIONS, or config.json's key `echo`, is JSON: {"updates", "interval_s", "ignore_stop",
 "ignore_term", "child", "child_session", "crash_at", "garbage", "says" (these bytes and nothing
-else, then status 0)}.
+else, then status 0), "as_configured" (the learning rate is how fast success grows,
+and total_env_steps holds)}.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ class Echo:
             self.options = json.loads(sys.argv[2])
         else:
             self.options = json.loads((run_dir / "config.json").read_text()).get("echo", {})
+        if self.options.get("as_configured"):
+            run = json.loads((run_dir / "config.json").read_text())["run"]
+            self.options["gain"] = run["learning_rate"]
+            self.options["updates"] = run["total_env_steps"] // STEPS
         self.events = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         self.log = (run_dir / "train_log.jsonl").open("ab")
@@ -64,7 +69,7 @@ class Echo:
         self.emit("state", durable=False, state=state, detail=detail)
 
     def update(self, update: int, sps: float) -> None:
-        won = min(1.0, update / 50)
+        won = min(1.0, self.options.get("gain", 1.0) * update / 50)
         ended, lost = won / 20 + (1 - won) / 64, (1 - won) / 64
         self.emit(
             "update", trace_id=f"{self.run_dir.name}-{update}", update=update,
@@ -135,7 +140,7 @@ class Echo:
             "codec": "buttons7.v1", "observation_rule": "mean2x2.v1", "success_rate": 0.5,
             "config": {"task": "tiny_goal"}, "hashes": {}, "files": {"policy.safetensors": digest},
         }  # fmt: skip
-        (self.run_dir / path).mkdir(parents=True)
+        (self.run_dir / path).mkdir(parents=True, exist_ok=True)
         (self.run_dir / path / "policy.safetensors").write_bytes(weights)
         (self.run_dir / path / "meta.json").write_text(json.dumps(meta))
         self.emit(

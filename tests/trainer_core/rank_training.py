@@ -5,16 +5,19 @@ RANK=0 WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python rank_training.py HOME
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.trainer_core.building import tiny_config, weights_of
 from trainer_core.cli.running import SilentWriter
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.writer import RunWriter
 from trainer_core.train.control import Control
@@ -24,10 +27,28 @@ from trainer_core.train.run import TrainingRun
 
 def main(home: HomePaths) -> None:
     ranks = Ranks()
-    paths = home.run("run")
-    writer = RunWriter(paths) if ranks.is_first else SilentWriter(paths)
     # Two ranks of 8 machines: 4 updates of 2 x 8 x 8 steps.
     config = tiny_config(num_envs=8, total_env_steps=4 * 128, checkpoint_every=2, eval_every=2)
+    found = train(home, "run", config, ranks)
+    # The same over a record of three updates, whole and in two lives, one of them twice.
+    config = dataclasses.replace(config, eval_every=0, log_every=3, total_env_steps=3 * 128)
+    found["whole"] = train(home, "whole", config, ranks)["weights"]
+    for life, steps in (("begun", 2 * 128), ("resumed", 3 * 128)):
+        changed = dataclasses.replace(config, total_env_steps=steps)
+        found[life] = train(home, "parted", changed, ranks)["weights"]
+    if ranks.is_first:
+        spoil(home.run("parted").checkpoint(3 * 128) / "machines-1.bin")
+    ranks.agree(None)
+    found["repaired"] = train(home, "parted", config, ranks)["weights"]
+    ranks.close()
+    print(json.dumps(found), flush=True)
+    os._exit(0)  # as trainer_core.cli.main leaves, and for its reason
+
+
+def train(home: HomePaths, run_id: str, config: RunConfig, ranks: Ranks) -> dict[str, Any]:
+    """One life of a run."""
+    paths = home.run(run_id)
+    writer = RunWriter(paths) if ranks.is_first else SilentWriter(paths)
     run = TrainingRun(config, paths, home, writer, Control(), ranks)
     run.prepare(["test"])
     trainer = run.trainer
@@ -35,11 +56,16 @@ def main(home: HomePaths) -> None:
     first = hashlib.sha256(trainer.obs.numpy().tobytes()).hexdigest()
     run.train()
     weights = hashlib.sha256(weights_of(trainer).numpy().tobytes()).hexdigest()
-    found = {"first_obs": first, "weights": weights, "env_steps": trainer.env_steps}
     run.close()
-    ranks.close()
-    print(json.dumps(found), flush=True)
-    os._exit(0)  # as trainer_core.cli.main leaves, and for its reason
+    writer.close()
+    return {"first_obs": first, "weights": weights, "env_steps": trainer.env_steps}
+
+
+def spoil(path: Path) -> None:
+    """One byte in the middle is another."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
 
 
 if __name__ == "__main__":

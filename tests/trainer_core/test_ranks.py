@@ -15,11 +15,13 @@ import psutil
 import pytest
 
 from tests.support.sockets import listening
-from tests.trainer_core.building import read_log
-from trainer_core.cli.launch_ranks import supervise, without_gpus
+from tests.trainer_core.building import read_log, without_clocks
+from trainer_core.cli.launch_ranks import Nodes, interface_towards, start_ranks, supervise
+from trainer_core.cli.main import main
 from trainer_core.protocol.checkpoints import list_checkpoints, verify
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.log_check import check_log
+from trainer_core.train.meeting import MEETING
 
 SCRIPT = Path(__file__).with_name("rank_training.py")
 
@@ -51,11 +53,66 @@ def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
     newest = list_checkpoints(HomePaths(tmp_path).run("run"))[-1]
     verify(newest)
     assert {"machines.bin", "machines-1.bin"} <= {path.name for path in newest.iterdir()}
+    _assert_resumed_as_one(tmp_path, first, second)
 
 
-def test_the_order_to_launch_is_not_repeated_to_the_ranks() -> None:
-    words = ["train", "--gpus", "2", "--seed", "2", "--gpus=3", "--name", "x"]
-    assert without_gpus(words) == ["train", "--seed", "2", "--name", "x"]
+def _assert_resumed_as_one(home: Path, first: dict[str, str], second: dict[str, str]) -> None:
+    """A run in two lives equals one in one; with its newest checkpoint damaged, both ranks fall
+    back to the one before and repeat the same update."""
+    for told in (first, second):
+        assert told["resumed"] == told["whole"] != told["begun"]
+    whole, parted = (
+        [without_clocks(r) for r in read_log(home, run_id) if r["type"] == "update"]
+        for run_id in ("whole", "parted")
+    )
+    for record in (*whole, *parted):
+        del record["run_id"], record["trace_id"]
+    assert whole == parted[:1], "sums and random numbers of both ranks went on"
+    resumes = [r["checkpoint"] for r in read_log(home, "parted") if r["type"] == "resume"]
+    assert resumes == [f"checkpoints/{256:012d}", f"checkpoints/{256:012d}"]
+    assert first["repaired"] == second["repaired"], "a rank took another checkpoint"
+    assert len(parted) == 2, "the update that the damage cost was made again"
+    verify(list_checkpoints(HomePaths(home).run("parted"))[-1])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--nodes", "2"], "--rendezvous HOST:PORT"),
+        (["--nodes", "2", "--rendezvous", "here"], "--rendezvous HOST:PORT"),
+        (["--nodes", "2", "--rendezvous", "h:99999"], "--rendezvous HOST:PORT"),
+        (["--nodes", "2", "--node-rank", "2", "--rendezvous", "h:1"], "counts from 0 to 1"),
+        (["--node-rank", "1"], "belong to --nodes"),
+        (["--nodes", "0"], "nodes must be 1 to 1024"),
+    ],
+)
+@pytest.mark.parametrize("command", ["train", "resume"])
+def test_a_place_among_nodes_that_cannot_be_is_one_line(
+    command: str, words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "training" / "runs" / "r").mkdir(parents=True)
+    (tmp_path / "training" / "runs" / "r" / "config.json").write_text("{}")
+    task = ["--task", "tiny_goal", "--seconds", "1"] if command == "train" else []
+    assert main([command, *task, *words, "--home", str(tmp_path)]) == 1
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_numbers_of_ranks_count_over_all_nodes() -> None:
+    told: list[dict[str, str]] = []
+
+    def start(environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        told.append(environment)
+        return subprocess.Popen([sys.executable, "-c", ""])
+
+    nodes = Nodes(nodes=3, node_rank=2, rendezvous="127.0.0.1:29500")
+    assert supervise(list(start_ranks(start, 2, Path("unused"), nodes))) == 0
+    assert [(e["RANK"], e["LOCAL_RANK"], e["WORLD_SIZE"]) for e in told] == [
+        ("4", "0", "6"), ("5", "1", "6")
+    ]  # fmt: skip
+    assert {e[MEETING] for e in told} == {"tcp://127.0.0.1:29500"}
+    assert {e["GLOO_SOCKET_IFNAME"] for e in told} == {interface_towards("127.0.0.1")}
 
 
 def test_one_rank_that_fails_ends_the_others() -> None:

@@ -1,23 +1,30 @@
 """Several processes, one learner: start them, wait, end them together.
 
-They meet through a file in a private folder: no port is opened for that. What gloo and NCCL open
-for their own traffic is bound to the loopback interface, since all ranks run on one computer.
+On one computer they meet through a file in a private folder: no port is opened for that, and what
+gloo and NCCL open for their own traffic is bound to the loopback interface. On several (`--nodes`)
+they meet at the port that was named, and their traffic takes the interface that leads there.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import psutil
+
 from trainer_core.owned import family, on_stop_signals
-from trainer_core.train.ranks import MEETING
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import check_fields, limits
+from trainer_core.train.meeting import MEETING
 
 PATIENCE_S = 5.0
 """For the others to end once one rank has failed; they wait for it in a collective."""
@@ -32,31 +39,96 @@ class Rank(Protocol):
     def send_signal(self, sig: int, /) -> None: ...
 
 
-def spread(arguments: Sequence[str], count: int) -> dict[str, Any]:
-    """`dmglab ARGUMENTS` in `count` processes to their end; the first of them prints the result.
+@dataclass(frozen=True)
+class Nodes:
+    """This computer's place among those that train one policy together."""
+
+    nodes: int = field(default=1, metadata=limits(1, 1024))
+    """Computers that train one policy, each started with the same command but for --node-rank."""
+    node_rank: int = field(default=0, metadata=limits(0, 1023))
+    """Which of them this is, from 0; that one keeps the log and the checkpoints."""
+    rendezvous: str = ""
+    """HOST:PORT of node 0, where all meet: a free port there, reached by all others."""
+
+    def check(self) -> None:
+        """Raises ConfigError unless the three fit together."""
+        check_fields(self)
+        if self.nodes == 1 and (self.node_rank or self.rendezvous):
+            raise ConfigError("--node-rank and --rendezvous belong to --nodes N of two or more")
+        if self.nodes == 1:
+            return
+        if self.node_rank >= self.nodes:
+            raise ConfigError(
+                f"--node-rank counts from 0 to {self.nodes - 1}, got {self.node_rank}"
+            )
+        host, _, port = self.rendezvous.rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+            raise ConfigError(
+                f"--nodes wants --rendezvous HOST:PORT of node 0, got {self.rendezvous!r}"
+            )
+
+
+ONE_NODE = Nodes()
+
+
+def is_rank() -> bool:
+    """Whether this process is one of several already, started by `spread` or by torchrun."""
+    return "RANK" in os.environ
+
+
+def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dict[str, Any]:
+    """`dmglab ARGUMENTS` in `count` processes here to their end; rank 0 prints the result.
 
     SIGTERM, SIGHUP and Ctrl-C let all of them finish their update and save.
     """
-    command = [sys.executable, "-m", "trainer_core.cli.main", *without_gpus(arguments)]
+    command = [sys.executable, "-m", "trainer_core.cli.main", *arguments]
 
     def start(environment: dict[str, str]) -> Rank:
         return subprocess.Popen(command, env=environment)
 
     with tempfile.TemporaryDirectory(prefix="dmglab-ranks-") as folder:
-        ranks = start_ranks(start, count, Path(folder) / "meeting")
+        ranks = start_ranks(start, count, Path(folder) / "meeting", nodes)
         signal.signal(signal.SIGINT, lambda *_: None)  # a terminal sends it to the ranks as well
         on_stop_signals(lambda number: tell(ranks, signal.SIGTERM))
         failed = supervise(ranks)
     return {"ok": False, "error": f"one of {count} processes failed, see above"} if failed else {}
 
 
-def start_ranks(start: Callable[[dict[str, str]], Rank], count: int, meeting: Path) -> list[Rank]:
-    """Each with its number, the file where all meet, and this process as its parent."""
-    shared = {**LOOPBACK, **os.environ, "WORLD_SIZE": str(count), MEETING: str(meeting)}
+def start_ranks(
+    start: Callable[[dict[str, str]], Rank], count: int, meeting: Path, nodes: Nodes = ONE_NODE
+) -> list[Rank]:
+    """Each with its number, the place where all meet, and this process as its parent."""
+    shared = {**LOOPBACK, **os.environ, MEETING: str(meeting)}
+    if nodes.nodes > 1:
+        interface = interface_towards(nodes.rendezvous.rpartition(":")[0].strip("[]"))
+        chosen = dict.fromkeys(LOOPBACK, interface) if interface else {}
+        shared = {**chosen, **os.environ, MEETING: f"tcp://{nodes.rendezvous}"}
+    shared["WORLD_SIZE"] = str(count * nodes.nodes)
+    first = count * nodes.node_rank
     return [
-        start({**shared, **family(), "RANK": str(rank), "LOCAL_RANK": str(rank)})
+        start({**shared, **family(), "RANK": str(first + rank), "LOCAL_RANK": str(rank)})
         for rank in range(count)
     ]
+
+
+def interface_towards(host: str) -> str:
+    """The network interface by which `host` is reached; "" where that cannot be told.
+
+    gloo and NCCL would look a name of this computer up, which often is 127.0.1.1.
+    """
+    try:
+        family = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0][0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((host, 9))  # sends nothing
+            own = probe.getsockname()[0]
+    except OSError:
+        return ""
+    if own.startswith("127.") or own == "::1":
+        return _INTERFACE
+    for name, addresses in psutil.net_if_addrs().items():
+        if any(address.address.split("%")[0] == own for address in addresses):
+            return name
+    return ""
 
 
 def supervise(ranks: list[Rank]) -> int:
@@ -83,13 +155,3 @@ def tell(ranks: list[Rank], number: int) -> None:
     for rank in ranks:
         if rank.poll() is None:
             rank.send_signal(number)
-
-
-def without_gpus(arguments: Sequence[str]) -> list[str]:
-    """`arguments` without --gpus and its value."""
-    kept, skip = [], False
-    for word in arguments:
-        if not skip and word != "--gpus" and not word.startswith("--gpus="):
-            kept.append(word)
-        skip = not skip and word == "--gpus"
-    return kept

@@ -30,6 +30,7 @@ COMMANDS = {
     "replay": "press a recording's buttons again and compare the pictures",
     "bench": "measure training, the consoles alone, or the consoles beside PyBoy",
     "doctor": "device, driver, versions, compiled kernels and caches of this machine",
+    "sweep": "many runs side by side: grid or random, on this computer or a Ray cluster",
     "demo": "train Pocket Quest's first stage and leave plot, checkpoint and GIF",
 }
 MODULES = {"bench": "bench.command"}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
+from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.fields import limits
 from trainer_core.runs.finding import find_run
 
 
@@ -24,8 +26,9 @@ class Options:
     """Another limit of environment steps, counted over the whole run."""
     target_success: float | None = None
     """Another success to stop at."""
-    gpus: int = 1
+    gpus: int = field(default=1, metadata=limits(1, 64))
     """Processes, as for `train`; a run of several goes on exactly with as many."""
+    cluster: Nodes = field(default_factory=Nodes)
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -37,10 +40,9 @@ def run(argv: list[str]) -> dict[str, Any]:
         for name in ("seconds", "total_env_steps", "target_success")
         if (value := getattr(options, name)) is not None
     }
-    if options.gpus > 1:
-        from trainer_core.cli.launch_ranks import spread
-
-        return spread(["resume", *argv], options.gpus)
+    options.cluster.check()
+    if (options.gpus > 1 or options.cluster.nodes > 1) and not is_rank():
+        return spread(["resume", *argv], options.gpus, options.cluster)
     from trainer_core.cli.running import resume_here
 
     return resume_here(paths, home, limits)

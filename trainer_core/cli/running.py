@@ -88,6 +88,7 @@ def train_new(config: RunConfig, home: HomePaths, *, name: str = "") -> dict[str
     Raises LabError when the run cannot start, then leaving nothing behind, or fails.
     """
     ranks, control = _begin_process()
+    ranks.require_same(repr(config))
     run_id = ranks.agree(new_run_id())
     config = own_device(config, ranks)
     check_startable(config, home)
@@ -104,6 +105,7 @@ def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any]) -> dic
     """
     ranks, control = _begin_process()
     config = dataclasses.replace(read_run_config(paths), **limits)
+    ranks.require_same(repr((paths.run_id, config)))
     config = own_device(config, ranks)
     begins = not list_checkpoints(paths)
     if not ranks.is_first:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.train_guest import named_runner
 from trainer_core.cli.train_guest import train as train_guest
@@ -31,25 +32,26 @@ class Options:
     name: str = ""
     """A name for people."""
     gpus: int = field(default=1, metadata=limits(1, 64))
-    """Processes, one per GPU (or CPU share); num_envs is per process."""
+    """Processes on this computer, one per GPU (or CPU share); num_envs is per process."""
+    cluster: Nodes = field(default_factory=Nodes)
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     runner = named_runner(argv)
     if runner and runner != NATIVE_ID:
         return train_guest(runner, argv)
-    config_default = preset_config(_preset_name(argv))
+    config_default = preset_config(preset_name(argv))
     options = parse(Options, "train", argv, Options(run=config_default))
     config, home = options.run, home_paths(options.home)
     for name in sorted(ignored_fields(config.algo)):
         if getattr(config, name) != getattr(config_default, name):
             print(f"{config.algo} does not read {name}", file=sys.stderr)
-    if options.gpus > 1:
-        from trainer_core.cli.launch_ranks import spread
+    options.cluster.check()
+    if (options.gpus > 1 or options.cluster.nodes > 1) and not is_rank():
         from trainer_core.preflight.startable import check_startable
 
         check_startable(config, home)  # once here: one line, not one of each rank
-        return spread(["train", *argv], options.gpus)
+        return spread(["train", *argv], options.gpus, options.cluster)
     if not (config.seconds or config.total_env_steps or config.target_success):
         config = dataclasses.replace(config, target_success=0.98)
         print(
@@ -61,7 +63,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     return train_new(config, home, name=options.name)
 
 
-def _preset_name(argv: list[str]) -> str:
+def preset_name(argv: list[str]) -> str:
     """The preset that `argv` names: needed before its other options get their defaults."""
     values = {"--preset": "auto", "--device": "cpu"}
     for position, word in enumerate(argv):

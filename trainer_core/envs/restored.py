@@ -53,7 +53,7 @@ def restore_generator(generator: torch.Generator, state: Tensor, what: str) -> N
     """Put a generator into `state`; raises CheckpointError when it is none of this device's."""
     try:
         generator.set_state(state.cpu())
-    except (RuntimeError, TypeError):
+    except (AttributeError, RuntimeError, TypeError):
         raise CheckpointError(f"{what} is no state of a random generator of this device") from None
 
 

@@ -78,6 +78,10 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True):
     best_success_rate: float = 0.0
     last_checkpoint: str = ""
     name: str = ""
+    host: str = ""
+    """The computer that `pid` is a process of; empty in lines of before November 2026."""
+    tags: dict[str, str] = {}
+    """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
 
 
 def advance(state: RunState, new: RunState) -> RunState:

@@ -13,9 +13,12 @@ from trainer_core.protocol.spec import NATIVE_ID, RunSpec
 from trainer_core.runs.writer import write_json
 
 
-def write_config(paths: RunPaths, spec: RunSpec, name: str = "") -> None:
+def write_config(
+    paths: RunPaths, spec: RunSpec, name: str = "", tags: dict[str, str] | None = None
+) -> None:
     """Raises OSError."""
-    write_json(paths.config, {"runner": spec.runner, "run": spec.to_dict(), "name": name})
+    said = {"runner": spec.runner, "run": spec.to_dict(), "name": name}
+    write_json(paths.config, {**said, "tags": tags} if tags else said)
 
 
 def read_config(paths: RunPaths) -> dict[str, Any]:
@@ -38,6 +41,14 @@ def read_spec(paths: RunPaths) -> RunSpec:
         return RunSpec.from_dict(str(raw.get("runner", NATIVE_ID)), raw["run"])
     except ConfigError as error:
         raise _with_file(paths, error) from None
+
+
+def tags_of(raw: dict[str, Any]) -> dict[str, str]:
+    """The tags in what `read_config` returned; none where there is no object of texts."""
+    found = raw.get("tags")
+    if not isinstance(found, dict):
+        return {}
+    return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
 def read_run_config(paths: RunPaths) -> RunConfig:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import platform
 import time
 from pathlib import Path
 
@@ -19,9 +20,11 @@ from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord, RunState, fold
 from trainer_core.runs import durable
 from trainer_core.runs.history import read_history
+from trainer_core.runs.lock import is_locked
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(RunRecord)
+HOST = platform.node()
 LOST_REASON = "the app or the computer stopped while this ran"
 TAIL_BYTES = 256 << 10
 """As much of a log's end as is read for its newest records."""
@@ -76,13 +79,19 @@ class RunRegistry:
             if record.state.is_end:
                 continue
             found[run_id] = catch_up(record, self.home.run(run_id))
-            if not is_alive(record):
+            if not self._is_held(record):
                 found[run_id] = msgspec.structs.replace(
                     found[run_id], state=RunState.LOST, reason=LOST_REASON, finished_at=time.time()
                 )
                 with contextlib.suppress(OSError):  # a home that may only be read
                     self.append(found[run_id])
         return found
+
+    def _is_held(self, record: RunRecord) -> bool:
+        """Whether the run's process lives; on another computer only its lock can tell."""
+        if record.host not in ("", HOST):
+            return is_locked(self.home.run(record.run_id))
+        return is_alive(record)
 
 
 def catch_up(record: RunRecord, paths: RunPaths) -> RunRecord:

@@ -18,9 +18,9 @@ from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord, RunState, fold
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs import durable
-from trainer_core.runs.config_file import read_config, read_spec, write_config
+from trainer_core.runs.config_file import read_config, read_spec, tags_of, write_config
 from trainer_core.runs.history import read_history
-from trainer_core.runs.index import RunRegistry, catch_up, create_time
+from trainer_core.runs.index import HOST, RunRegistry, catch_up, create_time
 from trainer_core.runs.lock import RunLock
 from trainer_core.runs.writer import disk_error
 
@@ -46,6 +46,7 @@ class RunLife:
         name: str = "",
         state: RunState = RunState.STARTING,
         created_at: float = 0.0,
+        tags: dict[str, str] | None = None,
     ) -> RunLife:
         """Make the run directory, lock it, write config.json and the first line of the index.
 
@@ -55,7 +56,8 @@ class RunLife:
         record = RunRecord(
             run_id=run_id, runner=spec.runner, task=spec.task, algo=algo, device=spec.device,
             state=state, created_at=created_at or time.time(), config_sha256=spec.sha256,
-            pid=os.getpid(), pid_create_time=create_time(os.getpid()), name=name,
+            pid=os.getpid(), pid_create_time=create_time(os.getpid()), host=HOST, name=name,
+            tags=tags or {},
         )  # fmt: skip
         try:
             paths.root.mkdir(parents=True, exist_ok=True)
@@ -63,7 +65,7 @@ class RunLife:
             raise disk_error(paths.root, error) from None
         life = cls(home, record, RunLock.take(paths))
         try:
-            write_config(paths, spec, name)
+            write_config(paths, spec, name, tags)
             durable.sync_folder(paths.root.parent)
             life._write()
         except OSError as error:
@@ -84,7 +86,7 @@ class RunLife:
             record = catch_up(record, home.run(run_id))
             record = msgspec.structs.replace(
                 record, state=RunState.STARTING, pid=os.getpid(),
-                pid_create_time=create_time(os.getpid()), finished_at=0.0, reason="",
+                pid_create_time=create_time(os.getpid()), host=HOST, finished_at=0.0, reason="",
             )  # fmt: skip
             life = cls(home, record, lock)
             life._write()
@@ -165,6 +167,7 @@ def _from_files(home: HomePaths, run_id: str, algo: str) -> RunRecord:
         run_id=run_id, runner=spec.runner, task=spec.task, algo=algo, device=spec.device,
         state=RunState.LOST, created_at=events[0].time if events else paths.config.stat().st_mtime,
         config_sha256=spec.sha256, name=str(raw.get("name", "")),
+        tags=tags_of(raw),
     )  # fmt: skip
     for event in events:
         record = fold(record, event)

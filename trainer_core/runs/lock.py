@@ -19,6 +19,21 @@ INHERITED = "DMGLAB_RUN_LOCK"
 """Environment variable with the descriptor that a parent passed on."""
 
 
+def is_locked(paths: RunPaths) -> bool:
+    """Whether somebody trains in this directory now, on whichever computer that shares it."""
+    try:
+        descriptor = os.open(paths.lock, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # never locked, or not ours to read
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 class RunLock:
     """The right to write one run directory, from `take` or `inherit` until `release`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainer_core.protocol.paths import HomePaths
@@ -30,6 +30,8 @@ class LaunchPlan:
     argv: tuple[str, ...]
     cwd: Path
     name: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    """What groups it with other runs (RunRecord.tags)."""
 
     @property
     def command_line(self) -> str:
@@ -37,13 +39,18 @@ class LaunchPlan:
 
 
 def plan_run(
-    runner: AgentRunner, spec: RunSpec, home: HomePaths, run_id: str, name: str
+    runner: AgentRunner,
+    spec: RunSpec,
+    home: HomePaths,
+    run_id: str,
+    name: str,
+    tags: dict[str, str] | None = None,
 ) -> LaunchPlan:
     """Raises ConfigError when the runner cannot do what `spec` asks for."""
     spec = runner.complete(spec)
     run_dir = home.run(run_id).root
     argv = tuple(runner.command(run_dir))
-    return LaunchPlan(run_id, runner, spec, run_dir, argv, runner.folder(run_dir), name)
+    return LaunchPlan(run_id, runner, spec, run_dir, argv, runner.folder(run_dir), name, tags or {})
 
 
 def same_device(one: str, other: str) -> bool:

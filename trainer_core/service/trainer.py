@@ -135,7 +135,7 @@ class TrainerService:
         busy = self._is_busy(plan.spec.device)
         life = RunLife.begin(
             self.home, plan.run_id, plan.spec, algo=plan.runner.algorithm(plan.spec),
-            name=plan.name, state=RunState.QUEUED if busy else RunState.PREFLIGHT,
+            name=plan.name, state=RunState.QUEUED if busy else RunState.PREFLIGHT, tags=plan.tags,
         )  # fmt: skip
         kept = _Kept(plan, life)
         if busy:

@@ -57,7 +57,9 @@ class MetricsAccumulator:
         """What the tensors hold: the metrics of each, in order. Empty before the first `add`."""
 
     def clear(self) -> None:
-        """Zeros of the known shape."""
+        """Zeros of the known shape; nothing before the first `add`."""
+        if not self._names:
+            return
         far = torch.finfo(torch.float32).max
         names = self._names
         slots = sum(SUMMED[metric(name).reduction] for name in names["sum"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.envs.build import TaskFacts
+from trainer_core.envs.restored import check_keys, restore_generator
 from trainer_core.protocol import records
 from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints
 from trainer_core.protocol.config import RunConfig
@@ -18,6 +19,9 @@ from trainer_core.train.metrics import MetricsAccumulator
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.update import ActorLearner
+
+OF_RANK = "of_rank"
+"""Key beside the state of the envs of a rank that is not the first."""
 
 
 class NonFiniteLossError(LabError):
@@ -73,7 +77,7 @@ class CheckpointKeeper:
             "metrics": self.metrics.state_dict(),
             "run": progress.state_dict(wall_time_s),
         }
-        machines = ckpt.pack_state(trainer.env.state_dict())
+        machines = ckpt.pack_state(trainer.env.state_dict() | self._of_rank())
         everyone = self.ranks.gather(machines)
         if self.ranks.is_first:
             self._write(meta, state, everyone)
@@ -170,8 +174,31 @@ class CheckpointKeeper:
         trainer.learner.load_weights(weights)
         trainer.load_state_dict(state["trainer"])
         self.metrics.load_state_dict(state["metrics"])
+        self._take_of_rank((machines or {}).pop(OF_RANK, None))
         if machines is not None:
             trainer.env.load_state_dict(machines)
             trainer.obs = trainer.env.obs
         elif begun:
             trainer.obs = trainer.env.reset()
+
+    def _of_rank(self) -> dict[str, Any]:
+        """What a rank has of its own besides its envs; rank 0's is in the trainer's state."""
+        if self.ranks.is_first:
+            return {}
+        own = {"rng": self.trainer.rng.get_state(), "metrics": self.metrics.state_dict()}
+        return {OF_RANK: own}
+
+    def _take_of_rank(self, own: dict[str, Any] | None) -> None:
+        """Without its own another rank begins sums and random numbers anew: with rank 0's it would
+        count twice, and press the same buttons."""
+        if self.ranks.is_first:
+            return
+        if own is not None:
+            check_keys(own, ("rng", "metrics"), "a rank's own state")
+            restore_generator(self.trainer.rng, own["rng"], "the rank's rng")
+            self.metrics.load_state_dict(own["metrics"])
+            return
+        self.trainer.rng.manual_seed(
+            self.config.seed * 1009 + self.ranks.rank + 7919 * self.trainer.update
+        )
+        self.metrics.clear()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import socket
+import time
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 
+from trainer_core.protocol.errors import LabError
+from trainer_core.train.meeting import MEET_WITHIN, MEET_WITHIN_S, MEETING
+
 T = TypeVar("T")
-
-
-MEETING = "DMGLAB_RANKS_MEETING"
-"""Environment variable with the file where the ranks of `dmglab --gpus` find each other."""
 
 
 class Ranks:
@@ -25,12 +27,51 @@ class Ranks:
         if self.world > 1 and not dist.is_initialized():
             # gloo carries what is agreed on the host, nccl the gradients.
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-            if meeting := os.environ.get(MEETING):
+            meeting = os.environ.get(MEETING, "")
+            if meeting.startswith("tcp://"):
+                store = self._meet(meeting.removeprefix("tcp://"))
+                dist.init_process_group(backend, store=store, rank=self.rank, world_size=self.world)
+            elif meeting:
                 dist.init_process_group(
                     backend, init_method=f"file://{meeting}", rank=self.rank, world_size=self.world
                 )
             else:  # torchrun's variables
                 dist.init_process_group(backend)
+
+    def _meet(self, address: str) -> dist.TCPStore:
+        """The store at HOST:PORT, which rank 0 keeps, on that address alone.
+
+        Raises LabError when not all ranks came in time, or when the address is another computer's.
+        """
+        host, _, port = address.rpartition(":")
+        place, family = (host.strip("[]"), int(port)), _family(host.strip("[]"))
+        within = float(os.environ.get(MEET_WITHIN, MEET_WITHIN_S))
+        listening: dict[str, int] = {}
+        if self.is_first:
+            with socket.socket(family) as server:
+                server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    server.bind(place)
+                except OSError as error:
+                    raise LabError(
+                        f"cannot listen at {address}: {error.strerror}; --rendezvous names a free "
+                        "port of the computer with --node-rank 0, by an address that it has"
+                    ) from None
+                server.listen()
+                listening["master_listen_fd"] = server.detach()
+        else:
+            _await_server(place, within)
+        try:
+            return dist.TCPStore(
+                *place, self.world, self.is_first, wait_for_workers=True,
+                timeout=datetime.timedelta(seconds=within), **listening,
+            )  # fmt: skip
+        except dist.DistError as error:
+            said = str(error).splitlines()[0][:200]
+            raise LabError(
+                f"not all {self.world} processes met at {address} within {within:g} s ({said}): "
+                "start each node with the same --nodes and --gpus, and its own --node-rank"
+            ) from None
 
     @property
     def is_first(self) -> bool:
@@ -60,6 +101,41 @@ class Ranks:
         dist.all_gather_object(told, held)
         return all(told)
 
+    def require_same(self, told: str) -> None:
+        """Raises LabError on every rank unless all were started with the same options.
+
+        `told` stands for them. Ranks that differ would wait for each other for ever.
+        """
+        if not self.all(self.agree(told) == told):
+            raise LabError(
+                f"the {self.world} processes were started with different options: give every "
+                "node the same command but for --node-rank"
+            )
+
     def close(self) -> None:
         if self.world > 1:
             dist.destroy_process_group()
+
+
+def _family(host: str) -> int:
+    """Of sockets that reach `host`. Raises LabError for a name that nobody knows."""
+    try:
+        return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+    except OSError as error:
+        raise LabError(f"no host {host!r}: {error.strerror}") from None
+
+
+def _await_server(place: tuple[str, int], within: float) -> None:
+    """Return once somebody listens there; torch's own waiting fills the terminal."""
+    deadline = time.monotonic() + within
+    while True:
+        try:
+            socket.create_connection(place, timeout=5).close()
+            return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"nobody listens at {place[0]}:{place[1]} after {within:g} s "
+                    f"({error.strerror or error}): start the node with --node-rank 0"
+                ) from None
+        time.sleep(0.2)

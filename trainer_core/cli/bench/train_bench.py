@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer_core.cli.launch_ranks import spread
+from trainer_core.cli.launch_ranks import is_rank, spread
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
@@ -57,7 +57,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.preflight.startable import check_startable
 
     home = home_paths(options.home)
-    if options.gpus > 1:
+    if options.gpus > 1 and not is_rank():
         check_startable(options.run, home)
         return spread(["bench", "train", *argv], options.gpus)
     from trainer_core.cli.running import own_device

@@ -1,0 +1,163 @@
+"""A sweep from its definition to its table: places, early ends, stops, kills, what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.echo_sweeps import ENDLESS, conductor, made_sweep
+from tests.support.processes import until
+from trainer_core.cli.main import main
+from trainer_core.protocol.paths import CHECKOUT, HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.lock import is_locked
+from trainer_core.sweeps.results import ranking
+from trainer_core.sweeps.sweep import load_sweep
+
+
+def test_the_hopeless_is_ended_and_every_run_says_where_it_belongs(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    good = [{"learning_rate": 0.9}] * 3  # equals go on
+    hopeless = {"learning_rate": 0.01, "total_env_steps": ENDLESS}
+    sweep = made_sweep(home, [*good, hopeless], rule="halving", first_rung=4096, factor=2)
+    said: list[str] = []
+    asyncio.run(asyncio.wait_for(conductor(home, sweep, 1, said).run(), 120))
+    found = RunRegistry(home).load()
+    assert list(found) == [f"echo-t00{number}" for number in range(4)], "in order, one at a time"
+    assert [run.state for run in found.values()] == [RunState.FINISHED] * 3 + [RunState.STOPPED]
+    reason = found["echo-t003"].reason
+    assert reason.startswith("ended by the sweep: success_rate ")
+    assert "is not among the best 2 of 4" in reason
+    assert found["echo-t001"].tags == {
+        "sweep": "echo", "trial": "1", "setting": "1", "varied": '{"learning_rate": 0.9}'
+    }  # fmt: skip
+    config = json.loads(home.run("echo-t001").config.read_text())
+    assert config["tags"] == found["echo-t001"].tags
+    assert (config["run"]["learning_rate"], config["run"]["seed"]) == (0.9, 7)
+    rows = ranking(home, sweep, found)
+    assert [row["values"]["learning_rate"] for row in rows] == [0.9, 0.9, 0.9, 0.01]
+    assert all(row["trials"][0]["done"] for row in rows)
+
+
+def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    long = {"learning_rate": 0.1, "total_env_steps": ENDLESS}
+    sweep = made_sweep(home, [long, long, {"learning_rate": 0.1}])
+
+    async def begin_and_stop() -> None:
+        begun = conductor(home, sweep, 2, [])
+        task = asyncio.create_task(begun.run())
+        logs = [home.run(f"echo-t00{number}").train_log for number in (0, 1)]
+        await until(lambda: all(log.exists() and "update" in log.read_text() for log in logs), 60)
+        begun.stop("interrupted")
+        await asyncio.wait_for(task, 60)
+
+    asyncio.run(begin_and_stop())
+    found = RunRegistry(home).load()
+    assert {run_id: run.state for run_id, run in found.items()} == {
+        "echo-t000": RunState.STOPPED, "echo-t001": RunState.STOPPED
+    }, "the third never began"  # fmt: skip
+    _make_short(home, ["echo-t000", "echo-t001"])
+    said: list[str] = []
+    again = conductor(home, load_sweep(home, "latest"), 2, said)
+    asyncio.run(asyncio.wait_for(again.run(), 60))
+    assert all(run.state is RunState.FINISHED for run in RunRegistry(home).load().values())
+    assert sum("goes on" in line for line in said) == 2
+    assert sum("begins" in line for line in said) == 1
+
+
+def _make_short(home: HomePaths, run_ids: list[str]) -> None:
+    """Have those echoes end by themselves in their next life."""
+    for run_id in run_ids:
+        path = home.run(run_id).config
+        config = json.loads(path.read_text())
+        config["run"]["total_env_steps"] = 2 * 2048
+        path.write_text(json.dumps(config))
+
+
+def test_a_killed_sweep_leaves_no_process_and_goes_on(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    long = {"learning_rate": 0.1, "total_env_steps": ENDLESS}
+    sweep = made_sweep(home, [long, long])
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.echo_sweeps", str(tmp_path), "echo"], cwd=CHECKOUT
+    )
+    runs = [home.run(trial.run_id) for trial in sweep.trials]
+    try:
+        _wait(lambda: all(r.train_log.exists() and r.train_log.stat().st_size for r in runs))
+    finally:
+        driver.kill()
+        driver.wait()
+    _wait(lambda: not any(is_locked(run) for run in runs))
+    states = {run.state for run in RunRegistry(home).reconcile().values()}
+    assert states == {RunState.LOST}
+    short = made_sweep(home, [{"learning_rate": 0.1}] * 2)  # begins anew: there is no checkpoint
+    asyncio.run(asyncio.wait_for(conductor(home, short, 2, []).run(), 60))
+    assert {run.state for run in RunRegistry(home).load().values()} == {RunState.FINISHED}
+
+
+def _wait(condition: object, timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "a trial without a limit"),
+        (["--seconds", "1", "--vary", "num_steps=0,8"], "trial 0, {'num_steps': 0}: num_steps"),
+        (["--seconds", "1", "--search", "random"], "wants --trials"),
+        (["--seconds", "1", "--trials", "3"], "is for --search random"),
+        (["--seconds", "1", "--seeds", "1", "1"], "each once"),
+        (["--seconds", "1", "--metric", "luck"], "no metric 'luck'"),
+        (["--seconds", "1", "--devices", "tpu"], "cpu or cuda:N"),
+        (["--seconds", "1", "--devices", "cpu", "cpu"], "--jobs"),
+        (["--seconds", "1", "--task", "nowhere"], "no task 'nowhere'"),
+        (["--seconds", "1", "--factor", "1"], "factor must be 2 to 100"),
+        (["--resume", "latest"], "no sweeps yet"),
+        (["--resume", "../x"], "no name of a sweep"),
+    ],
+)
+def test_bad_input_is_one_line_and_begins_nothing(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = [] if "--task" in words else ["--task", "tiny_goal"]
+    extra = [] if "--resume" in words else task
+    assert main(["sweep", *words, *extra, "--home", str(tmp_path / "home")]) == 1
+    out, err = capsys.readouterr()
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert json.loads(out)["ok"] is False
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_resumed_sweep_is_taken_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_sweep(HomePaths(tmp_path), [{"learning_rate": 0.1}])
+    assert main(["sweep", "--resume", "echo", "--num-envs", "8", "--home", str(tmp_path)]) == 1
+    assert "cannot change a sweep" in capsys.readouterr().err
+    assert main(["sweep", "--show", "echo", "--home", str(tmp_path)]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["state"], shown["trials"], shown["done"]) == ("unfinished", 1, 0)
+
+
+def test_a_damaged_definition_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made_sweep(HomePaths(tmp_path), [{"learning_rate": 0.1}])
+    path = tmp_path / "training" / "sweeps" / "echo" / "sweep.json"
+    path.write_text(path.read_text().replace("echo-t000", "../../escape"))
+    assert main(["sweep", "--resume", "echo", "--home", str(tmp_path)]) == 1
+    assert "no name of a folder" in capsys.readouterr().err
+    path.write_bytes(os.urandom(100))
+    assert main(["sweep", "--resume", "echo", "--home", str(tmp_path)]) == 1
+    assert str(path) in capsys.readouterr().err

@@ -1,0 +1,250 @@
+"""`dmglab sweep`: many runs of one question, side by side; Ctrl-C saves, --resume goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import secrets
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.train import preset_name
+from trainer_core.preflight.findings import require
+from trainer_core.preflight.task import check_task, check_warm_start
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import check_device, limits
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.presets import preset_config
+from trainer_core.runs.index import RunRegistry
+from trainer_core.sweeps import space
+from trainer_core.sweeps.conductor import Conductor, Slots
+from trainer_core.sweeps.following import check_metric
+from trainer_core.sweeps.local import LocalSlots
+from trainer_core.sweeps.results import ranking, table
+from trainer_core.sweeps.slot import TrialSlot
+from trainer_core.sweeps.sweep import (
+    EarlyStop,
+    Sweep,
+    Trial,
+    load_sweep,
+    save_sweep,
+    sweep_file,
+)
+
+KEPT_ON_RESUME = ("home", "jobs", "devices", "ray", "cpus_per_trial", "gpus_per_trial", "resume",
+                  "show")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """Trains every setting under every seed; all options of `dmglab train` are each trial's."""
+
+    run: RunConfig = field(default_factory=RunConfig)
+    vary: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """NAME=A,B,C or NAME=LOW..HIGH or NAME=log:LOW..HIGH; once for each option that varies."""
+    search: Literal["grid", "random"] = "grid"
+    """Every combination of the listed values, or --trials random draws."""
+    trials: int = field(default=0, metadata=limits(0, space.MAX_TRIALS))
+    """How many settings --search random draws."""
+    search_seed: int = 1
+    """Of the random draws."""
+    seeds: tuple[int, ...] = (1,)
+    """Every setting is trained once under each."""
+    early_stop: Literal["halving", "median", "none"] = "halving"
+    """Which rule ends hopeless trials: asynchronous successive halving, or the median rule."""
+    metric: str = "success"
+    """What trials are judged by: success (greedy, on the validation starts) or a metric's name."""
+    mode: Literal["max", "min"] = "max"
+    """Whether more of it is better."""
+    first_rung: int = field(default=8192, metadata=limits(1, 10**12))
+    """Environment steps before which no trial is judged."""
+    factor: int = field(default=3, metadata=limits(2, 100))
+    """Halving lets one of so many go on, at rungs that grow by as much."""
+    jobs: int = field(default=0, metadata=limits(0, 1024))
+    """Trials at a time on each device; 0 = one, and on Ray as many as the cluster takes."""
+    devices: tuple[str, ...] = ()
+    """Devices of this computer to share the trials out to; default --device."""
+    ray: str = ""
+    """Address of a Ray cluster (auto, HOST:PORT, ray://HOST:PORT; local starts one here)."""
+    cpus_per_trial: float = field(default=1.0, metadata=limits(0.01, 1024))
+    """What a trial asks of Ray."""
+    gpus_per_trial: float = field(default=0.0, metadata=limits(0, 64))
+    """What a trial asks of Ray; 0 with a cuda device = 1."""
+    resume: str = ""
+    """Go on with a sweep: its id, or latest."""
+    show: str = ""
+    """Only show how a sweep stands: its id, or latest."""
+    preset: str = "auto"
+    """laptop, gpu or big_gpu, as for train."""
+    name: str = ""
+    """A name for people."""
+    home: Path | None = None
+    """Where runs, tasks and sweeps lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    default = Options(run=preset_config(preset_name(argv)))
+    options = parse(Options, "sweep", argv, default)
+    home = home_paths(options.home)
+    if options.resume or options.show:
+        _check_only_place(options, default)
+        sweep = load_sweep(home, options.resume or options.show)
+    else:
+        sweep = define(options, home)
+    if options.show:
+        return _result(home, sweep, "", {})
+    slots = _slots(options, home, sweep)
+    if not options.resume:
+        save_sweep(home, sweep)
+    _say(f"sweep {sweep.sweep_id}: {len(sweep.trials)} trials, {slots.places} at a time")
+    conductor = Conductor(home, sweep, slots, _say)
+    asyncio.run(_conduct(conductor))
+    return _result(home, sweep, conductor.stop_reason, conductor.errors)
+
+
+def define(options: Options, home: HomePaths) -> Sweep:
+    """The sweep that the options ask for, every trial checked. Raises ConfigError."""
+    config = options.run
+    if not (config.seconds or config.total_env_steps or config.target_success):
+        raise ConfigError(
+            "a trial without a limit never ends: give --total-env-steps, --seconds or "
+            "--target-success"
+        )
+    if not options.seeds or len(set(options.seeds)) < len(options.seeds):
+        raise ConfigError("--seeds wants at least one number, each once")
+    check_metric(options.metric)
+    axes = space.parse_axes(options.vary)
+    if options.search == "random":
+        if not options.trials:
+            raise ConfigError("--search random wants --trials N: how many settings to draw")
+        settings = space.draws(axes, options.trials, options.search_seed)
+    elif options.trials:
+        raise ConfigError("--trials is for --search random; a grid has as many as it has")
+    else:
+        settings = space.grid(axes)
+    if len(settings) * len(options.seeds) > space.MAX_TRIALS:
+        raise ConfigError(f"more than {space.MAX_TRIALS:,} trials: vary less, or fewer seeds")
+    sweep_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    rows = [(setting, seed) for setting in range(len(settings)) for seed in options.seeds]
+    trials = [
+        Trial(number=number, setting=setting, seed=seed, values=settings[setting],
+              run_id=f"{sweep_id}-t{number:03d}")
+        for number, (setting, seed) in enumerate(rows)
+    ]  # fmt: skip
+    stop = EarlyStop(
+        rule=options.early_stop, metric=options.metric, mode=options.mode,
+        first_rung=options.first_rung, factor=options.factor,
+    )  # fmt: skip
+    sweep = Sweep(
+        sweep_id=sweep_id, name=options.name, created_at=time.time(), search=options.search,
+        vary=list(options.vary), base=config.to_dict(), early_stop=stop, trials=trials,
+    )  # fmt: skip
+    _check_trials(sweep, home)
+    return sweep
+
+
+def _check_trials(sweep: Sweep, home: HomePaths) -> None:
+    """Raises ConfigError for the first setting that cannot be trained."""
+    for trial in sweep.trials:
+        try:
+            sweep.spec(trial).configure(RunConfig)
+        except ConfigError as error:
+            raise ConfigError(f"trial {trial.number}, {trial.values}: {error}") from None
+    require(check_task(sweep.base["task"], home))
+    for folder in {sweep.spec(trial).options["warm_start"] for trial in sweep.trials}:
+        if folder:
+            require(check_warm_start(folder))
+
+
+def _check_only_place(options: Options, default: Options) -> None:
+    """Raises ConfigError for an option that would change a sweep that is defined already."""
+    for spec in dataclasses.fields(options):
+        if spec.name not in KEPT_ON_RESUME and getattr(options, spec.name) != getattr(
+            default, spec.name
+        ):
+            said = "an option of train" if spec.name == "run" else f"--{spec.name}"
+            raise ConfigError(
+                f"{said.replace('_', '-')} cannot change a sweep that is there; only --jobs, "
+                "--devices, --ray and what a trial asks of it may be given"
+            )
+    if options.resume and options.show:
+        raise ConfigError("either --resume or --show")
+
+
+def _slots(options: Options, home: HomePaths, sweep: Sweep) -> Slots:
+    device = str(sweep.base["device"])
+    if not options.ray:
+        devices = options.devices or (device,)
+        for name in devices:
+            check_device(name)
+        if len(set(devices)) < len(devices):
+            raise ConfigError("--devices names one twice: say --jobs for several trials on each")
+        return LocalSlots(
+            devices, options.jobs or 1, lambda: TrialSlot(str(home.root), sweep.sweep_id)
+        )
+    if options.devices:
+        raise ConfigError("--devices are this computer's; on Ray say --gpus-per-trial")
+    from trainer_core.sweeps.cluster import RaySlots, connect
+
+    gpus = options.gpus_per_trial or (1.0 if device.startswith("cuda") else 0.0)
+    return RaySlots(
+        connect(options.ray), home, sweep, cpus=options.cpus_per_trial, gpus=gpus,
+        most=options.jobs, actor=TrialSlot,
+    )  # fmt: skip
+
+
+async def _conduct(conductor: Conductor) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop(reason: str) -> None:
+        _say("stopping: every trial saves first; again ends them sooner")
+        conductor.stop(reason)
+
+    for number, reason in (
+        (signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")
+    ):  # fmt: skip
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stop, reason)
+    await conductor.run()
+
+
+def _result(
+    home: HomePaths, sweep: Sweep, stop_reason: str, errors: dict[int, str]
+) -> dict[str, Any]:
+    rows = ranking(home, sweep, RunRegistry(home).reconcile())
+    for line in table(rows, sweep.early_stop.mode):
+        _say(line)
+    trials = [trial for row in rows for trial in row["trials"]]
+    failed = [trial for trial in trials if trial["state"] == "failed"]
+    done = sum(trial["done"] for trial in trials)
+    found = {
+        "ok": True,
+        "sweep_id": sweep.sweep_id,
+        "sweep": str(sweep_file(home, sweep.sweep_id)),
+        "state": "finished" if done == len(trials) else "unfinished",
+        "reason": stop_reason,
+        "trials": len(trials),
+        "done": done,
+        "ended_early": sum(t["done"] and t["state"] == "stopped" for t in trials),
+        "metric": sweep.early_stop.metric,
+        "settings": rows,
+    }
+    if stop_reason:
+        _say(f"go on with `dmglab sweep --resume {sweep.sweep_id}`")
+    if not failed and not errors:
+        return found
+    first = next(iter(errors.values()), "") or failed[0]["reason"]
+    count = len({trial["trial"] for trial in failed} | set(errors))
+    return found | {"ok": False, "error": f"{count} of {len(trials)} trials failed: {first}"}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

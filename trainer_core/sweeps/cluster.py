@@ -1,0 +1,153 @@
+"""Trials on a Ray cluster: one actor each, placed, queued and watched by Ray.
+
+Ray decides where and when a trial runs and tells us when its node is gone. What a trial is, how it
+is stopped and what it records is `TrialSlot`, as on one computer, and so are the rules that end it:
+one law, wherever the sweep runs. Ray is imported only where `--ray` was said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import CHECKOUT, HomePaths
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.sweeps.slot import unborn
+from trainer_core.sweeps.sweep import Sweep, Trial
+
+ANSWER_S = 10.0
+MAX_LIVES = 3
+"""How often a trial is begun again because its node was lost."""
+
+
+def connect(address: str) -> Any:
+    """The module `ray`, connected to the cluster at `address`; `local` starts one here.
+
+    Raises ConfigError when Ray is not installed or nobody answers.
+    """
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    try:
+        import ray
+    except ImportError:
+        raise ConfigError(
+            "--ray needs Ray: python -m pip install ray, on every node; without --ray the sweep "
+            "runs on this computer"
+        ) from None
+    _check_answer(address)
+    # A checkout is found where it lies (the nodes share it, as they share the home).
+    shared = [str(CHECKOUT)] if CHECKOUT else []
+    path = os.pathsep.join([*shared, *filter(None, [os.environ.get("PYTHONPATH")])])
+    try:
+        ray.init(
+            address=None if address == "local" else address,
+            runtime_env={"env_vars": {"PYTHONPATH": path}} if path else None,
+            include_dashboard=False if address == "local" else None,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise ConfigError(f"no Ray cluster at {address!r}: {said}") from None
+    return ray
+
+
+def _check_answer(address: str) -> None:
+    """Raises ConfigError when nobody listens there; Ray itself takes a minute to say so."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if address in ("local", "auto"):
+        return
+    if not colon or not port.isdigit():
+        raise ConfigError(f"--ray wants auto, local, HOST:PORT or ray://HOST:PORT, got {address!r}")
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"no Ray cluster at {address}: {error}") from None
+
+
+class RaySlots:
+    """As many trials at a time as the cluster takes; `most` of them at once."""
+
+    def __init__(
+        self, ray: Any, home: HomePaths, sweep: Sweep, *, cpus: float, gpus: float, most: int,
+        actor: type,
+    ) -> None:  # fmt: skip
+        """`actor` is TrialSlot, or what a test takes for it."""
+        self.places = most or len(sweep.trials)
+        self._ray, self._home, self._sweep = ray, home, sweep
+        self._device = "cuda:0" if gpus else "cpu"  # Ray shows an actor its own GPUs only
+        self._make = ray.remote(actor).options(num_cpus=cpus, num_gpus=gpus, max_restarts=0)
+        self._check_resources(cpus, gpus)
+        self._busy: dict[int, Any] = {}
+        self._placed: set[int] = set()
+        self._given_up: dict[int, str] = {}
+
+    def _check_resources(self, cpus: float, gpus: float) -> None:
+        """Raises ConfigError when no node could ever take a trial; Ray would wait for ever."""
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        fit = (n for n in nodes if n.get("CPU", 0) >= cpus and n.get("GPU", 0) >= gpus)
+        if not any(fit):
+            raise ConfigError(
+                f"no node of the Ray cluster has {cpus:g} CPUs and {gpus:g} GPUs for a trial: "
+                "say fewer with --cpus-per-trial and --gpus-per-trial"
+            )
+
+    async def run(self, trial: Trial, began: Callable[[str], None]) -> RunRecord:
+        """The trial to its end, on whichever node. Raises LabError when it cannot go on."""
+        lost = self._ray.exceptions.RayActorError
+        for _ in range(MAX_LIVES):
+            actor = self._make.remote(str(self._home.root), self._sweep.sweep_id)
+            self._busy[trial.number] = actor
+            try:
+                began(await _awaited(actor.node.remote()))
+                self._placed.add(trial.number)
+                found = await _awaited(actor.run.remote(trial.number, self._device))
+                return msgspec.json.decode(found, type=RunRecord)
+            except lost:
+                if reason := self._given_up.get(trial.number):
+                    return unborn(self._sweep, trial, reason)
+                began("")
+            except self._ray.exceptions.RayTaskError as error:
+                raise _as_lab_error(error, self._home.root) from None
+            finally:
+                self._placed.discard(trial.number)
+                self._busy.pop(trial.number, None)
+                del actor  # the last handle: Ray ends it and frees its place
+        raise LabError(f"trial {trial.number} lost its node {MAX_LIVES} times")
+
+    async def stop(self, trial: Trial, reason: str) -> None:
+        """Climb the ladder; a trial that still waits for a place gives it up."""
+        if (actor := self._busy.get(trial.number)) is None:
+            return
+        if trial.number not in self._placed:
+            self._given_up[trial.number] = reason
+            self._ray.kill(actor)
+            return
+        try:
+            await _awaited(actor.stop.remote(reason))
+        except self._ray.exceptions.RayError:  # its node is gone, and the trial with it
+            return
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._ray.shutdown)
+
+
+async def _awaited(ref: Any) -> Any:
+    return await ref
+
+
+def _as_lab_error(error: Any, home: Path) -> LabError:
+    cause = getattr(error, "cause", error)
+    if isinstance(cause, LabError):
+        text = str(cause)
+        if "no sweep" in text:
+            text = f"a node does not see {home}: share that folder among the nodes, same path"
+        return LabError(text)
+    return LabError(f"on a node: {type(cause).__name__}: {' '.join(str(cause).split())[:300]}")

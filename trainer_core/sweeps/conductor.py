@@ -1,0 +1,128 @@
+"""Runs a sweep: hands trials out, follows their logs, ends the hopeless, ends all when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Protocol
+
+from trainer_core.protocol.checkpoints import list_checkpoints
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.runs.index import RunRegistry
+from trainer_core.sweeps.following import Following
+from trainer_core.sweeps.sweep import Sweep, Trial
+
+POLL_S = 1.0
+"""Between two looks into the logs."""
+PRUNED = "ended by the sweep: "
+"""How the reason of a run begins that a rule of the sweep ended."""
+
+
+class Slots(Protocol):
+    """Where trials run: LocalSlots or RaySlots."""
+
+    places: int
+
+    async def run(self, trial: Trial, began: Callable[[str], None]) -> RunRecord: ...
+    async def stop(self, trial: Trial, reason: str) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Conductor:
+    """One sweep from now to its end, or to `stop`."""
+
+    def __init__(
+        self,
+        home: HomePaths,
+        sweep: Sweep,
+        slots: Slots,
+        say: Callable[[str], None],
+        *,
+        poll_s: float = POLL_S,
+    ) -> None:
+        self.home, self.sweep, self.slots, self._say = home, sweep, slots, say
+        self._poll_s = poll_s
+        self._following = Following(home, sweep)
+        self._live: dict[int, Trial] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ended = 0
+        self.stop_reason = ""
+        self.errors: dict[int, str] = {}
+        """Trials that could not be started, and why; others' errors are in their runs."""
+
+    async def run(self) -> None:
+        """Every trial that is not done yet."""
+        known = RunRegistry(self.home).reconcile()
+        todo = [trial for trial in self.sweep.trials if not is_done(known.get(trial.run_id))]
+        self._ended = len(self.sweep.trials) - len(todo)
+        if self._ended:
+            self._say(f"{self._ended} of {len(self.sweep.trials)} trials are done already")
+        for trial in self.sweep.trials:  # what the done ones measured is what others must reach
+            self._following.read(trial)
+        places = asyncio.Semaphore(self.slots.places)
+        watch = asyncio.create_task(self._watch())
+        try:
+            await asyncio.gather(*(self._one(trial, places) for trial in todo))
+        finally:
+            watch.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watch
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self.slots.close()
+
+    def stop(self, reason: str) -> None:
+        """No further trial begins; those that run climb the ladder. Again: its next step."""
+        self.stop_reason = self.stop_reason or reason
+        for trial in list(self._live.values()):
+            self._background(trial, reason)
+
+    async def _one(self, trial: Trial, places: asyncio.Semaphore) -> None:
+        async with places:
+            if self.stop_reason:
+                return
+            self._live[trial.number] = trial
+            try:
+                record = await self.slots.run(trial, lambda where: self._began(trial, where))
+            except LabError as error:
+                self.errors[trial.number] = str(error)
+                self._say(f"trial {trial.number} failed: {error}")
+                return
+            finally:
+                del self._live[trial.number]
+            self._following.read(trial)  # what it measured counts for the others
+            self._ended += 1
+            self._say(
+                f"trial {trial.number} {record.state.value} after {record.env_steps:,} steps: "
+                f"{record.reason} ({self._ended} of {len(self.sweep.trials)})"
+            )
+
+    def _began(self, trial: Trial, where: str) -> None:
+        verb = "goes on" if list_checkpoints(self.home.run(trial.run_id)) else "begins"
+        place = f"on {where}" if where else "elsewhere: its node was lost"
+        values = " ".join(f"{name}={value}" for name, value in trial.values.items())
+        self._say(f"trial {trial.number} {verb} {place}: {values} seed={trial.seed}")
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._poll_s)
+            for trial in list(self._live.values()):
+                self._following.read(trial)
+            for trial in list(self._live.values()):
+                if reason := self._following.verdict(trial):
+                    self._background(trial, PRUNED + reason)
+
+    def _background(self, trial: Trial, reason: str) -> None:
+        task = asyncio.create_task(self.slots.stop(trial, reason))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def is_done(record: RunRecord | None) -> bool:
+    """Whether a trial needs no further life: finished, or ended by a rule."""
+    if record is None:
+        return False
+    pruned = record.state is RunState.STOPPED and record.reason.startswith(PRUNED)
+    return pruned or record.state is RunState.FINISHED

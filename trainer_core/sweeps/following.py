@@ -1,0 +1,75 @@
+"""How the trials are doing, read from their logs: the same on one computer and on a cluster."""
+
+from __future__ import annotations
+
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.metrics import METRICS, scalars
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.runs.history import read_history
+from trainer_core.sweeps import rules
+from trainer_core.sweeps.sweep import EarlyStop, Sweep, Trial
+
+SUCCESS = "success"
+"""Greedy success on the validation starts: what a run is judged by unless a metric is named."""
+
+
+def check_metric(name: str) -> None:
+    """Raises ConfigError unless an update record may hold it (docs/rl_observability.md)."""
+    if name != SUCCESS and name not in {row.name for row in METRICS}:
+        raise ConfigError(f"no metric {name!r}: say success, or a name of docs/rl_observability.md")
+
+
+class Following:
+    """The curve of every trial's metric, extended by what its log has gained."""
+
+    def __init__(self, home: HomePaths, sweep: Sweep) -> None:
+        self.home, self.stop = home, sweep.early_stop
+        self.curves: dict[int, list[tuple[int, float]]] = {t.number: [] for t in sweep.trials}
+        self._offsets = dict.fromkeys(self.curves, 0)
+        self._judged = dict.fromkeys(self.curves, 0)
+
+    def read(self, trial: Trial) -> None:
+        """Take in the log's new lines; steps that a resume takes back leave the curve again."""
+        log = self.home.run(trial.run_id).train_log
+        history = read_history(log, self._offsets[trial.number])
+        self._offsets[trial.number] = history.offset
+        curve = self.curves[trial.number]
+        for event in history.events:
+            if isinstance(event, records.ResumeRecord):
+                curve[:] = [point for point in curve if point[0] <= event.env_steps]
+            elif (value := value_of(event, self.stop.metric)) is not None:
+                assert isinstance(event, records.UpdateRecord | records.EvalRecord)
+                curve.append((event.env_steps, value if self.stop.mode == "max" else -value))
+
+    def verdict(self, trial: Trial) -> str:
+        """Why the sweep's rule would end the trial now, or ""; each rung is judged once."""
+        curve, stop = self.curves[trial.number], self.stop
+        if stop.rule == "halving":
+            at = rules.rung_of(curve, stop.first_rung, stop.factor)
+        else:
+            at = rules.reached(curve)
+        if stop.rule == "none" or at <= self._judged[trial.number]:
+            return ""
+        self._judged[trial.number] = at
+        return judge(self.curves, trial.number, stop)
+
+
+def judge(curves: dict[int, list[tuple[int, float]]], number: int, stop: EarlyStop) -> str:
+    """The rule's reason to end that trial, or ""."""
+    if stop.rule == "halving":
+        found = rules.halving(curves, number, first_rung=stop.first_rung, factor=stop.factor)
+    else:
+        found = rules.median(curves, number, first_rung=stop.first_rung)
+    if found is None:
+        return ""
+    sign = 1 if stop.mode == "max" else -1
+    return f"{stop.metric} {sign * found.own:.3g} {found.where} ({sign * found.bar:.3g})"
+
+
+def value_of(event: records.Event, metric: str) -> float | None:
+    """The metric's value in one record; None where it is not in it."""
+    if metric == SUCCESS:
+        greedy = isinstance(event, records.EvalRecord) and event.mode == "greedy"
+        return event.success_rate if greedy else None
+    return scalars(event).get(metric) if isinstance(event, records.UpdateRecord) else None

@@ -1,0 +1,67 @@
+"""What a sweep found: its settings, best first, over their seeds."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.sweeps.conductor import is_done
+from trainer_core.sweeps.following import Following
+from trainer_core.sweeps.sweep import Sweep
+
+HEADS = ("setting", "trials", "done", "ended early", "median", "best", "env steps")
+
+
+def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[dict[str, Any]]:
+    """One row a setting, from the logs: the greatest median over its seeds first, then the fewest
+    environment steps. `value` is each trial's best; None where nothing was measured."""
+    following = Following(home, sweep)
+    sign = 1 if sweep.early_stop.mode == "max" else -1
+    rows: dict[int, dict[str, Any]] = {}
+    for trial in sweep.trials:
+        following.read(trial)
+        curve = following.curves[trial.number]
+        record = known.get(trial.run_id)
+        row = rows.setdefault(trial.setting, {"values": trial.values, "trials": []})
+        row["trials"].append({
+            "trial": trial.number, "seed": trial.seed, "run_id": trial.run_id,
+            "state": record.state.value if record else RunState.IDLE.value,
+            "done": is_done(record),
+            "reason": record.reason if record else "",
+            "env_steps": record.env_steps if record else 0,
+            "value": sign * max(value for _, value in curve) if curve else None,
+        })  # fmt: skip
+    for row in rows.values():
+        values = [trial["value"] for trial in row["trials"] if trial["value"] is not None]
+        row["median"] = statistics.median(values) if values else None
+        row["env_steps"] = statistics.median(trial["env_steps"] for trial in row["trials"])
+
+    def merit(row: dict[str, Any]) -> tuple[bool, float, float]:
+        return row["median"] is None, -sign * (row["median"] or 0.0), row["env_steps"]
+
+    return sorted(rows.values(), key=merit)
+
+
+def table(rows: list[dict[str, Any]], mode: str) -> list[str]:
+    """The ranking for a person."""
+    best = max if mode == "max" else min
+    cells = [HEADS]
+    for row in rows:
+        trials = row["trials"]
+        values = [trial["value"] for trial in trials if trial["value"] is not None]
+        cells.append((
+            " ".join(f"{name}={value}" for name, value in row["values"].items()) or "(as given)",
+            str(len(trials)),
+            str(sum(trial["done"] for trial in trials)),
+            str(sum(trial["done"] and trial["state"] == "stopped" for trial in trials)),
+            f"{row['median']:.4g}" if values else "-",
+            f"{best(values):.4g}" if values else "-",
+            f"{row['env_steps']:,.0f}",
+        ))  # fmt: skip
+    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADS))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]

@@ -1,0 +1,114 @@
+"""A place where one trial at a time runs: here, or as an actor of Ray on another computer.
+
+Both are this class, so a trial's process, its records and the ladder that stops it are those of
+any run (trainer_core/service/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import time
+from pathlib import Path
+
+import msgspec
+
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.runners.base import AgentRunner
+from trainer_core.runners.catalog import registered_runners
+from trainer_core.runs.lock import is_locked
+from trainer_core.service import StopLadder, TrainerService
+from trainer_core.service.plan import plan_run
+from trainer_core.sweeps.sweep import Sweep, Trial, load_sweep
+
+RELEASE_S = 30.0
+"""For the process of a trial's former life to save and leave."""
+
+
+class TrialSlot:
+    """`run` a trial to its end; `stop` it from elsewhere meanwhile."""
+
+    def __init__(
+        self,
+        home: str,
+        sweep_id: str,
+        runners: tuple[AgentRunner, ...] | None = None,
+        ladder: StopLadder | None = None,
+    ) -> None:
+        self.home, self.sweep_id = HomePaths(Path(home)), sweep_id
+        self._runners, self._ladder = runners or registered_runners(), ladder
+        self._service: TrainerService | None = None
+        self._run_id = ""
+        self._stopped = ""
+
+    async def run(self, number: int, device: str = "") -> bytes:
+        """The trial of that number, from its beginning or its newest checkpoint, to its end.
+
+        Returns its RunRecord as JSON. Raises LabError when it cannot start.
+        """
+        self._stopped, self._run_id = "", ""
+        sweep = load_sweep(self.home, self.sweep_id)
+        trial = sweep.trials[number]
+        self._service = TrainerService(self.home, runners=self._runners, ladder=self._ladder)
+        await self._wait_for_lock(trial)
+        if not self._stopped:
+            await self._start(self._service, sweep, trial, device)
+        record = self._service.runs.get(trial.run_id)
+        if record is None:  # stopped before it began
+            record = unborn(sweep, trial, self._stopped)
+        elif not record.state.is_end:
+            async for _ in self._service.notices(trial.run_id):
+                pass
+            record = self._service.runs[trial.run_id]
+        return msgspec.json.encode(record)
+
+    async def node(self) -> str:
+        """The computer that this place is on."""
+        return platform.node()
+
+    async def stop(self, reason: str) -> None:
+        """End the trial by the service's ladder; a second call takes its next step at once."""
+        self._stopped = reason
+        if self._service is not None and self._run_id:
+            await self._service.stop(self._run_id, reason)
+
+    async def _start(
+        self, service: TrainerService, sweep: Sweep, trial: Trial, device: str
+    ) -> None:
+        runner = self._runners[0]
+        spec = sweep.spec(trial, device)
+        plan = plan_run(
+            runner, spec, self.home, trial.run_id, sweep.title(trial), sweep.tags(trial)
+        )
+        service.open()
+        record = service.runs.get(trial.run_id)
+        if record is not None and runner.find_checkpoints(plan.run_dir):
+            await service.resume(trial.run_id)
+        else:
+            await service.start(plan)
+        self._run_id = trial.run_id
+        if self._stopped:  # meanwhile
+            await service.stop(trial.run_id, self._stopped)
+
+    async def _wait_for_lock(self, trial: Trial) -> None:
+        """A driver or node that died leaves a process that may still be saving."""
+        paths = self.home.run(trial.run_id)
+        deadline = time.monotonic() + RELEASE_S
+        while is_locked(paths):
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"trial {trial.number}, run {trial.run_id}, is being trained by another "
+                    "process: stop that sweep first"
+                )
+            await asyncio.sleep(0.1)
+
+
+def unborn(sweep: Sweep, trial: Trial, reason: str) -> RunRecord:
+    """The record of a trial that was stopped before it began."""
+    return RunRecord(
+        run_id=trial.run_id, runner="native", task=str(sweep.base["task"]),
+        algo=str(sweep.base["algo"]), device=str(sweep.base["device"]), state=RunState.IDLE,
+        created_at=sweep.created_at, config_sha256="", reason=reason, tags=sweep.tags(trial),
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""A sweep on disk: `training/sweeps/<id>/sweep.json`, written once, before its first trial.
+
+Everything else about it is in its runs: their folders have the names that stand here, and how they
+went is in their logs and in the index. So a sweep that was killed needs nothing but this file.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs import durable
+from trainer_core.runs.writer import disk_error
+
+MAX_BYTES = 64 << 20
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a sweep: a setting under a seed."""
+
+    number: int
+    """From 0, in the order of starting."""
+    setting: int
+    """Trials with equal numbers differ in their seed only."""
+    seed: int
+    values: dict[str, Any]
+    """What is varied, by name."""
+    run_id: str
+
+
+class EarlyStop(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rule ends hopeless trials, and by what it judges them."""
+
+    rule: str = "halving"
+    metric: str = "success"
+    mode: str = "max"
+    first_rung: int = 8192
+    """Environment steps before which nothing is judged."""
+    factor: int = 3
+    """Of halving: one of so many goes on at each rung, and rungs grow by as much."""
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole definition."""
+
+    v: int = 1
+    sweep_id: str
+    name: str = ""
+    created_at: float
+    search: str
+    vary: list[str]
+    base: dict[str, Any]
+    """The RunConfig that every trial shares, by field."""
+    early_stop: EarlyStop
+    trials: list[Trial]
+
+    def trial_of(self, run_id: str) -> Trial | None:
+        return next((trial for trial in self.trials if trial.run_id == run_id), None)
+
+    def spec(self, trial: Trial, device: str = "") -> RunSpec:
+        """What the trial's run is asked to do, on `device` if given."""
+        changes = {**trial.values, "seed": trial.seed}
+        if device:
+            changes["device"] = device
+        return RunSpec.from_dict("native", self.base | changes)
+
+    def tags(self, trial: Trial) -> dict[str, str]:
+        """What the run's config.json and its lines of the index say of where it belongs."""
+        return {
+            "sweep": self.sweep_id,
+            "trial": str(trial.number),
+            "setting": str(trial.setting),
+            "varied": json.dumps(trial.values),
+        }
+
+    def title(self, trial: Trial) -> str:
+        """The run's name for people."""
+        said = " ".join(f"{name}={value}" for name, value in trial.values.items())
+        return f"{self.name or self.sweep_id} {said} seed={trial.seed}".replace("  ", " ")
+
+
+def sweeps_folder(home: HomePaths) -> Path:
+    return home.root / "training" / "sweeps"
+
+
+def sweep_file(home: HomePaths, sweep_id: str) -> Path:
+    return sweeps_folder(home) / sweep_id / "sweep.json"
+
+
+def save_sweep(home: HomePaths, sweep: Sweep) -> Path:
+    """Write the definition, for good. Raises DiskError."""
+    path = sweep_file(home, sweep.sweep_id)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        durable.replace_file(path, msgspec.json.format(msgspec.json.encode(sweep), indent=1))
+        durable.sync_folder(path.parent.parent)
+    except OSError as error:
+        raise disk_error(path, error) from None
+    return path
+
+
+def load_sweep(home: HomePaths, sweep_id: str) -> Sweep:
+    """By id, or the `latest`. Raises LabError naming the file, or what there is."""
+    if sweep_id == "latest":
+        found = sorted(path.parent.name for path in sweeps_folder(home).glob("*/sweep.json"))
+        if not found:
+            raise LabError(f"{sweeps_folder(home)}: no sweeps yet; `dmglab sweep` makes one")
+        sweep_id = found[-1]
+    if not sweep_id or Path(sweep_id).name != sweep_id:
+        raise LabError(f"{sweep_id!r} is no name of a sweep; {sweeps_folder(home)} has them")
+    path = sweep_file(home, sweep_id)
+    if not path.exists():
+        raise LabError(f"no sweep {sweep_id!r} in {sweeps_folder(home)}")
+    try:
+        sweep = msgspec.json.decode(read_regular(path, MAX_BYTES), type=Sweep)
+    except (msgspec.DecodeError, OSError) as error:
+        raise LabError(f"{path}: {error}; restore it from a copy, or begin another") from None
+    ids = [trial.run_id for trial in sweep.trials]
+    if any(Path(run_id).name != run_id or run_id.startswith(".") or not run_id for run_id in ids):
+        raise LabError(f"{path}: a trial's run_id is no name of a folder; restore the file")
+    return sweep
