@@ -26,6 +26,7 @@ from gui.controllers.demo import Demo
 from gui.controllers.journal import Journal
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
+from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.shutdown import Shutdown
 from gui.controllers.status import RunStatus
@@ -80,6 +81,7 @@ class Controllers:
     draft: TaskDraft
     checkpoints: CheckpointsController
     runs: RunsController
+    runners: RunnersController
     replay: ReplayController
     dashboards: Dashboards
     curves: CurvesController
@@ -201,6 +203,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         draft=TaskDraft(bridge, session, playing, training, notices),
         checkpoints=checkpoints,
         runs=runs,
+        runners=RunnersController(bridge, session, notices),
         replay=ReplayController(bridge, playing, models.log, navigation, notices),
         dashboards=dashboards,
         demo=Demo(bridge, training, checkpoints, notices),
@@ -217,6 +220,7 @@ def define_commands(
 ) -> None:
     """The commands that docks and tabs show as buttons."""
     commands.define_training(actions, controllers.training, models.session, models.navigation)
+    commands.define_runners(actions, controllers.runners)
     commands.define_runs(
         actions, controllers.runs, controllers.dashboards, controllers.training, models.telemetry,
         window,
@@ -230,7 +234,7 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
     training, playing = controllers.training, controllers.playing
     trained = TrainedPage(playing, models.checkpoints)
     return Docks(
-        agent=AgentDock(models.session, actions),
+        agent=AgentDock(models.session, controllers.runners, actions),
         training=TrainingDock(models.session, training, trained, actions),
         telemetry=TelemetryDock(models.telemetry, controllers.curves, actions),
         checkpoints=CheckpointsDock(models.checkpoints, actions),

@@ -20,6 +20,7 @@ from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
+from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
@@ -56,15 +57,27 @@ def define_training(
         refusal=training.reason, follows=(training.ready_changed,))  # fmt: skip
     add("pause", lambda: "Resume training" if is_paused() else "Pause training",
         training.toggle_pause, "Ctrl+P", short=lambda: "Resume" if is_paused() else "Pause",
-        refusal=training.pause_refusal, is_there=lambda: session.runner.capabilities.pause,
+        refusal=training.pause_refusal, is_there=lambda: training.capabilities.pause,
         follows=state)  # fmt: skip
     add("checkpoint", "Save checkpoint", training.save_checkpoint, "Ctrl+S", short="Checkpoint",
         tip="Write a checkpoint at the next update", refusal=training.checkpoint_refusal,
-        is_there=lambda: session.runner.capabilities.checkpoints, follows=state)  # fmt: skip
+        is_there=lambda: training.capabilities.checkpoints, follows=state)  # fmt: skip
     add("stop", lambda: "Force the training to stop now" if is_stopping() else "Stop training",
         training.stop, "Ctrl+.", short=lambda: "Force now" if is_stopping() else "Stop",
         refusal=training.stop_refusal, follows=state)  # fmt: skip
     add("welcome", "Welcome", navigation.show_welcome, tip="Where the demo is")
+
+
+def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:
+    add, follows = registry.add, (runners.changed,)
+    add("installRunner", "Install the chosen trainer", runners.install, short="Install",
+        tip="Fetch it from the package index into an environment of its own",
+        refusal=runners.refusal, is_there=lambda: runners.wanted is not None,
+        follows=follows)  # fmt: skip
+    add("cancelInstall", "Cancel the installation", runners.cancel, short="Cancel",
+        tip="What it wrote so far is removed",
+        refusal=lambda: "" if runners.installing else "Nothing is being installed",
+        is_there=lambda: runners.installing is not None, follows=follows)  # fmt: skip
 
 
 def define_runs(
@@ -148,7 +161,7 @@ def define_checkpoints(
         tip="Let it play in the live view", refusal=checkpoints.refusal,
         follows=chosen)  # fmt: skip
     add("warmStart", "Warm start", checkpoints.warm_start_selected,
-        tip="Begin a new run with its weights", refusal=checkpoints.refusal,
+        tip="Begin a new run with its weights", refusal=checkpoints.warm_start_refusal,
         follows=chosen)  # fmt: skip
 
 

@@ -12,7 +12,8 @@ MENUS = {
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "openRunFolder", "openTensorBoard", "",
-        "pinRun", "showListed", "hideOthers", "compareRuns", "", "filterRuns",
+        "pinRun", "showListed", "hideOthers", "compareRuns", "", "filterRuns", "",
+        "installRunner", "cancelInstall",
     ),
     "&View": (
         *(f"dock.{name}" for name in (

@@ -77,6 +77,15 @@ class CheckpointsController(QObject):
             return "Its file does not match the hash that was announced"
         return ""
 
+    def warm_start_refusal(self) -> str:
+        """Why no run can begin with the selected weights; empty when one can."""
+        card = self.model.selected
+        run = self._bridge.service.runs.get(card.run_id) if card else None
+        for runner in self._bridge.service.runners:
+            if run and runner.id == run.runner and not runner.capabilities.warm_start:
+                return f"{runner.title} cannot begin with the weights of a checkpoint"
+        return self.refusal()
+
     def deploy_selected(self) -> None:
         card = self.model.selected
         if card is not None:
@@ -106,6 +115,7 @@ class CheckpointsController(QObject):
         card = self.model.selected
         if card is not None:
             self._session.turn_to_training()
+            self._session.set_runner(self._bridge.service.runs[card.run_id].runner)
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
             self._notices.tell("Warm start", f"the next run begins with {card.folder.name}")
 

@@ -143,6 +143,7 @@ class RunsController(QObject):
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is not None and run.meta is not None:
             self._session.turn_to_training()
+            self._training.turn_to_runner(run.meta.runner)
             self._training.draft.set_values(run.meta.config)
 
     def open_folder(self) -> None:

@@ -23,7 +23,7 @@ from gui import theme
 from gui.actions import ActionRegistry
 from gui.controllers.training import TrainingController
 from gui.docks.trained import TrainedPage
-from gui.models.equivalent import train_line
+from gui.models.equivalent import guest_line, train_line
 from gui.models.presets import all_presets
 from gui.models.session import Operation, Session
 from gui.widgets.action_button import action_button
@@ -76,7 +76,9 @@ class TrainingDock(Dock):
         training.badge_changed.connect(self._on_badge)
         session.operation_changed.connect(self._on_operation)
         session.tasks_changed.connect(self._on_tasks)
+        training.draft.runner_changed.connect(self._on_runner)
         self._on_operation(session.operation)
+        self._on_runner()
         self._on_checks()
         self._on_plan()
         self._on_ready()
@@ -93,6 +95,8 @@ class TrainingDock(Dock):
         head.setContentsMargins(12, 0, 12, 0)
         head.setSpacing(8)
         head.addWidget(label("Preset", "muted"))
+        self._preset_row = QWidget()
+        self._preset_row.setLayout(head)
         self.presets = QComboBox()
         self.presets.setObjectName(names.PRESET_BOX)
         self.presets.setAccessibleName("Preset")
@@ -104,7 +108,7 @@ class TrainingDock(Dock):
             )
         self.presets.activated.connect(self._on_preset)
         head.addWidget(self.presets, 1)
-        column.addLayout(head)
+        column.addWidget(self._preset_row)
         self.form = ConfigForm(self._training.draft, list(self._session.task_titles()))
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
@@ -206,6 +210,10 @@ class TrainingDock(Dock):
     def _on_operation(self, operation: Operation) -> None:
         self._pages.setCurrentIndex(0 if operation is Operation.TRAIN else 1)
 
+    def _on_runner(self) -> None:
+        """The presets are values of our own trainer's fields."""
+        self._preset_row.setVisible(self._session.runner.id == NATIVE_ID)
+
     def _on_tasks(self) -> None:
         self.form.set_options("task", list(self._session.task_titles()))
 
@@ -228,11 +236,16 @@ class TrainingDock(Dock):
             self._checks_section.set_open(False)
 
     def _on_plan(self) -> None:
-        plan = self._training.plan
-        config = self._training.draft.config
-        is_ours = plan is not None and plan.spec.runner == NATIVE_ID and config is not None
-        self.equivalent.setVisible(is_ours)
-        self.equivalent.setText(train_line(config) if is_ours and config else "")
+        plan, draft = self._training.plan, self._training.draft
+        line = ""
+        if plan is not None:
+            ours = plan.spec.runner == NATIVE_ID
+            line = (
+                train_line(draft.config) if ours
+                else guest_line(plan.spec.runner, draft.differences())
+            )  # fmt: skip
+        self.equivalent.setVisible(bool(line))
+        self.equivalent.setText(line)
         self.preview.setPlainText(plan.command_line if plan else "")
         self.preview.setToolTip(f"Runs in {plan.cwd}" if plan else "")
 
