@@ -152,6 +152,7 @@ class App(QObject):
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
         for view in (self.center.live, self.center.wall, self.center.replay):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
+        theme.dress(window)
         window.layouts.restore()
 
     def open_home(self) -> None:
@@ -193,7 +194,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         models.notes,
     )  # fmt: skip
     checkpoints = CheckpointsController(
-        bridge, session, models.checkpoints, models.runs, training.draft, playing, navigation,
+        bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
     dashboards = Dashboards(bridge, models.telemetry, notices)
@@ -235,7 +236,7 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
     trained = TrainedPage(playing, models.checkpoints)
     return Docks(
         agent=AgentDock(models.session, controllers.runners, actions),
-        training=TrainingDock(models.session, training, trained, actions),
+        training=TrainingDock(models.session, training, controllers.status, trained, actions),
         telemetry=TelemetryDock(models.telemetry, controllers.curves, actions),
         checkpoints=CheckpointsDock(models.checkpoints, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),

@@ -72,7 +72,7 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
     add, follows = registry.add, (runners.changed,)
     add("installRunner", "Install the chosen trainer", runners.install, short="Install",
         tip="Fetch it from the package index into an environment of its own",
-        refusal=runners.refusal, is_there=lambda: runners.wanted is not None,
+        refusal=runners.refusal, is_there=lambda: runners.wanted is not None and runners.installing is None,
         follows=follows)  # fmt: skip
     add("cancelInstall", "Cancel the installation", runners.cancel, short="Cancel",
         tip="What it wrote so far is removed",
@@ -107,11 +107,13 @@ def define_runs(
     add("hideOthers", "Hide the curves of other runs", runs.hide_others,
         refusal=lambda: "" if telemetry.pinned else "No other run is on show",
         follows=(telemetry.pins_changed,))  # fmt: skip
-    add("resumeRun", "Resume the run from its checkpoint", runs.resume,
+    add("resumeRun", "Resume the run from its checkpoint", runs.resume, short="Resume",
         refusal=runs.resume_refusal, follows=focus)  # fmt: skip
     add("reuseConfig", "New run with its configuration", runs.reuse_config,
         refusal=runs.reuse_refusal, follows=focus)  # fmt: skip
-    add("openRunFolder", "Open the run's folder", runs.open_folder,
+    add("showError", "Show the run's log", runs.show_log, short="Show error",
+        tip="Its last words", refusal=runs.error_refusal, follows=focus)  # fmt: skip
+    add("openRunFolder", "Open the run's folder", runs.open_folder, short="Folder",
         refusal=runs.refusal, follows=focus)  # fmt: skip
     add("openTensorBoard", "Open the run in TensorBoard", dashboards.open_tensorboard,
         short="TensorBoard", tip="Export the curves and open them in your browser",
@@ -160,6 +162,11 @@ def define_checkpoints(
     add("deploy", "Deploy checkpoint", checkpoints.deploy_selected, "Ctrl+D", short="Deploy",
         tip="Let it play in the live view", refusal=checkpoints.refusal,
         follows=chosen)  # fmt: skip
+    add("watchRun", "Watch the run play", checkpoints.watch_run, short="Watch it play",
+        tip="Deploy its best checkpoint, or its newest",
+        refusal=checkpoints.watch_refusal,
+        follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved,
+                 checkpoints.training_changed))  # fmt: skip
     add("warmStart", "Warm start", checkpoints.warm_start_selected,
         tip="Begin a new run with its weights", refusal=checkpoints.warm_start_refusal,
         follows=chosen)  # fmt: skip

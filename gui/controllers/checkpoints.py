@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject
 from gui import object_names as names
 from gui.bridge import Bridge, in_thread
 from gui.controllers.playing import PlayController
+from gui.controllers.training import TrainingController
 from gui.models.checkpoints import (
     MOST_CARDS,
     MOST_VERIFIED,
@@ -21,7 +22,6 @@ from gui.models.checkpoints import (
     scan,
     verify,
 )
-from gui.models.config_draft import ConfigDraft
 from gui.models.navigation import Navigation
 from gui.models.notices import Notices
 from gui.models.run_list import RunList
@@ -36,11 +36,13 @@ class CheckpointsController(QObject):
 
     def __init__(
         self, bridge: Bridge, session: Session, model: CheckpointList, runs: RunList,
-        draft: ConfigDraft, playing: PlayController, navigation: Navigation, notices: Notices,
+        training: TrainingController, playing: PlayController, navigation: Navigation,
+        notices: Notices,
     ) -> None:  # fmt: skip
         super().__init__()
+        self._training, self.training_changed = training, training.badge_changed
         self._bridge, self._session, self.model, self._runs = bridge, session, model, runs
-        self._draft, self._playing = draft, playing
+        self._draft, self._playing = training.draft, playing
         self._navigation, self._notices = navigation, notices
         bridge.event_received.connect(self._on_event)
         bridge.run_changed.connect(self._on_run_changed)
@@ -107,6 +109,23 @@ class CheckpointsController(QObject):
                 "This checkpoint was not loaded",
                 f"its weights are {card.integrity}; what played before goes on", "error",
             )  # fmt: skip
+
+    def _of_run(self) -> CheckpointCard | None:
+        """The best checkpoint of the run on show, its newest while none was better than another."""
+        run_id = self._training.run_id
+        mine = [card for card in self.model.cards if card.run_id == run_id and card.is_usable]
+        return next(filter(self.model.is_best, mine), self.model.newest_of(run_id))
+
+    def watch_refusal(self) -> str:
+        """Why the run on show cannot play; empty when it can."""
+        return "" if self._of_run() else "The run has no checkpoint yet"
+
+    def watch_run(self) -> None:
+        """Deploy the best that the run on show has."""
+        card = self._of_run()
+        if card is not None:
+            self.model.select(card.folder)
+            self.deploy(card)
 
     # -- beginning from one -----------------------------------------------------------------
 

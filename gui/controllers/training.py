@@ -136,7 +136,9 @@ class TrainingController(QObject):
         self.draft.set_values(check.remedy)
 
     def _on_draft_changed(self, name: str) -> None:
-        if name in ("", "task") and (task := self.draft.text("task")):
+        task = self.draft.text("task")
+        is_new = name in ("", "task") and task != self._session.task
+        if is_new and task in self._session.task_titles():  # not each letter of one being typed
             self._session.set_task(task)
         self._renew_plan()
         if name in _CHECKED_FIELDS or self.draft.runner.id != NATIVE_ID:

@@ -19,7 +19,7 @@ from gui.keymap import PLAY_KEYS
 from gui.models.session import Mode, Operation, Session
 from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
-from gui.widgets.labels import label
+from gui.widgets.labels import ElidedLabel, label
 from gui.widgets.segmented import Segmented
 
 _TIP = Qt.ItemDataRole.ToolTipRole
@@ -37,22 +37,21 @@ class Missing(QWidget):
         super().__init__()
         self.setObjectName("missingRunner")
         self._runners = runners
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        self.words = label("", "muted", wrap=True)
-        column.addWidget(self.words)
-        row = QHBoxLayout()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
+        self.words = ElidedLabel("", "muted")
+        self.words.setMinimumHeight(24)
+        row.addWidget(self.words, 1)
         self.bar = QProgressBar()
         self.bar.setObjectName("installProgress")
         self.bar.setAccessibleName("How far the installation is")
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
-        row.addWidget(self.bar, 1)
+        self.bar.setFixedWidth(72)
+        row.addWidget(self.bar)
         row.addWidget(action_button(actions["installRunner"], "installRunnerButton"))
         row.addWidget(action_button(actions["cancelInstall"], "cancelInstallButton"))
-        column.addLayout(row)
 
     def renew(self, *, is_wanted: bool) -> None:
         runners = self._runners
@@ -61,11 +60,14 @@ class Missing(QWidget):
         self.bar.setVisible(under_way is not None)
         self.bar.setValue(round(runners.progress * 1000))
         if under_way is not None:
-            self.words.setText(f"Installing {under_way.title}: {runners.progress:.0%}")
+            self.words.setText(f"Installing {runners.progress:.0%}")
+            self.words.setToolTip(f"{under_way.title}: it takes a few minutes")
         elif lacks is not None:
-            room = f"{lacks.needed_bytes >> 30} GiB"
-            self.words.setText(f"Not installed here. It takes a few minutes and up to {room}.")
-            self.words.setToolTip(f"From the package index into {lacks.folder}")
+            self.words.setText("Not installed here")
+            self.words.setToolTip(
+                f"Install fetches it from the package index into {lacks.folder}: a few minutes, "
+                f"at most {lacks.needed_bytes >> 30} GiB"
+            )
 
 
 class AgentDock(Dock):

@@ -20,6 +20,7 @@ from gui.models.config_fields import GROUPS, FieldSpec
 from gui.object_names import CONFIG_FORM
 from gui.widgets.labels import ElidedLabel, icon_button, label, set_role
 from gui.widgets.section import Section
+from trainer_core.runners.catalog import AgentRunner
 
 LABEL_WIDTH = 116
 
@@ -37,7 +38,7 @@ class ConfigForm(QWidget):
         self._open = {"basics"}
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(8, 4, 8, 4)
-        self._column.setSpacing(4)
+        self._column.setSpacing(0)
         draft.changed.connect(lambda name: self.refresh())
         draft.runner_changed.connect(self._rebuild)
         self._build()
@@ -54,13 +55,13 @@ class ConfigForm(QWidget):
 
     def _build(self) -> None:
         for group, title in GROUPS.items():
-            specs = [spec for spec in self._draft.fields if spec.group == group]
+            specs = [spec for spec in self._drawn() if spec.group == group]
             if not specs:
                 continue
             section = Section(title, is_open=group in self._open)
             grid = QGridLayout()
             grid.setHorizontalSpacing(8)
-            grid.setVerticalSpacing(4)
+            grid.setVerticalSpacing(2)
             grid.setColumnMinimumWidth(0, LABEL_WIDTH)
             grid.setColumnStretch(1, 1)
             for spec in specs:
@@ -74,6 +75,12 @@ class ConfigForm(QWidget):
             self._sections[group] = section
         self._column.addStretch(1)
         self.refresh()
+
+    def _drawn(self) -> list[FieldSpec]:
+        """The task is chosen beside the trainer; here only by who knows others than ours."""
+        runner = self._draft.runner
+        has_own_tasks = type(runner).check_task is not AgentRunner.check_task
+        return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
 
     def editor(self, name: str) -> QWidget:
         """The widget that edits a field, objectName `field_<name>`."""
@@ -91,7 +98,7 @@ class ConfigForm(QWidget):
                 self._draft.text(name), self._draft.is_changed(name), errors.get(name, "")
             )
         for group, section in self._sections.items():
-            names = [spec.name for spec in self._draft.fields if spec.group == group]
+            names = [spec.name for spec in self._drawn() if spec.group == group]
             wrong = sum(name in errors for name in names)
             changed = sum(self._draft.is_changed(name) for name in names)
             text = f"{wrong} invalid" if wrong else f"{changed} changed" if changed else ""

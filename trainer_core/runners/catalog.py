@@ -15,7 +15,14 @@ from trainer_core.runners.native import NATIVE
 from trainer_core.runners.sb3.runner import SB3
 from trainer_core.runs.config_file import read_spec
 
-__all__ = ["NATIVE", "AgentRunner", "Installation", "find_runner", "registered_runners", "runner_of_checkpoint"]
+__all__ = [
+    "NATIVE",
+    "AgentRunner",
+    "Installation",
+    "find_runner",
+    "registered_runners",
+    "runner_of_checkpoint",
+]
 
 _HERE = HomePaths(default_home())
 _RUNNERS: tuple[AgentRunner, ...] = (NATIVE, SB3.at(_HERE), CLEANRL.at(_HERE))
