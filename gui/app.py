@@ -18,6 +18,7 @@ from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
+from gui.controllers.ahead import StartAhead
 from gui.controllers.appearance import Appearance
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
@@ -77,6 +78,7 @@ class Controllers:
     """The verbs, over models and services."""
 
     training: TrainingController
+    ahead: StartAhead
     playing: PlayController
     draft: TaskDraft
     checkpoints: CheckpointsController
@@ -200,6 +202,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     dashboards = Dashboards(bridge, models.telemetry, notices)
     return Controllers(
         training=training,
+        ahead=StartAhead(bridge, session, training, models.settings),
         playing=playing,
         draft=TaskDraft(bridge, session, playing, training, notices),
         checkpoints=checkpoints,

@@ -72,7 +72,7 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
     add, follows = registry.add, (runners.changed,)
     add("installRunner", "Install the chosen trainer", runners.install, short="Install",
         tip="Fetch it from the package index into an environment of its own",
-        refusal=runners.refusal, is_there=lambda: runners.wanted is not None and runners.installing is None,
+        refusal=runners.refusal, is_there=lambda: runners.wanted is not None and not runners.installing,
         follows=follows)  # fmt: skip
     add("cancelInstall", "Cancel the installation", runners.cancel, short="Cancel",
         tip="What it wrote so far is removed",

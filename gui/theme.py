@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass
 
+import shiboken6
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
@@ -106,7 +107,7 @@ def apply_theme(app: QApplication, name: str) -> Colors:
         app.setStyle("Fusion")
     app.setFont(ui_font())
     app.setPalette(_palette(_current))
-    for window in list(_dressed):
+    for window in filter(shiboken6.isValid, list(_dressed)):
         window.setStyleSheet(_sheet(_current))
     return _current
 

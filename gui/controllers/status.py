@@ -46,5 +46,8 @@ class RunStatus(QObject):
         shown = self._telemetry.runs.get(self._training.run_id)
         last = shown.last_update if shown is not None and state is RunState.RUNNING else None
         self.speed = f"{last.sps:,.0f} steps/s" if last else ""
-        self.age = f"last record {time.time() - last.time:.0f} s ago" if last else ""
+        self.age = (
+            f"last record {time.time() - last.time:.0f} s ago" if last
+            else self._training.waiting_words
+        )  # fmt: skip
         self.changed.emit()

@@ -154,8 +154,9 @@ class TrainingController(QObject):
         self.badge_changed.emit()
 
     def _renew_plan(self) -> None:
-        spec = self.draft.spec
-        self.plan = self._bridge.service.plan(spec) if spec else None
+        spec, service = self.draft.spec, self._bridge.service
+        reserved = service.ahead.run_id if self._session.runner.waits else ""
+        self.plan = service.plan(spec, run_id=reserved) if spec else None
         self.plan_changed.emit()
 
     # -- the start --------------------------------------------------------------------------
@@ -195,6 +196,12 @@ class TrainingController(QObject):
     @property
     def record(self) -> RunRecord | None:
         return self._bridge.service.runs.get(self.run_id)
+
+    @property
+    def waiting_words(self) -> str:
+        """That a worker is up for the next run, and what it takes; empty without one."""
+        held = self._bridge.service.ahead.memory_bytes()
+        return f"A worker is up for the next run, {held / 1e6:.0f} MB" if held else ""
 
     @property
     def capabilities(self) -> RunnerCapabilities:

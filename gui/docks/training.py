@@ -286,7 +286,9 @@ class TrainingDock(Dock):
         self._on_detail()
 
     def _on_tick(self) -> None:
-        if self._training.run_id:
+        if not self._training.run_id:
+            self._on_detail()
+        else:
             self.badge.set_state(
                 self._training.state,
                 f"Stalled, no data for {silent:.0f} s"
@@ -299,7 +301,7 @@ class TrainingDock(Dock):
         record, notice = self._training.record, self._training.notice
         if record is None:
             self.elapsed.setText("00:00:00")
-            self.detail.setText("Nothing has been started yet" if not self._training.run_id else "")
+            self.detail.setText(self._training.waiting_words or "Nothing has been started yet")
             return
         self.elapsed.setText(elapsed_text(self._status.elapsed_s()))
         text = record.reason if record.state.is_end else notice.detail if notice else ""

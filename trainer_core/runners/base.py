@@ -59,6 +59,8 @@ class AgentRunner(ABC):
     """Python modules that its interpreter must find."""
     install: str = ""
     """The command line that provides them."""
+    waits: bool = False
+    """Its process may be started ahead of its run: see service.ahead."""
     writes_log: bool = False
     """Its process appends train_log.jsonl itself; else the service keeps what `parse` returns."""
 
