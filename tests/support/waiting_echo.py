@@ -7,6 +7,8 @@ import runpy
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from trainer_core import waiting_worker
 
 if __name__ == "__main__":

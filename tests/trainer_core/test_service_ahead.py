@@ -73,6 +73,9 @@ def test_the_waiting_process_does_the_run_with_its_lock_and_its_log(tmp_path: Pa
         assert record.pid == pid
         assert not service.ahead.is_waiting
         paths = service.home.run(plan.run_id)
+        async for _ in service.notices(plan.run_id):
+            if service.runs[plan.run_id].state is RunState.RUNNING:
+                break
         assert str(paths.lock) in {os.readlink(link) for link in _descriptors(pid)}
         with pytest.raises(LabError, match="is being trained by process"):
             RunLock.take(paths)
