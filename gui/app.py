@@ -18,6 +18,7 @@ from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
+from gui.controllers.ahead import StartAhead
 from gui.controllers.appearance import Appearance
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
@@ -26,6 +27,7 @@ from gui.controllers.demo import Demo
 from gui.controllers.journal import Journal
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
+from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.shutdown import Shutdown
 from gui.controllers.status import RunStatus
@@ -76,10 +78,12 @@ class Controllers:
     """The verbs, over models and services."""
 
     training: TrainingController
+    ahead: StartAhead
     playing: PlayController
     draft: TaskDraft
     checkpoints: CheckpointsController
     runs: RunsController
+    runners: RunnersController
     replay: ReplayController
     dashboards: Dashboards
     curves: CurvesController
@@ -150,6 +154,7 @@ class App(QObject):
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
         for view in (self.center.live, self.center.wall, self.center.replay):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
+        theme.dress(window)
         window.layouts.restore()
 
     def open_home(self) -> None:
@@ -191,16 +196,18 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         models.notes,
     )  # fmt: skip
     checkpoints = CheckpointsController(
-        bridge, session, models.checkpoints, models.runs, training.draft, playing, navigation,
+        bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
     dashboards = Dashboards(bridge, models.telemetry, notices)
     return Controllers(
         training=training,
+        ahead=StartAhead(bridge, session, training, models.settings),
         playing=playing,
         draft=TaskDraft(bridge, session, playing, training, notices),
         checkpoints=checkpoints,
         runs=runs,
+        runners=RunnersController(bridge, session, notices),
         replay=ReplayController(bridge, playing, models.log, navigation, notices),
         dashboards=dashboards,
         demo=Demo(bridge, training, checkpoints, notices),
@@ -217,6 +224,7 @@ def define_commands(
 ) -> None:
     """The commands that docks and tabs show as buttons."""
     commands.define_training(actions, controllers.training, models.session, models.navigation)
+    commands.define_runners(actions, controllers.runners)
     commands.define_runs(
         actions, controllers.runs, controllers.dashboards, controllers.training, models.telemetry,
         window,
@@ -230,8 +238,8 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
     training, playing = controllers.training, controllers.playing
     trained = TrainedPage(playing, models.checkpoints)
     return Docks(
-        agent=AgentDock(models.session, actions),
-        training=TrainingDock(models.session, training, trained, actions),
+        agent=AgentDock(models.session, controllers.runners, actions),
+        training=TrainingDock(models.session, training, controllers.status, trained, actions),
         telemetry=TelemetryDock(models.telemetry, controllers.curves, actions),
         checkpoints=CheckpointsDock(models.checkpoints, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),

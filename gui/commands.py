@@ -20,6 +20,7 @@ from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
+from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
@@ -56,15 +57,27 @@ def define_training(
         refusal=training.reason, follows=(training.ready_changed,))  # fmt: skip
     add("pause", lambda: "Resume training" if is_paused() else "Pause training",
         training.toggle_pause, "Ctrl+P", short=lambda: "Resume" if is_paused() else "Pause",
-        refusal=training.pause_refusal, is_there=lambda: session.runner.capabilities.pause,
+        refusal=training.pause_refusal, is_there=lambda: training.capabilities.pause,
         follows=state)  # fmt: skip
     add("checkpoint", "Save checkpoint", training.save_checkpoint, "Ctrl+S", short="Checkpoint",
         tip="Write a checkpoint at the next update", refusal=training.checkpoint_refusal,
-        is_there=lambda: session.runner.capabilities.checkpoints, follows=state)  # fmt: skip
+        is_there=lambda: training.capabilities.checkpoints, follows=state)  # fmt: skip
     add("stop", lambda: "Force the training to stop now" if is_stopping() else "Stop training",
         training.stop, "Ctrl+.", short=lambda: "Force now" if is_stopping() else "Stop",
         refusal=training.stop_refusal, follows=state)  # fmt: skip
     add("welcome", "Welcome", navigation.show_welcome, tip="Where the demo is")
+
+
+def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:
+    add, follows = registry.add, (runners.changed,)
+    add("installRunner", "Install the chosen trainer", runners.install, short="Install",
+        tip="Fetch it from the package index into an environment of its own",
+        refusal=runners.refusal, is_there=lambda: runners.wanted is not None and not runners.installing,
+        follows=follows)  # fmt: skip
+    add("cancelInstall", "Cancel the installation", runners.cancel, short="Cancel",
+        tip="What it wrote so far is removed",
+        refusal=lambda: "" if runners.installing else "Nothing is being installed",
+        is_there=lambda: runners.installing is not None, follows=follows)  # fmt: skip
 
 
 def define_runs(
@@ -94,11 +107,13 @@ def define_runs(
     add("hideOthers", "Hide the curves of other runs", runs.hide_others,
         refusal=lambda: "" if telemetry.pinned else "No other run is on show",
         follows=(telemetry.pins_changed,))  # fmt: skip
-    add("resumeRun", "Resume the run from its checkpoint", runs.resume,
+    add("resumeRun", "Resume the run from its checkpoint", runs.resume, short="Resume",
         refusal=runs.resume_refusal, follows=focus)  # fmt: skip
     add("reuseConfig", "New run with its configuration", runs.reuse_config,
         refusal=runs.reuse_refusal, follows=focus)  # fmt: skip
-    add("openRunFolder", "Open the run's folder", runs.open_folder,
+    add("showError", "Show the run's log", runs.show_log, short="Show error",
+        tip="Its last words", refusal=runs.error_refusal, follows=focus)  # fmt: skip
+    add("openRunFolder", "Open the run's folder", runs.open_folder, short="Folder",
         refusal=runs.refusal, follows=focus)  # fmt: skip
     add("openTensorBoard", "Open the run in TensorBoard", dashboards.open_tensorboard,
         short="TensorBoard", tip="Export the curves and open them in your browser",
@@ -147,8 +162,13 @@ def define_checkpoints(
     add("deploy", "Deploy checkpoint", checkpoints.deploy_selected, "Ctrl+D", short="Deploy",
         tip="Let it play in the live view", refusal=checkpoints.refusal,
         follows=chosen)  # fmt: skip
+    add("watchRun", "Watch the run play", checkpoints.watch_run, short="Watch it play",
+        tip="Deploy its best checkpoint, or its newest",
+        refusal=checkpoints.watch_refusal,
+        follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved,
+                 checkpoints.training_changed))  # fmt: skip
     add("warmStart", "Warm start", checkpoints.warm_start_selected,
-        tip="Begin a new run with its weights", refusal=checkpoints.refusal,
+        tip="Begin a new run with its weights", refusal=checkpoints.warm_start_refusal,
         follows=chosen)  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from gui.models.session import Mode, Session
 from gui.settings import LAYOUT_VERSION, Settings
 
 LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
-AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 176, 268
+AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
 
 
 class Docks(Protocol):

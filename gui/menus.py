@@ -11,8 +11,10 @@ MENUS = {
     "&File": ("import", "exportGif", "openHome", "", "quit"),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
-        "describeRun", "resumeRun", "reuseConfig", "openRunFolder", "openTensorBoard", "",
-        "pinRun", "showListed", "hideOthers", "compareRuns", "", "filterRuns",
+        "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
+        "openTensorBoard", "",
+        "pinRun", "showListed", "hideOthers", "compareRuns", "", "filterRuns", "",
+        "installRunner", "cancelInstall",
     ),
     "&View": (
         *(f"dock.{name}" for name in (
@@ -27,8 +29,9 @@ MENUS = {
         "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
     ),
     "&Play": (
-        "playGame", "deploy", "warmStart", "", "playPause", "playStep", "playRestart", "endPlayer",
-        "", "record", "saveStart", "captureGoal",
+        "playGame", "deploy", "watchRun", "warmStart", "",
+        "playPause", "playStep", "playRestart", "endPlayer", "",
+        "record", "saveStart", "captureGoal",
     ),
     "&Help": ("shortcuts", "welcome"),
 }  # fmt: skip

@@ -6,11 +6,13 @@ a test computes it.
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
+import shiboken6
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from trainer_core.protocol.paths import ASSETS
 
@@ -94,16 +96,30 @@ def curve_color(slot: int) -> QColor:
     return QColor.fromHslF(slot * 0.618034 % 1.0, 0.6, lightness)
 
 
+_dressed: weakref.WeakSet[QWidget] = weakref.WeakSet()
+
+
 def apply_theme(app: QApplication, name: str) -> Colors:
     """Give the whole app one theme; existing widgets follow at once."""
     global _current
     _current = colors(name)
-    if app.style().objectName().lower() != "fusion" and not app.styleSheet():
+    if app.style().objectName().lower() != "fusion":
         app.setStyle("Fusion")
     app.setFont(ui_font())
     app.setPalette(_palette(_current))
-    app.setStyleSheet(_sheet(_current))
+    for window in filter(shiboken6.isValid, list(_dressed)):
+        window.setStyleSheet(_sheet(_current))
     return _current
+
+
+def dress(window: QWidget) -> None:
+    """Give a window the style sheet, now and with every theme to come; its dialogs inherit it.
+
+    The application's own would do, but Qt polishes every widget several times for that one: a
+    switch costs four times as much (docs/app.md).
+    """
+    _dressed.add(window)
+    window.setStyleSheet(_sheet(_current))
 
 
 def ui_font(points: float = 9.0) -> QFont:

@@ -29,6 +29,7 @@ from trainer_core.runs.config_file import read_run_config
 from trainer_core.runs.lock import INHERITED, RunLock
 from trainer_core.runs.writer import RunWriter
 from trainer_core.train.control import Control
+from trainer_core.waiting_worker import AHEAD, wait_for_order
 
 HEARTBEAT_S = 1.0
 PARENT_GONE = "the parent process is gone"
@@ -79,10 +80,9 @@ def beat(writer: RunWriter) -> None:
         time.sleep(HEARTBEAT_S)
 
 
-def run(run_dir: Path, inherited: str = "") -> int:
+def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     """`inherited` is the descriptor of the run's lock when the parent took it already."""
     paths = RunPaths(run_dir.resolve())
-    pipe = Pipe()
     try:
         config = read_run_config(paths)
         # Never released: the kernel frees it with this process.
@@ -126,7 +126,10 @@ def main() -> int:
         from trainer_core.proofs import faults
 
         faults.arm(os.environ["DMGLAB_FAULT"])
-    code = run(Path(sys.argv[1]), os.environ.pop(INHERITED, ""))
+    pipe, run_dir = Pipe(), Path(sys.argv[1])
+    if order := os.environ.pop(AHEAD, ""):
+        os.environ.update(wait_for_order(run_dir, int(order)))
+    code = run(run_dir, pipe, os.environ.pop(INHERITED, ""))
     sys.stderr.flush()
     end_group(code)  # the listener blocks in read(0); there is nothing left to finalise
 

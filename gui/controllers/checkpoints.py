@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject
 from gui import object_names as names
 from gui.bridge import Bridge, in_thread
 from gui.controllers.playing import PlayController
+from gui.controllers.training import TrainingController
 from gui.models.checkpoints import (
     MOST_CARDS,
     MOST_VERIFIED,
@@ -21,7 +22,6 @@ from gui.models.checkpoints import (
     scan,
     verify,
 )
-from gui.models.config_draft import ConfigDraft
 from gui.models.navigation import Navigation
 from gui.models.notices import Notices
 from gui.models.run_list import RunList
@@ -36,11 +36,13 @@ class CheckpointsController(QObject):
 
     def __init__(
         self, bridge: Bridge, session: Session, model: CheckpointList, runs: RunList,
-        draft: ConfigDraft, playing: PlayController, navigation: Navigation, notices: Notices,
+        training: TrainingController, playing: PlayController, navigation: Navigation,
+        notices: Notices,
     ) -> None:  # fmt: skip
         super().__init__()
+        self._training, self.training_changed = training, training.badge_changed
         self._bridge, self._session, self.model, self._runs = bridge, session, model, runs
-        self._draft, self._playing = draft, playing
+        self._draft, self._playing = training.draft, playing
         self._navigation, self._notices = navigation, notices
         bridge.event_received.connect(self._on_event)
         bridge.run_changed.connect(self._on_run_changed)
@@ -77,6 +79,15 @@ class CheckpointsController(QObject):
             return "Its file does not match the hash that was announced"
         return ""
 
+    def warm_start_refusal(self) -> str:
+        """Why no run can begin with the selected weights; empty when one can."""
+        card = self.model.selected
+        run = self._bridge.service.runs.get(card.run_id) if card else None
+        for runner in self._bridge.service.runners:
+            if run and runner.id == run.runner and not runner.capabilities.warm_start:
+                return f"{runner.title} cannot begin with the weights of a checkpoint"
+        return self.refusal()
+
     def deploy_selected(self) -> None:
         card = self.model.selected
         if card is not None:
@@ -99,6 +110,23 @@ class CheckpointsController(QObject):
                 f"its weights are {card.integrity}; what played before goes on", "error",
             )  # fmt: skip
 
+    def _of_run(self) -> CheckpointCard | None:
+        """The best checkpoint of the run on show, its newest while none was better than another."""
+        run_id = self._training.run_id
+        mine = [card for card in self.model.cards if card.run_id == run_id and card.is_usable]
+        return next(filter(self.model.is_best, mine), self.model.newest_of(run_id))
+
+    def watch_refusal(self) -> str:
+        """Why the run on show cannot play; empty when it can."""
+        return "" if self._of_run() else "The run has no checkpoint yet"
+
+    def watch_run(self) -> None:
+        """Deploy the best that the run on show has."""
+        card = self._of_run()
+        if card is not None:
+            self.model.select(card.folder)
+            self.deploy(card)
+
     # -- beginning from one -----------------------------------------------------------------
 
     def warm_start_selected(self) -> None:
@@ -106,6 +134,7 @@ class CheckpointsController(QObject):
         card = self.model.selected
         if card is not None:
             self._session.turn_to_training()
+            self._session.set_runner(self._bridge.service.runs[card.run_id].runner)
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
             self._notices.tell("Warm start", f"the next run begins with {card.folder.name}")
 

@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
+from gui import object_names as names
 from gui.bridge import Bridge, cause_of, in_thread
 from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
@@ -17,7 +18,7 @@ from gui.models.run_telemetry import RunTelemetry, TelemetryModel, read_run
 from gui.models.session import Session
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.service import RunChanged
 
 RENEW_MS = 1000
@@ -143,11 +144,16 @@ class RunsController(QObject):
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is not None and run.meta is not None:
             self._session.turn_to_training()
+            self._training.turn_to_runner(run.meta.runner)
             self._training.draft.set_values(run.meta.config)
 
     def open_folder(self) -> None:
         folder = self._bridge.home.run(self._telemetry.focus).root
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    def show_log(self) -> None:
+        """Bring the log, where a failed run's last words are, to the front."""
+        self._navigation.show_dock(names.LOG_DOCK)
 
     # -- what is possible -------------------------------------------------------------------
 
@@ -162,6 +168,12 @@ class RunsController(QObject):
         if not run.state.is_end:
             return "It has not ended"
         return "" if run.last_checkpoint else "It has no checkpoint to go on from"
+
+    def error_refusal(self) -> str:
+        """Why there is no error to show of the run in focus."""
+        run = self.current
+        failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
+        return "" if failed else "The run did not fail"
 
     def reuse_refusal(self) -> str:
         run = self._telemetry.runs.get(self._telemetry.focus)

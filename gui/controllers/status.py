@@ -28,11 +28,26 @@ class RunStatus(QObject):
         training.ready_changed.connect(self.renew)
         self.renew()
 
+    def elapsed_s(self) -> float:
+        """Seconds that the run on show has trained: of all its lives, without the time between."""
+        run = self._training.record
+        if run is None:
+            return 0.0
+        shown = self._telemetry.runs.get(run.run_id)
+        last = shown.last_update if shown is not None else None
+        if last is None:
+            return (run.finished_at or time.time()) - run.created_at
+        is_moving = self._training.state is RunState.RUNNING
+        return last.wall_time_s + (max(0.0, time.time() - last.time) if is_moving else 0.0)
+
     def renew(self) -> None:
         run, state = self._training.record, self._training.state
         self.run = f"Run {run.run_id[-4:]} {WORDS[state].lower()}" if run else "No run"
         shown = self._telemetry.runs.get(self._training.run_id)
         last = shown.last_update if shown is not None and state is RunState.RUNNING else None
         self.speed = f"{last.sps:,.0f} steps/s" if last else ""
-        self.age = f"last record {time.time() - last.time:.0f} s ago" if last else ""
+        self.age = (
+            f"last record {time.time() - last.time:.0f} s ago" if last
+            else self._training.waiting_words
+        )  # fmt: skip
         self.changed.emit()

@@ -14,8 +14,10 @@ from gui.models.presets import DEMO
 from gui.models.session import FIRST_TASK, Session
 from trainer_core.preflight.checks import Check, run_checks
 from trainer_core.protocol import commands
+from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runners.catalog import AgentRunner
 from trainer_core.service import LaunchPlan, RunChanged
 
 _CHECKED_FIELDS = {"", "task", "device", "num_envs", "num_steps", "num_minibatches", "stack_k"}
@@ -40,7 +42,7 @@ class TrainingController(QObject):
     def __init__(self, bridge: Bridge, session: Session, navigation: Navigation) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
-        self.draft = ConfigDraft()
+        self.draft = ConfigDraft(session.runner)
         self.checks: list[Check] = []
         self.checking = False
         self.checked_once = False
@@ -56,7 +58,7 @@ class TrainingController(QObject):
         self._debounce.timeout.connect(self.check)
         self.draft.changed.connect(self._on_draft_changed)
         session.task_changed.connect(lambda task: self.draft.set_text("task", task))
-        session.runner_changed.connect(lambda runner: self._renew_plan())
+        session.runner_changed.connect(self._on_runner)
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
         self.draft.set_text("task", session.task)
@@ -73,10 +75,15 @@ class TrainingController(QObject):
     def prepare_demo(self) -> None:
         """Fill the form with the demo and check it."""
         self._session.turn_to_training()
+        self.turn_to_runner(NATIVE_ID)
         tasks = self._session.task_titles()
         task = FIRST_TASK if FIRST_TASK in tasks else next(iter(tasks))
         self.draft.set_values({**DEMO.fields, "task": task})
         self.check()
+
+    def turn_to_runner(self, runner_id: str) -> None:
+        """Let the form write an order to this runner; unknown ones change nothing."""
+        self._session.set_runner(runner_id)
 
     def agree_and_start(self) -> None:
         """Start the plan that a person has just agreed to."""
@@ -85,7 +92,7 @@ class TrainingController(QObject):
 
     def reason(self) -> str:
         """Why Start is disabled, for a person; empty when it is not."""
-        if self.draft.config is None:
+        if self.draft.spec is None:
             return self.draft.reason
         if self.starting:
             return "Starting"
@@ -103,8 +110,7 @@ class TrainingController(QObject):
 
     def check(self) -> None:
         """Run the preflight for the draft as it is now; an older one under way is forgotten."""
-        config = self.draft.config
-        if config is None:
+        if self.draft.spec is None:
             return
         self._generation += 1
         self.checks, self.checking, self.checked_once = [], True, True
@@ -112,11 +118,10 @@ class TrainingController(QObject):
         self._bridge.spawn(self._check(self._generation), title="Preflight")
 
     async def _check(self, generation: int) -> None:
-        config = self.draft.config
-        if config is None:
+        spec, runner = self.draft.spec, self._session.runner
+        if spec is None:
             return
-        runner = self._session.runner
-        async for check in run_checks(RunSpec.of(config, runner.id), self._bridge.home, runner):
+        async for check in run_checks(spec, self._bridge.home, runner):
             if generation != self._generation:
                 return
             self.checks = [*self.checks, check]
@@ -131,10 +136,12 @@ class TrainingController(QObject):
         self.draft.set_values(check.remedy)
 
     def _on_draft_changed(self, name: str) -> None:
-        if name in ("", "task") and (task := self.draft.text("task")):
+        task = self.draft.text("task")
+        is_new = name in ("", "task") and task != self._session.task
+        if is_new and task in self._session.task_titles():  # not each letter of one being typed
             self._session.set_task(task)
         self._renew_plan()
-        if name in _CHECKED_FIELDS:
+        if name in _CHECKED_FIELDS or self.draft.runner.id != NATIVE_ID:
             self._generation += 1
             self.checks, self.checking = [], False
             self.checks_changed.emit()
@@ -142,10 +149,14 @@ class TrainingController(QObject):
                 self._debounce.start()
         self.ready_changed.emit()
 
+    def _on_runner(self, runner: AgentRunner) -> None:
+        self.draft.set_runner(runner)
+        self.badge_changed.emit()
+
     def _renew_plan(self) -> None:
-        config = self.draft.config
-        service = self._bridge.service
-        self.plan = service.plan(RunSpec.of(config, self._session.runner.id)) if config else None
+        spec, service = self.draft.spec, self._bridge.service
+        reserved = service.ahead.run_id if self._session.runner.waits else ""
+        self.plan = service.plan(spec, run_id=reserved) if spec else None
         self.plan_changed.emit()
 
     # -- the start --------------------------------------------------------------------------
@@ -185,6 +196,21 @@ class TrainingController(QObject):
     @property
     def record(self) -> RunRecord | None:
         return self._bridge.service.runs.get(self.run_id)
+
+    @property
+    def waiting_words(self) -> str:
+        """That a worker is up for the next run, and what it takes; empty without one."""
+        held = self._bridge.service.ahead.memory_bytes()
+        return f"A worker is up for the next run, {held / 1e6:.0f} MB" if held else ""
+
+    @property
+    def capabilities(self) -> RunnerCapabilities:
+        """What the runner can do that the buttons are about: the shown run's, else the form's."""
+        if self.record is not None and not self.record.state.is_end:
+            for runner in self._bridge.service.runners:
+                if runner.id == self.record.runner:
+                    return runner.capabilities
+        return self._session.runner.capabilities
 
     @property
     def state(self) -> RunState:

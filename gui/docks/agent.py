@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QProgressBar,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.controllers.runners import RunnersController
 from gui.keymap import PLAY_KEYS
 from gui.models.session import Mode, Operation, Session
+from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
-from gui.widgets.labels import label
+from gui.widgets.labels import ElidedLabel, label
 from gui.widgets.segmented import Segmented
 
 _TIP = Qt.ItemDataRole.ToolTipRole
@@ -21,10 +30,52 @@ _HINTS = {
 }
 
 
+class Missing(QWidget):
+    """What the chosen trainer lacks, and the button that brings it, with progress and Cancel."""
+
+    def __init__(self, runners: RunnersController, actions: ActionRegistry) -> None:
+        super().__init__()
+        self.setObjectName("missingRunner")
+        self._runners = runners
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        self.words = ElidedLabel("", "muted")
+        self.words.setMinimumHeight(24)
+        row.addWidget(self.words, 1)
+        self.bar = QProgressBar()
+        self.bar.setObjectName("installProgress")
+        self.bar.setAccessibleName("How far the installation is")
+        self.bar.setRange(0, 1000)
+        self.bar.setTextVisible(False)
+        self.bar.setFixedWidth(72)
+        row.addWidget(self.bar)
+        row.addWidget(action_button(actions["installRunner"], "installRunnerButton"))
+        row.addWidget(action_button(actions["cancelInstall"], "cancelInstallButton"))
+
+    def renew(self, *, is_wanted: bool) -> None:
+        runners = self._runners
+        under_way, lacks = runners.installing, runners.wanted
+        self.setVisible(is_wanted and (under_way is not None or lacks is not None))
+        self.bar.setVisible(under_way is not None)
+        self.bar.setValue(round(runners.progress * 1000))
+        if under_way is not None:
+            self.words.setText(f"Installing {runners.progress:.0%}")
+            self.words.setToolTip(f"{under_way.title}: it takes a few minutes")
+        elif lacks is not None:
+            self.words.setText("Not installed here")
+            self.words.setToolTip(
+                f"Install fetches it from the package index into {lacks.folder}: a few minutes, "
+                f"at most {lacks.needed_bytes >> 30} GiB"
+            )
+
+
 class AgentDock(Dock):
-    def __init__(self, session: Session, actions: ActionRegistry) -> None:
+    def __init__(
+        self, session: Session, runners: RunnersController, actions: ActionRegistry
+    ) -> None:
         super().__init__("Agent and mode", names.AGENT_DOCK)
-        self._session = session
+        self._session, self._runners = session, runners
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(12, 12, 12, 12)
@@ -57,6 +108,8 @@ class AgentDock(Dock):
             grid.addWidget(text, row, 0)
             grid.addWidget(combo, row, 1)
         column.addLayout(grid)
+        self.missing = Missing(runners, actions)
+        column.addWidget(self.missing)
         self.operations = Segmented(
             "operationSwitch",
             [
@@ -79,6 +132,7 @@ class AgentDock(Dock):
         self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
         session.mode_changed.connect(lambda mode: self._refresh())
         session.operation_changed.connect(lambda operation: self._refresh())
+        runners.changed.connect(self._refresh)
         session.task_changed.connect(lambda task: self._refresh())
         session.tasks_changed.connect(self.reload_tasks)
         self._refresh()
@@ -118,7 +172,9 @@ class AgentDock(Dock):
         self._hint.setText(_HINTS[mode])
         self._hint.setVisible(bool(_HINTS[mode]))
         self.tasks.setCurrentIndex(max(0, self.tasks.findData(self._session.task)))
+        self.runners.setCurrentIndex(max(0, self.runners.findData(self._session.runner.id)))
         training = mode is Mode.AGENT
+        self.missing.renew(is_wanted=training)
         self._legend.setVisible(not training)
         for widget in (self.runners, self._trainer_label, self.operations):
             widget.setVisible(training)

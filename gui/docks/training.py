@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPlainTextEdit,
     QScrollArea,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -21,9 +22,10 @@ from PySide6.QtWidgets import (
 from gui import object_names as names
 from gui import theme
 from gui.actions import ActionRegistry
+from gui.controllers.status import RunStatus
 from gui.controllers.training import TrainingController
 from gui.docks.trained import TrainedPage
-from gui.models.equivalent import train_line
+from gui.models.equivalent import guest_line, train_line
 from gui.models.presets import all_presets
 from gui.models.session import Operation, Session
 from gui.widgets.action_button import action_button
@@ -38,9 +40,16 @@ from trainer_core.protocol.spec import NATIVE_ID
 
 ROOMY = 680
 """Height of the dock from which the preflight list stays open beside a whole form."""
-SNUG = 540
-"""Height from which the whole command is on show at once."""
 MIN_WIDTH = 288
+_WHILE = {
+    "pause": names.PAUSE_TRAINING_BUTTON, "stop": names.STOP_TRAINING_BUTTON,
+    "checkpoint": "saveCheckpointButton",
+}  # fmt: skip
+_AFTER = {
+    "watchRun": "watchRunButton", "resumeRun": "resumeRunButton", "showError": "showErrorButton",
+    "openRunFolder": "openRunFolderButton",
+}  # fmt: skip
+"""Commands of the status panel while a run has a process, and once it has ended."""
 
 
 def elapsed_text(seconds: float) -> str:
@@ -50,10 +59,11 @@ def elapsed_text(seconds: float) -> str:
 
 class TrainingDock(Dock):
     def __init__(
-        self, session: Session, training: TrainingController, trained: TrainedPage,
-        actions: ActionRegistry,
+        self, session: Session, training: TrainingController, status: RunStatus,
+        trained: TrainedPage, actions: ActionRegistry,
     ) -> None:  # fmt: skip
         super().__init__("Training", names.TRAINING_DOCK)
+        self._status = status
         self._session, self._training, self._actions = session, training, actions
         self._pages = QStackedWidget()
         self._pages.addWidget(self._train_page())
@@ -76,7 +86,9 @@ class TrainingDock(Dock):
         training.badge_changed.connect(self._on_badge)
         session.operation_changed.connect(self._on_operation)
         session.tasks_changed.connect(self._on_tasks)
+        training.draft.runner_changed.connect(self._on_runner)
         self._on_operation(session.operation)
+        self._on_runner()
         self._on_checks()
         self._on_plan()
         self._on_ready()
@@ -93,6 +105,8 @@ class TrainingDock(Dock):
         head.setContentsMargins(12, 0, 12, 0)
         head.setSpacing(8)
         head.addWidget(label("Preset", "muted"))
+        self._preset_row = QWidget()
+        self._preset_row.setLayout(head)
         self.presets = QComboBox()
         self.presets.setObjectName(names.PRESET_BOX)
         self.presets.setAccessibleName("Preset")
@@ -104,7 +118,7 @@ class TrainingDock(Dock):
             )
         self.presets.activated.connect(self._on_preset)
         head.addWidget(self.presets, 1)
-        column.addLayout(head)
+        column.addWidget(self._preset_row)
         self.form = ConfigForm(self._training.draft, list(self._session.task_titles()))
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
@@ -130,10 +144,12 @@ class TrainingDock(Dock):
         panel.addWidget(self._checks_section)
         self._command_section = Section("Command", is_open=True)
         self._command_section.body.setContentsMargins(4, 0, 0, 0)
-        self.equivalent = ElidedLabel("")
+        self.equivalent = label("", wrap=True)
         self.equivalent.setObjectName("equivalentLine")
         self.equivalent.setAccessibleName("The same run from a terminal")
         self.equivalent.setFont(theme.mono_font())
+        self.equivalent.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.equivalent.setMaximumHeight(self.equivalent.fontMetrics().lineSpacing() * 3 + 4)
         self._command_section.body.addWidget(self.equivalent)
         self.preview = QPlainTextEdit()
         self.preview.setObjectName(names.COMMAND_PREVIEW)
@@ -143,35 +159,41 @@ class TrainingDock(Dock):
         self.preview.setTabChangesFocus(True)
         self.preview.setPlaceholderText("Correct the form to see the command")
         self._command_section.body.addWidget(self.preview)
-        copy = icon_button("copy", "Copy the command", clicked=self._on_copy)
-        self._command_section.head.addWidget(copy)
+        head = self._command_section.head
+        self.exact = icon_button("more", "Show the exact process", "exactCommand", checkable=True)
+        self.exact.toggled.connect(self.preview.setVisible)
+        head.addWidget(self.exact)
+        head.addWidget(icon_button("copy", "Copy the command", clicked=self._on_copy))
+        self.preview.hide()
         panel.addWidget(self._command_section)
-        self.consent = QCheckBox("Run this command on my computer")
-        self.consent.setObjectName(names.CONSENT_CHECK)
-        self.consent.setAccessibleName("I have read the command; run it")
-        self.consent.toggled.connect(self._training.set_consent)
-        row = QHBoxLayout()
-        row.setContentsMargins(4, 4, 0, 4)
-        row.addWidget(self.consent)
-        panel.addLayout(row)
-        row = QHBoxLayout()
-        row.setContentsMargins(4, 0, 0, 0)
-        start = self._actions["start"]
-        row.addWidget(action_button(start, names.START_TRAINING_BUTTON, primary=True))
-        panel.addLayout(row)
+        panel.addLayout(self._start_row())
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
+        self.reason.setContentsMargins(4, 0, 0, 0)
+        policy = self.reason.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # what stands above it stays where it is
+        self.reason.setSizePolicy(policy)
+        panel.addWidget(self.reason)
+        return panel
+
+    def _start_row(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setContentsMargins(4, 0, 0, 0)
-        row.addWidget(self.reason)
-        panel.addLayout(row)
-        return panel
+        self.consent = QCheckBox("Run this here")
+        self.consent.setObjectName(names.CONSENT_CHECK)
+        self.consent.setAccessibleName("I have read the command; run it on this computer")
+        self.consent.setToolTip("I have read the command; run it on this computer")
+        self.consent.toggled.connect(self._training.set_consent)
+        row.addWidget(self.consent)
+        start = self._actions["start"]
+        row.addWidget(action_button(start, names.START_TRAINING_BUTTON, primary=True), 1)
+        return row
 
     def _status_panel(self) -> QWidget:
         panel = QWidget()
         column = QVBoxLayout(panel)
-        column.setContentsMargins(12, 8, 12, 12)
-        column.setSpacing(8)
+        column.setContentsMargins(12, 4, 12, 8)
+        column.setSpacing(4)
         head = QHBoxLayout()
         self.badge = Badge()
         self.badge.setObjectName(names.STATUS_BADGE)
@@ -183,28 +205,34 @@ class TrainingDock(Dock):
         column.addLayout(head)
         self.detail = ElidedLabel("", "muted")
         column.addWidget(self.detail)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        for action_id, name in (
-            ("pause", names.PAUSE_TRAINING_BUTTON),
-            ("stop", names.STOP_TRAINING_BUTTON),
-            ("checkpoint", "saveCheckpointButton"),
-        ):
-            row.addWidget(action_button(self._actions[action_id], name), 1)
-        column.addLayout(row)
+        self._verbs = QStackedWidget()
+        self._verbs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        for verbs in (_WHILE, _AFTER):
+            page = QWidget()
+            row = QHBoxLayout(page)
+            row.setContentsMargins(0, 0, 0, 0)
+            row.setSpacing(4)
+            for action_id, name in verbs.items():
+                row.addWidget(action_button(self._actions[action_id], name), 1)
+            self._verbs.addWidget(page)
+        column.addWidget(self._verbs)
         return panel
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         roomy = self.height() >= ROOMY
         self.checks.set_compact(not roomy)
-        lines = 4 if self.height() >= SNUG else 2
-        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * lines + 12)
+        self.exact.setChecked(self.exact.isChecked() or roomy)
+        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 4 + 12)
 
     # -- following the model ----------------------------------------------------------------
 
     def _on_operation(self, operation: Operation) -> None:
         self._pages.setCurrentIndex(0 if operation is Operation.TRAIN else 1)
+
+    def _on_runner(self) -> None:
+        """The presets are values of our own trainer's fields."""
+        self._preset_row.setVisible(self._session.runner.id == NATIVE_ID)
 
     def _on_tasks(self) -> None:
         self.form.set_options("task", list(self._session.task_titles()))
@@ -228,11 +256,17 @@ class TrainingDock(Dock):
             self._checks_section.set_open(False)
 
     def _on_plan(self) -> None:
-        plan = self._training.plan
-        config = self._training.draft.config
-        is_ours = plan is not None and plan.spec.runner == NATIVE_ID and config is not None
-        self.equivalent.setVisible(is_ours)
-        self.equivalent.setText(train_line(config) if is_ours and config else "")
+        plan, draft = self._training.plan, self._training.draft
+        line = ""
+        if plan is not None:
+            ours = plan.spec.runner == NATIVE_ID
+            line = (
+                train_line(draft.config) if ours
+                else guest_line(plan.spec.runner, draft.differences())
+            )  # fmt: skip
+        self.equivalent.setVisible(bool(line))
+        self.equivalent.setText(line)
+        self.equivalent.setToolTip(line)
         self.preview.setPlainText(plan.command_line if plan else "")
         self.preview.setToolTip(f"Runs in {plan.cwd}" if plan else "")
 
@@ -247,10 +281,14 @@ class TrainingDock(Dock):
         training, state = self._training, self._training.state
         silent = training.stalled_for()
         self.badge.set_state(state, f"Stalled, no data for {silent:.0f} s" if silent else "")
+        ended = training.record is not None and state.is_end and not training.starting
+        self._verbs.setCurrentIndex(1 if ended else 0)
         self._on_detail()
 
     def _on_tick(self) -> None:
-        if self._training.run_id:
+        if not self._training.run_id:
+            self._on_detail()
+        else:
             self.badge.set_state(
                 self._training.state,
                 f"Stalled, no data for {silent:.0f} s"
@@ -263,10 +301,9 @@ class TrainingDock(Dock):
         record, notice = self._training.record, self._training.notice
         if record is None:
             self.elapsed.setText("00:00:00")
-            self.detail.setText("Nothing has been started yet" if not self._training.run_id else "")
+            self.detail.setText(self._training.waiting_words or "Nothing has been started yet")
             return
-        end = record.finished_at or time.time()
-        self.elapsed.setText(elapsed_text(end - record.created_at))
+        self.elapsed.setText(elapsed_text(self._status.elapsed_s()))
         text = record.reason if record.state.is_end else notice.detail if notice else ""
         if notice is not None and notice.force_at:
             left = max(0.0, notice.force_at - time.monotonic())

@@ -1,145 +1,47 @@
-"""A RunConfig that is being written: texts as typed, errors by field, the result when it is valid.
-
-The fields of RunConfig draw everything: label, group, range, choices, unit, docstring as help.
-"""
+"""A run that is being written, for any runner: texts as typed, errors by field, the order."""
 
 from __future__ import annotations
 
-import ast
-import dataclasses
-import inspect
-import itertools
-import textwrap
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from trainer_core.protocol import config as config_module
-from trainer_core.protocol.config import RunConfig
+from gui.models.config_fields import FieldSpec, field_specs
 from trainer_core.protocol.errors import ConfigError
-
-GROUPS = {"basics": "Basics", "env": "Environment", "learning": "Learning", "logging": "Records"}
-
-
-@dataclass(frozen=True, slots=True)
-class FieldSpec:
-    """What a form needs to know about one field."""
-
-    name: str
-    label: str
-    group: str
-    kind: type
-    default: Any
-    help: str
-    minimum: float | None
-    maximum: float | None
-    unit: str
-    choices: tuple[str, ...]
-
-    def parse(self, text: str) -> Any:
-        """The value that `text` means. Raises ConfigError in words for a person."""
-        text = text.strip()
-        if self.kind is bool:
-            return text.lower() in ("true", "1", "yes", "on")
-        if self.kind is str:
-            if not text and self.name != "warm_start":
-                raise ConfigError(f"{self.label} is empty")
-            return text
-        number = _number(text, self.label)
-        if self.kind is int and not isinstance(number, int):
-            if number != int(number):
-                raise ConfigError(f"{self.label} must be a whole number")
-            number = int(number)
-        if self.kind is float:
-            number = float(number)
-        if self.minimum is not None and number < self.minimum:
-            raise ConfigError(f"{self.label} must be at least {self.show(self.minimum)}")
-        if self.maximum is not None and number > self.maximum:
-            raise ConfigError(f"{self.label} must be at most {self.show(self.maximum)}")
-        return number
-
-    def show(self, value: Any) -> str:
-        """The text that means `value`."""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, float):
-            short = f"{value:g}"
-            return short if float(short) == value else repr(value)
-        return f"{value:,}" if isinstance(value, int) and self.name != "seed" else str(value)
-
-
-def _number(text: str, label: str) -> float:
-    """A float, or an int of any size where the text is one."""
-    plain = text.replace(",", "").replace("_", "").replace(" ", "").lower()
-    if plain.removeprefix("-").isdecimal() and len(plain) < 40:
-        return int(plain)
-    scale = {"k": 1e3, "m": 1e6}.get(plain[-1:], 1.0)
-    try:
-        number = float(plain[:-1] if scale != 1.0 else plain) * scale
-        int(number)  # refuses nan and infinity
-    except (ValueError, OverflowError):
-        raise ConfigError(f"{label} must be a number, got {text!r}") from None
-    return number
-
-
-@cache
-def field_specs() -> tuple[FieldSpec, ...]:
-    """The fields of RunConfig in their order."""
-    helps = _docstrings()
-    kinds = {"bool": bool, "int": int, "float": float}
-    found = []
-    for spec in dataclasses.fields(RunConfig):
-        meta = spec.metadata
-        found.append(
-            FieldSpec(
-                name=spec.name,
-                label=meta["label"],
-                group=meta["group"],
-                kind=kinds.get(str(spec.type), str),
-                default=spec.default,
-                help=helps.get(spec.name, ""),
-                minimum=meta.get("min"),
-                maximum=meta.get("max"),
-                unit=meta.get("unit", ""),
-                choices=tuple(meta.get("choices") or ()),
-            )
-        )
-    return tuple(found)
-
-
-def _docstrings() -> dict[str, str]:
-    """The string under each field, which Python itself throws away."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(config_module.RunConfig)))
-    body = tree.body[0].body  # type: ignore[attr-defined]
-    found = {}
-    for field, after in itertools.pairwise(body):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
-        ):
-            found[field.target.id] = inspect.cleandoc(str(after.value.value))
-    return found
+from trainer_core.protocol.spec import NEUTRAL, RunSpec
+from trainer_core.runners.catalog import NATIVE, AgentRunner
 
 
 class ConfigDraft(QObject):
-    """Texts by field name; `config` is None while something is wrong."""
+    """Texts by field name, kept for each runner; `spec` is None while something is wrong."""
 
     changed = Signal(str)
     """Name of the field that changed, empty when all of them may have."""
+    runner_changed = Signal()
+    """There are other fields now."""
 
-    def __init__(self) -> None:
+    def __init__(self, runner: AgentRunner = NATIVE) -> None:
         super().__init__()
-        self._texts = {spec.name: spec.show(spec.default) for spec in field_specs()}
+        self.runner = runner
+        self._kept: dict[str, dict[str, str]] = {}
+        self._texts = self._defaults()
         self._errors: dict[str, str] = {}
-        self._config: RunConfig | None = None
+        self._spec: RunSpec | None = None
+        self._config: Any = None
         self._check()
 
     @property
-    def config(self) -> RunConfig | None:
+    def fields(self) -> tuple[FieldSpec, ...]:
+        return field_specs(self.runner.config_type)
+
+    @property
+    def spec(self) -> RunSpec | None:
+        """The order to the runner."""
+        return self._spec
+
+    @property
+    def config(self) -> Any:
+        """What the runner makes of the order: an instance of its `config_type`, or None."""
         return self._config
 
     @property
@@ -149,8 +51,21 @@ class ConfigDraft(QObject):
 
     @property
     def reason(self) -> str:
-        """Why there is no config yet, in one line; empty when there is one."""
+        """Why there is no order yet, in one line; empty when there is one."""
         return next(iter(self._errors.values()), "")
+
+    def set_runner(self, runner: AgentRunner) -> None:
+        """Write an order to another runner. What both know of a run stays as it was typed."""
+        before = self._texts
+        self._kept[self.runner.id] = before
+        self.runner = runner
+        self._texts = {**self._defaults(), **self._kept.get(runner.id, {})}
+        for name in NEUTRAL:
+            if name in before and name in self._texts:
+                self._texts[name] = before[name]
+        self._check()
+        self.runner_changed.emit()
+        self.changed.emit("")
 
     def text(self, name: str) -> str:
         return self._texts[name]
@@ -163,36 +78,53 @@ class ConfigDraft(QObject):
 
     def set_values(self, values: dict[str, Any]) -> None:
         """Take several values at once: a preset, a remedy, another run's configuration."""
-        specs = {spec.name: spec for spec in field_specs()}
-        for name, value in values.items():
-            if name in specs:
-                self._texts[name] = specs[name].show(value)
+        for spec in self.fields:
+            if spec.name in values:
+                self._texts[spec.name] = spec.show(values[spec.name])
         self._check()
         self.changed.emit("")
 
     def reset(self, name: str) -> None:
-        spec = next(spec for spec in field_specs() if spec.name == name)
+        spec = self._field(name)
         self.set_text(name, spec.show(spec.default))
 
     def is_changed(self, name: str) -> bool:
-        spec = next(spec for spec in field_specs() if spec.name == name)
+        spec = self._field(name)
         return self._texts[name] != spec.show(spec.default)
+
+    def differences(self) -> dict[str, Any]:
+        """Values by name that are not the runner's own defaults; the task always."""
+        if self._spec is None:
+            return {}
+        values = self._spec.to_dict()
+        return {
+            spec.name: values[spec.name]
+            for spec in self.fields
+            if spec.name == "task" or values[spec.name] != spec.default
+        }
+
+    def _defaults(self) -> dict[str, str]:
+        return {spec.name: spec.show(spec.default) for spec in self.fields}
+
+    def _field(self, name: str) -> FieldSpec:
+        return next(spec for spec in self.fields if spec.name == name)
 
     def _check(self) -> None:
         values, errors = {}, {}
-        for spec in field_specs():
+        for spec in self.fields:
             try:
                 values[spec.name] = spec.parse(self._texts[spec.name])
             except ConfigError as error:
                 errors[spec.name] = str(error)
-        self._config = None
+        self._spec = self._config = None
         if not errors:
             try:
-                self._config = RunConfig.from_dict(values)
+                spec = RunSpec.from_dict(self.runner.id, values)
+                self._config = self.runner.configure(spec)
+                self._spec = spec
             except ConfigError as error:
-                errors[_field_of(str(error))] = str(error)
+                errors[self._field_of(str(error))] = str(error)
         self._errors = errors
 
-
-def _field_of(message: str) -> str:
-    return next((spec.name for spec in field_specs() if message.startswith(spec.name)), "")
+    def _field_of(self, message: str) -> str:
+        return next((spec.name for spec in self.fields if message.startswith(spec.name)), "")

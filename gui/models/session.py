@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
 from trainer_core.preflight.checks import BUILT_IN_TASKS
-from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import list_tasks
 from trainer_core.runners.catalog import AgentRunner, registered_runners
@@ -40,11 +39,11 @@ class Session(QObject):
     def __init__(self, home: HomePaths, settings: Settings) -> None:
         super().__init__()
         self._home, self._settings = home, settings
-        # The form knows the fields of RunConfig only; guests start from the command line.
         self.runners: tuple[AgentRunner, ...] = tuple(
-            runner for runner in registered_runners() if runner.config_type is RunConfig
+            runner.at(home) for runner in registered_runners()
         )
-        self.runner = self.runners[0]
+        chosen = settings.text("session/runner")
+        self.runner = next((one for one in self.runners if one.id == chosen), self.runners[0])
         self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)
         self.operation = _one_of(Operation, settings.text("session/operation"), Operation.TRAIN)
         tasks = self.task_titles()
@@ -85,8 +84,9 @@ class Session(QObject):
 
     def set_runner(self, runner_id: str) -> None:
         for runner in self.runners:
-            if runner.id == runner_id and runner is not self.runner:
+            if runner.id == runner_id != self.runner.id:
                 self.runner = runner
+                self._settings.set("session/runner", runner_id)
                 self.runner_changed.emit(runner)
 
 

@@ -1,4 +1,4 @@
-"""The form of a ConfigDraft, made from the fields of RunConfig: no runner brings its own widget."""
+"""The form of a ConfigDraft, made from the fields of its runner: none brings its own widget."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.models.config_draft import GROUPS, ConfigDraft, FieldSpec, field_specs
+from gui.models.config_draft import ConfigDraft
+from gui.models.config_fields import GROUPS, FieldSpec
 from gui.object_names import CONFIG_FORM
 from gui.widgets.labels import ElidedLabel, icon_button, label, set_role
 from gui.widgets.section import Section
+from trainer_core.runners.catalog import AgentRunner
 
 LABEL_WIDTH = 116
 
@@ -32,37 +34,62 @@ class ConfigForm(QWidget):
         self._draft = draft
         self._rows: dict[str, _Row] = {}
         self._sections: dict[str, Section] = {}
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 4, 8, 4)
-        column.setSpacing(4)
-        options = {"task": tuple(tasks), "device": ("cpu", "cuda:0")}
+        self._offered: dict[str, Sequence[str]] = {"task": tasks, "device": ("cpu", "cuda:0")}
+        self._open = {"basics"}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(8, 4, 8, 4)
+        self._column.setSpacing(0)
+        draft.changed.connect(lambda name: self.refresh())
+        draft.runner_changed.connect(self._rebuild)
+        self._build()
+
+    def _rebuild(self) -> None:
+        """Draw the fields of another runner."""
+        self._open = {group for group, section in self._sections.items() if section.is_open}
+        while (item := self._column.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        self._rows, self._sections = {}, {}
+        self._build()
+
+    def _build(self) -> None:
         for group, title in GROUPS.items():
-            section = Section(title, is_open=group == "basics")
+            specs = [spec for spec in self._drawn() if spec.group == group]
+            if not specs:
+                continue
+            section = Section(title, is_open=group in self._open)
             grid = QGridLayout()
             grid.setHorizontalSpacing(8)
-            grid.setVerticalSpacing(4)
+            grid.setVerticalSpacing(2)
             grid.setColumnMinimumWidth(0, LABEL_WIDTH)
             grid.setColumnStretch(1, 1)
-            for spec in field_specs():
-                if spec.group == group:
-                    row = _Row(spec, options.get(spec.name, spec.choices))
-                    row.edited.connect(draft.set_text)
-                    row.reset.connect(draft.reset)
-                    row.add_to(grid)
-                    self._rows[spec.name] = row
+            for spec in specs:
+                row = _Row(spec, self._offered.get(spec.name, spec.choices))
+                row.edited.connect(self._draft.set_text)
+                row.reset.connect(self._draft.reset)
+                row.add_to(grid)
+                self._rows[spec.name] = row
             section.body.addLayout(grid)
-            column.addWidget(section)
+            self._column.addWidget(section)
             self._sections[group] = section
-        column.addStretch(1)
-        draft.changed.connect(lambda name: self.refresh())
+        self._column.addStretch(1)
         self.refresh()
+
+    def _drawn(self) -> list[FieldSpec]:
+        """The task is chosen beside the trainer; here only by who knows others than ours."""
+        runner = self._draft.runner
+        has_own_tasks = type(runner).check_task is not AgentRunner.check_task
+        return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
 
     def editor(self, name: str) -> QWidget:
         """The widget that edits a field, objectName `field_<name>`."""
         return self._rows[name].editor
 
     def set_options(self, name: str, options: Sequence[str]) -> None:
-        self._rows[name].set_options(options)
+        self._offered[name] = options
+        if name in self._rows:
+            self._rows[name].set_options(options)
 
     def refresh(self) -> None:
         errors = self._draft.errors
@@ -71,7 +98,7 @@ class ConfigForm(QWidget):
                 self._draft.text(name), self._draft.is_changed(name), errors.get(name, "")
             )
         for group, section in self._sections.items():
-            names = [spec.name for spec in field_specs() if spec.group == group]
+            names = [spec.name for spec in self._drawn() if spec.group == group]
             wrong = sum(name in errors for name in names)
             changed = sum(self._draft.is_changed(name) for name in names)
             text = f"{wrong} invalid" if wrong else f"{changed} changed" if changed else ""

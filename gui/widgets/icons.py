@@ -121,8 +121,15 @@ def _folder(painter: QPainter, color: QColor) -> None:
     )  # fmt: skip
 
 
+def _more(painter: QPainter, color: QColor) -> None:
+    painter.setBrush(color)
+    painter.setPen(Qt.PenStyle.NoPen)
+    for x in (3.5, 8.0, 12.5):
+        painter.drawEllipse(QPointF(x, 8), 1.4, 1.4)
+
+
 _SHAPES = {
     "play": _play, "pause": _pause, "stop": _stop, "step": _step, "back": _back,
     "record": _record, "restart": _restart, "close": _close, "right": _right, "down": _down,
-    "copy": _copy, "folder": _folder,
+    "copy": _copy, "folder": _folder, "more": _more,
 }  # fmt: skip

@@ -18,7 +18,7 @@ MUTATIONS = [
     ("trainer_core/exports/gif.py", "int(index * delay_cs * CENTISECOND_S / frame_s)",
      "int(index * delay_cs * CENTISECOND_S / frame_s) - 1",
      "tests/trainer_core/test_tools.py -k on_the_screen"),
-    ("gui/models/config_draft.py", "if self.maximum is not None and number > self.maximum:",
+    ("gui/models/config_fields.py", "if self.maximum is not None and number > self.maximum:",
      "if False:", "tests/gui/test_config_draft.py"),
     ("trainer_core/protocol/frames.py", "if before == after == seq:", "if before == seq - 1:",
      PLAYING + "follows_a_file"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gui.models.config_draft import ConfigDraft, field_specs
+from gui.models.config_draft import ConfigDraft
+from gui.models.config_fields import field_specs
 
 
 @pytest.mark.parametrize(

@@ -34,4 +34,4 @@ class ScriptedNative(NativeRunner):
 
 def scripted_native(**script: Any) -> ScriptedNative:
     fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
-    return ScriptedNative(**{**fields, "modules": (), "script": script})
+    return ScriptedNative(**{**fields, "modules": (), "waits": False, "script": script})

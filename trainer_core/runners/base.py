@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,20 @@ from trainer_core.protocol.spec import NEUTRAL, RunSpec
 from trainer_core.runners.probe import PROBE
 
 UNKNOWN = RunnerCapabilities()
+
+
+@dataclass(frozen=True)
+class Installation:
+    """How what a runner lacks is brought: on request only, never by itself."""
+
+    argv: tuple[str, ...]
+    """A tool for `service.run_job`: it prints its progress as JSON lines."""
+    folder: Path
+    """Where everything that it writes lies."""
+    needed_bytes: int
+    """Free disk that it asks for."""
+    discard: Callable[[], None]
+    """Remove what a killed installation left; blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +59,21 @@ class AgentRunner(ABC):
     """Python modules that its interpreter must find."""
     install: str = ""
     """The command line that provides them."""
+    waits: bool = False
+    """Its process may be started ahead of its run: see service.ahead."""
     writes_log: bool = False
     """Its process appends train_log.jsonl itself; else the service keeps what `parse` returns."""
 
     def at(self, home: HomePaths) -> AgentRunner:
         """This runner as `home` has it: an environment of its own lies there."""
         return self
+
+    def installation(self, home: HomePaths) -> Installation | None:
+        """What would make it ready below `home`; None when nothing can, or nothing is missing.
+
+        Looks at files only: an app asks whenever it draws.
+        """
+        return None
 
     # -- before a run -----------------------------------------------------------------------
 

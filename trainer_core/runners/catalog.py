@@ -9,13 +9,20 @@ from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
 from trainer_core.protocol.spec import NATIVE_ID
-from trainer_core.runners.base import AgentRunner
+from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.cleanrl.runner import CLEANRL
 from trainer_core.runners.native import NATIVE
 from trainer_core.runners.sb3.runner import SB3
 from trainer_core.runs.config_file import read_spec
 
-__all__ = ["NATIVE", "AgentRunner", "find_runner", "registered_runners", "runner_of_checkpoint"]
+__all__ = [
+    "NATIVE",
+    "AgentRunner",
+    "Installation",
+    "find_runner",
+    "registered_runners",
+    "runner_of_checkpoint",
+]
 
 _HERE = HomePaths(default_home())
 _RUNNERS: tuple[AgentRunner, ...] = (NATIVE, SB3.at(_HERE), CLEANRL.at(_HERE))

@@ -64,6 +64,11 @@ class RunnerEnvironment:
         return self.folder / "bin" / "python"
 
     @property
+    def partial(self) -> Path:
+        """One that is being made, or what is left of it."""
+        return self.folder.with_name(f".{self.runner}.partial")
+
+    @property
     def requirements(self) -> Path:
         return REQUIREMENTS / f"{self.runner}.txt"
 
@@ -125,7 +130,7 @@ class RunnerEnvironment:
         Raises LabError; then, and on KeyboardInterrupt, the old one stays and nothing else.
         """
         with self._claimed(), _terminated_as_interrupt():
-            partial = self.folder.with_name(f".{self.runner}.partial")
+            partial = self.partial
             _delete(partial)
             try:
                 self._make(partial, python, tell)
@@ -142,6 +147,12 @@ class RunnerEnvironment:
             raise LabError(f"{self.runner} has no environment at {self.folder}")
         with self._claimed():
             self._retire()
+
+    def discard(self) -> None:
+        """Remove what a killed installation left. Raises LabError while one is under way."""
+        if self.partial.exists():
+            with self._claimed():
+                _delete(self.partial)
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -54,5 +54,6 @@ NATIVE = NativeRunner(
     config_type=RunConfig,
     modules=("torch", "warp"),
     install=f"{Path(sys.executable).name} -m pip install 'dmglab[train]'",
+    waits=True,
     writes_log=True,
 )

@@ -54,19 +54,19 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def __init__(
         self,
         *,
-        log_path: Path | None,
         mark: str,
-        decode: Callable[[bytes], records.Event | None],
-        on_event: Callable[[records.Event], None],
-        on_bad_line: Callable[[BadLine], None],
-        on_output: Callable[[list[str]], None],
-        on_exit: Callable[[int], None],
+        log_path: Path | None = None,
+        decode: Callable[[bytes], records.Event | None] = records.decode,
+        on_event: Callable[[records.Event], None] = lambda event: None,
+        on_bad_line: Callable[[BadLine], None] = lambda line: None,
+        on_output: Callable[[list[str]], None] = lambda lines: None,
+        on_exit: Callable[[int], None] = lambda code: None,
     ) -> None:
-        self._on_event, self._on_output, self._on_exit = on_event, on_output, on_exit
-        self._log = CappedLog(log_path) if log_path else None
         self._mark = mark
-        self._parser = LineParser(decode=decode)
-        self._bad_lines = BadLineBudget(on_bad_line)
+        self.listen(
+            log_path=log_path, decode=decode, on_event=on_event, on_bad_line=on_bad_line,
+            on_output=on_output, on_exit=on_exit,
+        )  # fmt: skip
         self._half_output = b""
         self._draining = False
         self._stream_ended = False
@@ -78,6 +78,22 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         """The last lines of standard error, the likely cause of a failure."""
         self.pid = 0
+
+    def listen(
+        self,
+        *,
+        log_path: Path | None = None,
+        decode: Callable[[bytes], records.Event | None] = records.decode,
+        on_event: Callable[[records.Event], None] = lambda event: None,
+        on_bad_line: Callable[[BadLine], None] = lambda line: None,
+        on_output: Callable[[list[str]], None] = lambda lines: None,
+        on_exit: Callable[[int], None] = lambda code: None,
+    ) -> None:
+        """From now on these hear what the child says, and its standard error goes to this file."""
+        self._on_event, self._on_output, self._on_exit = on_event, on_output, on_exit
+        self._log = CappedLog(log_path) if log_path else None
+        self._parser = LineParser(decode=decode)
+        self._bad_lines = BadLineBudget(on_bad_line)
 
     # -- commands ---------------------------------------------------------------------------
 

@@ -29,7 +29,8 @@ from trainer_core.runs.index import RunRegistry, is_alive
 from trainer_core.runs.life import RunLife, new_run_id
 from trainer_core.runs.lock import INHERITED, RunLock
 from trainer_core.runs.writer import RunWriter
-from trainer_core.service.child import ChildProcess, start_child
+from trainer_core.service.ahead import AheadWorker
+from trainer_core.service.child import ChildProcess
 from trainer_core.service.notices import (
     BadLineSeen,
     EventReceived,
@@ -83,6 +84,7 @@ class TrainerService:
         self.home, self.runners = home, runners
         self.registry = RunRegistry(home)
         self.ladder = ladder or StopLadder()
+        self.ahead = AheadWorker()
         self.runs: dict[str, RunRecord] = {}
         self._live: dict[str, _Kept] = {}
         self._queue: deque[_Kept] = deque()
@@ -119,12 +121,13 @@ class TrainerService:
 
     # -- starting ---------------------------------------------------------------------------
 
-    def plan(self, spec: RunSpec, name: str = "") -> LaunchPlan:
-        """Reserve a run id and say what would be run. Writes nothing.
+    def plan(self, spec: RunSpec, name: str = "", run_id: str = "") -> LaunchPlan:
+        """Reserve a run id (or take one that was reserved) and say what would be run.
 
-        Raises ConfigError when no runner does what `spec` asks for.
+        Writes nothing. Raises ConfigError when no runner does what `spec` asks for.
         """
-        return plan_run(find_runner(spec.runner, self.runners), spec, self.home, new_run_id(), name)
+        runner = find_runner(spec.runner, self.runners)
+        return plan_run(runner, spec, self.home, run_id or new_run_id(), name)
 
     async def start(self, plan: LaunchPlan) -> RunRecord:
         """Start the plan, or queue it while its device is busy.
@@ -175,7 +178,7 @@ class TrainerService:
         try:
             if not plan.runner.writes_log:
                 kept.scribe = Scribe(plan, life.record, RunWriter(life.paths))
-            kept.child = await start_child(
+            kept.child = await self.ahead.start_child(
                 plan.argv,
                 cwd=plan.cwd,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
@@ -322,6 +325,7 @@ class TrainerService:
 
     async def close(self) -> None:
         """Stop every run that this service started, and forget the queue."""
+        await self.ahead.end()
         for kept in list(self._queue):
             await self.stop(kept.plan.run_id, "the app was closed")
         stops = [self.stop(run_id, "the app was closed") for run_id in list(self._live)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ from trainer_core.protocol import checkpoints
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import HomePaths, RunPaths, home_of, home_of_player
 from trainer_core.protocol.spec import RunSpec
-from trainer_core.runners.base import AgentRunner
-from trainer_core.runners.environments import RunnerEnvironment, install_command
+from trainer_core.runners.base import AgentRunner, Installation
+from trainer_core.runners.environments import NEEDED_BYTES, RunnerEnvironment, install_command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,16 @@ class GuestRunner(AgentRunner):
     def at(self, home: HomePaths) -> Self:
         interpreter = str(self.environment(home).python)
         return dataclasses.replace(self, interpreter=interpreter, install=install_command(self.id))
+
+    def installation(self, home: HomePaths) -> Installation | None:
+        environment = self.environment(home)
+        if environment.exists and not environment.stale():
+            return None
+        argv = (
+            sys.executable, "-m", "trainer_core.cli.main", "runner", "install", self.id,
+            "--home", str(home.root),
+        )  # fmt: skip
+        return Installation(argv, environment.folder, NEEDED_BYTES, environment.discard)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         environment = self.environment(home)

@@ -1,0 +1,94 @@
+"""Trainers that are not here yet: what they would need, installing them, giving that up."""
+
+from __future__ import annotations
+
+import asyncio
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.bridge import Bridge, in_thread
+from gui.models.notices import Notices
+from gui.models.session import Session
+from trainer_core.protocol.errors import LabError
+from trainer_core.runners.catalog import AgentRunner, Installation
+from trainer_core.service import Job, run_job
+
+CANCELLED = "cancelled"
+"""run_job's word for a tool that was ended on purpose."""
+
+
+class RunnersController(QObject):
+    """One installation at a time; it goes on while another trainer is looked at."""
+
+    changed = Signal()
+
+    def __init__(self, bridge: Bridge, session: Session, notices: Notices) -> None:
+        super().__init__()
+        self._bridge, self._session, self._notices = bridge, session, notices
+        self.installing: AgentRunner | None = None
+        self.progress = 0.0
+        """How far the installation is, 0 to 1."""
+        self._job: Job | None = None
+        self._cancelled = False
+        session.runner_changed.connect(lambda runner: self.changed.emit())
+
+    @property
+    def wanted(self) -> Installation | None:
+        """What the chosen trainer lacks; None when it is ready."""
+        return self._session.runner.installation(self._bridge.home)
+
+    def refusal(self) -> str:
+        """Why nothing can be installed now; empty when the chosen trainer can be."""
+        if self.installing is not None:
+            return f"{self.installing.title} is being installed"
+        return "" if self.wanted else f"{self._session.runner.title} is ready"
+
+    def install(self) -> None:
+        """Make the chosen trainer's environment."""
+        wanted = self.wanted
+        if wanted is not None and self.installing is None:
+            self.installing, self.progress = self._session.runner, 0.0
+            self._cancelled = False
+            self.changed.emit()
+            self._bridge.spawn(self._install(self.installing, wanted))
+
+    def cancel(self) -> None:
+        """Give the installation up; what it wrote is removed."""
+        self._cancelled = True
+        if self._job is not None:
+            self._job.cancel()
+
+    async def _install(self, runner: AgentRunner, wanted: Installation) -> None:
+        try:
+            await run_job(wanted.argv, on_progress=self._on_progress, on_start=self._on_start)
+            self._notices.tell(f"{runner.title} is ready", str(wanted.folder), "good")
+        except (LabError, OSError) as error:
+            await in_thread(self._discard, wanted)
+            if not self._cancelled:
+                self._notices.tell(
+                    f"{runner.title} was not installed", str(error), "error",
+                    "Try again", self.install,
+                )  # fmt: skip
+        except asyncio.CancelledError:
+            wanted.discard()
+            raise
+        finally:
+            self.installing = self._job = None
+            self.changed.emit()
+            self._session.runner_changed.emit(self._session.runner)
+
+    @staticmethod
+    def _discard(wanted: Installation) -> None:
+        try:
+            wanted.discard()
+        except (LabError, OSError):
+            return  # the next installation begins with this
+
+    def _on_start(self, job: Job) -> None:
+        self._job = job
+        if self._cancelled:
+            job.cancel()
+
+    def _on_progress(self, share: float) -> None:
+        self.progress = share
+        self.changed.emit()

@@ -1,0 +1,168 @@
+"""What a form needs to know of a configuration's fields, read from any dataclass of options.
+
+A field's metadata (`protocol.fields.described`) says its label, group, range and choices, the
+string under it what it is for. One that says nothing is drawn all the same: by its name and type.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import itertools
+import textwrap
+import typing
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.spec import NEUTRAL
+
+GROUPS = {"basics": "Basics", "env": "Environment", "learning": "Learning", "logging": "Records"}
+_KINDS = (bool, int, float, str)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """What a form needs to know about one field."""
+
+    name: str
+    label: str
+    group: str
+    kind: type
+    default: Any
+    help: str
+    minimum: float | None
+    maximum: float | None
+    unit: str
+    choices: tuple[str, ...]
+
+    def parse(self, text: str) -> Any:
+        """The value that `text` means. Raises ConfigError in words for a person."""
+        text = text.strip()
+        if self.kind is bool:
+            return text.lower() in ("true", "1", "yes", "on")
+        if self.kind is str:
+            if not text and self.default != "":
+                raise ConfigError(f"{self.label} is empty")
+            return text
+        number = _number(text, self.label)
+        if self.kind is int and not isinstance(number, int):
+            if number != int(number):
+                raise ConfigError(f"{self.label} must be a whole number")
+            number = int(number)
+        if self.kind is float:
+            number = float(number)
+        if self.minimum is not None and number < self.minimum:
+            raise ConfigError(f"{self.label} must be at least {self.show(self.minimum)}")
+        if self.maximum is not None and number > self.maximum:
+            raise ConfigError(f"{self.label} must be at most {self.show(self.maximum)}")
+        return number
+
+    def show(self, value: Any) -> str:
+        """The text that means `value`."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, float):
+            short = f"{value:g}"
+            return short if float(short) == value else repr(value)
+        return f"{value:,}" if isinstance(value, int) and self.name != "seed" else str(value)
+
+
+def _number(text: str, label: str) -> float:
+    """A float, or an int of any size where the text is one."""
+    plain = text.replace(",", "").replace("_", "").replace(" ", "").lower()
+    if plain.removeprefix("-").isdecimal() and len(plain) < 40:
+        return int(plain)
+    scale = {"k": 1e3, "m": 1e6}.get(plain[-1:], 1.0)
+    try:
+        number = float(plain[:-1] if scale != 1.0 else plain) * scale
+        int(number)  # refuses nan and infinity
+    except (ValueError, OverflowError):
+        raise ConfigError(f"{label} must be a number, got {text!r}") from None
+    return number
+
+
+@cache
+def field_specs(config_type: type = RunConfig) -> tuple[FieldSpec, ...]:
+    """The fields of a runner's `config_type` in their order, neutral ones that it lacks first.
+
+    A field of a type that no line of text means (a list, a mapping) is left out: it keeps its
+    default.
+    """
+    declared = {field.name for field in dataclasses.fields(config_type)}
+    neutral = [spec for spec in _declared(RunConfig) if spec.name in NEUTRAL]
+    return (*(spec for spec in neutral if spec.name not in declared), *_declared(config_type))
+
+
+@cache
+def _declared(config_type: type) -> tuple[FieldSpec, ...]:
+    helps, hints = _docstrings(config_type), typing.get_type_hints(config_type)
+    found = []
+    for field in dataclasses.fields(config_type):
+        kind, choices = _kind(hints[field.name])
+        default = _default(field)
+        if kind is None or not isinstance(default, _KINDS):
+            continue
+        meta = field.metadata
+        found.append(
+            FieldSpec(
+                name=field.name,
+                label=meta.get("label") or field.name.replace("_", " ").capitalize(),
+                group=meta.get("group") or "basics",
+                kind=kind,
+                default=default,
+                help=helps.get(field.name, ""),
+                minimum=meta.get("min"),
+                maximum=meta.get("max"),
+                unit=meta.get("unit", ""),
+                choices=tuple(meta.get("choices") or choices),
+            )
+        )
+    return tuple(found)
+
+
+def _kind(hint: Any) -> tuple[type | None, tuple[str, ...]]:
+    """The type of a field as the form edits it, and its choices where the type names them."""
+    if typing.get_origin(hint) is typing.Literal:
+        values = typing.get_args(hint)
+        is_text = all(isinstance(value, str) for value in values)
+        return (str, values) if is_text else (None, ())
+    return (hint, ()) if hint in _KINDS else (None, ())
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    """None where the dataclass has none: such a field cannot be drawn."""
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    made = field.default_factory
+    return made() if made is not dataclasses.MISSING else None
+
+
+def _docstrings(config_type: type) -> dict[str, str]:
+    """The string under each field, which Python itself throws away; those of its bases too."""
+    found: dict[str, str] = {}
+    for kind in reversed(config_type.__mro__):
+        if dataclasses.is_dataclass(kind):
+            found |= _own_docstrings(kind)
+    return found
+
+
+def _own_docstrings(kind: type) -> dict[str, str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError, SyntaxError):  # its source is not there: no help, no failure
+        return {}
+    body = tree.body[0].body  # type: ignore[attr-defined]
+    found = {}
+    for field, after in itertools.pairwise(body):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant)
+        ):
+            found[field.target.id] = inspect.cleandoc(str(after.value.value))
+    return found

@@ -1,0 +1,133 @@
+"""A worker that was started ahead does the run that it was started for, and no other."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.scripted_native import ScriptedNative, scripted_native
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs.lock import RunLock
+from trainer_core.service import StopLadder, TrainerService
+
+WAITING_ECHO = Path(__file__).parents[1] / "support" / "waiting_echo.py"
+SPEC = RunSpec(task="tiny_goal")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingNative(ScriptedNative):
+    def command(self, run_dir: Path) -> list[str]:
+        return [sys.executable, str(WAITING_ECHO), str(run_dir), json.dumps(self.script)]
+
+
+def service_of(home: Path, **script: object) -> TrainerService:
+    scripted = scripted_native(**script)
+    fields = {spec.name: getattr(scripted, spec.name) for spec in dataclasses.fields(scripted)}
+    runner = WaitingNative(**{**fields, "waits": True})
+    return TrainerService(HomePaths(home), runners=(runner,), ladder=StopLadder(2.0, 0.5))
+
+
+async def finished(service: TrainerService, run_id: str) -> RunRecord:
+    async for _ in service.notices(run_id):
+        pass
+    return service.runs[run_id]
+
+
+async def gone(pid: int) -> bool:
+    for _ in range(1000):
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+def waiting_pid(service: TrainerService) -> int:
+    child = service.ahead._child
+    assert child is not None
+    return child.pid
+
+
+def test_the_waiting_process_does_the_run_with_its_lock_and_its_log(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path, updates=200, interval_s=0.01)
+        plan = service.plan(SPEC)
+        await service.ahead.prepare(plan)
+        pid = waiting_pid(service)
+        assert psutil.Process(pid).cmdline() == list(plan.argv)
+        assert service.ahead.memory_bytes() > 0
+        assert not plan.run_dir.exists(), "it must write nothing before its order"
+        again = service.plan(SPEC, run_id=service.ahead.run_id)
+        assert again.argv == plan.argv
+        record = await service.start(again)
+        assert record.pid == pid
+        assert not service.ahead.is_waiting
+        paths = service.home.run(plan.run_id)
+        async for _ in service.notices(plan.run_id):
+            if service.runs[plan.run_id].state is RunState.RUNNING:
+                break
+        assert str(paths.lock) in {os.readlink(link) for link in _descriptors(pid)}
+        with pytest.raises(LabError, match="is being trained by process"):
+            RunLock.take(paths)
+        await service.stop(plan.run_id)
+        assert service.runs[plan.run_id].state is RunState.STOPPED
+        assert "stray print" in paths.worker_log.read_text()
+
+    asyncio.run(scenario())
+
+
+def _descriptors(pid: int) -> list[Path]:
+    return list(Path(f"/proc/{pid}/fd").iterdir())
+
+
+def test_another_plan_gets_a_process_of_its_own(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path, updates=3, interval_s=0.01)
+        await service.ahead.prepare(service.plan(SPEC))
+        pid = waiting_pid(service)
+        record = await service.start(service.plan(SPEC))
+        assert record.pid != pid
+        assert service.ahead.is_waiting
+        assert (await finished(service, record.run_id)).state is RunState.FINISHED
+        await service.close()
+        assert await gone(pid)
+
+    asyncio.run(scenario())
+
+
+def test_one_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path, updates=3, interval_s=0.01)
+        plan = service.plan(SPEC)
+        await service.ahead.prepare(plan)
+        pid = waiting_pid(service)
+        os.kill(pid, 9)
+        assert await gone(pid)
+        record = await service.start(plan)
+        assert record.pid != pid
+        assert (await finished(service, record.run_id)).state is RunState.FINISHED
+
+    asyncio.run(scenario())
+
+
+def test_the_end_of_its_socket_ends_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path, updates=3)
+        await service.ahead.prepare(service.plan(SPEC))
+        pid, order = waiting_pid(service), service.ahead._order
+        assert order is not None
+        order.close()
+        assert await gone(pid)
+        await service.close()
+
+    asyncio.run(scenario())
