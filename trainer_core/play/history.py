@@ -7,6 +7,7 @@ person goes through it.
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,22 @@ class History:
     def __len__(self) -> int:
         """Frames that `back` can still take away."""
         return max(0, len(self._moments) - 1)
+
+    @property
+    def number(self) -> int:
+        """Of the present state, counted from the first that was noted."""
+        return self._first + len(self._moments) - 1
+
+    def masks_since(self, number: int) -> list[int] | None:
+        """Joypad masks of the frames that led from state `number` to the present one.
+
+        None where the game was put into a state in between, or it is too long ago.
+        """
+        if not self._first <= number <= self.number:
+            return None
+        since = number + 1 - self._first
+        masks = [moment.buttons for moment in itertools.islice(self._moments, since, None)]
+        return None if -1 in masks else masks
 
     def begin(self, known: Any) -> None:
         """The game was put into its present state: by a restart, by a file."""

@@ -91,7 +91,7 @@ class PlayLoop:
             case commands.Record():
                 return player.record(command.on, command.until)
             case commands.SaveState():
-                player.game.save_state(_writable(command.path))
+                player.save_state(_writable(command.path))
             case commands.LoadState():
                 player.load_state(Path(command.path))
             case commands.UndoLoad():
@@ -101,6 +101,8 @@ class PlayLoop:
                 player.pacer.restart()
             case commands.CaptureGoal():
                 save_goal(_writable(command.path), player.game.observation()[None])
+                if command.way and (frames := player.save_way(_writable(command.way))):
+                    return str(frames)
             case _:
                 raise LabError(f"a player does not know {type(command).__name__}")
         return ""

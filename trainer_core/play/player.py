@@ -7,7 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from emulator import Snapshot
 from trainer_core.play.agent import Agent, StackedAgent
+from trainer_core.play.authoring.demonstration import Demonstration, save_demonstrations
 from trainer_core.play.game import open_game
 from trainer_core.play.history import History
 from trainer_core.play.pacer import Pacer
@@ -75,6 +79,8 @@ class Player:
         self._until_episode = False
         self._history = History(self.game)
         self._undo: tuple[Any, Known] | None = None
+        self._left: tuple[int, Any] | None = None
+        """Where a state was saved last: its number in the history, and what it is."""
         self._held = self._tapped = 0
         self._start = config.seed % self.game.num_starts
         self._frame = self._episode = 0
@@ -126,6 +132,8 @@ class Player:
             self._frame -= 1
         if self.recording is not None:
             self._write(self.recording.take_back, self.game, undone.buttons >= 0)
+        if self._left is not None and self._history.number < self._left[0]:
+            self._left = None
         self._know(present.known)
         self._publish(max(present.buttons, 0))
         return True
@@ -169,6 +177,26 @@ class Player:
         self.agent = self._open_agent(checkpoint)
         self.agent.begin(self.game.observation())
         self.pacer.restart()
+
+    def save_state(self, path: Path) -> None:
+        """Write where the game is; the way that `save_way` writes begins here."""
+        self.game.save_state(path)
+        self._left = self._history.number, self.game.snapshot()
+
+    def save_way(self, path: Path) -> int:
+        """Write what was pressed since `save_state` as a demonstration; its frames.
+
+        Nothing and 0 where buttons alone did not lead here, or the game is no console.
+        """
+        if self._left is None or not isinstance(self._left[1], Snapshot):
+            return 0
+        number, start = self._left
+        masks = self._history.masks_since(number)
+        if not masks:
+            return 0
+        demo = Demonstration(start, np.array(masks, np.uint8))
+        save_demonstrations(path, [demo])
+        return len(masks)
 
     def load_state(self, path: Path) -> None:
         """Go on from a saved state. Raises LabError for one of another game; nothing changes."""

@@ -114,10 +114,15 @@ class Rewind(Command, frozen=True, tag="rewind"):
     on: bool
 
 
-class CaptureGoal(Command, frozen=True, tag="capture_goal"):
-    """Player: write the present observation as a goal template to this path."""
+class CaptureGoal(Command, frozen=True, tag="capture_goal", omit_defaults=True):
+    """Player: write the present observation as a goal template to this path.
+
+    The way here from where the last state was saved goes to `way`, if one is given; the ack's
+    detail is its frames, "" where there is none because a state was loaded since.
+    """
 
     path: str
+    way: str = ""
 
 
 AnyCommand = (
