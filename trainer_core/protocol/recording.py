@@ -41,7 +41,7 @@ FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$")]
 
 
 class Jump(msgspec.Struct, kw_only=True, frozen=True):
-    """Before a frame the game was put into another state: a new episode began, a state was loaded."""
+    """Before a frame the game was put into another state: an episode began, a state was loaded."""
 
     frame: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     """The first frame that follows from `state`."""
