@@ -14,6 +14,7 @@ from gui import commands, theme
 from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
 from gui.center.curves import CurvesView
+from gui.center.games import GamesView
 from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
@@ -25,6 +26,7 @@ from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
 from gui.controllers.journal import Journal
+from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
 from gui.controllers.runners import RunnersController
@@ -37,6 +39,7 @@ from gui.docks.agent import AgentDock
 from gui.docks.checkpoints import CheckpointsDock
 from gui.docks.log import LogDock
 from gui.docks.runs import RunsDock
+from gui.docks.task import TaskDock
 from gui.docks.telemetry import TelemetryDock
 from gui.docks.trained import TrainedPage
 from gui.docks.training import TrainingDock
@@ -47,11 +50,15 @@ from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.plot_choices import PlotChoices
+from gui.models.rom_library import RomLibrary
 from gui.models.run_list import RunList
 from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
+from gui.models.task_draft import DraftModel
+from gui.play_commands import define_games, define_task_making
 from gui.settings import Settings
+from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from trainer_core.protocol.paths import ASSETS, HomePaths
 
@@ -71,6 +78,8 @@ class Models:
     navigation: Navigation
     notices: Notices
     palette: Palette
+    library: RomLibrary
+    task_draft: DraftModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,7 @@ class Controllers:
     ahead: StartAhead
     playing: PlayController
     draft: TaskDraft
+    library: LibraryController
     checkpoints: CheckpointsController
     runs: RunsController
     runners: RunnersController
@@ -103,6 +113,7 @@ class Docks:
     runs: RunsDock
     log: LogDock
     trained: TrainedPage
+    task: TaskDock
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +123,7 @@ class Center:
     curves: CurvesView
     wall: EnvWall
     replay: ReplayView
+    games: GamesView
 
 
 class App(QObject):
@@ -144,6 +156,7 @@ class App(QObject):
             Place.CURVES: self.center.curves,
             Place.WALL: self.center.wall,
             Place.REPLAY: self.center.replay,
+            Place.GAMES: self.center.games,
         }
         window.place_center(views, models.navigation)
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
@@ -154,6 +167,8 @@ class App(QObject):
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
         for view in (self.center.live, self.center.wall, self.center.replay):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
+        self.center.live.pictured.connect(self.docks.task.note_picture)
+        DropTarget(window).dropped.connect(controllers.library.open_rom)
         theme.dress(window)
         window.layouts.restore()
 
@@ -162,6 +177,7 @@ class App(QObject):
         self.controllers.runs.open_home()
         self.controllers.checkpoints.reload()
         self.controllers.replay.reload()
+        self.models.library.reload()
 
 
 def _parts(group: Models | Controllers) -> list[object]:
@@ -184,6 +200,8 @@ def make_models(home: HomePaths, settings: Settings) -> Models:
         navigation=Navigation(),
         notices=Notices(),
         palette=Palette(),
+        library=RomLibrary(home, settings),
+        task_draft=DraftModel(),
     )
 
 
@@ -204,7 +222,10 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         training=training,
         ahead=StartAhead(bridge, session, training, models.settings),
         playing=playing,
-        draft=TaskDraft(bridge, session, playing, training, notices),
+        draft=TaskDraft(bridge, session, playing, training, notices, models.task_draft),
+        library=LibraryController(
+            bridge, session, models.library, playing, navigation, notices, models.palette
+        ),
         checkpoints=checkpoints,
         runs=runs,
         runners=RunnersController(bridge, session, notices),
@@ -232,6 +253,8 @@ def define_commands(
     commands.define_curves(actions, controllers.curves, models.telemetry, window)
     commands.define_checkpoints(actions, controllers.checkpoints, window)
     commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
+    define_games(actions, controllers.library, window)
+    define_task_making(actions, controllers.draft)
 
 
 def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:
@@ -245,6 +268,7 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),
         log=LogDock(models.log),
         trained=trained,
+        task=TaskDock(controllers.draft, playing, actions, models.palette),
     )
 
 
@@ -261,6 +285,7 @@ def make_center(
         curves=CurvesView(models.telemetry, controllers.curves, actions),
         wall=EnvWall(bridge, controllers.training, palette),
         replay=ReplayView(controllers.replay, actions, palette),
+        games=GamesView(controllers.library, actions),
     )
 
 
@@ -269,7 +294,7 @@ def define_views(app: App) -> None:
     window, docks, navigation = app.window, app.docks, app.models.navigation
     dock_keys = {
         docks.agent: "F1", docks.training: "F3", docks.telemetry: "F2",
-        docks.runs: "F4", docks.checkpoints: "F6", docks.log: "Ctrl+L",
+        docks.task: "Shift+F3", docks.runs: "F4", docks.checkpoints: "F6", docks.log: "Ctrl+L",
     }  # fmt: skip
     tabs = {"telemetry": docks.telemetry.tabs, "center": window.center}
     commands.define_places(

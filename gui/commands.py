@@ -190,10 +190,10 @@ def define_playing(
         refusal=refusal, follows=state)  # fmt: skip
     add("endPlayer", "End the player", playing.stop, symbol="stop",
         refusal=refusal, follows=state)  # fmt: skip
-    add("saveStart", "Save start state", draft.save_start,
+    add("saveStart", "Save start state", draft.save_start, "F7",
         tip="Episodes of a new task begin where the game is now",
         refusal=capture_refusal, follows=state)  # fmt: skip
-    add("captureGoal", "Capture goal", draft.capture_goal,
+    add("captureGoal", "Capture goal", draft.capture_goal, "F8",
         tip="The picture on show becomes the goal of a new task",
         refusal=capture_refusal, follows=state)  # fmt: skip
     add("record", lambda: "Stop recording" if playing.recording else "Record",

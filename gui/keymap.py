@@ -21,10 +21,20 @@ PLAY_KEYS = (
     (".", "one step while paused"),
     ("+  -  0", "faster, slower, normal"),
     ("Shift", "hold for full speed"),
+    ("R", "hold to rewind"),
     ("Tab", "hold to take over (Hybrid)"),
     ("Esc", "leave the screen"),
 )
 """Keys that are the game's while its screen has the focus."""
+
+
+OTHER_KEYS = (
+    Qt.Key.Key_Space, Qt.Key.Key_Period, Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus,
+    Qt.Key.Key_0, Qt.Key.Key_Shift, Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Escape,
+    Qt.Key.Key_R,
+)  # fmt: skip
+GAME_KEYS = {int(key) for key in (*DEFAULT_KEYS, *OTHER_KEYS)}
+"""Keys that no shortcut of the app answers while the game has the keyboard."""
 
 
 class Joypad:

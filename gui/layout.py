@@ -23,6 +23,8 @@ class Docks(Protocol):
     @property
     def training(self) -> QDockWidget: ...
     @property
+    def task(self) -> QDockWidget: ...
+    @property
     def telemetry(self) -> QDockWidget: ...
     @property
     def checkpoints(self) -> QDockWidget: ...
@@ -55,6 +57,7 @@ class Layout(QObject):
             window.setCorner(corner, area.RightDockWidgetArea)
         window.addDockWidget(area.LeftDockWidgetArea, docks.agent)
         window.addDockWidget(area.LeftDockWidgetArea, docks.training)
+        window.addDockWidget(area.LeftDockWidgetArea, docks.task)
         window.addDockWidget(area.RightDockWidgetArea, docks.telemetry)
         window.addDockWidget(area.RightDockWidgetArea, docks.checkpoints)
         window.addDockWidget(area.BottomDockWidgetArea, docks.runs)
@@ -92,7 +95,9 @@ class Layout(QObject):
 
     def _show_for_mode(self) -> None:
         """Training widgets are only there when an agent is to learn."""
-        self._docks.training.setVisible(self._session.mode is Mode.AGENT)
+        learns = self._session.mode is Mode.AGENT
+        self._docks.training.setVisible(learns)
+        self._docks.task.setVisible(not learns)
 
     def _tighten(self) -> None:
         """Give the training dock back the height that the agent dock took while it was hidden."""

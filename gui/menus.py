@@ -8,7 +8,7 @@ from gui import object_names as names
 from gui.actions import ActionRegistry
 
 MENUS = {
-    "&File": ("import", "exportGif", "openHome", "", "quit"),
+    "&File": ("openRom", "showGames", "", "import", "exportGif", "openHome", "", "quit"),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
@@ -18,8 +18,8 @@ MENUS = {
     ),
     "&View": (
         *(f"dock.{name}" for name in (
-            names.AGENT_DOCK, names.TRAINING_DOCK, names.TELEMETRY_DOCK, names.RUNS_DOCK,
-            names.CHECKPOINTS_DOCK, names.LOG_DOCK,
+            names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK, names.TELEMETRY_DOCK,
+            names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK,
         )), "",
         "themeDark", "themeLight", "", "screenGreen", "screenGrey", "",
         "fullScreen", "resetLayout",
@@ -30,8 +30,9 @@ MENUS = {
     ),
     "&Play": (
         "playGame", "deploy", "watchRun", "warmStart", "",
-        "playPause", "playStep", "playRestart", "endPlayer", "",
-        "record", "saveStart", "captureGoal",
+        "playPause", "playStep", "playRestart", "endPlayer", "", "record", "",
+        "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
+        "locateRom", "forgetRom",
     ),
     "&Help": ("shortcuts", "welcome"),
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from gui import object_names as names
 from gui.actions import ActionRegistry
 from gui.controllers.playing import SPEEDS, PlayController
-from gui.keymap import Joypad
+from gui.keymap import GAME_KEYS, Joypad
 from gui.models.checkpoints import CheckpointList
 from gui.models.navigation import Navigation
 from gui.models.run_list import count_text
@@ -37,12 +37,21 @@ TRANSPORT = {
 """objectNames of the buttons with pictures, by their action."""
 
 
+def is_play_key(event: QKeyEvent) -> bool:
+    """Whether a key is the game's while its screen has the focus; the app's shortcuts are not."""
+    control = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
+    return not event.modifiers() & control and event.key() in GAME_KEYS
+
+
 def speed_text(speed: float) -> str:
     return "max" if speed == 0 else f"{speed:g}x"
 
 
 class LiveView(QWidget):
     """Keys reach the joypad only while the screen has the focus."""
+
+    pictured = Signal()
+    """Another picture is on show."""
 
     def __init__(
         self, playing: PlayController, session: Session, navigation: Navigation,
@@ -120,12 +129,7 @@ class LiveView(QWidget):
         self.speed.activated.connect(lambda: playing.set_speed(float(self.speed.currentData())))
         row.addWidget(self.speed)
         row.addStretch(1)
-        for action_id, name in (
-            ("saveStart", names.SAVE_STATE_BUTTON),
-            ("captureGoal", names.CAPTURE_GOAL_BUTTON),
-            ("record", names.RECORD_BUTTON),
-        ):
-            row.addWidget(action_button(actions[action_id], name))
+        row.addWidget(action_button(actions["record"], names.RECORD_BUTTON))
         return row
 
     # -- pictures ---------------------------------------------------------------------------
@@ -148,7 +152,8 @@ class LiveView(QWidget):
             return
         info, pictures = found
         self.screen_view.show_picture(pictures[0])
-        self._playing.note_frame(info)
+        self._playing.note_frame(info, pictures[0])
+        self.pictured.emit()
         if (info.buttons, info.who, info.flags, info.action) != (
             self.info.buttons, self.info.who, self.info.flags, self.info.action,
         ) or info.frame % 12 == 0:  # fmt: skip
@@ -201,8 +206,9 @@ class LiveView(QWidget):
         request = self._playing.request
         if request is None:
             return ""
+        playing_rom = self._playing.is_rom
         if request.mode == "human":
-            return f"{request.task}, you play"
+            return f"{Path(request.task).name if playing_rom else request.task}, you play"
         row = self._checkpoints.row_of(Path(self._playing.checkpoint))
         if row < 0:
             return f"{request.task}, {Path(self._playing.checkpoint).name}"
@@ -222,6 +228,8 @@ class LiveView(QWidget):
             if self._session.mode is Mode.HUMAN:
                 return "Press Human again, or Play > Play the game, to start"
             return "Pick a checkpoint and press Deploy"
+        if playing.rewinding:
+            return "Rewinding"
         if playing.paused:
             return "Paused: Space goes on, . steps"
         human = self._session.mode is Mode.HUMAN
@@ -234,8 +242,10 @@ class LiveView(QWidget):
     def eventFilter(self, watched, event) -> bool:  # type: ignore[no-untyped-def]
         kind = event.type()
         if kind == QEvent.Type.ShortcutOverride and self._playing.is_active:
-            event.accept()  # while one plays, keys are the game's
-            return True
+            if is_play_key(event):
+                event.accept()  # while one plays, these keys are the game's
+                return True
+            return False
         if kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease) and self._playing.is_active:
             return self._on_key(event, kind == QEvent.Type.KeyPress)
         if kind == QEvent.Type.FocusIn:
@@ -258,6 +268,9 @@ class LiveView(QWidget):
         if key == Qt.Key.Key_Shift:
             playing.turbo(pressed)
             return True
+        if key == Qt.Key.Key_R:
+            playing.rewind(pressed)
+            return True
         if not pressed:
             return False
         verbs = {
@@ -276,5 +289,6 @@ class LiveView(QWidget):
     def _on_focus_lost(self) -> None:
         self._joypad.release_all()
         self._playing.hold(0)
+        self._playing.rewind(False)
         self._playing.take_over(False)
         self.refresh()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from gui.bridge import Bridge
@@ -13,11 +14,12 @@ from gui.models.log_buffer import MAX_LINES, LogBuffer
 from gui.models.navigation import Navigation
 from gui.models.session import Mode, Session
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.frames import FLAG_RECORDING, FrameInfo
+from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
 from trainer_core.protocol.playing import PlayerConfig, PolicyMode
 from trainer_core.service import PlayerService
 
+ROM_SUFFIXES = (".gb", ".gbc")
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
 """What the speed control offers; 0 is as fast as possible."""
 
@@ -29,8 +31,12 @@ class PlayController(QObject):
     """Path of the frames.bin to show, or None."""
     changed = Signal()
     played = Signal(object)
+    thought = Signal(object)
+    """A PolicyEvent: what the policy thinks of the step that begins."""
     recorded = Signal(object)
     """Folder of a finished recording."""
+    started = Signal()
+    """Another player shows its first picture."""
 
     def __init__(
         self, bridge: Bridge, session: Session, navigation: Navigation, log: LogBuffer
@@ -48,15 +54,22 @@ class PlayController(QObject):
         self.paused = False
         self.recording = False
         self.taken_over = False
+        self.rewinding = False
+        self.until: commands.RecordUntil = "stopped"
+        """What ends a recording that is begun next."""
+        self.recorded_frames = 0
         self.speed = 1.0
         self.checkpoint = ""
         self.policy_mode: PolicyMode = "greedy"
         self._starting: asyncio.Task[None] | None = None
         self._mask = 0
+        self.picture: np.ndarray | None = None
+        """u8[H, W] that the live view shows; None before there is one."""
         self._was_recording = False
         self._record_asked = False
         session.mode_changed.connect(self._on_mode)
         session.task_changed.connect(self._on_task)
+        session.rom_changed.connect(self._on_rom)
 
     @property
     def is_active(self) -> bool:
@@ -71,6 +84,11 @@ class PlayController(QObject):
         """Whether the player under way was started for a person."""
         return self.request is not None and self.request.mode == "human"
 
+    @property
+    def is_rom(self) -> bool:
+        """Whether a bare ROM plays, without a task."""
+        return self.request is not None and self.request.task.lower().endswith(ROM_SUFFIXES)
+
     def refusal(self) -> str:
         """Why nothing can be asked of a player; empty when one plays."""
         return "" if self.is_active else "Nothing plays"
@@ -81,14 +99,14 @@ class PlayController(QObject):
         """A person plays the task's game; when one does already, the game gets the keyboard."""
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
-        if self.is_human and self.request and self.request.task == self._session.task:
+        if self.is_human and self.request and self.request.task == self._session.game:
             self._navigation.game_wanted.emit()
         else:
             self.play_human()
 
     def play_human(self) -> None:
-        """A person plays the session's task."""
-        self._start(PlayerConfig(task=self._session.task, mode="human", speed=self.speed))
+        """A person plays the session's ROM or task."""
+        self._start(PlayerConfig(task=self._session.game, mode="human", speed=self.speed))
 
     def deploy(self, task: str, checkpoint: Path) -> None:
         """Let a checkpoint play; when one plays the same task already, only its weights change."""
@@ -125,9 +143,11 @@ class PlayController(QObject):
     async def _start_player(self, request: PlayerConfig) -> None:
         await self.player.start(request)
         self.paused = self.recording = self.taken_over = False
+        self.rewinding = False
         self._mask = 0
         self._end_busy()
         self.frames_changed.emit(self.player.frames_path)
+        self.started.emit()
 
     def stop(self) -> None:
         self._bridge.spawn(self.end(), title="The player did not stop")
@@ -168,6 +188,13 @@ class PlayController(QObject):
     def restart(self) -> None:
         self._ask(commands.Restart)
 
+    def rewind(self, on: bool) -> None:
+        """Backwards for as long as a key is held."""
+        if on != self.rewinding and (self.is_active or not on):
+            self.rewinding = on
+            self.player.send(commands.Rewind, on=on)
+            self.changed.emit()
+
     def hold(self, mask: int) -> None:
         """The buttons that a person holds now."""
         if mask != self._mask:
@@ -183,8 +210,12 @@ class PlayController(QObject):
             self.player.send(commands.Takeover, human=human)
             self.changed.emit()
 
-    def note_frame(self, info: FrameInfo) -> None:
-        """A player ends a recording itself when its episode ends or it is full; fetch it then."""
+    def note_frame(self, info: FrameInfo, picture: np.ndarray | None = None) -> None:
+        """What is on show now.
+
+        A player ends a recording itself when its episode ends or it is full; fetch it then.
+        """
+        self.picture = picture
         is_recording = bool(info.flags & FLAG_RECORDING)
         if self._was_recording and not is_recording and self.recording:
             self.toggle_record()
@@ -197,25 +228,66 @@ class PlayController(QObject):
 
         def done(ack: records.AckEvent) -> None:
             self._record_asked = False
-            self.recording = on
+            self.recording, self.recorded_frames = on, 0
             if not on and ack.detail:
                 folder = Path(ack.detail)
                 if not folder.is_absolute() and self.player.directory is not None:
                     folder = self.player.directory / folder
                 self.recorded.emit(folder)
 
-        self._ask(commands.Record, done, on=on)
+        self._ask(commands.Record, done, on=on, until=self.until)
 
-    def save_state(self, path: Path, then: Callable[[], None]) -> None:
-        self._ask(commands.SaveState, lambda ack: then(), path=str(path))
+    def set_until(self, until: commands.RecordUntil) -> None:
+        self.until = until
+        self.changed.emit()
 
-    def capture_goal(self, path: Path, then: Callable[[], None]) -> None:
-        self._ask(commands.CaptureGoal, lambda ack: then(), path=str(path))
+    async def capture(
+        self, kind: type[commands.Command], *, hold: bool = False, **fields: object
+    ) -> tuple[records.AckEvent, np.ndarray]:
+        """Ask something of the game while it stands still; the ack, and the picture it showed.
+
+        Then it goes on, unless it was paused or is to `hold`. Raises LabError.
+        """
+        was_paused = self.paused
+        await self._accepted(self.player.request(commands.Pause))
+        self.paused = True
+        try:
+            ack = await self._accepted(self.player.request(kind, **fields))
+            picture = self._picture()
+        finally:
+            if not was_paused and not hold and self.is_active:
+                await self.player.request(commands.Unpause)
+                self.paused = False
+            self.changed.emit()
+        return ack, picture
+
+    def _picture(self) -> np.ndarray:
+        """u8[144, 160] that the player showed last. Raises ProtocolError."""
+        if self.player.frames_path is None:
+            raise ProtocolError("nothing plays")
+        reader = FrameReader(self.player.frames_path)
+        try:
+            found, shape = reader.latest(), reader.shape
+        finally:
+            reader.close()
+        if found is None or shape.format != FORMAT_SHADE:
+            raise ProtocolError("the player shows no picture of a Game Boy")
+        return np.frombuffer(found[2], np.uint8).reshape(shape.height, shape.width).copy()
+
+    def load_state(self, path: Path) -> None:
+        self._ask(commands.LoadState, path=str(path))
+
+    def undo_load(self) -> None:
+        self._ask(commands.UndoLoad)
 
     # -- inside -----------------------------------------------------------------------------
 
     def _on_task(self, task: str) -> None:
         if self._session.mode is Mode.HUMAN and self.request and self.request.task != task:
+            self.play_game()
+
+    def _on_rom(self, rom: str) -> None:
+        if rom:
             self.play_game()
 
     def _on_mode(self, mode: Mode) -> None:
@@ -256,7 +328,12 @@ class PlayController(QObject):
 
     def _on_event(self, event: records.Event) -> None:
         if isinstance(event, records.PlayEvent):
+            self.recorded_frames = event.recording_frames
             self.played.emit(event)
+        elif isinstance(event, records.PolicyEvent):
+            self.thought.emit(event)
+        elif isinstance(event, records.ErrorRecord) and event.kind == "recording":
+            self._bridge.problem.emit("Recording", event.message)
         elif isinstance(event, records.StateEvent) and self.busy and event.detail:
             self._begin(event.detail)
 

@@ -1,39 +1,53 @@
-"""A task in the making: start states and a goal that a person captures while playing."""
+"""Making a task while playing: capture, measure, name, audit, and on to the training."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.bridge import Bridge
 from gui.controllers.playing import PlayController
 from gui.controllers.training import TrainingController
 from gui.models.notices import Notices
 from gui.models.session import Session
+from gui.models.task_draft import Captured, DraftModel, Goal, read_template
 from trainer_core.preflight.checks import BUILT_IN_TASKS
+from trainer_core.protocol import commands
+from trainer_core.protocol.errors import LabError
 from trainer_core.service import run_job
+
+PROBE_AFTER_MS = 700
+"""Painting goes on for a while; then the goal is measured again."""
+AUDIT_EPISODES = 32
 
 
 class TaskDraft(QObject):
-    """Files go below `drafts/` of the home; the task itself is made by `dmglab task make`."""
+    """Files go below `drafts/` of the home; the tools of `dmglab task` make and measure."""
 
     made = Signal(str)
     """Id of the new task."""
 
     def __init__(
         self, bridge: Bridge, session: Session, playing: PlayController,
-        training: TrainingController, notices: Notices,
+        training: TrainingController, notices: Notices, model: DraftModel,
     ) -> None:  # fmt: skip
         super().__init__()
         self._bridge, self._session, self._notices = bridge, session, notices
         self._playing, self._training = playing, training
-        self.starts: list[Path] = []
-        self.goal: Path | None = None
-        self._base = ""
-        self._folder = Path()
+        self.model = model
+        self._job: asyncio.Task[Any] | None = None
+        self._settle = QTimer(self, singleShot=True, interval=PROBE_AFTER_MS)
+        self._settle.timeout.connect(self.probe)
+        model.masked.connect(self._settle.start)
+
+    # -- capturing --------------------------------------------------------------------------
 
     def refusal(self) -> str:
         """Why nothing can be captured now; empty when it can."""
@@ -46,60 +60,165 @@ class TaskDraft(QObject):
 
     def save_start(self) -> None:
         """Add where the game is now to the states that episodes begin from."""
-        if not self._begin():
-            return
-        path = self._folder / f"start_{len(self.starts)}.npz"
-        self._playing.save_state(path, lambda: self._on_start(path))
+        if self._begin():
+            path = self.model.folder / f"start_{time.time_ns()}.npz"
+            self._bridge.spawn(self._save_start(path), title="Nothing was captured")
+
+    async def _save_start(self, path: Path) -> None:
+        _, picture = await self._playing.capture(commands.SaveState, path=str(path))
+        self._cancel_job()
+        self.model.add_start(Captured(path, picture))
+        self._settle.start()
 
     def capture_goal(self) -> None:
-        """Take the present picture as the goal; with a start state it completes the task."""
-        if not self._begin():
-            return
-        path = self._folder / "goal.npz"
-        self._playing.capture_goal(path, lambda: self._on_goal(path))
+        """Take the present picture as the goal. The game pauses, so that nothing moves on."""
+        if self._begin():
+            path = self.model.folder / f"goal_{time.time_ns()}.npz"
+            self._bridge.spawn(self._capture_goal(path), title="Nothing was captured")
+
+    async def _capture_goal(self, path: Path) -> None:
+        way = path.with_name(path.name.replace("goal", "way"))
+        ack, picture = await self._playing.capture(
+            commands.CaptureGoal, hold=True, path=str(path), way=str(way)
+        )
+        try:
+            template = read_template(path)
+        except (OSError, ValueError, KeyError) as error:
+            raise LabError(f"{path}: {error}") from None
+        frames = int(ack.detail) if ack.detail.isdecimal() else 0
+        goal = Goal(Captured(path, picture), template, way if frames else None, frames)
+        self._cancel_job()
+        self.model.set_goal(goal)
+        self.probe()
 
     def _begin(self) -> bool:
+        """A draft for the game that is played now; another game begins another draft."""
         reason = self.refusal()
         if reason:
             self._bridge.problem.emit("Nothing was captured", reason)
             return False
         task = self._playing.request.task if self._playing.request else ""
-        if task != self._base:
-            self._base, self.starts, self.goal = task, [], None
-            self._folder = self._bridge.home.root / "drafts" / time.strftime("%Y%m%d_%H%M%S")
+        rom = task if self._playing.is_rom else ""
+        base = "" if rom else task
+        if (base, rom) != (self.model.base, self.model.rom) or self.model.made:
+            self.start_over(base, rom)
         return True
 
-    def _on_start(self, path: Path) -> None:
-        self.starts.append(path)
-        if self.goal is not None:
-            self._make()
-        else:
-            text = "go to where the agent should get, Capture goal"
-            self._notices.tell("Start state saved", text, "good")
+    def start_over(self, base: str = "", rom: str = "") -> None:
+        """An empty draft."""
+        self._cancel_job()
+        folder = self._bridge.home.root / "drafts" / time.strftime("%Y%m%d_%H%M%S")
+        self.model.begin(base, rom, folder)
 
-    def _on_goal(self, path: Path) -> None:
-        self.goal = path
-        if self.starts:
-            self._make()
-        else:
-            text = "Save start state where episodes should begin"
-            self._notices.tell("Goal captured", text, "good")
+    def remove_start(self, index: int) -> None:
+        self._cancel_job()
+        self.model.remove_start(index)
+        self._settle.start()
 
-    def _make(self) -> None:
-        task_id = f"mine/{self._folder.name}"
+    # -- measuring --------------------------------------------------------------------------
+
+    def probe(self) -> None:
+        """Measure what a random player does to the goal, and which distance separates it."""
+        model = self.model
+        self._settle.stop()
+        if model.goal is None or not model.starts or model.made:
+            return
+        self._cancel_job()
+        model.tell(working="Playing a minute at random", share=0.0, probe=None, error="")
+        argv = [*self._tool("probe"), *self._game(), *self._files()]
+        self._run(argv, lambda found: model.tell(working="", probe=found))
+
+    # -- making -----------------------------------------------------------------------------
+
+    def make_refusal(self) -> str:
+        model = self.model
+        if model.made:
+            return f"{model.made} is made"
+        return ("", "Save a start state first (F7)", "Capture a goal first (F8)", "")[model.step]
+
+    def task_id(self) -> str:
+        """Under `mine/`, in the letters that a task's id may have."""
+        plain = re.sub(r"[^a-z0-9_]+", "_", self.model.name.lower()).strip("_")
+        return f"mine/{plain or self.model.folder.name}"
+
+    def make(self) -> None:
+        """Write the task, then audit it; training need not wait for the audit."""
+        if reason := self.make_refusal():
+            self._bridge.problem.emit("No task yet", reason)
+            return
+        model, task_id = self.model, self.task_id()
+        self._settle.stop()
+        self._cancel_job()
+        model.tell(working="Making the task", share=0.0, error="")
         argv = [
-            sys.executable, "-m", "trainer_core.cli.main", "task", "make", "--id", task_id,
-            "--base", self._base, "--goal", str(self.goal), "--home", str(self._bridge.home.root),
-            "--title", f"Mine, {time.strftime('%d %b %H:%M')}",
-            "--start", *map(str, self.starts),
+            *self._tool("new"), "--id", task_id, *self._game(), *self._files(), *self._way(),
+            "--title", model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
         ]  # fmt: skip
-        self._base = ""  # the next capture begins a new draft
-        self._bridge.spawn(
-            run_job(argv), title="The task was not made", then=lambda result: self._on_made(task_id)
-        )
+        if model.probe and model.goal and model.goal.way is None:
+            argv += ["--tau", f"{model.tau:g}"]  # with a way its pictures are measured too
+        self._run(argv, lambda found: self._on_made(task_id, found))
 
-    def _on_made(self, task_id: str) -> None:
+    def _way(self) -> list[str]:
+        goal = self.model.goal
+        if goal is None or goal.way is None:
+            return []
+        alone = len(self.model.starts) == 1
+        return ["--way", str(goal.way), *(("--around",) if alone else ())]
+
+    def _on_made(self, task_id: str, found: dict[str, Any]) -> None:
+        self.model.tell(made=task_id, choices=found, working="Auditing the task", share=0.0)
         self._session.tasks_changed.emit()
         self._session.set_task(task_id)
-        self._notices.tell("Task made", task_id, "good", "Train new", self._training.train_new)
+        self._notices.tell("Task made", task_id, "good", "Train new", self.train)
         self.made.emit(task_id)
+        argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES)]
+        self._run(argv, lambda found: self.model.tell(working="", audit=found))
+
+    def train_refusal(self) -> str:
+        return "" if self.model.made else "Make the task first"
+
+    def train(self) -> None:
+        """To the form of a new run on the task, with the discount that its length asks for."""
+        self._training.train_new()
+        gamma = str(self.model.choices.get("gamma", "")).split(":")[0]
+        if gamma:
+            self._training.draft.set_values({"gamma": float(gamma)})
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _tool(self, verb: str) -> list[str]:
+        home = str(self._bridge.home.root)
+        return [sys.executable, "-m", "trainer_core.cli.main", "task", verb, "--home", home]
+
+    def _game(self) -> list[str]:
+        model = self.model
+        return ["--rom", model.rom] if model.rom else ["--base", model.base]
+
+    def _files(self) -> list[str]:
+        starts = [str(start.path) for start in self.model.starts]
+        return ["--start", *starts, "--goal", str(self._goal_file())]
+
+    def _goal_file(self) -> Path:
+        """The captured file, or one beside it with the painted region."""
+        model = self.model
+        assert model.goal is not None
+        path = model.goal.captured.path
+        if not model.painted.any():
+            return path
+        masked = path.with_name(f"region_{path.name}")
+        partial = masked.with_suffix(".tmp")
+        with partial.open("wb") as file:
+            np.savez_compressed(file, templates=model.goal.template[None], mask=model.painted)
+        partial.replace(masked)
+        return masked
+
+    def _run(self, argv: list[str], then: Any) -> None:
+        work = run_job(argv, on_progress=lambda share: self.model.tell(share=share))
+        self._job = self._bridge.spawn(
+            work, then=then, failed=lambda reason: self.model.tell(working="", error=reason)
+        )
+
+    def _cancel_job(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None

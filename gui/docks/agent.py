@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QComboBox,
@@ -134,20 +136,17 @@ class AgentDock(Dock):
         session.operation_changed.connect(lambda operation: self._refresh())
         runners.changed.connect(self._refresh)
         session.task_changed.connect(lambda task: self._refresh())
+        session.rom_changed.connect(lambda rom: self.reload_tasks())
         session.tasks_changed.connect(self.reload_tasks)
         self._refresh()
 
     def _keys(self) -> QWidget:
-        """The keys of the joypad, for whoever plays."""
-        self._legend = QWidget()
-        grid = QGridLayout(self._legend)
-        grid.setContentsMargins(0, 8, 0, 0)
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(4)
-        grid.setColumnStretch(1, 1)
-        for row, (keys, text) in enumerate(PLAY_KEYS):
-            grid.addWidget(label(keys), row, 0)
-            grid.addWidget(label(text, "muted"), row, 1)
+        """The keys of the joypad, for whoever plays; the others are in the cheat sheet."""
+        text = (
+            "Arrows, Z is A, X is B, Enter is START. Space pauses, R rewinds. F12 lists all keys."
+        )
+        self._legend = label(text, "muted", wrap=True)
+        self._legend.setToolTip("\n".join(f"{keys}: {text}" for keys, text in PLAY_KEYS))
         return self._legend
 
     @staticmethod
@@ -161,9 +160,12 @@ class AgentDock(Dock):
 
     def reload_tasks(self) -> None:
         self.tasks.clear()
+        if self._session.rom:
+            self.tasks.addItem(Path(self._session.rom).name, "")
         for task_id, title in self._session.task_titles().items():
             self.tasks.addItem(title, task_id)
             self.tasks.setItemData(self.tasks.count() - 1, task_id, _TIP)
+        self._refresh()
 
     def _refresh(self) -> None:
         mode = self._session.mode
@@ -171,7 +173,8 @@ class AgentDock(Dock):
         self.operations.set_value(self._session.operation)
         self._hint.setText(_HINTS[mode])
         self._hint.setVisible(bool(_HINTS[mode]))
-        self.tasks.setCurrentIndex(max(0, self.tasks.findData(self._session.task)))
+        shown = 0 if self._session.rom else self.tasks.findData(self._session.task)
+        self.tasks.setCurrentIndex(max(0, shown))
         self.runners.setCurrentIndex(max(0, self.runners.findData(self._session.runner.id)))
         training = mode is Mode.AGENT
         self.missing.renew(is_wanted=training)

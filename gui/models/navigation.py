@@ -14,6 +14,7 @@ class Place(StrEnum):
     CURVES = "Curves"
     WALL = "Env wall"
     REPLAY = "Replay"
+    GAMES = "Games"
 
 
 class Navigation(QObject):

@@ -33,6 +33,8 @@ class Session(QObject):
     operation_changed = Signal(object)
     task_changed = Signal(str)
     runner_changed = Signal(object)
+    rom_changed = Signal(str)
+    """Path of the ROM that a person plays in place of the task's game; empty for the task's."""
     tasks_changed = Signal()
     """There are other tasks to choose from."""
 
@@ -48,7 +50,18 @@ class Session(QObject):
         self.operation = _one_of(Operation, settings.text("session/operation"), Operation.TRAIN)
         tasks = self.task_titles()
         wanted = settings.text("session/task", FIRST_TASK)
+        self.rom = ""
         self.task = wanted if wanted in tasks else next(iter(tasks))
+
+    @property
+    def game(self) -> str:
+        """What a person plays: the path of a ROM, or the task."""
+        return self.rom or self.task
+
+    def set_rom(self, path: str) -> None:
+        if path != self.rom:
+            self.rom = path
+            self.rom_changed.emit(path)
 
     def task_titles(self) -> dict[str, str]:
         """Title by task id: shipped and own tasks, then those that are built in."""
@@ -77,6 +90,8 @@ class Session(QObject):
         self.set_operation(Operation.TRAIN)
 
     def set_task(self, task: str) -> None:
+        if task and self.rom:
+            self.set_rom("")
         if task and task != self.task:
             self.task = task
             self._settings.set("session/task", task)

@@ -112,8 +112,8 @@ class EchoPlayer:
         self.inbox: SimpleQueue[Fields | None] = SimpleQueue()
         self.mask = 0
         self.who = 1 if self.mode == "human" else 0
-        self.paused = False
-        self.frame = 0
+        self.paused = self.backwards = False
+        self.frame = self.before = 0
         self.speed = asked.get("speed", 1.0)
         self.recording: Recorded | None = None
         self.done = False
@@ -150,8 +150,8 @@ class EchoPlayer:
                     self.take(self.inbox.get(timeout=left))
                 except Empty:
                     break
-            if not self.paused:
-                self.frame += 1
+            if self.backwards or not self.paused:
+                self.frame += -1 if self.backwards else 1
                 self.show()
         return 0
 
@@ -186,11 +186,37 @@ class EchoPlayer:
                 ok = not detail
             case "record":
                 detail = self.record(command["on"])
-            case "save_state" | "capture_goal":
+            case "save_state":
                 path = Path(command["path"])
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(b"state")
+                path.write_bytes(f"state {self.frame}".encode())
+            case "load_state":
+                text = Path(command["path"]).read_text()
+                ok, detail = text.startswith("state "), f"{command['path']}: no state of this game"
+                if ok:
+                    self.before, self.frame, detail = self.frame, int(text[6:]), ""
+                    self.show()
+            case "undo_load":
+                self.frame, self.before = self.before, self.frame
+                self.show()
+            case "rewind":
+                self.backwards = command["on"]
+            case "capture_goal":
+                detail = self.capture_goal(Path(command["path"]), command.get("way", ""))
         self.acknowledge(command["id"], ok, detail)
+
+    def capture_goal(self, path: Path, way: str) -> str:
+        """Every fourth pixel of the picture as the template, and a way of 7 frames."""
+        import numpy as np
+
+        shades = np.frombuffer(picture(self.mask, self.who, self.frame), np.uint8)
+        blocks = shades.reshape(72, 2, 80, 2).astype(int).sum((1, 3))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, templates=((blocks + 2) >> 2).astype(np.uint8)[None])
+        if not way:
+            return ""
+        Path(way).write_bytes(b"way")
+        return "7"
 
     def record(self, on: bool) -> str:
         if on:

@@ -343,27 +343,3 @@ def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(
     config = app.controllers.training.draft.config
     assert config.warm_start == str(app.models.checkpoints.selected.folder)
     assert config.task == "tiny_goal"
-
-
-def test_a_start_and_a_goal_become_a_task(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[str]] = []
-
-    async def run_job(argv: list[str], **_: object) -> dict[str, object]:
-        seen.append(argv)
-        return {"ok": True}
-
-    monkeypatch.setattr("gui.controllers.task_draft.run_job", run_job)
-    monkeypatch.setattr("gui.controllers.task_draft.BUILT_IN_TASKS", ())
-    play(app)
-    made: list[str] = []
-    app.controllers.draft.made.connect(made.append)
-    click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: app.controllers.draft.starts)
-    assert not seen
-    click(app, names.CAPTURE_GOAL_BUTTON)
-    until(lambda: made)
-    argv = seen[0]
-    assert argv[argv.index("--base") + 1] == "tiny_goal"
-    assert Path(argv[argv.index("--start") + 1]).is_file()
-    assert Path(argv[argv.index("--goal") + 1]).is_file()
-    assert made == [argv[argv.index("--id") + 1]]

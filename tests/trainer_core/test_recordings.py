@@ -32,6 +32,8 @@ class Walker:
     """An agent that walks a fixed way."""
 
     checkpoint = sha256 = "walker"
+    probabilities: tuple[float, ...] = ()
+    value = None
 
     def __init__(self) -> None:
         self.asked = 0

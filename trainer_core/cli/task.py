@@ -20,6 +20,7 @@ def run(argv: list[str]) -> dict[str, Any]:
             "demo": task_making.demo,
             "check": task_reports.check,
             "audit": task_reports.audit,
+            "probe": task_reports.probe,
             "export": task_sharing.export,
             "import": task_sharing.import_,
         },

@@ -33,6 +33,11 @@ class NewOptions:
     """Captured start states, in place of walks around the scripts."""
     goal: tuple[Path, ...] = ()
     """Captured goal pictures, any of them, in place of the scripts' last."""
+    way: Path | None = None
+    """A way from a start to a captured goal, as the app keeps it (demo.npz); left out, with the
+    reason in the result, where no agent could press it."""
+    around: bool = False
+    """Make --count starts around that way, in place of the captured ones."""
     mask: tuple[str, ...] = ()
     """Rectangles X,Y,WIDTH,HEIGHT in screen pixels (160 x 144) that count; default all."""
     distance: Literal["l1", "mse"] = "l1"
@@ -130,7 +135,8 @@ def new(argv: list[str]) -> dict[str, Any]:
     request = NewTask(
         id=options.id, title=options.title, description=options.description, rom=options.rom,
         base=options.base, from_goal_of=options.from_goal_of, scripts=options.script,
-        starts=options.start, goals=options.goal, from_step=options.from_step,
+        starts=options.start, goals=options.goal, way=options.way, around=options.around,
+        from_step=options.from_step,
         goal_steps=options.goal_step, count=options.count, heldout=options.heldout,
         walk=options.walk, spread=options.spread, min_distinct=options.min_distinct,
         seed=options.seed, mask=options.mask, distance=options.distance, tau=options.tau,

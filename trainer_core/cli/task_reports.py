@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ import tyro
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.roms import rom_path
 from trainer_core.protocol.tasks import (
@@ -41,6 +44,26 @@ class ReportOptions:
     """Where tasks and ROMs are known; default DMGLAB_HOME or var/ of the checkout."""
 
 
+@dataclass(frozen=True)
+class ProbeOptions:
+    start: tuple[Path, ...]
+    """Captured start states: random play begins there."""
+    goal: Path
+    """Captured goal picture, with its region if it has one."""
+    rom: str = ""
+    """The ROM: its path, or the first digits of its hash in `dmglab rom list`."""
+    base: str = ""
+    """Or a task of the same game."""
+    tau: float = field(default=0.0, metadata=limits(0, 1))
+    """Distance to try; 0 = the one that is suggested."""
+    seconds: float = field(default=60.0, metadata=limits(1, 600))
+    """Game time that each console plays at random."""
+    consoles: int = field(default=16, metadata=limits(1, 1024))
+    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
+    home: Path | None = None
+    """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
+
+
 def list_all(argv: list[str]) -> dict[str, Any]:
     home = home_paths(parse(ListOptions, "task list", argv).home)
     built_in = [{"id": name, "title": title} for name, title in BUILT_IN_TASKS.items()]
@@ -63,6 +86,23 @@ def audit(argv: list[str]) -> dict[str, Any]:
     options, task, home = _parse("task audit", argv)
     _one_thread()
     return audit_task(task, home, episodes=options.episodes, seed=options.seed)
+
+
+def probe(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.probing import probe_goal
+
+    options = parse(ProbeOptions, "task probe", argv)
+    found = probe_goal(
+        options.rom, options.base, options.start, options.goal, home_paths(options.home),
+        tau=options.tau, seconds=options.seconds, consoles=options.consoles, seed=options.seed,
+        on_progress=_print_progress,
+    )  # fmt: skip
+    return {"ok": True, "progress": 1.0, **found}
+
+
+def _print_progress(share: float) -> None:
+    """A line for the app, past the redirection of what libraries print."""
+    print(json.dumps({"progress": round(share, 3)}), file=sys.__stdout__, flush=True)
 
 
 def _one_thread() -> None:

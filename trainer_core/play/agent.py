@@ -18,6 +18,10 @@ class StackedAgent(ABC):
         """`sha256` is that of the file with the weights."""
         self.checkpoint, self.meta, self.sha256 = str(checkpoint), meta, sha256
         self._stack = np.zeros(meta.obs_shape, np.uint8)
+        self.probabilities: tuple[float, ...] = ()
+        """Of the buttons at the last `act`; empty before it and where an agent has none."""
+        self.value: float | None = None
+        """What the critic expected at the last `act`; None without a critic."""
 
     def begin(self, observation: np.ndarray) -> None:
         """A new episode starts at `observation` u8[72, 80]."""
@@ -58,8 +62,9 @@ class Agent(StackedAgent):
             seen = self._random.integers(0, 4, self._stack.shape, dtype=np.uint8)
         with torch.no_grad():
             parameter = next(self._policy.parameters())
-            logits, _ = self._policy(torch.from_numpy(seen)[None].to(parameter.device))
+            logits, value = self._policy(torch.from_numpy(seen)[None].to(parameter.device))
+        probabilities = torch.softmax(logits[0].float().cpu(), dim=-1)
+        self.probabilities, self.value = tuple(probabilities.tolist()), float(value)
         if self._greedy:
             return int(logits.argmax())
-        probabilities = torch.softmax(logits[0].float().cpu(), dim=-1)
         return int(torch.multinomial(probabilities, 1, generator=self._rng))

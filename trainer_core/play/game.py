@@ -6,7 +6,7 @@ numpy and the emulator only, so that a person can play before torch would have l
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -51,6 +51,12 @@ class Game(Protocol):
         """u8[72, 80], the downsampled picture."""
         ...
 
+    def snapshot(self) -> Any:
+        """The whole state, to be given back to `restore`; immutable."""
+        ...
+
+    def restore(self, state: Any) -> None: ...
+
     def save_state(self, path: Path) -> None: ...
 
     def load_state(self, path: Path) -> None:
@@ -94,6 +100,12 @@ class ConsoleGame:
 
     def observation(self) -> np.ndarray:
         return self._emulator.observations().numpy()[0].copy()
+
+    def snapshot(self) -> Snapshot:
+        return self._emulator.snapshot()
+
+    def restore(self, state: Snapshot) -> None:
+        self._emulator.restore(state)
 
     def save_state(self, path: Path) -> None:
         self._emulator.save_state(path)
@@ -143,6 +155,12 @@ class TinyGame:
 
     def observation(self) -> np.ndarray:
         return self._pictures[self._tile]
+
+    def snapshot(self) -> tuple[int, int]:
+        return self._tile, self._held
+
+    def restore(self, state: tuple[int, int]) -> None:
+        self._tile, self._held = state
 
     def save_state(self, path: Path) -> None:
         with path.open("wb") as file:

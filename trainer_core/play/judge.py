@@ -43,6 +43,15 @@ class Judge:
     def dist(self) -> float:
         return float(self._standing.dist)
 
+    @property
+    def standing(self) -> Standing:
+        """Where the episode stands; set it to go back to where it stood."""
+        return self._standing
+
+    @standing.setter
+    def standing(self, standing: Standing) -> None:
+        self._standing = standing
+
     def begin(self, observation: np.ndarray) -> None:
         """A new episode starts at `observation` u8[H, W]."""
         dist = goal_distance(observation, *self._goal)

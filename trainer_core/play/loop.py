@@ -23,7 +23,7 @@ class PlayLoop:
 
     def __init__(self, player: Player, inbox: Inbox, tell: Tell) -> None:
         self.player, self._inbox, self._tell = player, inbox, tell
-        self.running, self.paused = True, False
+        self.running, self.paused, self.rewinding = True, False, False
         self._allowance = 0
         """Frames to play although paused."""
 
@@ -32,7 +32,10 @@ class PlayLoop:
         player = self.player
         while self.running:
             self._take_commands()
-            if self.running and (not self.paused or self._allowance):
+            if self.running and self.rewinding:
+                player.one_frame_back()
+                player.pacer.wait()
+            elif self.running and (not self.paused or self._allowance):
                 self._allowance = max(0, self._allowance - 1)
                 player.one_frame()
                 if not self.paused:
@@ -56,7 +59,7 @@ class PlayLoop:
 
     def _next_command(self) -> commands.AnyCommand | None:
         """Raises Empty when there is none; waits a while when there is nothing else to do."""
-        if self.paused:
+        if self.paused and not self.rewinding:
             return self._inbox.get(timeout=IDLE_S)
         return self._inbox.get_nowait()
 
@@ -86,11 +89,20 @@ class PlayLoop:
             case commands.LoadPolicy():
                 player.load(command.checkpoint)
             case commands.Record():
-                return player.record(command.on)
+                return player.record(command.on, command.until)
             case commands.SaveState():
-                player.game.save_state(_writable(command.path))
+                player.save_state(_writable(command.path))
+            case commands.LoadState():
+                player.load_state(Path(command.path))
+            case commands.UndoLoad():
+                player.undo_load()
+            case commands.Rewind():
+                self.rewinding = command.on
+                player.pacer.restart()
             case commands.CaptureGoal():
                 save_goal(_writable(command.path), player.game.observation()[None])
+                if command.way and (frames := player.save_way(_writable(command.way))):
+                    return str(frames)
             case _:
                 raise LabError(f"a player does not know {type(command).__name__}")
         return ""

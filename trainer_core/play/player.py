@@ -5,9 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from emulator import Snapshot
 from trainer_core.play.agent import Agent, StackedAgent
+from trainer_core.play.authoring.demonstration import Demonstration, save_demonstrations
 from trainer_core.play.game import open_game
+from trainer_core.play.history import History
 from trainer_core.play.pacer import Pacer
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.protocol import frames, records
@@ -27,6 +33,19 @@ Tell = Callable[..., None]
 
 MakeAgent = Callable[..., StackedAgent]
 """`make_agent(checkpoint, mode=, device=, seed=)` opens a checkpoint of one runner."""
+
+
+class Known(NamedTuple):
+    """What the player knows after a frame, to know it again when the frame is undone."""
+
+    phase: int
+    step: int
+    episode: int
+    action: int
+    reward: float
+    dist: float
+    standing: Any
+    """Of the judge; None without one."""
 
 
 class Player:
@@ -57,12 +76,17 @@ class Player:
         )
         self.recording: RecordingWriter | None = None
         self.last_recording = ""
+        self._until_episode = False
+        self._history = History(self.game)
+        self._undo: tuple[Any, Known] | None = None
+        self._left: tuple[int, Any] | None = None
+        """Where a state was saved last: its number in the history, and what it is."""
         self._held = self._tapped = 0
         self._start = config.seed % self.game.num_starts
         self._frame = self._episode = 0
-        self._next_event = 0.0
+        self._next_event = self._next_thought = 0.0
+        self._dist = 0.0
         self._begin_episode()
-        self._publish(0)
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
     @property
@@ -74,21 +98,45 @@ class Player:
         game = self.game
         if self._phase == 0 and not self.human and self.agent is not None:
             self._action = self.agent.act()
+            self._tell_thought(self.agent)
         buttons = self._buttons()
         game.frame(buttons)
         self._frame += 1
         self._phase += 1
         if self.recording is not None:
-            self.recording.add_frame(game.picture(), buttons)
+            self._write(self.recording.add_frame, game.picture(), buttons)
         ended = self._phase == game.frames_per_step and self._end_step()
+        self._history.add(buttons, self._known())
         self._publish(buttons)
-        self._flags = 0
-        if self.recording is not None and (ended or self.recording.is_full):
+        over, self._flags = bool(self._flags), 0
+        if self.recording is not None and (
+            self.recording.is_full or (over and self._until_episode)
+        ):
             self._end_recording()
         if ended:
             self.pacer.hold(END_PAUSE_S / max(self.pacer.speed, 1.0))
             self._start = (self._start + 1) % game.num_starts
             self._begin_episode()
+
+    def one_frame_back(self) -> bool:
+        """Undo the newest frame and show the one before; False where the history begins.
+
+        What was recorded of it is taken back too. A policy sees the present picture as the first
+        of its episode: pictures before it are not kept.
+        """
+        found = self._history.back()
+        if found is None:
+            return False
+        undone, present = found
+        if undone.buttons >= 0:
+            self._frame -= 1
+        if self.recording is not None:
+            self._write(self.recording.take_back, self.game, undone.buttons >= 0)
+        if self._left is not None and self._history.number < self._left[0]:
+            self._left = None
+        self._know(present.known)
+        self._publish(max(present.buttons, 0))
+        return True
 
     def close(self) -> None:
         if self.recording is not None:
@@ -119,11 +167,10 @@ class Player:
         count = self.game.num_starts
         if start >= count or start < -1:
             raise LabError(f"start {start}: this task has start states 0 to {count - 1}")
-        if self.recording is not None:
+        if self.recording is not None and self._until_episode:
             self._end_recording()
         self._start = (self._start + 1) % count if start == -1 else start
         self._begin_episode()
-        self._publish(0)
 
     def load(self, checkpoint: str) -> None:
         """Let another policy play from now on. Raises LabError; the old one then stays."""
@@ -131,8 +178,47 @@ class Player:
         self.agent.begin(self.game.observation())
         self.pacer.restart()
 
-    def record(self, on: bool) -> str:
-        """Begin or end a recording; returns its folder, or that of the last one."""
+    def save_state(self, path: Path) -> None:
+        """Write where the game is; the way that `save_way` writes begins here."""
+        self.game.save_state(path)
+        self._left = self._history.number, self.game.snapshot()
+
+    def save_way(self, path: Path) -> int:
+        """Write what was pressed since `save_state` as a demonstration; its frames.
+
+        Nothing and 0 where buttons alone did not lead here, or the game is no console.
+        """
+        if self._left is None or not isinstance(self._left[1], Snapshot):
+            return 0
+        number, start = self._left
+        masks = self._history.masks_since(number)
+        if not masks:
+            return 0
+        demo = Demonstration(start, np.array(masks, np.uint8))
+        save_demonstrations(path, [demo])
+        return len(masks)
+
+    def load_state(self, path: Path) -> None:
+        """Go on from a saved state. Raises LabError for one of another game; nothing changes."""
+        before = self.game.snapshot(), self._known()
+        self.game.load_state(path)
+        self._undo = before
+        self._begin_here()
+
+    def undo_load(self) -> None:
+        """Back to where the game was before `load_state`; again, forth. Raises LabError."""
+        if self._undo is None:
+            raise LabError("no state was loaded that could be taken back")
+        (state, known), self._undo = self._undo, (self.game.snapshot(), self._known())
+        self.game.restore(state)
+        self._begin_here(known)
+
+    def record(self, on: bool, until: str = "stopped") -> str:
+        """Begin or end a recording; returns its folder, or that of the last one.
+
+        Whether it ends with the episode too says `until`, see commands.Record.
+        """
+        self._until_episode = until == "episode"
         if on and self.recording is None:
             stamp = time.strftime("%Y%m%d-%H%M%S") + f"-{self._frame:07d}"
             self.recording = RecordingWriter(
@@ -178,7 +264,8 @@ class Player:
         """The step's line to the recording; to the parent at most one in EVENT_INTERVAL_S."""
         step, action, reward, dist = self._step, self._action, self._reward, self._dist
         if self.recording is not None:
-            self.recording.add_step(
+            self._write(
+                self.recording.add_step,
                 step=step, action=action, reward=reward, dist=dist,
                 success=success, done=success, trunc=trunc,
             )  # fmt: skip
@@ -202,18 +289,56 @@ class Player:
         )  # fmt: skip
         self.writer.publish(self.game.picture().tobytes(), info)
 
+    def _tell_thought(self, agent: StackedAgent) -> None:
+        """What the policy thinks of the step that begins."""
+        now = time.monotonic()
+        if agent.probabilities and now >= self._next_thought:
+            self._next_thought = now + EVENT_INTERVAL_S
+            self._tell(
+                records.PolicyEvent, step=self._step + 1, action=self._action,
+                probabilities=agent.probabilities, value=agent.value,
+            )  # fmt: skip
+
     def _begin_episode(self) -> None:
         self.game.restart(self._start)
-        observation = self.game.observation()
-        if self.agent is not None:
-            self.agent.begin(observation)
-        judge = self.game.judge
-        if judge is not None:
-            judge.begin(observation)
-        self._dist = judge.dist if judge is not None else 0.0
         self._phase = self._step = self._flags = 0
         self._reward, self._action = 0.0, -1
         self._episode += 1
+        self._begin_here()
+
+    def _begin_here(self, known: Known | None = None) -> None:
+        """The game was put into its present state: all that follows from pictures begins anew.
+
+        `known` is what was known when the game was here before.
+        """
+        observation = self.game.observation()
+        judge = self.game.judge
+        if self.agent is not None:
+            self.agent.begin(observation)
+        if judge is not None:
+            judge.begin(observation)
+            self._dist = judge.dist
+        if known is not None:
+            self._know(known)
+        if self.recording is not None:
+            self._write(self.recording.jump, self.game)
+        self._history.begin(self._known())
+        self._publish(0)
+
+    def _known(self) -> Known:
+        judge = self.game.judge
+        return Known(
+            self._phase, self._step, self._episode, self._action, self._reward, self._dist,
+            None if judge is None else judge.standing,
+        )  # fmt: skip
+
+    def _know(self, known: Known) -> None:
+        self._phase, self._step, self._episode = known.phase, known.step, known.episode
+        self._action, self._reward, self._dist = known.action, known.reward, known.dist
+        if self.game.judge is not None:
+            self.game.judge.standing = known.standing
+        if self.agent is not None:
+            self.agent.begin(self.game.observation())
 
     def _open_agent(self, checkpoint: str) -> StackedAgent:
         config = self.config
@@ -225,7 +350,24 @@ class Player:
             raise LabError(f"{checkpoint}: made for {agent.meta.num_actions} actions")
         return agent
 
+    def _write(self, write: Callable[..., None], *what: Any, **fields: Any) -> None:
+        """Let the recording write; when the disk takes no more, the clip up to then is kept."""
+        try:
+            write(*what, **fields)
+        except OSError as error:
+            assert self.recording is not None
+            reason = f"the recording ends after {self.recording.frames} frames: {error.strerror}"
+            self._end_recording()
+            self._tell(records.ErrorRecord, kind="recording", message=reason)
+
     def _end_recording(self) -> None:
         assert self.recording is not None
-        self.last_recording = str(self.recording.finish())
-        self.recording = None
+        writer, self.recording = self.recording, None
+        try:
+            self.last_recording = str(writer.finish())
+        except OSError as error:
+            self.last_recording = ""
+            self._tell(
+                records.ErrorRecord, kind="recording",
+                message=f"{writer.folder}: the recording is lost: {error.strerror}",
+            )  # fmt: skip

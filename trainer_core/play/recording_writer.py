@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +18,7 @@ from trainer_core.protocol.recording import (
     PICTURE_BYTES,
     PICTURES,
     STEPS,
+    Jump,
     RecordedStep,
     Recording,
     encode_step,
@@ -24,12 +28,25 @@ from trainer_core.protocol.recording import (
 )
 from trainer_core.protocol.regular_files import read_regular
 
+SPARE_FRAMES = 8
+"""Given up on a full disk, so that the manifest finds room: 45 KiB."""
+
 if TYPE_CHECKING:
     from trainer_core.play.game import Game
 
 STATE_FILE = "state.npz"
 MAX_STATE_BYTES = 4 << 20
 """A console with 128 KiB of cartridge memory takes a tenth of it."""
+
+
+class _Line(NamedTuple):
+    """A line of steps.jsonl."""
+
+    frames: int
+    """How many frames there were when it was written."""
+    size: int
+    """In bytes."""
+    success: bool
 
 
 class RecordingWriter:
@@ -52,6 +69,8 @@ class RecordingWriter:
         self._steps = (folder / STEPS).open("wb")
         self.frames = 0
         self.success = False
+        self._jumps: list[Jump] = []
+        self._lines: list[_Line] = []
 
     @property
     def is_full(self) -> bool:
@@ -75,7 +94,6 @@ class RecordingWriter:
         trunc: bool = False,
     ) -> None:
         """One agent step, ended with the last frame added; `step` counts from 1."""
-        self.success = self.success or success
         line = RecordedStep(
             step=step,
             # A step that had begun before the recording has fewer frames in it.
@@ -88,12 +106,58 @@ class RecordingWriter:
             done=done,
             trunc=trunc,
         )
-        self._steps.write(encode_step(line))
+        written = encode_step(line)
+        self._steps.write(written)
+        self._lines.append(_Line(self.frames, len(written), success))
+        self.success = self.success or success
+
+    def jump(self, game: Game) -> None:
+        """The game was put into its present state: the frames that come follow from that."""
+        if self.frames == 0:
+            game.save_state(self.folder / STATE_FILE)
+            return
+        if self._jumps and self._jumps[-1].frame == self.frames:
+            self._jumps.pop()  # nothing was played in between
+        name = f"state-{self.frames:05d}.npz"
+        game.save_state(self.folder / name)
+        self._jumps.append(Jump(frame=self.frames, state=name))
+
+    def take_back(self, game: Game, was_frame: bool) -> None:
+        """Forget the newest frame, or the jump that was undone in its place.
+
+        Taken back beyond its beginning the recording begins where the game is now.
+        """
+        if self.frames == 0:
+            game.save_state(self.folder / STATE_FILE)
+            return
+        if not was_frame:
+            if self._jumps and self._jumps[-1].frame == self.frames:
+                self._jumps.pop()
+            return
+        self.frames -= 1
+        while self._lines and self._lines[-1].frames > self.frames:
+            self._lines.pop()
+        self.success = any(line.success for line in self._lines)
+        self._cut()
+
+    def _cut(self) -> None:
+        """Files hold what belongs to `frames` frames and nothing after."""
+        sizes = (self.frames * PICTURE_BYTES, self.frames, sum(line.size for line in self._lines))
+        for file, size in zip((self._pictures, self._buttons, self._steps), sizes, strict=True):
+            file.flush()
+            file.truncate(size)
+            file.seek(size)
 
     def finish(self) -> Path:
-        """Close the files and write the manifest; a recording without a frame leaves nothing."""
-        for file in (self._pictures, self._buttons, self._steps):
-            file.close()
+        """Close the files and write the manifest; a recording without a frame leaves nothing.
+
+        On a full disk the last frames make room for the manifest. Raises OSError when even that
+        does not help.
+        """
+        try:
+            self._close()
+        except OSError:
+            self._close_cut()
         if self.frames == 0:
             for path in self.folder.iterdir():
                 path.unlink()
@@ -102,10 +166,34 @@ class RecordingWriter:
             write_recording(
                 self.folder,
                 Recording(
-                    state=STATE_FILE, frames=self.frames, success=self.success, **self._about
+                    state=STATE_FILE, frames=self.frames, success=self.success,
+                    jumps=tuple(jump for jump in self._jumps if jump.frame < self.frames),
+                    **self._about,
                 ),
-            )
+            )  # fmt: skip
         return self.folder
+
+    def _close(self) -> None:
+        for file in (self._pictures, self._buttons, self._steps):
+            file.close()
+
+    def _close_cut(self) -> None:
+        """What is in the files and whole, less a little room, is the recording."""
+        paths = [self.folder / name for name in (PICTURES, BUTTONS, STEPS)]
+        for file in (self._pictures, self._buttons, self._steps):
+            with contextlib.suppress(OSError):  # what its buffer holds has no room
+                file.close()
+        sizes = [path.stat().st_size for path in paths]
+        lines = itertools.accumulate(line.size for line in self._lines)
+        whole = sum(end <= sizes[2] for end in lines)
+        del self._lines[whole:]
+        self.frames = max(0, min(self.frames, sizes[0] // PICTURE_BYTES - SPARE_FRAMES, sizes[1]))
+        while self._lines and self._lines[-1].frames > self.frames:
+            self._lines.pop()
+        self.success = any(line.success for line in self._lines)
+        kept = (self.frames * PICTURE_BYTES, self.frames, sum(line.size for line in self._lines))
+        for path, size in zip(paths, kept, strict=True):
+            os.truncate(path, size)
 
 
 def first_difference(folder: Path, game: Game) -> int:
@@ -122,7 +210,10 @@ def first_difference(folder: Path, game: Game) -> int:
         game.load_state(folder / recording.state)
     except OSError as error:
         raise ProtocolError(f"{error.filename}: {error.strerror}") from None
+    jumps = {jump.frame: folder / jump.state for jump in recording.jumps}
     for frame, held in enumerate(buttons):
+        if frame in jumps:
+            game.load_state(jumps[frame])
         game.frame(held)
         shown = pictures[frame * PICTURE_BYTES : (frame + 1) * PICTURE_BYTES]
         if pack_picture(game.picture().tobytes()) != shown:

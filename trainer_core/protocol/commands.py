@@ -7,7 +7,7 @@ gone: the process saves what it has and ends, its children with it.
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -19,6 +19,7 @@ MAX_PATH = 4096
 """What Linux takes."""
 WallEnvs = Annotated[int, Meta(ge=0, le=1024)]
 Mask = Annotated[int, Meta(ge=0, le=255)]
+RecordUntil = Literal["stopped", "episode"]
 StartOrNext = Annotated[int, Meta(ge=-1, le=10**6)]
 
 
@@ -82,10 +83,13 @@ class LoadPolicy(Command, frozen=True, tag="load"):
     checkpoint: str
 
 
-class Record(Command, frozen=True, tag="record"):
+class Record(Command, frozen=True, tag="record", omit_defaults=True):
     """Player: start or end a recording; the ack's detail is its folder when it ends."""
 
     on: bool
+    until: RecordUntil = "stopped"
+    """stopped: by this command only (or a full disk, or the longest that may be); episode: the
+    end of the episode ends it too."""
 
 
 class SaveState(Command, frozen=True, tag="save_state"):
@@ -94,10 +98,31 @@ class SaveState(Command, frozen=True, tag="save_state"):
     path: str
 
 
-class CaptureGoal(Command, frozen=True, tag="capture_goal"):
-    """Player: write the present observation as a goal template to this path."""
+class LoadState(Command, frozen=True, tag="load_state"):
+    """Player: go on from the state in this file, one of the same ROM; UndoLoad takes it back."""
 
     path: str
+
+
+class UndoLoad(Command, frozen=True, tag="undo_load"):
+    """Player: where the game was before the last LoadState; a second one is that load again."""
+
+
+class Rewind(Command, frozen=True, tag="rewind"):
+    """Player: true runs backwards, frame by frame, as long as there is history; false goes on."""
+
+    on: bool
+
+
+class CaptureGoal(Command, frozen=True, tag="capture_goal", omit_defaults=True):
+    """Player: write the present observation as a goal template to this path.
+
+    The way here from where the last state was saved goes to `way`, if one is given; the ack's
+    detail is its frames, "" where there is none because a state was loaded since.
+    """
+
+    path: str
+    way: str = ""
 
 
 AnyCommand = (
@@ -114,6 +139,9 @@ AnyCommand = (
     | LoadPolicy
     | Record
     | SaveState
+    | LoadState
+    | UndoLoad
+    | Rewind
     | CaptureGoal
 )
 COMMAND_TYPES: tuple[type[Command], ...] = AnyCommand.__args__
@@ -136,7 +164,12 @@ def decode(line: bytes | str) -> AnyCommand:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"not a command: {error}") from None
     match command:
-        case SaveState(path=path) | CaptureGoal(path=path) | LoadPolicy(checkpoint=path):
+        case (
+            SaveState(path=path)
+            | LoadState(path=path)
+            | CaptureGoal(path=path)
+            | LoadPolicy(checkpoint=path)
+        ):
             check_path(type(command).__name__, path)
         case SetSpeed(value=value) if not math.isfinite(value):
             raise ProtocolError(f"not a command: speed {value}")

@@ -8,7 +8,8 @@
     <folder>/recording.json  Recording below, written last: a folder without it is unfinished
 
 Frames count from 0: frame n is the picture after n + 1 frames of play, reached with mask n held.
-Replaying buttons.bin from the start state gives pictures.bin again, byte for byte.
+Replaying buttons.bin from the start state gives pictures.bin again, byte for byte, when the game is
+put into the state of each of `jumps` at its frame.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from trainer_core.protocol.regular_files import open_regular, read_regular
 WIDTH, HEIGHT = 160, 144
 PICTURE_BYTES = WIDTH * HEIGHT // 4
 FRAMES_PER_SECOND = 4194304 / 70224
-MAX_FRAMES = 3600
+MAX_FRAMES = 36_000
+"""Ten minutes; its pictures take 207 MB."""
 PICTURES, BUTTONS, STEPS, MANIFEST = (
     "pictures.bin", "buttons.bin", "steps.jsonl", "recording.json",
 )  # fmt: skip
@@ -36,6 +38,14 @@ _LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
 VERSION = 1
 MAX_STEP_BYTES = 4096
 FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$")]
+
+
+class Jump(msgspec.Struct, kw_only=True, frozen=True):
+    """Before a frame the game was put into another state: an episode began, a state was loaded."""
+
+    frame: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
+    """The first frame that follows from `state`."""
+    state: FileName
 
 
 class Recording(msgspec.Struct, kw_only=True, frozen=True):
@@ -51,6 +61,8 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     """human, greedy or sample."""
     created_at: float
     success: bool = False
+    jumps: tuple[Jump, ...] = ()
+    """In the order of their frames. Between them buttons alone make the pictures."""
 
 
 class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):

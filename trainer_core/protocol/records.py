@@ -219,6 +219,22 @@ class PlayEvent(Record, frozen=True, tag="play"):
     recording_frames: Count = 0
 
 
+class PolicyEvent(Record, frozen=True, tag="policy"):
+    """What a policy thinks at the beginning of a step, at most ten a second; on the player's pipe.
+
+    It speaks of the step that begins with it: the PlayEvent and the recorded step of that number
+    have the same action.
+    """
+
+    step: Count
+    """Number of the step that begins, from 1 in each episode."""
+    action: Whole
+    probabilities: tuple[float, ...]
+    """Of the seven buttons, in the order of buttons7.v1."""
+    value: float | None = None
+    """Return that the critic expects; None where the trainer has none."""
+
+
 LogRecord = (
     MetaRecord
     | UpdateRecord
@@ -228,7 +244,7 @@ LogRecord = (
     | ResumeRecord
     | ErrorRecord
 )
-Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent
+Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
     UpdateRecord,
@@ -241,6 +257,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     HeartbeatEvent,
     AckEvent,
     PlayEvent,
+    PolicyEvent,
 )
 
 _encoder = msgspec.json.Encoder()

@@ -156,6 +156,12 @@ def _limited(frames: int) -> int:
 
 def _read_recording(folder: Path) -> Inputs:
     recording = read_recording(folder)
+    if recording.jumps:
+        frames = ", ".join(str(jump.frame) for jump in recording.jumps[:4])
+        raise TaskError(
+            f"{folder}: the game was put into another state before frame {frames}; a way to a goal "
+            "is one piece: record one without a new episode or a loaded state"
+        )
     try:
         start = Snapshot.load(folder / recording.state)
     except EmulatorError as error:

@@ -48,6 +48,10 @@ class NewTask:
     scripts: tuple[Path, ...] = ()
     starts: tuple[Path, ...] = ()
     goals: tuple[Path, ...] = ()
+    way: Path | None = None
+    """A way from a start to the goal, as a person played it; left out where no agent could."""
+    around: bool = False
+    """Make `count` starts around the way, in place of the given ones."""
     from_step: int = 0
     goal_steps: tuple[int, ...] = ()
     count: int = 48
@@ -84,7 +88,11 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         pictures = [] if not request.goal_steps else pictures
     goal = gather_goal(pictures, request.goals, parse_mask(request.mask), request.distance)
     segments = [until_goal(part, goal, request.hold_steps) for part in segments]
+    way, why_no_way = _way(request, cartridge, codec, goal)
+    segments += way
     given = [_load_state(path, rom.sha256) for path in request.starts]
+    if request.around and segments:
+        given = []
     walks, apart = _starts(request, cartridge, codec, segments, given, goal)
     tau, why_tau = (request.tau, "as asked") if request.tau else suggest_tau(apart)
     chosen = _numbers(request, segments, goal, base)
@@ -114,6 +122,7 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
     return folder, {
         "starts": f"{len(walks)} with different pictures, the last {heldout} held out"
         + ("" if heldout else ": one start only, validation repeats it"),
+        **({"way": why_no_way or "kept as a demonstration"} if request.way else {}),
         "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count",
         "tau": f"{tau:g}: {why_tau}",
         "horizon": f"{chosen['horizon'][0]}: {chosen['horizon'][1]}",
@@ -122,6 +131,23 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         "check": f"dmglab task check {request.id}",
         "train": f"dmglab train --task {request.id} --gamma {gamma:g}",
     }
+
+
+def _way(
+    request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPictures
+) -> tuple[list[Segment], str]:
+    """The way that a person played, if it ends at the goal by buttons that an agent has, or why
+    it does not count."""
+    if request.way is None:
+        return [], ""
+    try:
+        parts = read_segments((request.way,), cartridge, codec, None, 0, ())
+        found = [until_goal(part, goal, request.hold_steps) for part in parts]
+    except TaskError as error:
+        return [], f"left out: {error}"
+    if not all(part.arrives for part in found):
+        return [], "left out: its steps pass the goal's picture without ending on it"
+    return found, ""
 
 
 def _heldout(request: NewTask, count: int) -> int:

@@ -78,7 +78,7 @@ def read_segments(
     """
     segments = []
     for path in scripts:
-        for inputs in read_inputs(path, codec):
+        for inputs in _inputs(path, codec):
             if begun is not None and inputs.start is None:
                 inputs = dataclasses.replace(inputs, start=begun)
             trace = play_inputs(cartridge, inputs, codec)
@@ -93,6 +93,22 @@ def read_segments(
             refuse_beyond_codec(segment.masks(from_step, max(goals)), codec, inputs.source)
             segments.append(segment)
     return segments
+
+
+def _inputs(path: Path, codec: Codec) -> list[Inputs]:
+    """Scripts, a recording, or ways that were played (demo.npz), each to the end of its last step.
+
+    A person does not stop at a step's end: the frames that it lacks, and one step more for the
+    picture to come to rest, hold no button.
+    """
+    if path.suffix != ".npz":
+        return read_inputs(path, codec)
+    ways = []
+    for demo in load_demonstrations(path):
+        rest = -len(demo.masks) % codec.frames_per_step + codec.frames_per_step
+        masks = np.concatenate([demo.masks, np.zeros(rest, np.uint8)])
+        ways.append(Inputs(masks, demo.start, str(path)))
+    return ways
 
 
 def until_goal(part: Segment, goal: GoalPictures, hold_steps: int) -> Segment:

@@ -25,6 +25,8 @@ class GuestAgent(StackedAgent):
 
     def choose(self, logits: Tensor) -> int:
         """An action from f32[7] on the CPU."""
+        probabilities = torch.softmax(logits.float(), -1)
+        self.probabilities = tuple(probabilities.tolist())
         if self._greedy:
             return int(logits.argmax())
-        return int(torch.multinomial(torch.softmax(logits, -1), 1, generator=self._rng))
+        return int(torch.multinomial(probabilities, 1, generator=self._rng))

@@ -1,0 +1,196 @@
+"""A person's own games: open one, play it at once, find it again after it moved."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QImage
+
+from gui.bridge import Bridge, in_thread
+from gui.controllers.playing import ROM_SUFFIXES, PlayController
+from gui.models.navigation import Navigation, Place
+from gui.models.notices import Notices
+from gui.models.rom_library import RomCard, RomLibrary, file_sha256
+from gui.models.session import Session
+from gui.widgets.screen import Palette
+from trainer_core.service import run_job
+
+THUMBNAIL_AFTER_MS = 8000
+"""By then most games are past the logos."""
+
+
+class LibraryController(QObject):
+    file_wanted = Signal(str, object)
+    """Title of a question for a ROM file, and what takes its path: the window asks."""
+
+    def __init__(
+        self, bridge: Bridge, session: Session, library: RomLibrary, playing: PlayController,
+        navigation: Navigation, notices: Notices, palette: Palette,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._bridge, self._session, self._playing = bridge, session, playing
+        self._navigation, self._notices, self._palette = navigation, notices, palette
+        self.library = library
+        self._expected = ""
+        """SHA-256 that the file being opened must have; empty where any will do."""
+        self._photo = QTimer(self, singleShot=True, interval=THUMBNAIL_AFTER_MS)
+        self._photo.timeout.connect(self._take_thumbnail)
+        playing.started.connect(self._on_started)
+        playing.changed.connect(self._on_playing)
+
+    # -- opening ----------------------------------------------------------------------------
+
+    def ask_open(self) -> None:
+        self.file_wanted.emit("Open ROM", self.open_rom)
+
+    def open_rom(self, path: Path) -> None:
+        """Play a ROM file and, once it plays, register it by its hash."""
+        path = Path(path).expanduser().absolute()
+        if problem := why_no_rom(path):
+            self._tell(f"{path}: {problem}", "Open another...", self.ask_open)
+            return
+        if str(path) == self._session.rom:
+            self._playing.play_game()
+        else:
+            self._session.set_rom(str(path))
+
+    def play(self, key: str) -> None:
+        """Play a game of the library, if its file is the one that was registered."""
+        card = self.library.card(key)
+        if card is None:
+            return
+        if card.shipped:
+            self.open_rom(card.path)
+            return
+        self._bridge.spawn(
+            in_thread(file_sha256, card.path), then=lambda found: self._on_hashed(card, found)
+        )
+
+    def play_selected(self) -> None:
+        self.play(self.library.selected)
+
+    def refusal(self) -> str:
+        return "" if self.library.card(self.library.selected) else "Choose a game first"
+
+    def _on_hashed(self, card: RomCard, found: str) -> None:
+        if found == card.key:
+            self.open_rom(card.path)
+            return
+        what = "is not there any more" if not card.path.is_file() else "is another file now"
+        text = f"{card.title}: {card.path} {what}"
+        self._tell(text, "Locate...", lambda: self.locate(card.key))
+        self.library.reload()
+
+    # -- finding again ----------------------------------------------------------------------
+
+    def locate(self, key: str) -> None:
+        """Ask where a registered game is now."""
+        card = self.library.card(key)
+        if card is not None:
+            self.file_wanted.emit(f"Where is {card.title}?", lambda path: self._found(card, path))
+
+    def locate_selected(self) -> None:
+        self.locate(self.library.selected)
+
+    def locate_refusal(self) -> str:
+        card = self.library.card(self.library.selected)
+        if card is None:
+            return "Choose a game first"
+        return "It comes with DMG Lab" if card.shipped else ""
+
+    def _found(self, card: RomCard, path: Path) -> None:
+        def check(found: str) -> None:
+            if found == card.key:
+                self.open_rom(path)
+                return
+            text = f"{path} is not {card.title}: SHA-256 {found[:12] or 'of no ROM'}..."
+            self._tell(text, "Locate...", lambda: self.locate(card.key))
+
+        self._bridge.spawn(in_thread(file_sha256, Path(path)), then=check)
+
+    def forget_selected(self) -> None:
+        """Take a game off the list; its file stays."""
+        card = self.library.card(self.library.selected)
+        if card is not None and not card.shipped:
+            self._rom("remove", card.key, then=lambda found: self.library.reload())
+
+    # -- while it plays ---------------------------------------------------------------------
+
+    def _on_started(self) -> None:
+        request = self._playing.request
+        self._photo.stop()
+        if request is None or not self._playing.is_rom:
+            return
+        self._photo.start()
+        path = Path(request.task)
+        card = self.library.card_of(path)
+        if card is not None and card.shipped:
+            self.library.note_played(card.key)
+            return
+        self._rom("add", str(path), then=self._on_registered)
+
+    def _on_registered(self, found: dict[str, Any]) -> None:
+        row = found["roms"][0]
+        self.library.note_played(row["sha256"])
+        for warning in row.get("warnings", ())[:1]:
+            self._notices.tell(row["title"] or "This ROM", warning, "warn")
+
+    def _on_playing(self) -> None:
+        """A ROM that could not be played is not the session's."""
+        playing, rom = self._playing, self._session.rom
+        if rom and playing.error and not playing.busy and (
+            playing.request is None or playing.request.task != rom
+        ):  # fmt: skip
+            self._session.set_rom("")
+
+    def _take_thumbnail(self) -> None:
+        """Keep what the game shows now as its picture in the library."""
+        request = self._playing.request
+        card = self.library.card_of(Path(request.task)) if request is not None else None
+        picture = self._playing.picture
+        if card is None or picture is None or picture.ndim != 2:
+            return
+        if len(np.unique(picture)) < 2:  # a blank screen tells nothing
+            self._photo.start()
+            return
+        path = self.library.thumbnail(card.key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image_of(self._palette, picture).save(str(path))
+        self.library.changed.emit()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def show(self) -> None:
+        self._navigation.show(Place.GAMES)
+
+    def _rom(self, verb: str, what: str, then: Callable[[dict[str, Any]], object]) -> None:
+        home = str(self._bridge.home.root)
+        argv = [sys.executable, "-m", "trainer_core.cli.main", "rom", verb, what, "--home", home]
+        self._bridge.spawn(run_job(argv), title="The list of ROMs", then=then)
+
+    def _tell(self, text: str, action: str, act: Callable[[], object]) -> None:
+        self._notices.tell("This ROM cannot be played", text, "error", action, act)
+
+
+def why_no_rom(path: Path) -> str:
+    """What is wrong with a path at first sight; empty when it may be a ROM."""
+    if path.is_dir():
+        return "a folder; choose a .gb file"
+    if not path.is_file():
+        return "there is no such file"
+    if path.suffix.lower() not in ROM_SUFFIXES:
+        return "no .gb file; DMG Lab plays Game Boy ROMs"
+    return ""
+
+
+def image_of(palette: Palette, picture: np.ndarray) -> QImage:
+    """`picture` u8[H, W] of shades as an image of its own."""
+    pixels = np.empty(picture.shape, np.uint32)
+    palette.paint(picture, pixels)
+    height, width = picture.shape
+    return QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32).copy()

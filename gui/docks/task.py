@@ -1,0 +1,226 @@
+"""The new-task dock: three steps from a game that is played to a training on a goal in it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QProgressBar,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui import object_names as names
+from gui.actions import ActionRegistry
+from gui.controllers.library import image_of
+from gui.controllers.playing import PlayController
+from gui.controllers.task_draft import TaskDraft
+from gui.models.task_draft import DraftModel
+from gui.widgets.action_button import action_button
+from gui.widgets.dock import Dock
+from gui.widgets.labels import ElidedLabel, button, label, set_role
+from gui.widgets.mask_painter import MaskPainter
+from gui.widgets.screen import Palette
+
+THUMBNAIL = QSize(80, 72)
+MIN_WIDTH = 288
+
+
+class TaskDock(Dock):
+    def __init__(
+        self, draft: TaskDraft, playing: PlayController, actions: ActionRegistry, palette: Palette
+    ) -> None:
+        super().__init__("New task", names.TASK_DOCK)
+        self._draft, self._model, self._playing = draft, draft.model, playing
+        self._palette = palette
+        self._shown: list[object] = []
+        body = QWidget()
+        body.setMinimumWidth(MIN_WIDTH - 20)
+        column = QVBoxLayout(body)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(6)
+        self._start_step(column, actions)
+        self._goal_step(column, actions)
+        self._name_step(column, actions)
+        column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(body)
+        self.setWidget(scroll)
+        self.setMinimumWidth(MIN_WIDTH)
+        self._model.changed.connect(self._refresh)
+        playing.changed.connect(self._refresh)
+        self._refresh()
+
+    # -- the three steps --------------------------------------------------------------------
+
+    def _start_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
+        self._start_title = self._heading(column, actions, "saveStart", names.SAVE_STATE_BUTTON)
+        self.starts = QListWidget()
+        self.starts.setObjectName(names.START_LIST)
+        self.starts.setAccessibleName("Start states; Delete removes one")
+        self.starts.setViewMode(QListWidget.ViewMode.IconMode)
+        self.starts.setFlow(QListWidget.Flow.LeftToRight)
+        self.starts.setWrapping(False)
+        self.starts.setMovement(QListWidget.Movement.Static)
+        self.starts.setIconSize(THUMBNAIL)
+        self.starts.setFixedHeight(THUMBNAIL.height() + 22)
+        self.starts.keyPressEvent = self._on_start_key  # type: ignore[method-assign]
+        column.addWidget(self.starts)
+
+    def _goal_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
+        self._goal_title = self._heading(column, actions, "captureGoal", names.CAPTURE_GOAL_BUTTON)
+        self.painter = MaskPainter(self._palette)
+        self.painter.painted.connect(self._model.paint)
+        column.addWidget(self.painter, 0, Qt.AlignmentFlag.AlignHCenter)
+        row = QHBoxLayout()
+        self.distance = label("", "muted")
+        self.distance.setObjectName("liveDistance")
+        self.distance.setAccessibleName("Distance of the game's picture to the goal")
+        self.clear = button("All counts", "clearMaskButton", tip="Every pixel counts again",
+                            clicked=self._model.clear_mask)  # fmt: skip
+        row.addWidget(self.distance, 1)
+        row.addWidget(self.clear)
+        column.addLayout(row)
+        self.finding = label("", "muted", wrap=True)
+        self.finding.setObjectName("probeFinding")
+        column.addWidget(self.finding)
+
+    def _name_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
+        self._name_title = label("3  Name it")
+        column.addWidget(self._name_title)
+        self.name = QLineEdit()
+        self.name.setObjectName(names.TASK_NAME)
+        self.name.setAccessibleName("Name of the task")
+        self.name.setPlaceholderText("Name, for example first door")
+        self.name.setMaxLength(60)
+        self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
+        self.name.returnPressed.connect(actions["makeTask"].trigger)
+        column.addWidget(self.name)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(action_button(actions["makeTask"], names.MAKE_TASK_BUTTON, primary=True))
+        row.addWidget(action_button(actions["trainTask"], names.TRAIN_TASK_BUTTON))
+        row.addStretch(1)
+        column.addLayout(row)
+        self.progress = QProgressBar()
+        self.progress.setRange(0, 100)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(6)
+        self.progress.setAccessibleName("Progress of the measurement")
+        column.addWidget(self.progress)
+        self.audit = label("", "muted", wrap=True)
+        self.audit.setObjectName("auditFinding")
+        column.addWidget(self.audit)
+
+    @staticmethod
+    def _heading(
+        column: QVBoxLayout, actions: ActionRegistry, action: str, object_name: str
+    ) -> ElidedLabel:
+        row = QHBoxLayout()
+        title = ElidedLabel("")
+        row.addWidget(title, 1)
+        row.addWidget(action_button(actions[action], object_name))
+        column.addLayout(row)
+        return title
+
+    # -- showing ----------------------------------------------------------------------------
+
+    def note_picture(self) -> None:
+        """The live view shows another picture: its distance, many times a second."""
+        model, picture = self._model, self._playing.picture
+        if model.goal is None or picture is None or not self.isVisible():
+            return
+        found = model.distance_of(picture)
+        if found is None:
+            return
+        met = bool(model.tau) and found < model.tau
+        self.distance.setText(f"distance now {found:.4f}" + ("  goal" if met else ""))
+        set_role(self.distance, "role", "good" if met else "muted")
+
+    def _refresh(self) -> None:
+        model = self._model
+        step = model.step
+        count = len(model.starts)
+        self._start_title.setText(f"1  Start states: {count}" if count else "1  Where it begins")
+        self._goal_title.setText("2  Goal")
+        for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
+            set_role(title, "role", "" if number == step else "muted")
+        self._show_starts()
+        self.painter.show_goal(model.goal.template if model.goal else None, model.mask)
+        self.clear.setVisible(bool(model.painted.any()))
+        if model.goal is None:
+            self.distance.setText("")
+        self.finding.setText(self._finding())
+        self.progress.setVisible(bool(model.working))
+        self.progress.setValue(round(100 * model.share))
+        self.audit.setText("\n".join(self._audit_lines()))
+        set_role(self.audit, "role", "error" if model.error else "muted")
+        self.note_picture()
+
+    def _show_starts(self) -> None:
+        if self._shown == self._model.starts:
+            return
+        self._shown = list(self._model.starts)
+        self.starts.clear()
+        for number, start in enumerate(self._model.starts, 1):
+            image = image_of(self._palette, start.picture).scaled(THUMBNAIL)
+            item = QListWidgetItem(QIcon(QPixmap.fromImage(image)), "")
+            item.setToolTip(f"Start state {number}; Delete removes it")
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"Start state {number}")
+            self.starts.addItem(item)
+
+    def _on_start_key(self, event) -> None:  # type: ignore[no-untyped-def]
+        if event.key() == Qt.Key.Key_Delete and self.starts.currentRow() >= 0:
+            self._draft.remove_start(self.starts.currentRow())
+        else:
+            QListWidget.keyPressEvent(self.starts, event)
+
+    def _finding(self) -> str:
+        model = self._model
+        if model.goal is None:
+            return "Walk to where the agent should get, then capture. The game pauses."
+        if model.probe is None:
+            return model.working or ("Save a start state too" if not model.starts else "")
+        found = model.probe
+        way = f", your way {model.goal.way_frames / 59.7:.0f} s" if model.goal.way else ""
+        return (
+            f"tau {found['tau']:g} suggested; {found['false_positive_rate']:.1%} of "
+            f"{found['consoles']} random players met it in a minute{way}"
+        )
+
+    def _audit_lines(self) -> list[str]:
+        model = self._model
+        if model.error:
+            return [model.error]
+        if not model.made:
+            return [model.working] if model.working and model.goal is None else []
+        return [f"{model.made}: {model.choices.get('starts', '')}", *_way_lines(model),
+                *([model.working] if model.working else []), *audit_lines(model)]  # fmt: skip
+
+
+def _way_lines(model: DraftModel) -> list[str]:
+    way = str(model.choices.get("way", ""))
+    return [f"your way was {way}"] if way.startswith("left out") else []
+
+
+def audit_lines(model: DraftModel) -> list[str]:
+    """What `dmglab task audit` found, for a person."""
+    audit = model.audit
+    if audit is None:
+        return []
+    best, rate = max(audit["one_button_success"].items(), key=lambda item: item[1])
+    shortest = audit["shortest_demonstration"]
+    return [
+        f"random play succeeds in {audit['random_success']:.0%}",
+        f"{best} alone in {rate:.0%}" if rate else "no button alone ever",
+        f"your way takes {shortest} steps" if shortest else "no demonstration was kept",
+    ]

@@ -1,0 +1,119 @@
+"""The games that a person has: those that we ship and those that were opened, the latest first."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.settings import Settings
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.roms import RegisteredRom, registered_roms
+
+MAX_ROM_BYTES = 8 << 20
+"""The largest cartridge there was."""
+KEPT = 100
+"""Games whose order of play is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class RomCard:
+    key: str
+    """SHA-256, or the path of a game that we ship."""
+    path: Path
+    title: str
+    facts: str
+    warnings: tuple[str, ...] = ()
+    shipped: bool = False
+    problem: str = ""
+    """Why it cannot be played now; empty when its file is there."""
+
+
+class RomLibrary(QObject):
+    """Rows of what `dmglab rom add` registered; files stay where they are."""
+
+    changed = Signal()
+    selection_changed = Signal()
+
+    def __init__(self, home: HomePaths, settings: Settings) -> None:
+        super().__init__()
+        self._home, self._settings = home, settings
+        self.cards: list[RomCard] = []
+        self.selected = ""
+        """Key of the card that is chosen."""
+        self.error = ""
+        """Why the register cannot be read; empty when it can."""
+
+    def reload(self) -> None:
+        self.error = ""
+        try:
+            roms = registered_roms(self._home)
+        except LabError as error:
+            roms, self.error = {}, str(error)
+        found = [_card(sha256, rom) for sha256, rom in roms.items()]
+        found += [_shipped(path) for path in sorted(ASSETS.glob("games/*/*.gb"))]
+        recent = {key: place for place, key in enumerate(self._recent())}
+        self.cards = sorted(found, key=lambda card: (recent.get(card.key, KEPT), card.shipped))
+        if self.card(self.selected) is None:
+            self.selected = self.cards[0].key if self.cards else ""
+        self.changed.emit()
+        self.selection_changed.emit()
+
+    def card(self, key: str) -> RomCard | None:
+        return next((card for card in self.cards if card.key == key), None)
+
+    def card_of(self, path: Path) -> RomCard | None:
+        return next((card for card in self.cards if card.path == path), None)
+
+    def select(self, key: str) -> None:
+        if key != self.selected:
+            self.selected = key
+            self.selection_changed.emit()
+
+    def note_played(self, key: str) -> None:
+        """It comes first from now on."""
+        keys = [key, *(other for other in self._recent() if other != key)][:KEPT]
+        self._settings.set("library/recent", "\n".join(keys))
+        self.selected = key
+        self.reload()
+
+    def thumbnail(self, key: str) -> Path:
+        """Where the picture of a game is kept, a PNG; it may not be there yet."""
+        name = hashlib.sha256(key.encode()).hexdigest()[:24]
+        return self._home.root / "library" / f"{name}.png"
+
+    def _recent(self) -> list[str]:
+        return [key for key in self._settings.text("library/recent").split("\n") if key]
+
+
+def _card(sha256: str, rom: RegisteredRom) -> RomCard:
+    path = Path(rom.path)
+    parts = [rom.mapper, f"{rom.size >> 10} KiB" if rom.size else ""]
+    parts.append(f"{rom.ram_size >> 10} KiB of cartridge RAM" if rom.ram_size >= 1024 else "")
+    return RomCard(
+        key=sha256, path=path, title=rom.title.strip() or path.stem,
+        facts=", ".join(part for part in parts if part), warnings=rom.warnings,
+        problem="" if path.is_file() else f"{path} is not there",
+    )  # fmt: skip
+
+
+def _shipped(path: Path) -> RomCard:
+    title = path.stem.replace("_", " ").title()
+    size = path.stat().st_size >> 10
+    return RomCard(
+        key=str(path), path=path, title=title, facts=f"{size} KiB, comes with DMG Lab",
+        shipped=True,
+    )  # fmt: skip
+
+
+def file_sha256(path: Path) -> str:
+    """Of a ROM file; empty for one that cannot be read or is too large to be one."""
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_ROM_BYTES:
+            return ""
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,147 @@
+"""A task in the making: what was captured while playing, and what was measured of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+OBSERVATION = (72, 80)
+MAX_SHADE = 3
+
+
+def observe(picture: np.ndarray) -> np.ndarray:
+    """u8[72, 80] as the agent sees `picture` u8[144, 160]: (a + b + c + d + 2) >> 2 of 2x2."""
+    blocks = picture.reshape(OBSERVATION[0], 2, OBSERVATION[1], 2).astype(np.uint16)
+    return (blocks.sum((1, 3)) + 2 >> 2).astype(np.uint8)
+
+
+def distance(observation: np.ndarray, template: np.ndarray, mask: np.ndarray) -> float:
+    """L1 distance of two u8[72, 80] over the pixels of `mask` bool[72, 80], 0 to 1.
+
+    The number that play.judge.goal_distance finds; that room loads the emulator.
+    """
+    apart = np.abs(observation.astype(np.int16) - template.astype(np.int16)) * mask
+    total = np.float32(apart.sum(dtype=np.int32))
+    return float(total / np.float32(MAX_SHADE * int(mask.sum())))
+
+
+def read_template(path: Path) -> np.ndarray:
+    """u8[72, 80]: the one template of a goal file. Raises OSError, ValueError or KeyError."""
+    with np.load(path, allow_pickle=False) as data:
+        return data["templates"][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A start state or the goal: its file, and the picture on show at that instant."""
+
+    path: Path
+    picture: np.ndarray
+    """u8[144, 160]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    captured: Captured
+    template: np.ndarray
+    """u8[72, 80] as the file has it."""
+    way: Path | None
+    """The way from the last start state to here, demo.npz; None where none was kept."""
+    way_frames: int = 0
+
+
+class DraftModel(QObject):
+    """Three steps: starts, goal, name. Whatever changes takes back what was measured of it."""
+
+    changed = Signal()
+    masked = Signal()
+    """Other pixels count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begin("", "", Path())
+
+    def begin(self, base: str, rom: str, folder: Path) -> None:
+        """Forget everything; the next task is of the game of the task `base`, or of `rom`."""
+        self.base, self.rom, self.folder = base, rom, folder
+        self.starts: list[Captured] = []
+        self.goal: Goal | None = None
+        self.painted = np.zeros(OBSERVATION, bool)
+        """Pixels that a person painted; none means that all count."""
+        self.name = ""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.probe: dict[str, Any] | None = None
+        self.working = ""
+        """What is being measured or made, for a person; empty when nothing is."""
+        self.share = 0.0
+        self.made = ""
+        """Id of the task that was made of this."""
+        self.choices: dict[str, Any] = {}
+        self.audit: dict[str, Any] | None = None
+        self.error = ""
+        self.changed.emit()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.starts and self.goal is None
+
+    @property
+    def mask(self) -> np.ndarray:
+        """bool[72, 80] pixels that count."""
+        return self.painted if self.painted.any() else np.ones(OBSERVATION, bool)
+
+    @property
+    def step(self) -> int:
+        """1 wants a start state, 2 a goal, 3 a name; 4 is a task."""
+        if self.made:
+            return 4
+        return 1 if not self.starts else 2 if self.goal is None else 3
+
+    def add_start(self, start: Captured) -> None:
+        self.starts.append(start)
+        self._forget()
+
+    def remove_start(self, index: int) -> None:
+        if 0 <= index < len(self.starts):
+            del self.starts[index]
+            self._forget()
+
+    def set_goal(self, goal: Goal) -> None:
+        self.goal = goal
+        self.painted[:] = False
+        self._forget()
+
+    def paint(self, x: int, y: int, width: int, height: int, counts: bool) -> None:
+        """Let the pixels of a rectangle of the observation count, or not."""
+        left, top = max(0, x), max(0, y)
+        self.painted[top : max(top, y + height), left : max(left, x + width)] = counts
+        self.masked.emit()
+        self._forget()
+
+    def clear_mask(self) -> None:
+        self.painted[:] = False
+        self.masked.emit()
+        self._forget()
+
+    def tell(self, **facts: Any) -> None:
+        """Set what was measured or what is going on."""
+        for name, value in facts.items():
+            setattr(self, name, value)
+        self.changed.emit()
+
+    @property
+    def tau(self) -> float:
+        """The distance below which a picture counts as the goal; 0 before it is suggested."""
+        return float(self.probe["tau"]) if self.probe else 0.0
+
+    def distance_of(self, picture: np.ndarray) -> float | None:
+        """How far a screen u8[144, 160] is from the goal; None without a goal."""
+        if self.goal is None or picture.shape != (144, 160):
+            return None
+        return distance(observe(picture), self.goal.template, self.mask)

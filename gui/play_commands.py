@@ -1,0 +1,49 @@
+"""What the app can do with games: open and find them, make tasks of them, rewind, save slots."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QMainWindow
+
+from gui.actions import ActionRegistry
+from gui.controllers.library import LibraryController
+from gui.controllers.task_draft import TaskDraft
+
+
+def define_games(registry: ActionRegistry, library: LibraryController, window: QMainWindow) -> None:
+    add, chosen = registry.add, (library.library.selection_changed,)
+    library.file_wanted.connect(partial(_ask_rom, window))
+    add("openRom", "Open ROM...", library.ask_open, "Ctrl+Shift+O",
+        tip="Play a Game Boy game of your own; the file stays where it is")  # fmt: skip
+    add("showGames", "Games", library.show, "Ctrl+Shift+G", tip="Every game there is to play")
+    add("playRom", "Play the chosen game", library.play_selected, short="Play",
+        refusal=library.refusal, follows=chosen)  # fmt: skip
+    add("locateRom", "Locate the chosen game...", library.locate_selected, short="Locate...",
+        tip="Say where its file is now", refusal=library.locate_refusal,
+        follows=chosen)  # fmt: skip
+    add("forgetRom", "Take the chosen game off the list", library.forget_selected,
+        short="Forget", tip="Take it off the list; the file stays",
+        refusal=library.locate_refusal, follows=chosen)  # fmt: skip
+
+
+def define_task_making(registry: ActionRegistry, draft: TaskDraft) -> None:
+    add, changed = registry.add, (draft.model.changed,)
+    add("makeTask", "Make the task", draft.make, "Ctrl+M", refusal=draft.make_refusal,
+        tip="Write it, then find out how hard it is", follows=changed)  # fmt: skip
+    add("trainTask", "Train on the new task", draft.train, "Ctrl+Shift+N", short="Train new",
+        refusal=draft.train_refusal, follows=changed)  # fmt: skip
+    add("newDraft", "Begin another task", lambda: draft.start_over(),
+        tip="Forget the start states and the goal",
+        refusal=lambda: "Nothing was captured yet" if draft.model.is_empty else "",
+        follows=changed)  # fmt: skip
+
+
+def _ask_rom(window: QMainWindow, title: str, then: object) -> None:
+    """Ask for a ROM file; `then` gets its path unless the person cancels."""
+    path, _ = QFileDialog.getOpenFileName(
+        window, title, "", "Game Boy ROMs (*.gb *.gbc);;All files (*)"
+    )
+    if path:
+        then(Path(path))  # type: ignore[operator]

@@ -1,0 +1,372 @@
+"""From a ROM that nobody knew to a training on a goal in it: open, capture, measure, make."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit
+
+from gui import object_names as names
+from gui.app import App
+from gui.models.session import Mode
+from gui.models.task_draft import distance, observe
+from tests.gui.conftest import click, find, until
+from trainer_core.play.judge import goal_distance
+from trainer_core.protocol.paths import ASSETS
+from trainer_core.protocol.roms import registered_roms
+
+PROBE = {"ok": True, "tau": 0.004, "suggested_tau": 0.004, "false_positive_rate": 0.125,
+         "consoles": 16, "why": ""}  # fmt: skip
+AUDIT = {"ok": True, "random_success": 0.03, "one_button_success": {"A": 0.0, "UP": 0.02},
+         "shortest_demonstration": 21}  # fmt: skip
+
+
+@pytest.fixture
+def own_rom(tmp_path: Path) -> Path:
+    """A ROM of a hash that the lab has never seen: ours with another title."""
+    data = bytearray((ASSETS / "games/pocket_quest/pocket_quest.gb").read_bytes())
+    data[0x134:0x13F] = b"NEVER SEEN\0"
+    data[0x14D] = (-sum(data[0x134:0x14D]) - 0x19) & 0xFF
+    path = tmp_path / "never seen.gb"
+    path.write_bytes(data)
+    return path
+
+
+class Tools:
+    """Stands for the tools of `dmglab`: what was asked, and what each answers."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.answers: dict[str, dict[str, Any]] = {"probe": PROBE, "audit": AUDIT}
+
+    async def run(self, argv: list[str], on_progress: Callable[[float], None]) -> dict[str, Any]:
+        tool = argv[argv.index("trainer_core.cli.main") + 2]
+        self.asked.append(argv[argv.index("trainer_core.cli.main") + 2 :])
+        on_progress(0.5)
+        await asyncio.sleep(0)
+        return self.answers.get(tool, {"ok": True, "gamma": "0.98: why", "starts": "48"})
+
+    def verbs(self) -> list[str]:
+        return [argv[0] for argv in self.asked]
+
+
+@pytest.fixture
+def tools(monkeypatch: pytest.MonkeyPatch) -> Tools:
+    made = Tools()
+    monkeypatch.setattr("gui.controllers.task_draft.run_job", made.run)
+    return made
+
+
+def open_rom(app: App, path: Path) -> None:
+    app.controllers.library.open_rom(path)
+    until(lambda: app.center.live.screen_view.has_picture)
+
+
+def captured(app: App, rom: Path) -> App:
+    open_rom(app, rom)
+    click(app, names.SAVE_STATE_BUTTON)
+    until(lambda: app.models.task_draft.starts)
+    click(app, names.CAPTURE_GOAL_BUTTON)
+    until(lambda: app.models.task_draft.probe)
+    return app
+
+
+# -- opening ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(
+    app: App, own_rom: Path
+) -> None:
+    open_rom(app, own_rom)
+    assert app.models.session.mode is Mode.HUMAN
+    assert app.controllers.playing.request.task == str(own_rom)
+    assert "never seen.gb, you play" in app.center.live.what.text()
+    assert find(app, names.TASK_CATALOG).currentText() == "never seen.gb"
+    until(lambda: registered_roms(app.bridge.home), 60)
+    (rom,) = registered_roms(app.bridge.home).values()
+    assert (rom.path, rom.title) == (str(own_rom), "NEVER SEEN")
+    until(lambda: app.models.library.cards[0].title == "NEVER SEEN")
+    assert not list(app.bridge.home.root.rglob("*.gb")), "a ROM is never copied"
+
+
+def test_choosing_a_task_again_leaves_the_rom(app: App, own_rom: Path) -> None:
+    open_rom(app, own_rom)
+    app.models.session.set_task("pocket_quest/leave_bedroom")
+    app.models.session.set_task("tiny_goal")
+    assert not app.models.session.rom
+    until(lambda: app.controllers.playing.request.task == "tiny_goal")
+    assert find(app, names.TASK_CATALOG).currentData() == "tiny_goal"
+
+
+def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(own_rom))])
+    enter = QDragEnterEvent(
+        QPoint(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )  # fmt: skip
+    QApplication.sendEvent(app.window, enter)
+    assert enter.isAccepted()
+    drop = QDropEvent(
+        QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )  # fmt: skip
+    QApplication.sendEvent(app.window, drop)
+    until(lambda: app.center.live.screen_view.has_picture)
+    assert app.models.session.rom == str(own_rom)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("none.gb", "no such file"), ("folder.gb", "a folder"), ("text.txt", "no .gb file")],
+)
+def test_what_is_no_rom_is_one_line_with_a_way_out(
+    app: App, tmp_path: Path, name: str, said: str
+) -> None:
+    (tmp_path / "folder.gb").mkdir()
+    (tmp_path / "text.txt").write_text("no game")
+    asked: list[str] = []
+    app.controllers.library.file_wanted.disconnect()
+    app.controllers.library.file_wanted.connect(lambda title, then: asked.append(title))
+    app.controllers.library.open_rom(tmp_path / name)
+    (banner,) = app.window.banners.banners
+    assert said in banner.accessibleName()
+    assert name in banner.accessibleName()
+    banner._on_act()
+    assert asked == ["Open ROM"]
+    assert not app.controllers.playing.is_active
+
+
+def register(app: App, path: Path, title: str) -> str:
+    import msgspec
+
+    from gui.models.rom_library import file_sha256
+    from trainer_core.protocol.roms import RegisteredRom, roms_file
+
+    sha256 = file_sha256(path)
+    file = roms_file(app.bridge.home)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    rom = RegisteredRom(path=str(path), title=title, mapper="MBC1", size=32768, ram_size=8192)
+    file.write_bytes(msgspec.json.encode({sha256: rom}))
+    app.models.library.reload()
+    return sha256
+
+
+def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(
+    app: App, own_rom: Path, tmp_path: Path
+) -> None:
+    sha256 = register(app, own_rom, "MINE")
+    asked: list[Callable[[Path], None]] = []
+    app.controllers.library.file_wanted.disconnect()
+    app.controllers.library.file_wanted.connect(lambda title, then: asked.append(then))
+    own_rom.rename(tmp_path / "moved.gb")
+    app.models.library.reload()
+    assert "is not there" in app.models.library.card(sha256).problem
+    app.controllers.library.play(sha256)
+    until(lambda: app.window.banners.banners)
+    assert "MINE" in app.window.banners.banners[0].accessibleName()
+    app.window.banners.banners[0]._on_act()
+    other = tmp_path / "other.gb"
+    other.write_bytes(b"x" * 32768)
+    asked[0](other)
+    banners = app.window.banners
+    until(lambda: any("is not MINE" in made.accessibleName() for made in banners.banners))
+    assert not app.controllers.playing.is_active
+    asked[0](tmp_path / "moved.gb")
+    until(lambda: app.center.live.screen_view.has_picture)
+    assert app.models.session.rom == str(tmp_path / "moved.gb")
+
+
+def test_a_rom_that_was_changed_is_not_played_under_its_old_name(app: App, own_rom: Path) -> None:
+    sha256 = register(app, own_rom, "MINE")
+    own_rom.write_bytes(b"another" * 8000)
+    app.controllers.library.play(sha256)
+    until(lambda: app.window.banners.banners)
+    assert "is another file now" in app.window.banners.banners[0].accessibleName()
+    assert not app.controllers.playing.is_active
+
+
+def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
+    app: App, own_rom: Path
+) -> None:
+    sha256 = register(app, own_rom, "MINE")
+    app.window.center.setCurrentWidget(app.center.games)
+    listed = find(app, names.GAME_LIST)
+    titles = [listed.item(row).text() for row in range(listed.count())]
+    assert {"MINE", "Pocket Quest"} <= set(titles)
+    app.models.library.select(sha256)
+    assert "MBC1, 32 KiB, 8 KiB of cartridge RAM" in app.center.games.facts.text()
+    assert find(app, names.LOCATE_ROM_BUTTON).isEnabled()
+    app.models.library.select(next(card.key for card in app.models.library.cards if card.shipped))
+    assert not find(app, names.LOCATE_ROM_BUTTON).isEnabled()
+    app.models.library.note_played(sha256)
+    assert listed.item(0).text() == "MINE", "what was played last comes first"
+
+
+# -- capturing -------------------------------------------------------------------------------
+
+
+def test_the_distance_on_show_is_the_one_that_the_task_will_have() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        picture, other = rng.integers(0, 4, (2, 144, 160), np.uint8)
+        mask = rng.random((72, 80)) < 0.3
+        template = observe(other)
+        expected = goal_distance(observe(picture), template[None], mask[None], "l1")
+        assert distance(observe(picture), template, mask) == float(expected)
+
+
+def test_observe_rounds_as_the_emulator_does() -> None:
+    from emulator import Cartridge, Emulator
+
+    rom = ASSETS / "games/pocket_quest/pocket_quest.gb"
+    emulator = Emulator(Cartridge.from_file(rom), 1, "cpu")
+    for _ in range(3):
+        emulator.run(None, 60)
+        seen = emulator.observations().numpy()[0]
+        np.testing.assert_array_equal(observe(emulator.screens.numpy()[0]), seen)
+
+
+def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    captured(app, own_rom)
+    model = app.models.task_draft
+    assert app.controllers.playing.paused, "the game waits while the goal is looked at"
+    assert tools.verbs() == ["probe"]
+    assert "12.5% of 16 random players" in app.docks.task.finding.text()
+    np.testing.assert_array_equal(model.goal.template, observe(model.goal.captured.picture))
+    find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
+    click(app, names.MAKE_TASK_BUTTON)
+    until(lambda: model.audit)
+    new = tools.asked[-2]
+    assert new[:1] == ["new"]
+    assert new[new.index("--id") + 1] == "mine/first_door"
+    assert new[new.index("--rom") + 1] == str(own_rom)
+    assert "--base" not in new
+    assert Path(new[new.index("--start") + 1]) == model.starts[0].path
+    assert Path(new[new.index("--way") + 1]).is_file()
+    assert "--around" in new
+    assert tools.verbs() == ["probe", "new", "audit"]
+    shown = app.docks.task.audit.text()
+    assert "random play succeeds in 3%" in shown
+    assert "UP alone in 2%" in shown
+    assert "takes 21 steps" in shown
+    click(app, names.TRAIN_TASK_BUTTON)
+    assert app.models.session.mode is Mode.AGENT
+    assert app.controllers.training.draft.config.gamma == 0.98
+
+
+def test_the_distance_follows_the_game_and_the_region(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    captured(app, own_rom)
+    model, shown = app.models.task_draft, app.docks.task.distance
+    until(lambda: shown.text() == "distance now 0.0000  goal")
+    app.controllers.playing.toggle_pause()
+    until(lambda: shown.text() not in ("", "distance now 0.0000  goal"))
+    painter = find(app, names.GOAL_MASK)
+    QTest.mousePress(painter, Qt.MouseButton.LeftButton, pos=QPoint(30, 30))
+    QTest.mouseRelease(painter, Qt.MouseButton.LeftButton, pos=QPoint(59, 44))
+    assert model.mask.sum() == 10 * 5
+    assert model.mask[10:15, 10:20].all()
+    assert model.probe is None, "another region is another goal"
+    until(lambda: model.probe)
+    probe = tools.asked[-1]
+    with np.load(probe[probe.index("--goal") + 1]) as data:
+        np.testing.assert_array_equal(data["mask"], model.mask)
+        np.testing.assert_array_equal(data["templates"][0], model.goal.template)
+    painter.setFocus()
+    QTest.keyClick(painter, Qt.Key.Key_Right)
+    QTest.keyClick(painter, Qt.Key.Key_Space)
+    assert model.mask.sum() == 10 * 5 + 16
+    assert model.mask[0:4, 4:8].all()
+    click(app, "clearMaskButton")
+    assert model.mask.all()
+
+
+def test_start_states_can_be_several_and_taken_away(app: App, own_rom: Path, tools: Tools) -> None:
+    open_rom(app, own_rom)
+    model = app.models.task_draft
+    for count in (1, 2, 3):
+        click(app, names.SAVE_STATE_BUTTON)
+        until(lambda count=count: len(model.starts) == count)
+    assert not app.controllers.playing.paused, "the game goes on after a start state"
+    starts = find(app, names.START_LIST)
+    assert starts.count() == 3
+    starts.setCurrentRow(1)
+    gone = model.starts[1].path
+    QTest.keyClick(starts, Qt.Key.Key_Delete)
+    assert len(model.starts) == starts.count() == 2
+    click(app, names.CAPTURE_GOAL_BUTTON)
+    until(lambda: model.probe)
+    probe = tools.asked[-1]
+    assert str(gone) not in probe
+    assert all(str(start.path) in probe for start in model.starts)
+
+
+def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
+    app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trainer_core.protocol.errors import LabError
+
+    async def run(argv: list[str], **_: object) -> dict[str, Any]:
+        raise LabError("the goal looks like a start state")
+
+    monkeypatch.setattr("gui.controllers.task_draft.run_job", run)
+    open_rom(app, own_rom)
+    click(app, names.SAVE_STATE_BUTTON)
+    until(lambda: app.models.task_draft.starts)
+    click(app, names.CAPTURE_GOAL_BUTTON)
+    until(lambda: app.models.task_draft.error)
+    assert app.docks.task.audit.text() == "the goal looks like a start state"
+    assert find(app, names.MAKE_TASK_BUTTON).isEnabled(), "another region may do"
+
+
+def test_another_game_begins_another_draft(app: App, own_rom: Path, tools: Tools) -> None:
+    captured(app, own_rom)
+    app.controllers.library.open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
+    until(lambda: app.controllers.playing.request.task.endswith("moths.gb"))
+    click(app, names.SAVE_STATE_BUTTON)
+    until(lambda: app.models.task_draft.rom.endswith("mirror_moths.gb"))
+    until(lambda: app.models.task_draft.starts)
+    assert app.models.task_draft.goal is None
+
+
+# -- the keyboard ----------------------------------------------------------------------------
+
+
+def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    open_rom(app, own_rom)
+    app.window.activateWindow()
+    screen = app.center.live.screen_view
+    screen.setFocus()
+    until(lambda: QApplication.focusWidget() is screen)
+    QTest.keyClick(screen, Qt.Key.Key_F7)
+    until(lambda: app.models.task_draft.starts)
+    QTest.keyClick(screen, Qt.Key.Key_F8)
+    until(lambda: app.models.task_draft.goal)
+    QTest.keyClick(screen, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
+    until(lambda: app.models.task_draft.made)
+
+
+def test_a_held_key_rewinds_and_leaving_the_screen_lets_go(app: App, own_rom: Path) -> None:
+    open_rom(app, own_rom)
+    live = app.center.live
+    until(lambda: live.info.frame > 40)
+    QTest.keyPress(live.screen_view, Qt.Key.Key_R)
+    until(lambda: live.info.frame < 30)
+    live.screen_view.focus_lost.emit()
+    assert not app.controllers.playing.rewinding
+    until(lambda: live.info.frame > 45)

@@ -1,0 +1,132 @@
+"""The last minutes of a game, to step back through frame by frame, exactly.
+
+A state is kept every KEY_EVERY frames, and what was pressed in between: going back restores the
+state before and presses the same buttons again. The states of one such stretch are kept while a
+person goes through it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainer_core.play.game import Game
+
+KEY_EVERY = 30
+"""Half a second of game: to be played again within a frame or two of real time."""
+MAX_FRAMES = 36_000
+"""Ten minutes."""
+MAX_KEY_BYTES = 64 << 20
+"""What the states may take together: ten minutes of a console with 8 KiB of cartridge memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How one state of the game was reached, and what its owner knew then."""
+
+    buttons: int
+    """Joypad mask of the frame that led to it; -1 where the game was put into it."""
+    known: Any
+    """The owner's own state, whatever it is."""
+
+
+class History:
+    """States 0, 1, 2, ... of one game; the newest is the game's present one."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._first = 0
+        """Number of the oldest state that can be reached."""
+        self._moments: deque[Moment] = deque()
+        self._keys: OrderedDict[int, Any] = OrderedDict()
+        self._stretch: dict[int, Any] = {}
+        self._key_bytes = 0
+
+    def __len__(self) -> int:
+        """Frames that `back` can still take away."""
+        return max(0, len(self._moments) - 1)
+
+    @property
+    def number(self) -> int:
+        """Of the present state, counted from the first that was noted."""
+        return self._first + len(self._moments) - 1
+
+    def masks_since(self, number: int) -> list[int] | None:
+        """Joypad masks of the frames that led from state `number` to the present one.
+
+        None where the game was put into a state in between, or it is too long ago.
+        """
+        if not self._first <= number <= self.number:
+            return None
+        since = number + 1 - self._first
+        masks = [moment.buttons for moment in itertools.islice(self._moments, since, None)]
+        return None if -1 in masks else masks
+
+    def begin(self, known: Any) -> None:
+        """The game was put into its present state: by a restart, by a file."""
+        self._append(Moment(-1, known), is_key=True)
+
+    def add(self, buttons: int, known: Any) -> None:
+        """The game ran one frame with the joypad mask `buttons`."""
+        number = self._first + len(self._moments)
+        self._append(Moment(buttons, known), is_key=number % KEY_EVERY == 0)
+
+    def back(self) -> tuple[Moment, Moment] | None:
+        """Put the game into the state before; (what was undone, how the present was reached).
+
+        None at the beginning of what is kept.
+        """
+        if len(self._moments) < 2:
+            return None
+        undone = self._moments.pop()
+        gone = self._first + len(self._moments)
+        self._keys.pop(gone, None)
+        self._stretch.pop(gone, None)
+        self._go_to(gone - 1)
+        return undone, self._moments[-1]
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _append(self, moment: Moment, *, is_key: bool) -> None:
+        number = self._first + len(self._moments)
+        self._moments.append(moment)
+        self._stretch.clear()
+        if is_key:
+            self._keys[number] = state = self._game.snapshot()
+            self._key_bytes = size_of(state)
+        while len(self._moments) > MAX_FRAMES or self._is_large():
+            self._forget_oldest()
+
+    def _is_large(self) -> bool:
+        return len(self._keys) > 1 and len(self._keys) * self._key_bytes > MAX_KEY_BYTES
+
+    def _forget_oldest(self) -> None:
+        """Up to the second key: the oldest state that is kept is always one."""
+        self._keys.popitem(last=False)
+        oldest = next(iter(self._keys))
+        for _ in range(oldest - self._first):
+            self._moments.popleft()
+        self._first = oldest
+
+    def _go_to(self, number: int) -> None:
+        if number not in self._stretch:
+            self._play_stretch(number)
+        self._game.restore(self._stretch[number])
+
+    def _play_stretch(self, end: int) -> None:
+        """The states from the last key up to `end`, by the buttons that led there."""
+        key = next(kept for kept in reversed(self._keys) if kept <= end)
+        self._game.restore(self._keys[key])
+        self._stretch = {key: self._keys[key]}
+        for number in range(key + 1, end + 1):
+            self._game.frame(self._moments[number - self._first].buttons)
+            self._stretch[number] = self._game.snapshot()
+
+
+def size_of(state: Any) -> int:
+    """Bytes of a snapshot, roughly."""
+    row, console = getattr(state, "row", None), getattr(state, "console", None)
+    return 64 if row is None or console is None else row.nbytes + console.nbytes
