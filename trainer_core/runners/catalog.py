@@ -11,8 +11,10 @@ from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
 from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.cleanrl.runner import CLEANRL
+from trainer_core.runners.d3rlpy.runner import D3RLPY
 from trainer_core.runners.native import NATIVE
 from trainer_core.runners.sb3.runner import SB3
+from trainer_core.runners.skrl.runner import SKRL
 from trainer_core.runs.config_file import read_spec
 
 __all__ = [
@@ -25,7 +27,7 @@ __all__ = [
 ]
 
 _HERE = HomePaths(default_home())
-_RUNNERS: tuple[AgentRunner, ...] = (NATIVE, SB3.at(_HERE), CLEANRL.at(_HERE))
+_RUNNERS: tuple[AgentRunner, ...] = (NATIVE, SB3.at(_HERE), CLEANRL.at(_HERE), D3RLPY.at(_HERE), SKRL.at(_HERE))
 
 
 def registered_runners() -> tuple[AgentRunner, ...]:

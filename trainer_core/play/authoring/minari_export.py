@@ -38,7 +38,7 @@ def export_minari(
 
     Raises ConfigError without minari, TaskError for demonstrations that no agent could press.
     """
-    minari, collector, spaces = load_minari()
+    _, collector, _ = load_minari()
     codec = task.manifest.codec
     fitting = [demo for demo in demos if follows_codec(demo.masks, codec)]
     if not fitting:
@@ -49,14 +49,31 @@ def export_minari(
     buffers = []
     for number, demo in enumerate(fitting):
         pictures = play_demonstration(cartridge, demo, codec).pictures
-        rewards, done = _score(task, pictures)
-        buffers.append(
-            collector.EpisodeBuffer(
-                id=number, observations=pictures, actions=steps_of(demo.masks, codec),
-                rewards=rewards, terminations=done,
-                truncations=[False] * (len(done) - 1) + [not done[-1]], infos={},
-            )
-        )  # fmt: skip
+        rewards, done = score_pictures(task, pictures)
+        actions = steps_of(demo.masks, codec)
+        buffers.append(episode_buffer(collector, number, pictures, actions, rewards, done))
+    return write_dataset(dataset_id, task, buffers)
+
+
+def episode_buffer(
+    collector: Any,
+    number: int,
+    pictures: np.ndarray,
+    actions: np.ndarray,
+    rewards: list[float],
+    done: list[bool],
+) -> Any:
+    """One episode of a dataset: `pictures` u8[S + 1, 72, 80], the rest S long."""
+    return collector.EpisodeBuffer(
+        id=number, observations=pictures, actions=actions, rewards=rewards, terminations=done,
+        truncations=[False] * (len(done) - 1) + [not done[-1]], infos={},
+    )  # fmt: skip
+
+
+def write_dataset(dataset_id: str, task: Task, buffers: list[Any]) -> dict[str, Any]:
+    """Create the dataset `dataset_id` of episodes of `task`. Raises ConfigError."""
+    minari, _, spaces = load_minari()
+    codec = task.manifest.codec
     try:
         minari.create_dataset_from_buffers(
             dataset_id,
@@ -72,7 +89,7 @@ def export_minari(
     return {"dataset": dataset_id, "episodes": len(buffers), "steps": steps}
 
 
-def _score(task: Task, pictures: np.ndarray) -> tuple[list[float], list[bool]]:
+def score_pictures(task: Task, pictures: np.ndarray) -> tuple[list[float], list[bool]]:
     """Reward and done of every step along `pictures` u8[S + 1, 72, 80]."""
     rules = task_rules(task.manifest)._replace(horizon=len(pictures) + 1)
     templates, mask = load_goal(task.goal_path)

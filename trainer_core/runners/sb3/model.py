@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from stable_baselines3 import DQN, PPO  # pyright: ignore
 from stable_baselines3.common.save_util import load_from_zip_file  # pyright: ignore
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from trainer_core.algo.policy import small_trunk
 from trainer_core.faces.translation import GREY_STEP
 from trainer_core.protocol.errors import CheckpointError
+from trainer_core.runners.guest import generators
 from trainer_core.runners.sb3.runner import Sb3Config
 
 CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN}
@@ -108,8 +108,7 @@ def loop_state(model: Any) -> dict[str, Any]:
     """What SB3's zip leaves out and an exact resume needs: consoles, generators, replay buffer."""
     state: dict[str, Any] = {
         "envs": model.get_env().state_dict(),
-        "torch": torch.get_rng_state(),
-        "numpy": json.dumps(_numpy_state()),
+        **generators.state(),
         "actions": json.dumps(model.action_space.np_random.bit_generator.state),
     }
     buffer = getattr(model, "replay_buffer", None)
@@ -129,9 +128,7 @@ def load_loop_state(model: Any, state: dict[str, Any]) -> None:
         for name, value in state["replay"].items():
             getattr(buffer, name)[: len(value)] = value.numpy()
         buffer.pos, buffer.full = state["at"]
-    torch.set_rng_state(state["torch"])
-    kind, key, *rest = json.loads(state["numpy"])
-    np.random.set_state((kind, np.array(key, np.uint32), *rest))
+    generators.load_state(state)
     model.action_space.np_random.bit_generator.state = json.loads(state["actions"])
 
 
@@ -141,7 +138,3 @@ def model_bytes(model: Any) -> bytes:
     model.save(buffer)
     return buffer.getvalue()
 
-
-def _numpy_state() -> list[Any]:
-    kind, key, *rest = np.random.get_state()
-    return [kind, key.tolist(), *rest]  # type: ignore[union-attr]

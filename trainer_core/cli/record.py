@@ -1,0 +1,53 @@
+"""`dmglab record`: a checkpoint's episodes as recordings, to look at and to learn from offline."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.play.episode import Played
+from trainer_core.protocol.fields import MAX_SEED, limits
+from trainer_core.runs.finding import find_checkpoint
+
+
+@dataclass(frozen=True)
+class Options:
+    out: Path
+    """New folder for the recordings, one folder each."""
+    checkpoint: str = "latest"
+    """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
+    task: str = ""
+    """Task id; default the checkpoint's."""
+    episodes: int = field(default=50, metadata=limits(1, 10_000))
+    """Recordings to make, from the training starts in turns; only what reaches the goal is kept."""
+    mode: Literal["greedy", "sample"] = "sample"
+    """Buttons drawn by the policy's probabilities, so that episodes differ, or the most likely."""
+    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
+    home: Path | None = None
+    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "record", argv)
+    home = home_paths(options.home)
+    folder = find_checkpoint(options.checkpoint, home)
+    from trainer_core.play.agent import Agent
+    from trainer_core.play.demonstrating import record_demonstrations
+    from trainer_core.play.game import open_game
+
+    agent = Agent(folder, mode=options.mode, seed=options.seed)
+    found = record_demonstrations(
+        options.out, open_game(options.task or agent.meta.task, home), lambda start: agent,
+        options.episodes, options.mode, tell=_tell,
+        checkpoint=agent.checkpoint, checkpoint_sha256=agent.sha256,
+    )  # fmt: skip
+    return {"ok": True, "checkpoint": str(folder), "mode": options.mode, **found}
+
+
+def _tell(kept: int, played: Played) -> None:
+    end = "reached the goal" if played.success else "failed, not kept"
+    print(f"{kept:>5} kept  start {played.start}: {end} after {played.steps} steps",
+          file=sys.stderr)  # fmt: skip

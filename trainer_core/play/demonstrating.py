@@ -1,0 +1,80 @@
+"""Recordings of whole episodes, made without a window: what offline learning learns from."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from trainer_core.play.episode import Chooser, Played, play_episode
+from trainer_core.play.game import Game
+from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.runs.writer import disk_error
+
+Mode = Literal["greedy", "sample", "script"]
+PATIENCE = 10
+"""Episodes that are played for each one that is to be kept, before it is given up."""
+
+
+def train_starts(game: Game) -> range:
+    """The start states that training may see."""
+    return range(game.held_out_start or game.num_starts)
+
+
+def record_episode(
+    folder: Path, game: Game, chooser: Chooser, start: int, mode: Mode, *,
+    checkpoint: str = "", checkpoint_sha256: str = "",
+) -> Played:  # fmt: skip
+    """Play from `start` and leave a recording in `folder`. Raises DiskError."""
+    game.restart(start)
+    try:
+        writer = RecordingWriter(
+            folder, game, mode=mode, checkpoint=checkpoint, checkpoint_sha256=checkpoint_sha256
+        )
+        played = play_episode(game, chooser, start, recording=writer)
+        writer.finish()
+    except OSError as error:
+        raise disk_error(folder, error) from None
+    return played
+
+
+def record_demonstrations(
+    out: Path,
+    game: Game,
+    chooser_of: Callable[[int], Chooser],
+    episodes: int,
+    mode: Mode,
+    *,
+    tell: Callable[[int, Played], None] = lambda kept, played: None,
+    **made_by: Any,
+) -> dict[str, Any]:
+    """`episodes` recordings that reach the goal, from the training starts in turns.
+
+    `chooser_of(start)` plays the episode that begins there. An episode that fails is not kept.
+    Raises ConfigError when `out` holds something already or too few episodes succeed, DiskError.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise ConfigError(f"{out}: not empty; name a new folder")
+    starts, kept, steps, played_steps = train_starts(game), 0, [], 0
+    for attempt in range(PATIENCE * episodes):
+        start = starts[attempt % len(starts)]
+        folder = out / f"{kept:04d}-start{start:03d}"
+        played = record_episode(folder, game, chooser_of(start), start, mode, **made_by)
+        played_steps += played.steps
+        if not played.success:
+            shutil.rmtree(folder)
+        else:
+            kept += 1
+            steps.append(played.steps)
+        tell(kept, played)
+        if kept == episodes:
+            return {
+                "out": str(out), "task": game.task, "recordings": kept, "attempts": attempt + 1,
+                "steps": sum(steps), "median_steps": sorted(steps)[len(steps) // 2],
+            }  # fmt: skip
+    raise ConfigError(
+        f"only {kept} of {PATIENCE * episodes} episodes reached the goal of {game.task}; the "
+        f"{episodes} that were asked for need a better player. What succeeded is in {out}"
+    )

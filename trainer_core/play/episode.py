@@ -1,0 +1,108 @@
+"""One episode of a game at full speed, whoever is at the buttons, recorded if wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from trainer_core.play.game import Game
+from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.errors import ConfigError
+
+
+class Chooser(Protocol):
+    """Whoever picks the actions of an episode: a policy, a script, a client of something else."""
+
+    def begin(self, observation: np.ndarray) -> None:
+        """A new episode starts at `observation` u8[72, 80]."""
+        ...
+
+    def see(self, observation: np.ndarray) -> None:
+        """The step has led to `observation`."""
+        ...
+
+    def act(self) -> int:
+        """The next action, an index into `protocol.buttons.ACTIONS`."""
+        ...
+
+
+class Script:
+    """Presses a list of actions whatever it sees, then the last of them for ever."""
+
+    def __init__(self, actions: Sequence[int]) -> None:
+        """Raises ConfigError for an empty list."""
+        if not len(actions):
+            raise ConfigError("a script without an action presses nothing")
+        self._actions = [int(action) for action in actions]
+        self._next = 0
+
+    def begin(self, observation: np.ndarray) -> None:
+        self._next = 0
+
+    def see(self, observation: np.ndarray) -> None:
+        """A script looks at nothing."""
+
+    def act(self) -> int:
+        action = self._actions[min(self._next, len(self._actions) - 1)]
+        self._next += 1
+        return action
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What an episode came to."""
+
+    start: int
+    success: bool
+    steps: int
+    episode_return: float
+    actions: tuple[int, ...]
+
+
+def play_episode(
+    game: Game,
+    chooser: Chooser,
+    start: int,
+    *,
+    max_steps: int = 0,
+    recording: RecordingWriter | None = None,
+) -> Played:
+    """From start state `start` to success, the horizon or `max_steps` (0 = no limit of ours).
+
+    `recording` must have been begun in that start state. Raises ConfigError without a goal.
+    """
+    judge = game.judge
+    if judge is None:
+        raise ConfigError(f"{game.task} has no goal to reach: name a task")
+    game.restart(start)
+    seen = game.observation()
+    chooser.begin(seen)
+    judge.begin(seen)
+    actions: list[int] = []
+    total, success, trunc = 0.0, False, False
+    while not (success or trunc or (max_steps and len(actions) >= max_steps)):
+        actions.append(chooser.act())
+        _press(game, actions[-1], recording)
+        seen = game.observation()
+        chooser.see(seen)
+        reward, success, trunc = judge.judge(seen)
+        total += reward
+        if recording is not None and not recording.is_full:
+            recording.add_step(
+                step=len(actions), action=actions[-1], reward=reward, dist=judge.dist,
+                success=success, done=success, trunc=trunc,
+            )  # fmt: skip
+    return Played(start, success, len(actions), total, tuple(actions))
+
+
+def _press(game: Game, action: int, recording: RecordingWriter | None) -> None:
+    """One step as the codec has it: the button held, let go, and the frames after that."""
+    for phase in range(game.frames_per_step):
+        held = ACTION_MASKS[action] if phase < game.release_after_frames else 0
+        game.frame(held)
+        if recording is not None and not recording.is_full:
+            recording.add_frame(game.picture(), held)

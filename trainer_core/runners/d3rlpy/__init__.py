@@ -1,0 +1,1 @@
+"""d3rlpy as a runner: offline learning from recorded play, in its own environment."""

@@ -1,0 +1,132 @@
+"""d3rlpy's models as this runner makes, opens, asks and keeps them."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainer_core.faces.translation import GREY_STEP
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.errors import CheckpointError
+from trainer_core.runners.d3rlpy import gym_names  # noqa: F401 - before d3rlpy
+from trainer_core.runners.d3rlpy.demonstrations import Episode
+from trainer_core.runners.d3rlpy.runner import D3rlpyConfig
+from trainer_core.runners.guest import generators
+
+import d3rlpy  # isort: skip # pyright: ignore
+import structlog  # isort: skip # pyright: ignore
+from d3rlpy.dataset import MDPDataset  # isort: skip # pyright: ignore
+
+MODEL = "model.d3"
+"""d3rlpy's own file, as its `load_learnable` takes it."""
+SMALL = d3rlpy.models.PixelEncoderFactory(filters=[[32, 8, 8], [32, 2, 1]], feature_size=128)
+"""One 8x8 patch a tile, as our small network has them; an encoder of d3rlpy's own kind, so that
+its file opens wherever d3rlpy is."""
+GREYS = d3rlpy.preprocessing.PixelObservationScaler
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+# Its lines of metrics, in colours, are in the run's log already.
+DISCRETE = d3rlpy.constants.ActionSpace.DISCRETE
+
+
+def make_model(config: D3rlpyConfig) -> Any:
+    """A fresh model for pictures u8[K, 72, 80] and seven buttons."""
+    common: dict[str, Any] = {
+        "learning_rate": config.learning_rate, "batch_size": config.batch_size,
+        "encoder_factory": SMALL, "observation_scaler": GREYS(),
+    }  # fmt: skip
+    if config.algo == "bc":
+        made = d3rlpy.algos.DiscreteBCConfig(**common, beta=config.beta)
+    else:
+        made = d3rlpy.algos.DiscreteCQLConfig(
+            **common, gamma=config.gamma, alpha=config.alpha,
+            target_update_interval=config.target_update_interval,
+        )  # fmt: skip
+    model = made.create(device=device_name(config.device))
+    model.create_impl((config.stack_k, 72, 80), len(ACTIONS))
+    return model
+
+
+def device_name(device: str) -> str:
+    """As d3rlpy wants it: with a number."""
+    return f"{device}:0" if device in ("cpu", "cuda") else device
+
+
+def stacked(pictures: np.ndarray, stack_k: int) -> np.ndarray:
+    """Greys u8[S, K, 72, 80] of shades u8[S, 72, 80]: the last K, the first one repeated before.
+
+    As FrameStack has them in training and play.
+    """
+    steps = np.arange(len(pictures))[:, None] + np.arange(1 - stack_k, 1)
+    return pictures[np.maximum(steps, 0)] * np.uint8(GREY_STEP)
+
+
+def dataset_of(episodes: list[Episode], stack_k: int) -> Any:
+    """d3rlpy's dataset; the picture after an episode's last step is not in it, nor needed."""
+    ends = np.zeros(sum(len(episode.actions) for episode in episodes), np.float32)
+    cuts = ends.copy()
+    last = np.cumsum([len(episode.actions) for episode in episodes]) - 1
+    won = np.array([episode.success for episode in episodes])
+    ends[last[won]] = 1
+    cuts[last[~won]] = 1
+    return MDPDataset(
+        observations=np.concatenate([stacked(e.pictures[:-1], stack_k) for e in episodes]),
+        actions=np.concatenate([e.actions for e in episodes])[:, None].astype(np.int32),
+        rewards=np.concatenate([e.rewards for e in episodes])[:, None],
+        terminals=ends, timeouts=cuts, action_space=DISCRETE, action_size=len(ACTIONS),
+    )  # fmt: skip
+
+
+def open_model(folder: Path, device: str) -> Any:
+    """The model of a checkpoint whose hashes were verified: d3rlpy's file unpickles.
+
+    Raises CheckpointError.
+    """
+    try:
+        return d3rlpy.load_learnable(str(folder / MODEL), device=device_name(device))
+    except (ValueError, KeyError, RuntimeError, OSError, pickle.UnpicklingError) as error:
+        text = " ".join(str(error).split())[:300]
+        raise CheckpointError(f"{folder / MODEL}: {text}; use another checkpoint") from None
+
+
+def load_weights(model: Any, folder: Path) -> None:
+    """A warm start: the donor's networks, nothing else. Raises CheckpointError."""
+    donor = open_model(folder, "cpu").impl.modules.get_torch_modules()
+    try:
+        for name, module in model.impl.modules.get_torch_modules().items():
+            module.load_state_dict(donor[name].state_dict())
+    except (KeyError, RuntimeError) as error:
+        text = " ".join(str(error).split())[:300]
+        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
+
+
+@torch.no_grad()
+def action_logits(model: Any, shades: Tensor) -> Tensor:
+    """f32[N, 7] of shades u8[N, K, 72, 80]: BC's logits, CQL's action values."""
+    modules = model.impl.modules
+    modules.set_eval()
+    greys = (shades * GREY_STEP).to(next(_first(modules).parameters()).device)
+    scaled = model.config.observation_scaler.transform(greys.float())
+    if hasattr(modules, "imitator"):
+        return modules.imitator(scaled).logits
+    return torch.stack([q(scaled).q_value for q in modules.q_funcs]).mean(0)
+
+
+def _first(modules: Any) -> Any:
+    return next(iter(modules.get_torch_modules().values()))
+
+
+def loop_state(model: Any) -> dict[str, Any]:
+    """What d3rlpy's file leaves out and an exact resume needs: generators and its counter."""
+    return {**generators.state(), "grad_step": model.grad_step}
+
+
+def load_loop_state(model: Any, state: dict[str, Any]) -> None:
+    """The inverse of `loop_state`."""
+    generators.load_state(state)
+    model.set_grad_step(state["grad_step"])

@@ -1,0 +1,30 @@
+"""`python -m trainer_core.runners.d3rlpy.player PLAYER_DIR`: d3rlpy's policy plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from trainer_core.player import main
+from trainer_core.protocol import checkpoints as layout
+from trainer_core.runners.d3rlpy import model as learner
+from trainer_core.runners.guest.agent import GuestAgent
+
+
+class D3rlpyAgent(GuestAgent):
+    """A checkpoint of d3rlpy."""
+
+    def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
+        """Raises CheckpointError when the checkpoint cannot be used."""
+        meta = layout.verify(checkpoint, (learner.MODEL,))
+        super().__init__(checkpoint, meta, learner.MODEL, mode, seed)
+        self._model = learner.open_model(checkpoint, device)
+
+    def act(self) -> int:
+        shades = torch.from_numpy(self._stack)[None]
+        return self.choose(learner.action_logits(self._model, shades)[0].cpu())
+
+
+if __name__ == "__main__":
+    main(D3rlpyAgent)

@@ -1,0 +1,147 @@
+"""What the lab knows of d3rlpy; nothing of it is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from trainer_core.preflight.findings import Check, Found
+from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.fields import check_fields, described
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.recording import list_recordings
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.runner import GuestRunner
+
+ALGORITHMS = ("bc", "cql")
+HDF5 = Path("data", "main_data.hdf5")
+"""Where Minari keeps the episodes of a dataset's folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class D3rlpyConfig(GuestConfig):
+    """What d3rlpy may be asked. Nothing is played while it learns: steps are gradient steps."""
+
+    total_env_steps: int = field(
+        default=1_000, metadata=described("Gradient steps", "basics", minimum=0)
+    )
+    """Stop after so many gradient steps; 0 = no limit."""
+    algo: Literal["bc", "cql"] = field(
+        default="bc", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
+    )
+    """bc: DiscreteBC, imitation; cql: DiscreteCQL, which also looks at the rewards."""
+    data: str = field(default="", metadata=described("Demonstrations", "basics"))
+    """Folder of recordings, a demo.npz, or a Minari dataset's folder."""
+    data_sha256: str = field(default="", metadata=described("Hash of the dataset", "env"))
+    """Of a Minari dataset's main_data.hdf5: refuse another one. Empty = take what is there."""
+    demonstrations: int = field(
+        default=0, metadata=described("Use at most", "env", minimum=0, unit="episodes")
+    )
+    """Learn from the first so many demonstrations; 0 = from all."""
+    stack_k: int = field(
+        default=1, metadata=described("Stacked pictures", "env", minimum=1, maximum=8)
+    )
+    """Pictures the policy sees."""
+
+    learning_rate: float = field(
+        default=1e-3, metadata=described("Learning rate", "learning", minimum=1e-7, maximum=1)
+    )
+    """Adam's step size."""
+    batch_size: int = field(
+        default=64, metadata=described("Batch", "learning", minimum=1, maximum=65536)
+    )
+    """Transitions of one gradient step."""
+    gamma: float = field(
+        default=0.97, metadata=described("Discount (CQL)", "learning", minimum=0, maximum=1)
+    )
+    """CQL: discount per environment step."""
+    beta: float = field(
+        default=0.5, metadata=described("Regularisation (BC)", "learning", minimum=0)
+    )
+    """BC: weight of the penalty on large logits."""
+    alpha: float = field(
+        default=1.0, metadata=described("Conservatism (CQL)", "learning", minimum=0)
+    )
+    """CQL: weight of the loss that keeps unseen actions' values low."""
+    target_update_interval: int = field(
+        default=500, metadata=described("Target update (CQL)", "learning", minimum=1)
+    )
+    """CQL: gradient steps between two copies into the target network."""
+    eval_every: int = field(
+        default=500, metadata=described("Validate every", "logging", minimum=0, unit="steps")
+    )
+    """Gradient steps between two validations; 0 disables."""
+    checkpoint_every: int = field(
+        default=1_000, metadata=described("Checkpoint every", "logging", minimum=0, unit="steps")
+    )
+    """Gradient steps between two checkpoints; 0 = only at the end."""
+    log_every: int = field(
+        default=100, metadata=described("Log every", "logging", minimum=1, maximum=100_000)
+    )
+    """Gradient steps of one record; between two records the run may be interrupted."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class D3rlpyRunner(GuestRunner):
+    """Its preflight looks for the demonstrations, which no other runner needs."""
+
+    def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
+        yield from super().check_options(spec, found, home)
+        config: D3rlpyConfig = self.configure(spec)
+        try:
+            detail = describe_data(config.data)
+        except LabError as error:
+            yield Check(
+                name="Demonstrations", status="fail", detail=str(error),
+                fix="dmglab record --checkpoint latest --episodes 50 --out FOLDER",
+            )  # fmt: skip
+        else:
+            yield Check(name="Demonstrations", status="ok", detail=detail)
+
+
+def describe_data(data: str) -> str:
+    """What `data` names, in words. Raises ConfigError when nothing can be learned from it."""
+    if not data:
+        raise ConfigError(
+            "no demonstrations: name a folder of recordings, a demo.npz or a Minari dataset "
+            "with --data"
+        )
+    path = Path(data).expanduser()
+    if (path / HDF5).is_file():
+        return f"Minari dataset {path}"
+    if path.is_file():
+        return f"demonstrations {path}"
+    if not path.is_dir():
+        raise ConfigError(f"{path}: no such file or folder")
+    count = len(list_recordings(path))
+    if not count:
+        raise ConfigError(f"{path}: holds neither recordings nor a Minari dataset ({HDF5})")
+    return f"{count} recordings in {path}"
+
+
+D3RLPY = D3rlpyRunner(
+    id="d3rlpy",
+    title="d3rlpy",
+    summary="Offline learning: imitates recorded play (BC) or learns from its rewards (CQL).",
+    capabilities=RunnerCapabilities(
+        pause=True,
+        graceful_stop=True,
+        checkpoints=True,
+        exact_resume=True,
+        warm_start=True,
+        play=True,
+    ),
+    algorithms=ALGORITHMS,
+    config_type=D3rlpyConfig,
+    modules=("torch", "warp", "d3rlpy", "minari", "h5py"),
+    worker="trainer_core.runners.d3rlpy.worker",
+    player="trainer_core.runners.d3rlpy.player",
+    writes_log=True,
+)

@@ -1,0 +1,26 @@
+"""The global random generators that libraries draw from, as plain values for a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import torch
+
+
+def state() -> dict[str, Any]:
+    """Torch's and numpy's, in a form that loads with `weights_only`."""
+    return {"torch": torch.get_rng_state(), "numpy": json.dumps(_numpy_state())}
+
+
+def load_state(found: dict[str, Any]) -> None:
+    """The inverse of `state`."""
+    torch.set_rng_state(found["torch"])
+    kind, key, *rest = json.loads(found["numpy"])
+    np.random.set_state((kind, np.array(key, np.uint32), *rest))
+
+
+def _numpy_state() -> list[Any]:
+    kind, key, *rest = np.random.get_state()
+    return [kind, key.tolist(), *rest]  # type: ignore[union-attr]

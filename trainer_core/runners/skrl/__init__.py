@@ -1,0 +1,1 @@
+"""skrl as a runner: its PPO on our tensors, which never leave the device, in its own environment."""

@@ -1,0 +1,127 @@
+"""skrl's models and memory as this runner makes, opens, asks and keeps them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+from skrl.agents.torch.ppo import PPO, PPO_CFG  # pyright: ignore
+from skrl.memories.torch import RandomMemory  # pyright: ignore
+from skrl.models.torch import CategoricalMixin, DeterministicMixin, Model  # pyright: ignore
+from torch import Tensor
+
+from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.protocol.errors import CheckpointError
+from trainer_core.runners.skrl.runner import SkrlConfig
+
+MODEL = "agent.pt"
+"""skrl's own file, as its `Agent.load` takes it."""
+
+
+class SharedModel(CategoricalMixin, DeterministicMixin, Model):
+    """One of our networks in both of skrl's roles; what the policy computed, the value reuses."""
+
+    def __init__(self, kind: str, observation_space: Any, action_space: Any, device: Any) -> None:
+        Model.__init__(
+            self, observation_space=observation_space, action_space=action_space, device=device
+        )
+        CategoricalMixin.__init__(self, unnormalized_log_prob=True)
+        DeterministicMixin.__init__(self)
+        self.net = PixelActorCritic(kind, observation_space.shape, int(action_space.n))
+        self._values: Tensor | None = None
+
+    def act(self, inputs: dict[str, Any], *, role: str = "") -> tuple[Tensor, dict[str, Any]]:
+        mixin = CategoricalMixin if role == "policy" else DeterministicMixin
+        return mixin.act(self, inputs, role=role)
+
+    def compute(self, inputs: dict[str, Any], role: str) -> tuple[Tensor, dict[str, Any]]:
+        """Logits f32[B, 7], or values f32[B, 1], of flat shades u8[B, K * 72 * 80]."""
+        if role == "value" and self._values is not None:
+            values, self._values = self._values, None
+            return values, {}
+        pictures = inputs["observations"].view(-1, *self.observation_space.shape)
+        logits, values = self.net(pictures)
+        if role == "value":
+            return values.unsqueeze(-1), {}
+        self._values = values.unsqueeze(-1)
+        return logits, {}
+
+    def forget(self) -> None:
+        """Drop values that nobody fetched: the next pictures are others."""
+        self._values = None
+
+
+class PictureMemory(RandomMemory):
+    """skrl's memory with pictures as bytes: a quarter of the room, and the same numbers."""
+
+    def create_tensor(self, name: str, *, dtype: torch.dtype | None = None, **options: Any) -> bool:
+        kept = torch.uint8 if name == "observations" else dtype
+        return super().create_tensor(name, dtype=kept, **options)
+
+
+class LabPPO(PPO):
+    """skrl's PPO, told what a step reached before the console began anew.
+
+    skrl takes the next observation for it, which in a batch that resets in the same step is
+    another episode's start; the value at a time limit would be that start's.
+    """
+
+    def record_transition(self, *, next_observations: Tensor, infos: Any, **given: Any) -> None:
+        self.policy.forget()
+        final = infos["final_observations"]
+        super().record_transition(next_observations=final, infos=infos, **given)
+        self.policy.forget()
+
+    def update(self, **when: int) -> None:
+        self.policy.forget()
+        super().update(**when)
+
+
+def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) -> LabPPO:
+    """A fresh agent that will learn on `env`, a DmgLabSkrlEnv."""
+    device = torch.device(config.device)
+    model = SharedModel(config.policy, env.observation_space, env.action_space, device)
+    memory = PictureMemory(memory_size=config.rollouts, num_envs=config.num_envs, device=device)
+    cfg = PPO_CFG(
+        rollouts=config.rollouts, learning_epochs=config.learning_epochs,
+        mini_batches=config.mini_batches, discount_factor=config.discount_factor,
+        gae_lambda=config.gae_lambda, learning_rate=config.learning_rate,
+        ratio_clip=config.ratio_clip, value_clip=config.value_clip,
+        entropy_loss_scale=config.entropy_loss_scale, value_loss_scale=config.value_loss_scale,
+        grad_norm_clip=config.grad_norm_clip, kl_threshold=config.kl_threshold,
+        mixed_precision=config.mixed_precision, time_limit_bootstrap=True,
+        # Log and checkpoints are the run's.
+        experiment={"write_interval": 0, "checkpoint_interval": 0},  # type: ignore[arg-type]
+    )  # fmt: skip
+    return after_step(
+        models={"policy": model, "value": model}, memory=memory,
+        observation_space=env.observation_space, action_space=env.action_space,
+        device=device, cfg=cfg,
+    )  # fmt: skip
+
+
+def read_modules(folder: Path) -> dict[str, Any]:
+    """The state dicts of a checkpoint's file; tensors only. Raises CheckpointError."""
+    try:
+        found = torch.load(folder / MODEL, map_location="cpu", weights_only=True)
+        return {name: found[name] for name in ("policy", "optimizer")}
+    except (RuntimeError, KeyError, OSError, EOFError, pickle.UnpicklingError) as error:
+        text = " ".join(str(error).split())[:300]
+        raise CheckpointError(f"{folder / MODEL}: {text}; use another checkpoint") from None
+
+
+def load_policy(model: SharedModel, folder: Path) -> None:
+    """The weights of a checkpoint, nothing else. Raises CheckpointError."""
+    try:
+        model.load_state_dict(read_modules(folder)["policy"])
+    except RuntimeError as error:
+        text = " ".join(str(error).split())[:300]
+        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
+
+
+@torch.no_grad()
+def action_logits(model: SharedModel, shades: Tensor) -> Tensor:
+    """f32[N, 7] of shades u8[N, K, 72, 80]."""
+    return model.net(shades.to(model.device))[0].float()

@@ -1,0 +1,38 @@
+"""`python -m trainer_core.runners.skrl.player PLAYER_DIR`: skrl's policy plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import torch
+
+from trainer_core.faces.translation import action_space
+from trainer_core.player import main
+from trainer_core.protocol import checkpoints as layout
+from trainer_core.protocol.shades import MAX_SHADE
+from trainer_core.runners.guest.agent import GuestAgent
+from trainer_core.runners.skrl import model as skrl_model
+
+
+class SkrlAgent(GuestAgent):
+    """A checkpoint of skrl."""
+
+    def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
+        """Raises CheckpointError when the checkpoint cannot be used."""
+        meta = layout.verify(checkpoint, (skrl_model.MODEL,))
+        super().__init__(checkpoint, meta, skrl_model.MODEL, mode, seed)
+        seen = gymnasium.spaces.Box(0, MAX_SHADE, meta.obs_shape, np.uint8)
+        self._model = skrl_model.SharedModel(
+            meta.policy, seen, action_space(), torch.device(device)
+        ).to(device)
+        skrl_model.load_policy(self._model, checkpoint)
+
+    def act(self) -> int:
+        shades = torch.from_numpy(self._stack)[None]
+        return self.choose(skrl_model.action_logits(self._model, shades)[0].cpu())
+
+
+if __name__ == "__main__":
+    main(SkrlAgent)

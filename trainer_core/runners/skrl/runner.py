@@ -1,0 +1,118 @@
+"""What the lab knows of skrl; nothing of it is imported here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import check_fields, described
+from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.runner import GuestRunner
+
+POLICIES = ("small", "nature", "impala")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkrlConfig(GuestConfig):
+    """What skrl may be asked. Its names, our ranges; 0 of a limit is none."""
+
+    algo: Literal["ppo"] = field(
+        default="ppo", metadata=described("Algorithm", "basics", choices=("ppo",))
+    )
+    """skrl's algorithm."""
+    num_envs: int = field(
+        default=32, metadata=described("Game Boys", "basics", minimum=1, maximum=65536)
+    )
+    """Game Boys that run side by side."""
+
+    stack_k: int = field(
+        default=1, metadata=described("Stacked pictures", "env", minimum=1, maximum=8)
+    )
+    """Pictures the policy sees."""
+
+    policy: Literal["small", "nature", "impala"] = field(
+        default="small", metadata=described("Network", "learning", choices=POLICIES)
+    )
+    """Our networks: skrl takes any module."""
+    learning_rate: float = field(
+        default=1e-3, metadata=described("Learning rate", "learning", minimum=1e-7, maximum=1)
+    )
+    """Adam's step size."""
+    rollouts: int = field(
+        default=32, metadata=described("Rollout length", "learning", minimum=2, maximum=4096)
+    )
+    """Steps of every env between two updates."""
+    learning_epochs: int = field(
+        default=4, metadata=described("Epochs", "learning", minimum=1, maximum=100)
+    )
+    """Times it goes over a rollout."""
+    mini_batches: int = field(
+        default=8, metadata=described("Minibatches", "learning", minimum=1, maximum=65536)
+    )
+    """Parts that a rollout is learned in."""
+    discount_factor: float = field(
+        default=0.97, metadata=described("Discount", "learning", minimum=0, maximum=1)
+    )
+    """Discount per environment step."""
+    gae_lambda: float = field(
+        default=0.95, metadata=described("GAE lambda", "learning", minimum=0, maximum=1)
+    )
+    """Bias against variance in the advantage."""
+    ratio_clip: float = field(
+        default=0.2, metadata=described("Clip range", "learning", minimum=0.01, maximum=1)
+    )
+    """Clipping of the probability ratio."""
+    value_clip: float = field(
+        default=0.2, metadata=described("Value clip", "learning", minimum=0, maximum=100)
+    )
+    """Clipping of the value's change; 0 = none."""
+    entropy_loss_scale: float = field(
+        default=0.01, metadata=described("Entropy coefficient", "learning", minimum=0)
+    )
+    """Weight of the entropy bonus."""
+    value_loss_scale: float = field(
+        default=0.5, metadata=described("Value coefficient", "learning", minimum=0)
+    )
+    """Weight of the value loss."""
+    grad_norm_clip: float = field(
+        default=0.5, metadata=described("Gradient clip", "learning", minimum=0)
+    )
+    """Greatest norm of a gradient; 0 = any."""
+    kl_threshold: float = field(
+        default=0.0, metadata=described("KL limit", "learning", minimum=0)
+    )
+    """Leave an epoch beyond this KL divergence; 0 = never."""
+    mixed_precision: bool = field(default=False, metadata=described("Mixed precision", "learning"))
+    """Learn in half precision where the device has it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.num_envs * self.rollouts < self.mini_batches:
+            raise ConfigError(
+                f"mini_batches {self.mini_batches} is more than a rollout holds: "
+                f"{self.num_envs} x {self.rollouts} steps"
+            )
+
+
+SKRL = GuestRunner(
+    id="skrl",
+    title="skrl",
+    summary="PPO of a library that trains on GPU tensors, as ours does.",
+    capabilities=RunnerCapabilities(
+        pause=True,
+        graceful_stop=True,
+        checkpoints=True,
+        exact_resume=True,
+        warm_start=True,
+        play=True,
+        watch=True,
+    ),
+    algorithms=("ppo",),
+    config_type=SkrlConfig,
+    modules=("torch", "warp", "skrl"),
+    worker="trainer_core.runners.skrl.worker",
+    player="trainer_core.runners.skrl.player",
+    writes_log=True,
+)
