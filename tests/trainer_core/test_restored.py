@@ -210,6 +210,23 @@ TORN_TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("tile",), 90), (("tile",), -1), (("episodes", "start_index"), 10**6),
+        (("episodes", "steps"), -1), (("episodes", "held"), 10**6),
+        (("episodes", "dist"), float("nan")), (("episodes", "best"), 1.5), (("obs",), 4),
+    ],
+)  # fmt: skip
+def test_a_value_outside_its_range_is_named(place: tuple[str, ...], value: float) -> None:
+    env = TinyGoalEnv(ENVS, seed=1)
+    state = env.state_dict()
+    inner = state if len(place) == 1 else state[place[0]]
+    inner[place[-1]].flatten()[2] = value
+    with pytest.raises(CheckpointError, match=f"{place[-1]} holds values outside 0 to"):
+        env.load_state_dict(state)
+
+
 @pytest.mark.warp
 def test_a_refused_reset_is_an_error_before_anything_is_saved(game: GameEnv) -> None:
     emulator = game.emulator
