@@ -57,12 +57,12 @@ def test_run_writes_result_and_screens(roms: Path, tmp_path: Path) -> None:
 
 def test_buttons_are_held_from_the_frame_that_the_job_names(roms: Path, tmp_path: Path) -> None:
     inputs = tmp_path / "inputs.json"
-    inputs.write_text('[{"frame": 5, "buttons": ["right"]}, {"frame": 9, "buttons": []}]')
+    inputs.write_text('[{"frame": 5, "buttons": ["right"]}, {"frame": 7, "buttons": []}]')
     rom = roms / "joypad_count.gb"
     assert main(["run", str(rom), "--frames", "12", "--out", str(tmp_path / "out"), "--inputs",
                  str(inputs), "--memory", "0xC000:2"]) == 0  # fmt: skip
     emulator = Emulator(Cartridge.from_file(rom))
-    for buttons, frames in ((0, 4), (0x01, 4), (0, 4)):  # frame 5 is the one after four
+    for buttons, frames in ((0, 4), (0x01, 2), (0, 6)):  # frame 5 is the one after four
         emulator.run(np.array([buttons], np.uint8), frames)
     counted = emulator.peek(0, 0xC000, 2).tolist()
     assert result(tmp_path / "out")["memory"]["0xC000"] == counted
