@@ -25,7 +25,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 LIMIT_S = 900
 """Of one run of pytest. One that needs longer judges nothing: the machine may be busy."""
-PASSED, FAILED, NO_END = 0, 1, -1
+PASSED, FAILED, NO_END = 0, 1, 1000
 """What pytest ends with, and that it did not."""
 Mutation = tuple[str, str, str, str]
 
@@ -79,6 +79,8 @@ def judge(folder: Path, mutation: Mutation) -> str:
         (folder / path).write_text(whole, encoding="utf-8")
     if status not in (PASSED, FAILED):
         print(said, file=sys.stderr)
+    if status < 0:  # a signal: native code crashed
+        return "caught"
     return {PASSED: "survived", FAILED: "caught"}.get(status, "broken")
 
 

@@ -40,6 +40,8 @@ class Wanted(NamedTuple):
     """Kinds of dtype that are taken: "iu" for whole numbers, "U" for text."""
     dims: tuple[int, ...]
     most_bytes: int
+    optional: bool = False
+    """It may be missing."""
 
 
 class ArchiveError(ValueError):
@@ -57,7 +59,12 @@ def read_arrays(
         check_directory(file)
         try:
             with zipfile.ZipFile(file) as archive:
-                return {name: _read(archive, name, want) for name, want in wanted.items()}
+                there = set(archive.namelist())
+                return {
+                    name: _read(archive, name, want)
+                    for name, want in wanted.items()
+                    if not want.optional or f"{name}.npy" in there
+                }
         except (
             zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError,
             RuntimeError, UnicodeError,

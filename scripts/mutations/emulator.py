@@ -85,6 +85,18 @@ MUTATIONS = [
         "emulator/tools/jobs.py",
         "        for number, held in self.job.inputs:\n            if number - 1 <= frame:",
         "        for number, held in self.job.inputs:\n            if number <= frame:",
-        "tests/emulator/test_cli.py -k run_writes",
+        "tests/emulator/test_cli.py -k buttons_are_held",
+    ),
+    (
+        "emulator/state/cache.py",
+        "        check_consoles(records, rows)\n        for rom",
+        "        for rom",
+        "tests/trainer_core/test_restored.py -k refused_and_any_other_runs",
+    ),
+    (
+        "emulator/emulator.py",
+        "            index[part] = np.arange(part.stop - part.start)\n",
+        "",
+        "tests/trainer_core/test_restored.py -k put_at_once",
     ),
 ]

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.warp
 @pytest.fixture(scope="module")
 def roms(tmp_path_factory: pytest.TempPathFactory, micro_roms: dict) -> Path:
     folder = tmp_path_factory.mktemp("roms")
-    for name in ("busy", "pop_af", "serial_internal"):
+    for name in ("busy", "pop_af", "serial_internal", "joypad_count"):
         (folder / f"{name}.gb").write_bytes(micro_roms[name].image)
     return folder
 
@@ -53,6 +53,20 @@ def test_run_writes_result_and_screens(roms: Path, tmp_path: Path) -> None:
         emulator.run(np.array([buttons], np.uint8), frames)
     assert emulator.peek(0, 0xC000, 4).tolist() == written["memory"]["0xC000"]
     assert np.array_equal(image, 255 - 85 * emulator.screens.numpy()[0])
+
+
+def test_buttons_are_held_from_the_frame_that_the_job_names(roms: Path, tmp_path: Path) -> None:
+    inputs = tmp_path / "inputs.json"
+    inputs.write_text('[{"frame": 5, "buttons": ["right"]}, {"frame": 7, "buttons": []}]')
+    rom = roms / "joypad_count.gb"
+    assert main(["run", str(rom), "--frames", "12", "--out", str(tmp_path / "out"), "--inputs",
+                 str(inputs), "--memory", "0xC000:2"]) == 0  # fmt: skip
+    emulator = Emulator(Cartridge.from_file(rom))
+    for buttons, frames in ((0, 4), (0x01, 2), (0, 6)):  # frame 5 is the one after four
+        emulator.run(np.array([buttons], np.uint8), frames)
+    counted = emulator.peek(0, 0xC000, 2).tolist()
+    assert result(tmp_path / "out")["memory"]["0xC000"] == counted
+    assert counted[1] > 0
 
 
 def test_run_stops_at_ld_b_b_with_its_registers(roms: Path, tmp_path: Path) -> None:

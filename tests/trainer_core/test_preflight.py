@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import json
 import shutil
-import time
 from collections import namedtuple
 from pathlib import Path
 
@@ -42,10 +41,8 @@ async def collect(config: RunConfig, home: Path, runner: AgentRunner = NATIVE) -
     return {check.name: check async for check in checks}
 
 
-def test_a_good_machine_passes_every_check_quickly(tmp_path: Path) -> None:
-    start = time.monotonic()
+def test_a_good_machine_passes_every_check(tmp_path: Path) -> None:
     found = asyncio.run(collect(RunConfig(task="tiny_goal"), tmp_path, MSGSPEC_ONLY))
-    assert time.monotonic() - start < 6
     assert list(found) == ["Data folder", "Disk", "Task", "Python", "Device", "Memory"]
     assert all(check.status != "fail" for check in found.values()), found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 from gui.models.replay import Replay
+from tests.support.made_homes import make_home
 from trainer_core.play.agent import Agent
 from trainer_core.play.player import Player
+from trainer_core.protocol import recording
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.paths import HomePaths
@@ -161,3 +164,20 @@ def test_a_line_that_is_no_step_of_the_recording_is_named(
     recording = bare_recording(tmp_path / "bad", 40, [line])
     with pytest.raises(ProtocolError, match=r"steps\.jsonl, line 1: "):
         read_steps(tmp_path / "bad", recording)
+
+
+def test_recordings_are_found_without_a_look_into_any_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = make_home(tmp_path, 20, 1, checkpoints=2)
+    older, newer = (home.players / name / "recordings" / name for name in ("b", "a"))
+    for second, folder in enumerate((older, newer)):
+        folder.mkdir(parents=True)
+        (folder / recording.MANIFEST).write_text("{}")
+        os.utime(folder / recording.MANIFEST, (second, second))
+    seen: list[str] = []
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (seen.append(str(path)), real(path))[1])
+    assert recording.list_recordings(home.root) == [older, newer]
+    assert seen
+    assert not [path for path in seen if "run-0" in path]

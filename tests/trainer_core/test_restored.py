@@ -135,13 +135,10 @@ def test_a_console_that_cannot_be_is_refused_and_any_other_runs(
     if seed % 2:
         places = np.random.default_rng(seed).integers(0, rows.shape[1], 2000)
         rows[:, places] = seed >> 8 & 0xFF
-    try:
-        game.load_state_dict(state)
-    except CheckpointError as error:
-        assert "is damaged" in str(error)
-        assert "\n" not in str(error)
-        return
-    played_on(game, 2)
+    if refusal := refusal_of(game, state):
+        assert "is damaged" in refusal
+    else:
+        played_on(game, 2)
 
 
 @pytest.mark.warp
@@ -162,14 +159,22 @@ def test_a_state_of_the_tiny_grid_is_checked_too(data: st.DataObject) -> None:
 
 
 def refuse_or_load(env: Any, good: dict[str, Any], data: st.DataObject) -> None:
-    state = spoilt(good, data)
-    try:
-        env.load_state_dict(state)
-    except CheckpointError as error:
-        assert "\n" not in str(error)
-        assert len(str(error)) < 500
+    refusal_of(env, spoilt(good, data))
+    env.reset()
     played_on(env, 1)
     env.load_state_dict(good)
+
+
+def refusal_of(owner: Any, state: Any) -> str:
+    """Load a state; why it was refused, in one line, or ""."""
+    refusal = ""
+    try:
+        owner.load_state_dict(state)
+    except CheckpointError as error:
+        refusal = str(error)
+    assert "\n" not in refusal
+    assert len(refusal) < 500
+    return refusal
 
 
 def spoilt(good: dict[str, Any], data: st.DataObject) -> dict[str, Any]:
@@ -205,6 +210,23 @@ TORN_TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("tile",), 90), (("tile",), -1), (("episodes", "start_index"), 10**6),
+        (("episodes", "steps"), -1), (("episodes", "held"), 10**6),
+        (("episodes", "dist"), float("nan")), (("episodes", "best"), 1.5), (("obs",), 4),
+    ],
+)  # fmt: skip
+def test_a_value_outside_its_range_is_named(place: tuple[str, ...], value: float) -> None:
+    env = TinyGoalEnv(ENVS, seed=1)
+    state = env.state_dict()
+    inner = state if len(place) == 1 else state[place[0]]
+    inner[place[-1]].flatten()[2] = value
+    with pytest.raises(CheckpointError, match=f"{place[-1]} holds values outside 0 to"):
+        env.load_state_dict(state)
+
+
 @pytest.mark.warp
 def test_a_refused_reset_is_an_error_before_anything_is_saved(game: GameEnv) -> None:
     emulator = game.emulator
@@ -213,8 +235,8 @@ def test_a_refused_reset_is_an_error_before_anything_is_saved(game: GameEnv) -> 
     emulator.index[1] = 10**6
     kept = [one._refused.numpy().copy() for one in emulator.emulators]
     try:
+        emulator.reset()
         with pytest.raises(LabError, match="1 resets named a start state that is none"):
-            emulator.reset()
             game.state_dict()
     finally:
         for one, value in zip(emulator.emulators, kept, strict=True):
@@ -231,11 +253,7 @@ def test_a_trainers_state_is_its_own_or_refused(data: st.DataObject) -> None:
     trainer.run_update()
     good = copy.deepcopy(trainer.state_dict())
     for _ in range(4):
-        state = spoilt(good, data)
-        try:
-            trainer.load_state_dict(state)
-        except CheckpointError as error:
-            assert "\n" not in str(error)
+        refusal_of(trainer, spoilt(good, data))
     trainer.load_state_dict(good)
     trainer.run_update()
 
@@ -265,7 +283,7 @@ def test_a_run_whose_only_checkpoint_has_such_envs_is_refused_in_one_line(tmp_pa
     for path in older:
         shutil.rmtree(path)
     rewrite(newest / "machines.bin", pack_state({"tile": 3}))
-    with pytest.raises(LabError, match="none of 1 checkpoints can be loaded .* lacks episodes"):
+    with pytest.raises(LabError, match=r"none of 1 checkpoints can be loaded .* lacks episodes"):
         train_in(tmp_path, tiny_config(checkpoint_every=4, total_env_steps=16 * 8 * 6))
 
 

@@ -104,13 +104,12 @@ def test_a_second_stop_takes_the_next_step_at_once(tmp_path: Path) -> None:
         await until(lambda: service.runs[run_id].state is RunState.RUNNING)
         first = asyncio.create_task(service.stop(run_id))
         await until(lambda: service.runs[run_id].state is RunState.STOPPING)
-        begun = time.monotonic()
-        await service.stop(run_id)
-        await first
-        assert time.monotonic() - begun < 5
+        async with asyncio.timeout(60):
+            await service.stop(run_id)
+            await first
         assert service.runs[run_id].state is RunState.STOPPED
 
-    run(tmp_path, body, command_s=20, terminate_s=20)
+    run(tmp_path, body, command_s=3600, terminate_s=3600)
 
 
 def test_grandchildren_end_with_their_worker(tmp_path: Path) -> None:
@@ -304,7 +303,7 @@ asyncio.run(main())
     assert len(group_of(pid)) == 2
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + 30
     while group_of(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not group_of(pid)

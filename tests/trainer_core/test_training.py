@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import itertools
 import json
 import os
 import shutil
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -41,6 +42,7 @@ from trainer_core.runs import durable
 from trainer_core.runs.log_check import check_log
 from trainer_core.runs.writer import DiskError, RunWriter
 from trainer_core.train import checkpoint as ckpt
+from trainer_core.train import run as train_run
 from trainer_core.train.control import Control
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.run import TrainingRun
@@ -222,15 +224,19 @@ def test_what_a_crash_left_half_done_is_tidied(tmp_path: Path) -> None:
 def test_the_time_limit_counts_from_the_first_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = itertools.count(0.0, 0.001)  # every look at it takes a millisecond
+
     def slow(self: TrainingRun, argv: list[str]) -> None:
+        nonlocal clock
         real(self, argv)
-        time.sleep(0.3)
+        clock = itertools.count(1000.0, 0.001)
 
     real = TrainingRun.prepare
     monkeypatch.setattr(TrainingRun, "prepare", slow)
-    outcome = train_in(tmp_path, tiny_config(total_env_steps=0, seconds=0.2))
+    monkeypatch.setattr(train_run, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    outcome = train_in(tmp_path, tiny_config(total_env_steps=0, seconds=0.1))
     assert outcome.env_steps > 0
-    assert read_log(tmp_path)[1]["wall_time_s"] < 0.3
+    assert read_log(tmp_path)[1]["wall_time_s"] < 0.1
 
 
 def test_an_error_while_preparing_is_told_as_it_is(

@@ -13,9 +13,11 @@ from typing import Any
 import msgspec
 
 from emulator import Cartridge, EmulatorError
+from emulator.rom.cartridge import MAX_ROM_SIZE
 from trainer_core.protocol.errors import LabError, TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.profiles import Profile, load_profiles
+from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.roms import REGISTER, RegisteredRom, registered_roms, roms_file
 
 ROM_TYPES = (".gb", ".gbc")
@@ -33,7 +35,7 @@ def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:
         cartridge = Cartridge.from_file(path)
     except EmulatorError as error:
         raise TaskError(str(error)) from None
-    data = path.read_bytes()
+    data = read_regular(path, MAX_ROM_SIZE)
     header = cartridge.header
     rom = RegisteredRom(
         path=str(path),
@@ -105,7 +107,7 @@ def _state(sha256: str, rom: RegisteredRom) -> tuple[str, str]:
 
 def _hash(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        return hashlib.sha256(read_regular(path, MAX_ROM_SIZE)).hexdigest()
     except OSError:
         return ""
 

@@ -6,16 +6,32 @@ starts.json   optional: for each state `wait_frames` and `actions`, from power-o
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from emulator import Cartridge, Snapshot, SnapshotError
+import msgspec
+from msgspec import Meta
+
+from emulator import Cartridge, EmulatorError, Snapshot, SnapshotError
 from emulator.state.snapshot_set import load_snapshots
 from emulator.tools.replay import InputScript, replay
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Codec, Task
+
+MAX_BYTES = 16 << 20
+MAX_FRAMES = 216_000
+"""An hour of play: longer than any way to a start state."""
+
+
+class Script(msgspec.Struct):
+    """A row of starts.json: wait without a button, then press one button a step."""
+
+    wait_frames: Annotated[int, Meta(ge=0, le=MAX_FRAMES)]
+    actions: str
+    """Names of ACTIONS with blanks between them."""
 
 
 def load_starts(task: Task, cartridge: Cartridge) -> list[Snapshot]:
@@ -32,17 +48,20 @@ def load_starts(task: Task, cartridge: Cartridge) -> list[Snapshot]:
         raise TaskError(
             f"{inputs}: {len(scripts)} states, the manifest says {task.manifest.starts.count}"
         )
-    return replay(cartridge, scripts)
+    try:
+        return replay(cartridge, scripts)
+    except EmulatorError as error:
+        raise TaskError(f"{inputs}: {error}") from None
 
 
 def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
     """Raises TaskError naming the file and what is wrong with it."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-        return [
+        rows = msgspec.json.decode(read_regular(path, MAX_BYTES), type=list[Script])
+        scripts = [
             InputScript(
-                int(row["wait_frames"]),
-                tuple(ACTION_MASKS[ACTIONS.index(name)] for name in row["actions"].split()),
+                row.wait_frames,
+                tuple(map(_mask_of, row.actions.split())),
                 codec.frames_per_step,
                 codec.release_after_frames,
             )
@@ -50,5 +69,16 @@ def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
         ]
     except OSError as error:
         raise TaskError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         raise TaskError(f"{path}: not a list of wait_frames and actions: {error}") from None
+    longest = max((script.frames for script in scripts), default=0)
+    if longest > MAX_FRAMES:
+        raise TaskError(f"{path}: a script of {longest} frames, {MAX_FRAMES} at most")
+    return scripts
+
+
+def _mask_of(action: str) -> int:
+    """Joypad mask. Raises ValueError for what is no action."""
+    if action not in ACTIONS:
+        raise ValueError(f"{action[:40]!r} is none of {', '.join(ACTIONS)}")
+    return ACTION_MASKS[ACTIONS.index(action)]

@@ -6,19 +6,23 @@ goal.npz   templates u8[G, 72, 80], and optionally mask, bool or u8 0 and 1: pix
 
 from __future__ import annotations
 
-import struct
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
+from emulator.rom.regular_file import reason
+from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.shades import MAX_SHADE
 
 SHAPE = (72, 80)
 MAX_GOAL_BYTES = 8 << 20
-"""A goal file is a few templates; a larger one would be read whole before its shape is known."""
+"""A goal is a few templates; some 1,400 would fit."""
+ARRAYS = {
+    "templates": Wanted("buif", (1, 2, 3, 4), MAX_GOAL_BYTES),
+    "mask": Wanted("buif", (1, 2, 3, 4), MAX_GOAL_BYTES, optional=True),
+}
+"""Of more kinds and dimensions than are taken, so that the error says what was found."""
 
 
 def save_goal(path: Path, templates: np.ndarray, mask: np.ndarray | None = None) -> None:
@@ -36,18 +40,15 @@ def load_goal(path: Path) -> tuple[np.ndarray, np.ndarray]:
     Raises TaskError naming the file.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > MAX_GOAL_BYTES:
-                raise TaskError(f"{path}: larger than {MAX_GOAL_BYTES >> 20} MiB: no goal file")
-        with np.load(path, allow_pickle=False) as data:
-            templates = data["templates"]
-            mask = data["mask"] if "mask" in data else np.ones(templates.shape, dtype=bool)
+        data = read_arrays(path, ARRAYS)
     except OSError as error:
-        raise TaskError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, zipfile.BadZipFile, EOFError, AttributeError, MemoryError,
-            NotImplementedError, RuntimeError, struct.error, zlib.error) as error:  # fmt: skip
-        reason = "no .npz file" if "pickled" in str(error) else str(error).splitlines()[0]
-        raise TaskError(f"{path}: holds no goal templates: {reason}") from None
+        raise TaskError(f"{path}: cannot be read ({reason(error)})") from None
+    except ArchiveError as error:
+        raise TaskError(
+            f"{path}: holds no goal templates ({error}); capture the goal anew"
+        ) from None
+    templates = data["templates"]
+    mask = data.get("mask", np.ones(templates.shape, dtype=bool))
     if templates.ndim != 3 or templates.shape[1:] != SHAPE or not len(templates):
         raise TaskError(f"{path}: templates of shape {templates.shape}, expected (G, 72, 80)")
     if templates.dtype != np.uint8 or templates.max() > MAX_SHADE:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.task_parts import load_task_parts
 from trainer_core.play.judge import Judge
@@ -117,6 +118,9 @@ class ConsoleGame:
             raise TaskError(str(error)) from None
 
 
+TINY_STATE = {name: Wanted("iu", (0,), 8) for name in ("tile", "held")}
+
+
 class TinyGame:
     """TinyGoalEnv's grid at frame speed: a direction moves the walker when it is pressed."""
 
@@ -168,9 +172,9 @@ class TinyGame:
 
     def load_state(self, path: Path) -> None:
         try:
-            with np.load(path, allow_pickle=False) as data:
-                tile, held = int(data["tile"]), int(data["held"])
-        except Exception as error:  # numpy, zipfile and zlib each have their own, by the damage
+            data = read_arrays(path, TINY_STATE)
+            tile, held = int(data["tile"]), int(data["held"])
+        except (OSError, ArchiveError) as error:
             raise TaskError(f"{path}: no state of {TINY_GOAL}: {error}") from None
         if not (0 <= tile < len(self._pictures) and 0 <= held <= 255):
             raise TaskError(f"{path}: no state of {TINY_GOAL}: tile {tile}, buttons {held}")

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from trainer_core.protocol.algorithms import ALGORITHMS, find_algorithm
 from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import MAX_SEED, check_device, check_fields
+from trainer_core.protocol.fields import (
+    MAX_ENV_STEPS,
+    MAX_SECONDS,
+    MAX_SEED,
+    check_device,
+    check_fields,
+)
 from trainer_core.protocol.fields import described as _meta
 from trainer_core.protocol.spec import from_fields
 
@@ -37,11 +43,12 @@ class RunConfig:
     )
     """Game Boys that run side by side."""
     seconds: float = field(
-        default=0.0, metadata=_meta("Time limit", "basics", minimum=0, maximum=10**8, unit="s")
+        default=0.0,
+        metadata=_meta("Time limit", "basics", minimum=0, maximum=MAX_SECONDS, unit="s"),
     )
     """Stop after so many seconds of wall time; 0 = no limit."""
     total_env_steps: int = field(
-        default=0, metadata=_meta("Environment steps", "basics", minimum=0, maximum=10**15)
+        default=0, metadata=_meta("Environment steps", "basics", minimum=0, maximum=MAX_ENV_STEPS)
     )
     """Stop after so many environment steps; 0 = no limit."""
     target_success: float = field(

@@ -10,6 +10,8 @@ from typing import Any
 from trainer_core.protocol.errors import ConfigError
 
 MAX_SEED = 2**32 - 1
+MAX_SECONDS, MAX_ENV_STEPS = 10**8, 10**15
+"""Limits of a run: three years, and more steps than a cluster takes in them."""
 MAX_TEXT = 4096
 """The longest path that Linux takes."""
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")

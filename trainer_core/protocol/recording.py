@@ -14,6 +14,7 @@ put into the state of each of `jumps` at its frame.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Annotated, Literal
@@ -172,9 +173,19 @@ def _decode_step(line: bytes, begun: int) -> RecordedStep:
 
 
 def list_recordings(root: Path) -> list[Path]:
-    """Finished recordings below `root`, oldest first."""
-    found = [path.parent for path in root.rglob(MANIFEST)]
-    return sorted(found, key=lambda folder: (folder / MANIFEST).stat().st_mtime)
+    """Finished recordings below `root`, oldest first.
+
+    Training keeps none: the folders of a home's runs, thousands perhaps, are not looked through.
+    """
+    found: list[tuple[float, Path]] = []
+    for name, folders, files in os.walk(root):
+        folder = Path(name)
+        if folder.name == "training" and "runs" in folders:
+            folders.remove("runs")
+        if MANIFEST in files:
+            with contextlib.suppress(OSError):  # it is being removed
+                found.append(((folder / MANIFEST).stat().st_mtime, folder))
+    return [folder for _, folder in sorted(found)]
 
 
 def pack_picture(shades: bytes) -> bytes:

@@ -12,10 +12,15 @@ import msgspec
 
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Task
 
 REGISTER = "dmglab rom add PATH"
 """What every error about a missing ROM names."""
+
+
+MAX_BYTES = 64 << 20
+"""Of roms.json: some 100,000 ROMs."""
 
 
 class RegisteredRom(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
@@ -39,7 +44,9 @@ def registered_roms(home: HomePaths) -> dict[str, RegisteredRom]:
     """SHA-256 to the ROM registered under it. Raises TaskError for a file that is none of ours."""
     path = roms_file(home)
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, RegisteredRom | str])
+        found = msgspec.json.decode(
+            read_regular(path, MAX_BYTES), type=dict[str, RegisteredRom | str]
+        )
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -15,6 +15,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import (
+    MAX_ENV_STEPS,
+    MAX_SECONDS,
+    MAX_SEED,
+    check_device,
+    check_fields,
+    limits,
+)
 
 T = TypeVar("T")
 NATIVE_ID = "native"
@@ -29,22 +37,19 @@ class RunSpec:
     task: str
     device: str = "cpu"
     """cpu or cuda:N."""
-    seed: int = 1
-    seconds: float = 0.0
+    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
+    seconds: float = field(default=0.0, metadata=limits(0, MAX_SECONDS))
     """Stop after so many seconds of wall time."""
-    total_env_steps: int = 0
+    total_env_steps: int = field(default=0, metadata=limits(0, MAX_ENV_STEPS))
     """Stop after so many environment steps."""
-    target_success: float = 0.0
+    target_success: float = field(default=0.0, metadata=limits(0, 1))
     """Stop once validation reaches this."""
     options: dict[str, Any] = field(default_factory=dict)
     """Fields of the runner's own `config_type`, checked by it."""
 
     def __post_init__(self) -> None:
-        if self.device != "cpu" and not self.device.startswith("cuda"):
-            raise ConfigError(f"device must be cpu or cuda:N, got {self.device!r}")
-        for name in ("seconds", "total_env_steps", "target_success"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
+        check_device(self.device)
+        check_fields(self)
 
     @classmethod
     def from_dict(cls, runner: str, raw: dict[str, Any]) -> RunSpec:

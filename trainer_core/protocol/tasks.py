@@ -24,9 +24,12 @@ from trainer_core.protocol.manifest_checks import (
     refuse_unknown_keys,
 )
 from trainer_core.protocol.paths import ASSETS, HomePaths, shipped_file
+from trainer_core.protocol.regular_files import read_regular
 
 OBSERVATION_RULE = "mean2x2.v1"
 MAX_MANIFEST_BYTES = 100_000
+MAX_TASK_FILE_BYTES = 64 << 20
+"""Of start states and goals: what `emulator.state.npz` reads at most."""
 BUILT_IN_TASKS = {"tiny_goal": "Walk a 10x9 grid to one tile: no ROM, seconds to learn"}
 """Tasks that are code, not a folder, with their titles."""
 
@@ -152,7 +155,7 @@ def load_task(folder: Path) -> Task:
     try:
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise TaskError(f"{path}: larger than {MAX_MANIFEST_BYTES} bytes: no task manifest")
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(read_regular(path, MAX_MANIFEST_BYTES).decode())
         refuse_unknown_keys(path, raw, TaskManifest)
         manifest = msgspec.convert(raw, TaskManifest)
     except FileNotFoundError:
@@ -228,7 +231,7 @@ def task_roots(home: HomePaths) -> tuple[Path, ...]:
 def verify_file(path: Path, sha256: str, what: str) -> None:
     """Raises TaskError unless the file is there and has that hash."""
     try:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        found = hashlib.sha256(read_regular(path, MAX_TASK_FILE_BYTES)).hexdigest()
     except OSError as error:
         raise TaskError(f"{path}: {what} cannot be read: {error.strerror}") from None
     if found != sha256:

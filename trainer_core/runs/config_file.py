@@ -9,6 +9,7 @@ import msgspec
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import RunPaths
+from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
 from trainer_core.runs.writer import write_json
 
@@ -24,10 +25,10 @@ def write_config(
 def read_config(paths: RunPaths) -> dict[str, Any]:
     """The object as it is. Raises LabError naming the file."""
     try:
-        raw = msgspec.json.decode(paths.config.read_bytes())
+        raw = msgspec.json.decode(read_regular(paths.config))
     except OSError as error:
         raise LabError(f"{paths.config}: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise LabError(f"{paths.config}: {error}") from None
     if not isinstance(raw, dict) or not isinstance(raw.get("run"), dict):
         raise LabError(f"{paths.config}: has no object `run`")

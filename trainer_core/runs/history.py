@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.regular_files import open_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ def read_history(path: Path, offset: int = 0, most_bytes: int = -1) -> History:
     A missing file is an empty history: the worker has not written its first line yet.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(offset)
             data = file.read(most_bytes)
     except FileNotFoundError:

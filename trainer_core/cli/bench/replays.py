@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,15 @@ from trainer_core.protocol.errors import LabError
 if TYPE_CHECKING:
     from emulator import Emulator, Snapshot
     from emulator.launch.shapes import Shape
+
+
+MOST_CONSOLES, MOST_PLAYED_BYTES = 4096, 64 << 20
+REPLAY_ARRAYS = {
+    "buttons": ("u", (2,), MOST_PLAYED_BYTES), "machines": ("i", (1,), 8 * MOST_CONSOLES),
+    "hashes": ("U", (1,), 64 * MOST_CONSOLES), "pictures": ("u", (3,), MOST_PLAYED_BYTES),
+    "steps": ("i", (1,), 16), "made_on": ("U", (0,), 1024),
+}  # fmt: skip
+"""What a file of replays holds beside its start state: fields of `emulator.state.npz.Wanted`."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +69,13 @@ class Played:
     def load(cls, path: Path, game: Game) -> Played:
         """Raises LabError when the file is none, of another ROM or of another state layout."""
         from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
-        from emulator.state.snapshot import Snapshot
+        from emulator.state.npz import ArchiveError, Wanted, read_arrays
+        from emulator.state.snapshot import ARRAYS, Snapshot
+
+        wanted = {name: Wanted(*rest) for name, rest in REPLAY_ARRAYS.items()}
 
         try:
-            with np.load(path, allow_pickle=False) as data:
-                found = {name: data[name] for name in data.files}
+            found = read_arrays(path, {**ARRAYS, **wanted})
             layout = int(found["layout_version"]), tuple(found["names"].tolist())
             if layout != (LAYOUT_VERSION, CONSOLE_DTYPE.names):
                 raise LabError(f"{path}: states of another version of the emulator; save it anew")
@@ -81,7 +91,7 @@ class Played:
                 found["hashes"].tolist(), found["pictures"], frames, release,
                 str(found["made_on"]),
             )  # fmt: skip
-        except (KeyError, ValueError, TypeError, zipfile.BadZipFile, EOFError) as error:
+        except (OSError, ArchiveError, ValueError, TypeError, OverflowError) as error:
             raise LabError(f"{path}: holds no replays ({error})") from None
 
 

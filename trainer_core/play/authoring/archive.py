@@ -7,11 +7,13 @@ import tempfile
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from emulator import EmulatorError
+from emulator.rom.regular_file import open_regular
+from emulator.state.npz import check_directory
 from emulator.state.snapshot_set import load_snapshots
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import load_starts, read_scripts
@@ -87,7 +89,7 @@ def _read(path: Path) -> dict[str, bytes]:
     try:
         if not path.is_file():
             raise TaskError(f"{path}: no such archive")
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path, MAX_BYTES) as file, _checked_zip(file) as archive:
             entries = archive.infolist()
             for entry in entries:
                 if not is_file_name(entry.filename):
@@ -107,6 +109,12 @@ def _read(path: Path) -> dict[str, bytes]:
     except (OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError,
             NotImplementedError, RuntimeError) as error:  # fmt: skip
         raise TaskError(f"{path}: no archive of a task that can be read: {error}") from None
+
+
+def _checked_zip(file: BinaryIO) -> zipfile.ZipFile:
+    """Its directory is small: zipfile reads the whole of it, however many files it names."""
+    check_directory(file)
+    return zipfile.ZipFile(file)
 
 
 def _verified(folder: Path, files: dict[str, bytes], new_id: str) -> Task:

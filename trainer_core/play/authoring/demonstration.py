@@ -6,19 +6,20 @@ demo.npz   the start states of all demonstrations (emulator.state.snapshot_set),
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from emulator.state.snapshot_set import load_snapshots, save_snapshots
 from trainer_core.play.authoring.inputs import MAX_FRAMES, Inputs
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec
 
 FILE = "demo.npz"
+ARRAYS = {"masks": Wanted("u", (1,), 32 << 20), "frames": Wanted("i", (1,), 8 << 12)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,17 @@ def load_demonstrations(path: Path) -> list[Demonstration]:
     """Raises TaskError naming the file and what is wrong with it."""
     try:
         starts = load_snapshots(path)
-        with np.load(path, allow_pickle=False) as data:
-            masks, frames = data["masks"], data["frames"]
+        data = read_arrays(path, ARRAYS)
     except EmulatorError as error:
         raise TaskError(str(error)) from None
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ArchiveError) as error:
         raise TaskError(f"{path}: holds no demonstrations: {error}") from None
-    whole = masks.ndim == frames.ndim == 1 and masks.dtype == np.uint8 and frames.dtype.kind == "i"
-    if not whole or len(frames) != len(starts) or not ((frames > 0) & (frames <= MAX_FRAMES)).all():
+    masks, frames = data["masks"], data["frames"]
+    if (
+        masks.dtype != np.uint8
+        or len(frames) != len(starts)
+        or not ((frames > 0) & (frames <= MAX_FRAMES)).all()
+    ):
         raise TaskError(f"{path}: demonstrations, lengths and start states do not fit together")
     if frames.sum() != len(masks):
         raise TaskError(

@@ -22,9 +22,11 @@ from emulator import EmulatorError, Snapshot
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, MASK_BITS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.recording import BUTTONS, read_recording
+from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Codec
 
 MAX_FRAMES = 216_000
+MAX_BYTES = 16 << 20
 """An hour of play."""
 SELECT = 1 << MASK_BITS.index("select")
 
@@ -50,7 +52,7 @@ def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
     if path.is_dir():
         return [_read_recording(path)]
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, MAX_BYTES).decode()
         if text.lstrip().startswith(("{", "[")):
             rows = json.loads(text)
             rows = rows if isinstance(rows, list) else [rows]
@@ -168,5 +170,5 @@ def _read_recording(folder: Path) -> Inputs:
         raise TaskError(str(error)) from None
     if start.rom_sha256 != recording.rom_sha256:
         raise TaskError(f"{folder}: its start state belongs to another ROM")
-    masks = np.frombuffer((folder / BUTTONS).read_bytes(), np.uint8)
+    masks = np.frombuffer(read_regular(folder / BUTTONS, MAX_FRAMES), np.uint8)
     return Inputs(masks.copy(), start, str(folder))
