@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.shades import MAX_SHADE
 
-
 PATCHES_PAY = torch.backends.cpu.get_cpu_capability() != "AVX512"
 """Whether products beat oneDNN's convolutions here. A property of the computer, not measured at
 the start: a resumed run must add in the same order as before."""
