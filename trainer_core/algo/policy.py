@@ -10,6 +10,10 @@ from torch import Tensor, nn
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.shades import MAX_SHADE
 
+PATCHES_PAY = torch.backends.cpu.get_cpu_capability() != "AVX512"
+"""Whether products beat oneDNN's convolutions here. A property of the computer, not measured at
+the start: a resumed run must add in the same order as before."""
+
 
 class PixelActorCritic(nn.Module):
     """One trunk, two heads. `kind` is small, nature or impala."""
@@ -50,13 +54,38 @@ class PixelActorCritic(nn.Module):
         nn.init.orthogonal_(self.value_head.weight, 1.0)
 
 
+class PatchConv2d(nn.Conv2d):
+    """A convolution whose windows lie side by side: on a CPU one product of patches and weights.
+
+    The same function with the same parameters as nn.Conv2d(planes, width, size, stride=size).
+    oneDNN's gradient of such a convolution takes more than half of a step of the small network
+    where there is no AVX-512 (docs/learning.md, notebook 6).
+    """
+
+    def __init__(self, planes: int, width: int, size: int) -> None:
+        super().__init__(planes, width, size, stride=size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """f32[B, planes, H, W] to f32[B, width, H // size, W // size]."""
+        if x.is_cuda or not PATCHES_PAY:
+            return super().forward(x)
+        size, (count, planes, height, width) = self.kernel_size[0], x.shape
+        rows, columns = height // size, width // size
+        windows = x[:, :, : rows * size, : columns * size]
+        windows = windows.reshape(count, planes, rows, size, columns, size)
+        patches = windows.permute(0, 2, 4, 1, 3, 5).reshape(count * rows * columns, -1)
+        assert self.bias is not None
+        found = torch.addmm(self.bias, patches, self.weight.flatten(1).t())
+        return found.view(count, rows, columns, -1).permute(0, 3, 1, 2).contiguous()
+
+
 def small_trunk(planes: int) -> nn.Sequential:
     """A tile of a Game Boy room is 16x16 pixels, 8x8 after the downsampling: one patch a tile.
 
     A third of the Nature network's time on a CPU, and walking is a matter of tiles.
     """
     return nn.Sequential(
-        nn.Conv2d(planes, 32, 8, stride=8),
+        PatchConv2d(planes, 32, 8),
         nn.ReLU(),
         nn.Conv2d(32, 32, 3, stride=2, padding=1),
         nn.ReLU(),
