@@ -24,7 +24,7 @@ from trainer_core.play.authoring.folder import (
     manifest_toml,
     new_folder,
 )
-from trainer_core.play.authoring.replaying import task_demonstrations
+from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.manifest_checks import is_file_name
 from trainer_core.protocol.paths import HomePaths

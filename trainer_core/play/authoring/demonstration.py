@@ -1,33 +1,20 @@
-"""A way to the goal, kept with the task: demo.npz, playable bit for bit.
-
-demo.npz   the start states of all demonstrations (emulator.state.snapshot_set), `masks` u8[F] the
-           joypad mask of each frame, one demonstration after another, `frames` i64[D] their lengths
-"""
+"""Demonstrations played again, bit for bit, and written; the file is envs/demonstrations.py's."""
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
-from emulator.state.snapshot_set import load_snapshots, save_snapshots
-from trainer_core.play.authoring.inputs import MAX_FRAMES, Inputs
+from emulator.state.snapshot_set import save_snapshots
+from trainer_core.envs.demonstrations import Demonstration
+from trainer_core.play.authoring.inputs import Inputs
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec
 
 FILE = "demo.npz"
-
-
-@dataclass(frozen=True, slots=True)
-class Demonstration:
-    """From `start`, one joypad mask a frame."""
-
-    start: Snapshot
-    masks: np.ndarray
-    """u8[F]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +72,3 @@ def save_demonstrations(path: Path, demos: list[Demonstration]) -> None:
         masks=np.concatenate([demo.masks for demo in demos]),
         frames=np.array([len(demo.masks) for demo in demos]),
     )
-
-
-def load_demonstrations(path: Path) -> list[Demonstration]:
-    """Raises TaskError naming the file and what is wrong with it."""
-    try:
-        starts = load_snapshots(path)
-        with np.load(path, allow_pickle=False) as data:
-            masks, frames = data["masks"], data["frames"]
-    except EmulatorError as error:
-        raise TaskError(str(error)) from None
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise TaskError(f"{path}: holds no demonstrations: {error}") from None
-    whole = masks.ndim == frames.ndim == 1 and masks.dtype == np.uint8 and frames.dtype.kind == "i"
-    if not whole or len(frames) != len(starts) or not ((frames > 0) & (frames <= MAX_FRAMES)).all():
-        raise TaskError(f"{path}: demonstrations, lengths and start states do not fit together")
-    if frames.sum() != len(masks):
-        raise TaskError(
-            f"{path}: {len(masks)} frames where its demonstrations have {frames.sum()}: cut short"
-        )
-    parts = np.split(masks, np.cumsum(frames)[:-1])
-    return [Demonstration(start, part) for start, part in zip(starts, parts, strict=True)]

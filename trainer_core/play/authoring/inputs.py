@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 
 from emulator import EmulatorError, Snapshot
+from trainer_core.envs.demonstrations import MAX_DEMO_FRAMES
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, MASK_BITS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.recording import BUTTONS, read_recording
 from trainer_core.protocol.tasks import Codec
 
-MAX_FRAMES = 216_000
-"""An hour of play."""
 SELECT = 1 << MASK_BITS.index("select")
 
 
@@ -149,8 +148,8 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
 
 
 def _limited(frames: int) -> int:
-    if not 0 <= frames <= MAX_FRAMES:
-        raise ValueError(f"{frames} frames: a script has 0 to {MAX_FRAMES}")
+    if not 0 <= frames <= MAX_DEMO_FRAMES:
+        raise ValueError(f"{frames} frames: a script has 0 to {MAX_DEMO_FRAMES}")
     return frames
 
 
