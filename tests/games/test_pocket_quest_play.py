@@ -66,15 +66,20 @@ def test_one_press_of_a_opens_a_text_and_one_closes_it(game):
     assert act(game, "A")[1:] == (1, 7, 2)
 
 
+def test_start_opens_nothing_before_there_is_a_satchel(game):
+    before = place(game.keys()[0])
+    assert act(game, "START", "START") == before
+
+
 @pytest.mark.parametrize("button", ["B", "START", "LEFT"])
 def test_the_menu_closes_with_the_buttons_that_go_back(game, button):
-    before = place(game.keys()[0])
+    before = act(game, *TO_STAIRS)
     assert act(game, "START") is None
     assert act(game, button) == before
 
 
 def test_the_menu_has_pages_to_get_lost_in(game):
-    before, seen = place(game.keys()[0]), set()
+    before, seen = act(game, *TO_STAIRS), set()
     for name in ("START", "A", "A", "B", "B", "DOWN", "A", "A"):
         assert act(game, name) is None, name
         seen.add(game.pictures().tobytes())
@@ -83,8 +88,7 @@ def test_the_menu_has_pages_to_get_lost_in(game):
 
 
 def test_the_diary_outlives_a_restart(game):
-    act(game, "RIGHT", "UP")
-    here = place(game.keys()[0])
+    here = act(game, *TO_STAIRS, "LEFT")
     act(game, "START", "DOWN", "A", "A", "A", "B", "B", "B")
     assert place(game.keys()[0]) == here
     restart = np.array([16 + 32 + 64 + 128], dtype=np.uint8)

@@ -81,9 +81,11 @@ def test_pictures_agree_from_the_title_to_the_village():
         ("first page", OPENING[:3], ((slice(0, 128), slice(0, 160)),)),  # the mark blinks below
         ("bedroom", OPENING[3:], (ALL,)),
         ("walk", ("RIGHT", "UP", "UP", "UP", "RIGHT"), (ALL,)),
-        ("menu", ("START",), (ALL,)),
-        ("menu closed", ("B", "LEFT", "DOWN", "DOWN", "DOWN", "LEFT"), (ALL,)),
+        ("no menu yet", ("START",), (ALL,)),
+        ("way back", ("LEFT", "DOWN", "DOWN", "DOWN", "LEFT"), (ALL,)),
         ("home", TO_STAIRS, (ABOVE_MOTHER, BELOW_MOTHER)),
+        ("menu", ("START",), (ABOVE_MOTHER, BELOW_MOTHER)),
+        ("menu closed", ("B",), (ABOVE_MOTHER, BELOW_MOTHER)),
         ("village", TO_DOOR, (COTTAGE,)),
     ):
         ours, theirs = (last_pictures(game, actions) for game in games)

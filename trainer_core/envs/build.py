@@ -81,11 +81,12 @@ def make_env(
     num_envs: int | None = None,
     starts: StartSet = "train",
     seed: int | None = None,
+    demo_share: float = 0.0,
 ) -> VecEnv:
     """The environment of a run, or one that plays start states which training never sees.
 
     Only training pays a novelty bonus: other returns compare across runs. A task that holds no
-    state out has one set for everything.
+    state out has one set for everything. `demo_share`: see GameEnv.
     """
     held_out = starts != "train"
     count = config.num_envs if num_envs is None else num_envs
@@ -108,6 +109,7 @@ def make_env(
             stack_k=config.stack_k,
             seed=seed,
             held_out=held_out,
+            demo_share=demo_share,
             home=home,
         )
     if held_out and holds_out:

@@ -103,6 +103,16 @@ def step_stats(out: Outcome | StepInfo) -> StepStats:
     )
 
 
+def mixed_starts(own: Tensor, along: Tensor, share: float) -> Tensor:
+    """i64[S] to draw from evenly: each of `along` i64[D] and `own` i64[S'] as often as it takes for
+    `share` of what is drawn to be of `along`, none of it where that is empty."""
+    if not len(along) or share <= 0:
+        return own
+    each_along = max(1, round(2 * len(own) * share))
+    each_own = max(1, round(2 * len(along) * (1 - share)))
+    return torch.cat([own.repeat(each_own), along.repeat(each_along)])
+
+
 class Episodes:
     """The episodes of N consoles: scores every step and picks where the next one starts.
 

@@ -19,7 +19,14 @@ from torch import Tensor
 from emulator import Emulator, EmulatorError, StateCache
 from emulator.launch.warp_start import start_warp
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
-from trainer_core.envs.episodes import Episodes, GoalTemplates, Outcome, step_stats
+from trainer_core.envs.demonstrations import states_along, task_demonstrations
+from trainer_core.envs.episodes import (
+    Episodes,
+    GoalTemplates,
+    Outcome,
+    mixed_starts,
+    step_stats,
+)
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
 from trainer_core.envs.restored import check_keys, check_like, meta_bytes
@@ -189,6 +196,7 @@ class GameEnv:
         info_mode: InfoMode = "full",
         skip_reset_if_empty: bool | None = None,
         novelty: bool = True,
+        demo_share: float = 0.0,
         cuda_graphs: bool = False,
     ) -> None:
         """Raises TaskError when ROM, starts or goal are missing or not the manifest's.
@@ -196,7 +204,9 @@ class GameEnv:
         `info_mode`: what `StepResult.info` is: `full` a StepInfo, `stats` a StepStats, `none` None.
         `skip_reset_if_empty`: ask whether any console must be reset before launching the kernel
         that resets. A GPU's host has to wait for the answer; the kernel skips by itself what
-        stays, so the default is to ask on a CPU only. `cuda_graphs`: see Emulator.
+        stays, so the default is to ask on a CPU only. `demo_share`: how many of the episodes begin
+        along the task's demonstrations, if it has any; those states follow its own starts.
+        `cuda_graphs`: see Emulator.
         """
         manifest = task.manifest
         self.task, self.num_envs, self.stack_k = task, num_envs, stack_k
@@ -213,14 +223,21 @@ class GameEnv:
         self.emulator = ShardedEmulator(
             parts.cartridge, num_envs, self.device, shards, cuda_graphs=cuda_graphs
         )
-        self.emulator.set_starts(parts.starts)
-        start_pictures = self._start_pictures(len(parts.starts))
-        self.start_set = torch.tensor(manifest.starts.indices(held_out), device=self.device)
+        starts = parts.starts
+        if demo_share > 0:
+            demos = task_demonstrations(task)
+            starts = starts + states_along(parts.cartridge, demos, manifest.codec, str(self.device))
+        self.emulator.set_starts(starts)
+        start_pictures = self._start_pictures(len(starts))
         goal = GoalTemplates(
             torch.from_numpy(parts.templates.copy()).to(self.device),
             torch.from_numpy(parts.mask.copy()).to(self.device),
             manifest.goal.distance,
         )
+        own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
+        along = torch.arange(manifest.starts.count, len(starts), device=self.device)
+        along = along[goal.distances(start_pictures[along]) >= manifest.goal.tau]
+        self.start_set = mixed_starts(own, along, demo_share)
         self.episodes = Episodes(
             num_envs,
             goal,

@@ -65,6 +65,12 @@ class RunConfig:
     )
     """screen, or noise: random pictures, the control that proves the policy looks."""
 
+    demo_starts: float = field(
+        default=0.75, metadata=_meta("Starts along demos", "env", minimum=0, maximum=0.9)
+    )
+    """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
+    at the task's own starts. Validation always begins there."""
+
     learning_rate: float = field(
         default=1e-3, metadata=_meta("Learning rate", "learning", minimum=1e-7, maximum=1)
     )

@@ -27,7 +27,13 @@ __all__ = [
 ]
 
 _HERE = HomePaths(default_home())
-_RUNNERS: tuple[AgentRunner, ...] = (NATIVE, SB3.at(_HERE), CLEANRL.at(_HERE), D3RLPY.at(_HERE), SKRL.at(_HERE))
+_RUNNERS: tuple[AgentRunner, ...] = (
+    NATIVE,
+    SB3.at(_HERE),
+    CLEANRL.at(_HERE),
+    D3RLPY.at(_HERE),
+    SKRL.at(_HERE),
+)
 
 
 def registered_runners() -> tuple[AgentRunner, ...]:

@@ -8,7 +8,7 @@ import msgspec
 
 from trainer_core.protocol.errors import CheckpointError
 
-ADDED = {"sampled", "best_sampled"}
+ADDED = {"sampled", "best_sampled", "recent_won", "recent_ended"}
 
 
 class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -25,8 +25,20 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     best_folder: str = ""
     """Name of the checkpoint folder with `best_success`, and the best sampled one among those."""
     training_success: float = 0.0
-    """Of the newest record's episodes, 0 while too few of them end to mean anything."""
+    """Of the last horizon's episodes, 0 while too few of them end to mean anything."""
+    recent_won: float = 0.0
+    recent_ended: float = 0.0
+    """Episodes, those of each record counting less the older it is."""
     validated_update: int = 0
+
+    def fold_episodes(self, success_rate: float, episodes: float, decay: float) -> float:
+        """Share of recent episodes that succeeded; what was counted before weighs `decay`.
+
+        Episodes of equal starts end by the horizon all at once, so one record alone tells little.
+        """
+        self.recent_won = self.recent_won * decay + success_rate * episodes
+        self.recent_ended = self.recent_ended * decay + episodes
+        return self.recent_won / self.recent_ended if self.recent_ended else 0.0
 
     def state_dict(self, wall_time_s: float) -> dict[str, Any]:
         """What a process that goes on at `wall_time_s` needs."""

@@ -121,7 +121,10 @@ class TrainingRun:
         torch.set_num_threads(config.threads or default_threads(config))
         self.facts: TaskFacts = task_facts(config.task, self.home)
         self._state("starting", f"preparing {config.num_envs} consoles", 0.4)
-        env = make_env(config, self.home, seed=config.seed + 7919 * self.ranks.rank)
+        env = make_env(
+            config, self.home, seed=config.seed + 7919 * self.ranks.rank,
+            demo_share=config.demo_starts,
+        )  # fmt: skip
         torch.manual_seed(config.seed)
         policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions).to(device)
         if device.type == "cuda":
@@ -259,7 +262,11 @@ class TrainingRun:
         scalars = self.metrics.emit()
         check_finite(scalars, trainer.update)
         often = scalars["done_rate"] * trainer.env.horizon >= GOALS_PER_HORIZON
-        self.progress.training_success = scalars["success_rate"] if often else 0.0
+        recent = self.progress.fold_episodes(
+            scalars["success_rate"], scalars["episodes"],
+            math.exp(-self.config.num_steps * self.config.log_every / trainer.env.horizon),
+        )  # fmt: skip
+        self.progress.training_success = recent if often else 0.0
         if warning := self._dawdling.warning(scalars):
             self._state("running", warning)
         now = time.monotonic()

@@ -1,7 +1,8 @@
-"""Task folders: start states from inputs, goal templates, the manifest.
+"""Task folders: start states from inputs, goal templates, demonstrations, the manifest.
 
 Every start is kept as the inputs that lead to it from power-on, so that the states can be made
-again when the ROM or the emulator's state layout changes.
+again when the ROM or the emulator's state layout changes. A demonstration is kept likewise: the
+number of the start it leaves, and its actions, in demo.json.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from kit.game_batch import (
     Cartridge,
     GameBatch,
     Snapshot,
+    distances,
     success_rate,
 )
 
@@ -81,9 +83,53 @@ def write(task: Task, starts: Sequence[Start], templates: np.ndarray) -> None:
     task.folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(task.folder / "goal.npz", templates=templates)
     rows = [{"wait_frames": s.wait_frames, "actions": " ".join(s.actions)} for s in starts]
+    for name in ("demo.json", "demo.npz"):  # they belong to the starts of before
+        (task.folder / name).unlink(missing_ok=True)
     (task.folder / "starts.json").write_text(json.dumps(rows, indent=0) + "\n")
     remake(task)
     print(f"{task.id}: {len(templates)} goal templates, {len(starts)} starts")
+
+
+def add_demonstrations(task: Task, ways: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """Ways (number of a start, actions) to the goal, each cut where the goal is seen first.
+
+    Raises RuntimeError for one that does not arrive.
+    """
+    snapshots = load_snapshots(task.folder / "starts.npz")
+    with np.load(task.folder / "goal.npz") as data:
+        templates = data["templates"]
+    rows = []
+    for number, actions in ways:
+        game = GameBatch(task.rom, 1)
+        game.load([snapshots[number]])
+        taken = []
+        for name in actions:
+            game.press(name)
+            taken.append(name)
+            if distances(game.pictures(), templates)[0] < task.tau:
+                break
+        else:
+            raise RuntimeError(f"{task.id}: the way from start {number} does not reach the goal")
+        rows.append({"start": number, "actions": " ".join(taken)})
+    (task.folder / "demo.json").write_text(json.dumps(rows, indent=0) + "\n")
+    remake(task)
+    lengths = [len(row["actions"].split()) for row in rows]
+    print(f"{task.id}: demonstrations of {lengths} steps")
+
+
+def _save_demonstrations(task: Task, snapshots: list[Snapshot]) -> None:
+    """demo.npz from demo.json, as trainer_core.envs.demonstrations reads it."""
+    rows = json.loads((task.folder / "demo.json").read_text())
+    scripts = [Start(0, tuple(row["actions"].split())).script for row in rows]
+    masks = [np.zeros((len(s.masks), FRAMES_PER_STEP), np.uint8) for s in scripts]
+    for frames, script in zip(masks, scripts, strict=True):
+        frames[:, :RELEASE_AFTER] = np.array(script.masks, np.uint8)[:, None]
+    save_snapshots(
+        task.folder / "demo.npz",
+        [snapshots[row["start"]] for row in rows],
+        masks=np.concatenate([frames.reshape(-1) for frames in masks]),
+        frames=np.array([frames.size for frames in masks]),
+    )
 
 
 def read_starts(task: Task) -> list[Start]:
@@ -96,6 +142,8 @@ def remake(task: Task) -> None:
     starts = read_starts(task)
     snapshots, pictures = play(task.rom, starts)
     save_snapshots(task.folder / "starts.npz", snapshots, pictures=pictures)
+    if (task.folder / "demo.json").is_file():
+        _save_demonstrations(task, snapshots)
     (task.folder / "task.toml").write_text(manifest(task, len(starts)))
 
 
@@ -141,7 +189,16 @@ step_cost = 0.005
 alpha = 1.0
 goal_bonus = 1.0
 novelty_bonus = 0.05
-'''
+{demonstrations(task)}'''
+
+
+def demonstrations(task: Task) -> str:
+    file = task.folder / "demo.npz"
+    return f'''
+[demo]
+file = "demo.npz"
+sha256 = "{sha256(file)}"
+''' if file.is_file() else ""
 
 
 def chances(task: Task, episodes: int) -> dict[str, float]:

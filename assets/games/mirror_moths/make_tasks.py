@@ -19,6 +19,7 @@ from make_playthrough import TITLE_FRAMES
 
 ROM = Path(__file__).resolve().parent / "mirror_moths.gb"
 SHORTEST = 12
+DEMONSTRATIONS = 4
 OPENING = ("B", "START", "B")
 NEXT_LEVEL = ("B", "A", "B")
 
@@ -52,6 +53,8 @@ def make(number: int, rng: np.random.Generator) -> None:
         Start(TITLE_FRAMES + int(rng.integers(0, 64)), (*opening, *ways[state])) for state in chosen
     ]
     task_folder.write(task(number), starts, pictures)
+    solutions = [(*level.solution(state), "B") for state in chosen[:DEMONSTRATIONS]]
+    task_folder.add_demonstrations(task(number), list(enumerate(solutions)))
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 
 import numpy as np
 from kit import task_folder
@@ -17,6 +18,7 @@ from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task
 from pilot import OPENING, ROM, TITLE_FRAMES, Pilot
 
 COUNT = TRAIN_STARTS + HELDOUT_STARTS
+DEMONSTRATIONS = 4
 FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
     "nectar_run/fill_jar", "Fill the jar",
@@ -60,6 +62,26 @@ def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray, np
     return [starts[k] for k in order], pages[0][None], pages[1][None]
 
 
+def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
+    """Fly to the goal from the first starts from which the pilot manages to."""
+    ways = []
+    for number, start in enumerate(task_folder.read_starts(task)[:TRAIN_STARTS]):
+        pilot = Pilot(start.wait_frames, start.actions)
+        try:
+            fly(pilot)
+        except RuntimeError:
+            continue
+        ways.append((number, pilot.actions[len(start.actions) :]))
+        if len(ways) == DEMONSTRATIONS:
+            break
+    task_folder.add_demonstrations(task, ways)
+
+
+def fill_the_jar(pilot: Pilot) -> None:
+    pilot.fill_the_jar()
+    pilot.press(*["B"] * 4)  # until the page is read
+
+
 def main() -> int:
     tasks = (FILL_JAR, FELL_HORNET)
     if "--check" in sys.argv:
@@ -73,6 +95,8 @@ def main() -> int:
         starts, jar_page, clear_page = hornet_starts(rng)
         task_folder.write(FILL_JAR, garden_starts(rng), jar_page)
         task_folder.write(FELL_HORNET, starts, clear_page)
+        demonstrate(FILL_JAR, fill_the_jar)
+        demonstrate(FELL_HORNET, Pilot.fell_the_hornet)
     return 0
 
 

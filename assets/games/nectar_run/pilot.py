@@ -6,7 +6,7 @@ into later stages; policies never see any of this.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +23,13 @@ PAGE_STEPS = 9
 class Pilot:
     """Plays one game; `actions` is everything it pressed since power-on."""
 
-    def __init__(self, wait_frames: int) -> None:
+    def __init__(self, wait_frames: int, opening: Sequence[str] = OPENING) -> None:
         self.game = GameBatch(ROM, 1)
         self.trial = GameBatch(ROM, len(ACTIONS) * len(NEXT))
         self.wait_frames = wait_frames
         self.actions: list[str] = []
         self.game.emulator.run(None, wait_frames)
-        self.press(*OPENING)
+        self.press(*opening)
 
     def press(self, *names: str) -> None:
         self.game.press(*names)

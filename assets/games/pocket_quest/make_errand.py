@@ -18,7 +18,7 @@ import numpy as np
 import world
 from game_batch import ROM, GameBatch
 from kit import task_folder
-from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task
+from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task, load_snapshots
 from make_tasks import OPENING, STAGES, TITLE_FRAMES, TO_DOOR, TO_STAIRS
 from walker import MOVES, Walker
 
@@ -80,9 +80,7 @@ def take_parcel(pip: Walker) -> None:
 def to_village_with_parcel() -> Walker:
     pip = to_shop()
     take_parcel(pip)
-    pip.walk(4, 8)
-    pip.press("DOWN")
-    pip.settle()
+    leave_shop(pip)
     return pip
 
 
@@ -91,6 +89,39 @@ def deliver(pip: Walker) -> None:
     pip.walk(10, 2)
     pip.talk_to(ELDER)
     pip.press(*["B"] * 4)
+
+
+def leave_home(pip: Walker) -> None:
+    pip.walk(9, 2)
+    pip.walk(1, 8)
+    pip.press("DOWN")
+    pip.settle()
+
+
+def leave_shop(pip: Walker) -> None:
+    pip.walk(4, 8)
+    pip.press("DOWN")
+    pip.settle()
+
+
+def run_the_errand(pip: Walker) -> None:
+    leave_home(pip)
+    pip.walk(*SHOP_DOOR)
+    take_parcel(pip)
+    leave_shop(pip)
+    deliver(pip)
+
+
+def demonstrate(task: Task, finish: Callable[[Walker], None], count: int = 4) -> None:
+    """Walk to the goal from the first `count` starts."""
+    ways = []
+    for number, snapshot in enumerate(load_snapshots(task.folder / "starts.npz")[:count]):
+        pip = Walker(GameBatch(1))
+        pip.game.load([snapshot])
+        finish(pip)
+        pip.press("B")  # the picture of the goal may come a step later
+        ways.append((number, tuple(pip.actions)))
+    task_folder.add_demonstrations(task, ways)
 
 
 def distances(room: str, goal: tuple[int, int]) -> dict[tuple[int, int], int]:
@@ -152,13 +183,17 @@ def make() -> None:
     rng = np.random.default_rng(20261122)
     arrival = templates(to_village(), lambda pip: pip.walk(*SHOP_DOOR))
     task_folder.write(REACH_SHOP, choose_starts(to_village(), SHOP_DOOR, 0, rng), arrival)
+    demonstrate(REACH_SHOP, lambda pip: pip.walk(*SHOP_DOOR))
     parcel = templates(to_shop(), take_parcel)
     task_folder.write(GET_PARCEL, choose_starts(to_shop(), COUNTER, PAGES, rng), parcel)
+    demonstrate(GET_PARCEL, take_parcel)
     pip = to_village_with_parcel()
     starts = choose_starts(pip, STUDY_DOOR, 0, rng)
     ending = templates(to_village_with_parcel(), deliver)[:1]
     task_folder.write(DELIVER, starts, ending)
+    demonstrate(DELIVER, deliver)
     task_folder.write(ERRAND, task_folder.read_starts(STAGES[0].task), ending)
+    demonstrate(ERRAND, run_the_errand, count=2)
 
 
 TASKS = (REACH_SHOP, GET_PARCEL, DELIVER, ERRAND)

@@ -31,10 +31,11 @@ def at_home(pip: Walker) -> None:
                          (4, 7, "DOWN")):  # fmt: skip
         pip.walk(x, y)
         pip.read(facing)
+    pip.press("START")  # no satchel yet: only a sound
+    pip.walk(9, 2)
     pip.press("START", "A", "DOWN", "A")
     pip.press("A", "A", "A", "B", "B", "B")
     pip.settle()
-    pip.walk(9, 2)
     pip.talk_to(1)
     for x in (0, 1, 2, 3, 4, 6):
         pip.walk(x, 2)

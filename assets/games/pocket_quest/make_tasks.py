@@ -22,12 +22,13 @@ import difficulty
 import numpy as np
 from game_batch import ROM, place
 from kit import task_folder
-from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task, play
+from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task, load_snapshots, play
 
 TITLE_FRAMES = 180  # power-on to a title that listens, with room to spare
 OPENING = ("START", "UP", "UP", "A", "A")  # title, fade and typing, two pages of text
 TEMPLATE_ARRIVALS = 24
 MAX_TEMPLATES = 8
+DEMONSTRATIONS = 4
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,26 @@ def make(stage: Stage) -> None:
     templates = goal_templates(stage)
     starts = choose_starts(stage, templates, np.random.default_rng(20261121))
     task_folder.write(stage.task, starts, templates)
+    task_folder.add_demonstrations(stage.task, shortest_ways(stage, templates))
+
+
+def shortest_ways(stage: Stage, templates: np.ndarray) -> list[tuple[int, tuple[str, ...]]]:
+    """(start, fewest actions to the goal) of a few training starts."""
+    snapshots = load_snapshots(stage.task.folder / "starts.npz")[:DEMONSTRATIONS]
+    graph = difficulty.Graph(templates, stage.tau)
+    keys = graph.add(snapshots)
+    graph.explore()
+    steps = graph.steps_to_goal()
+    ways = []
+    for number, key in enumerate(keys):
+        actions = []
+        while key not in graph.goals:
+            following = graph.edges[key]
+            best = min(range(len(following)), key=lambda k: steps.get(following[k], 1 << 30))
+            actions.append(difficulty.EXPLORED[best])
+            key = following[best]
+        ways.append((number, tuple(actions)))
+    return ways
 
 
 def main() -> int:

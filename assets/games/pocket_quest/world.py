@@ -380,7 +380,7 @@ TALKS: dict[str, list[tuple[int, str, int]]] = {
 
 # Other texts, by the name that C knows them by.
 TEXTS = {
-    "morning": "Good morning!\nThe sun is up.|Mum is waiting\ndownstairs.",
+    "morning": "Good morning!\nThe sun is up.|Downstairs Mum has\nyour satchel.",
     "items": "ITEM", "save": "SAVE", "back": "BACK", "here": "HERE:",
     "satchel": "PIP'S SATCHEL", "diary": "PIP'S DIARY",
     "ask": "Write about today?",

@@ -1,8 +1,4 @@
-"""A way to the goal, kept with the task: demo.npz, playable bit for bit.
-
-demo.npz   the start states of all demonstrations (emulator.state.snapshot_set), `masks` u8[F] the
-           joypad mask of each frame, one demonstration after another, `frames` i64[D] their lengths
-"""
+"""Demonstrations played again, bit for bit, and written; the file is envs/demonstrations.py's."""
 
 from __future__ import annotations
 
@@ -12,23 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
-from emulator.state.npz import ArchiveError, Wanted, read_arrays
-from emulator.state.snapshot_set import load_snapshots, save_snapshots
-from trainer_core.play.authoring.inputs import MAX_FRAMES, Inputs
+from emulator.state.snapshot_set import save_snapshots
+from trainer_core.envs.demonstrations import Demonstration
+from trainer_core.play.authoring.inputs import Inputs
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec
 
 FILE = "demo.npz"
-ARRAYS = {"masks": Wanted("u", (1,), 32 << 20), "frames": Wanted("i", (1,), 8 << 12)}
-
-
-@dataclass(frozen=True, slots=True)
-class Demonstration:
-    """From `start`, one joypad mask a frame."""
-
-    start: Snapshot
-    masks: np.ndarray
-    """u8[F]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,27 +72,3 @@ def save_demonstrations(path: Path, demos: list[Demonstration]) -> None:
         masks=np.concatenate([demo.masks for demo in demos]),
         frames=np.array([len(demo.masks) for demo in demos]),
     )
-
-
-def load_demonstrations(path: Path) -> list[Demonstration]:
-    """Raises TaskError naming the file and what is wrong with it."""
-    try:
-        starts = load_snapshots(path)
-        data = read_arrays(path, ARRAYS)
-    except EmulatorError as error:
-        raise TaskError(str(error)) from None
-    except (OSError, ArchiveError) as error:
-        raise TaskError(f"{path}: holds no demonstrations: {error}") from None
-    masks, frames = data["masks"], data["frames"]
-    if (
-        masks.dtype != np.uint8
-        or len(frames) != len(starts)
-        or not ((frames > 0) & (frames <= MAX_FRAMES)).all()
-    ):
-        raise TaskError(f"{path}: demonstrations, lengths and start states do not fit together")
-    if frames.sum() != len(masks):
-        raise TaskError(
-            f"{path}: {len(masks)} frames where its demonstrations have {frames.sum()}: cut short"
-        )
-    parts = np.split(masks, np.cumsum(frames)[:-1])
-    return [Demonstration(start, part) for start, part in zip(starts, parts, strict=True)]

@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 
 from emulator import EmulatorError, Snapshot
+from trainer_core.envs.demonstrations import MAX_DEMO_FRAMES
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, MASK_BITS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.recording import BUTTONS, read_recording
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Codec
 
-MAX_FRAMES = 216_000
 MAX_BYTES = 16 << 20
-"""An hour of play."""
 SELECT = 1 << MASK_BITS.index("select")
 
 
@@ -151,8 +150,8 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
 
 
 def _limited(frames: int) -> int:
-    if not 0 <= frames <= MAX_FRAMES:
-        raise ValueError(f"{frames} frames: a script has 0 to {MAX_FRAMES}")
+    if not 0 <= frames <= MAX_DEMO_FRAMES:
+        raise ValueError(f"{frames} frames: a script has 0 to {MAX_DEMO_FRAMES}")
     return frames
 
 
@@ -170,5 +169,5 @@ def _read_recording(folder: Path) -> Inputs:
         raise TaskError(str(error)) from None
     if start.rom_sha256 != recording.rom_sha256:
         raise TaskError(f"{folder}: its start state belongs to another ROM")
-    masks = np.frombuffer(read_regular(folder / BUTTONS, MAX_FRAMES), np.uint8)
+    masks = np.frombuffer(read_regular(folder / BUTTONS, MAX_DEMO_FRAMES), np.uint8)
     return Inputs(masks.copy(), start, str(folder))

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from emulator import Cartridge
+from trainer_core.envs.demonstrations import Demonstration, task_demonstrations
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.task_parts import TaskParts
-from trainer_core.play.authoring.demonstration import (
-    Demonstration,
-    load_demonstrations,
-    play_demonstration,
-)
+from trainer_core.play.authoring.demonstration import play_demonstration
 from trainer_core.play.authoring.inputs import steps_of
 from trainer_core.play.judge import Judge
-from trainer_core.protocol.tasks import Task, verify_file
+from trainer_core.protocol.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +26,6 @@ class Replay:
     """i64[S] what was pressed in each step, -1 nothing."""
     done: int | None
     """Step in which the goal is reached, from 1; None where it is not."""
-
-
-def task_demonstrations(task: Task) -> list[Demonstration]:
-    """Those of the task, none where it has none. Raises TaskError for a file that is not its."""
-    demo = task.manifest.demo
-    if demo is None or task.demo_path is None:
-        return []
-    verify_file(task.demo_path, demo.sha256, "file of demonstrations")
-    return load_demonstrations(task.demo_path)
 
 
 def replay_demonstrations(task: Task, parts: TaskParts) -> list[Replay]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from emulator import EmulatorError
 from trainer_core.algo.policy import PixelActorCritic, policy_kind
+from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_parts import load_task_parts
@@ -17,7 +18,6 @@ from trainer_core.play.authoring.inputs import follows_codec
 from trainer_core.play.authoring.replaying import (
     Replay,
     replay_demonstrations,
-    task_demonstrations,
 )
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.config import RunConfig

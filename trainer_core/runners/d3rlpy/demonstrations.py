@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from emulator import Cartridge
+from trainer_core.envs.demonstrations import load_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.task_files import SHAPE
-from trainer_core.play.authoring.demonstration import load_demonstrations, play_inputs
+from trainer_core.play.authoring.demonstration import play_inputs
 from trainer_core.play.authoring.inputs import Inputs, read_inputs, steps_of
 from trainer_core.play.authoring.minari_export import (
     episode_buffer,

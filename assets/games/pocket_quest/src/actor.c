@@ -77,6 +77,7 @@ void move_people(void) {
 static void take_warp(const warp_t *warp) {
     play_effect(FX_DOOR);
     fade_out();
+    satchel = 1;                                /* it hangs at the foot of the stairs */
     enter_room(warp->room, warp->to_x, warp->to_y, warp->facing);
 }
 
@@ -173,7 +174,11 @@ void move_player(void) {
     } else if (keys_pressed & KEY_A) {
         look_ahead();
     } else if (keys_pressed & KEY_START) {
-        show_menu();
+        if (satchel) {
+            show_menu();
+        } else {
+            play_effect(FX_BUMP);
+        }
     }
 }
 

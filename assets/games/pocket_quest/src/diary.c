@@ -31,5 +31,6 @@ void write_diary(void) {
 
 void read_diary(void) {
     story = diary[1];
+    satchel = 1;                                /* the diary is kept in it */
     enter_room(diary[2], diary[3], diary[4], diary[5]);
 }

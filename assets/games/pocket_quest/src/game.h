@@ -63,6 +63,7 @@ extern const room_t *room;
 extern uint8_t room_number;
 extern uint8_t camera_x, camera_y, camera_dx, camera_dy;
 extern uint8_t story;
+extern uint8_t satchel;                         /* 0 in bed: START has nothing to open yet */
 extern uint8_t dialogue_open;                   /* a box or a menu is on the screen */
 extern uint8_t hide_right_of, hide_below;       /* no sprites over the window: OAM x and y */
 

@@ -29,6 +29,7 @@ static void begin(uint8_t goes_on) {
         return;
     }
     story = STORY_BEGIN;
+    satchel = 0;
     enter_room(start_room, start_x, start_y, start_facing);
     show_text(text_morning);
 }

@@ -4,7 +4,7 @@
 #define BOX_Y 96
 #define FIRST_LINE 2
 
-uint8_t story;
+uint8_t story, satchel;
 
 /* Show all pages; A (or B) turns a page and closes the last. Everybody stands still meanwhile. */
 void show_text(const uint8_t *text) {

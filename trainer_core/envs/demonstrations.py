@@ -1,0 +1,89 @@
+"""Ways to the goal that are kept with a task, and the consoles they pass: demo.npz.
+
+demo.npz   the start states of all demonstrations (emulator.state.snapshot_set), `masks` u8[F] the
+           joypad mask of each frame, one demonstration after another, `frames` i64[D] their lengths
+
+Training begins a share of its episodes at states along them (Salimans and Chen 2018,
+arXiv:1812.03381): those near the goal teach first, and what they teach reaches back. Policy and
+reward see no more than before, validation and tests begin at the task's own starts only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from emulator.state.npz import ArchiveError, Wanted, read_arrays
+from emulator.state.snapshot_set import load_snapshots
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.tasks import Codec, Task, verify_file
+
+MAX_DEMO_FRAMES = 216_000
+"""An hour of play."""
+ARRAYS = {"masks": Wanted("u", (1,), 32 << 20), "frames": Wanted("i", (1,), 8 << 12)}
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """From `start`, one joypad mask a frame."""
+
+    start: Snapshot
+    masks: np.ndarray
+    """u8[F]"""
+
+
+def load_demonstrations(path: Path) -> list[Demonstration]:
+    """Raises TaskError naming the file and what is wrong with it."""
+    try:
+        starts = load_snapshots(path)
+        data = read_arrays(path, ARRAYS)
+    except EmulatorError as error:
+        raise TaskError(str(error)) from None
+    except (OSError, ArchiveError) as error:
+        raise TaskError(f"{path}: holds no demonstrations: {error}") from None
+    masks, frames = data["masks"], data["frames"]
+    whole = masks.dtype == np.uint8 and len(frames) == len(starts)
+    if not whole or not ((frames > 0) & (frames <= MAX_DEMO_FRAMES)).all():
+        raise TaskError(f"{path}: demonstrations, lengths and start states do not fit together")
+    if frames.sum() != len(masks):
+        raise TaskError(
+            f"{path}: {len(masks)} frames where its demonstrations have {frames.sum()}: cut short"
+        )
+    parts = np.split(masks, np.cumsum(frames)[:-1])
+    return [Demonstration(start, part) for start, part in zip(starts, parts, strict=True)]
+
+
+def task_demonstrations(task: Task) -> list[Demonstration]:
+    """Those of the task, none where it has none. Raises TaskError for a file that is not its."""
+    demo = task.manifest.demo
+    if demo is None or task.demo_path is None:
+        return []
+    verify_file(task.demo_path, demo.sha256, "file of demonstrations")
+    return load_demonstrations(task.demo_path)
+
+
+def states_along(
+    cartridge: Cartridge, demos: list[Demonstration], codec: Codec, device: str
+) -> list[Snapshot]:
+    """The consoles at the beginning of each whole step of `demos`, and at their ends.
+
+    Raises TaskError for a demonstration of another ROM.
+    """
+    emulator = Emulator(cartridge, 1, device)
+    found = []
+    for demo in demos:
+        try:
+            emulator.restore(demo.start)
+        except EmulatorError as error:
+            raise TaskError(f"a demonstration cannot be played: {error}") from None
+        found.append(demo.start)
+        for first in range(0, len(demo.masks) - codec.frames_per_step + 1, codec.frames_per_step):
+            step = demo.masks[first : first + codec.frames_per_step]
+            for mask, held in itertools.groupby(step.tolist()):
+                emulator.run(np.array([mask], np.uint8), len(list(held)))
+            found.append(emulator.snapshot())
+    return found
