@@ -18,7 +18,9 @@ from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
+from gui.controllers import ahead
 from gui.controllers.ahead import StartAhead
+from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
@@ -53,6 +55,7 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.settings import Settings
 from gui.widgets.screen import Palette
+from gui.widgets.settings_dialog import Choice
 from trainer_core.protocol.paths import ASSETS, HomePaths
 
 
@@ -88,6 +91,7 @@ class Controllers:
     dashboards: Dashboards
     curves: CurvesController
     demo: Demo
+    alerts: Alerts
     journal: Journal
     status: RunStatus
     appearance: Appearance
@@ -123,7 +127,7 @@ class App(QObject):
         self.models = make_models(home, settings)
         self.controllers = make_controllers(self.bridge, self.models)
         self.window = MainWindow(self.controllers.shutdown)
-        self.actions = ActionRegistry(self.window)
+        self.actions = ActionRegistry(self.window, settings)
         define_commands(self.actions, self.controllers, self.models, self.window)
         self.docks = make_docks(self.models, self.controllers, self.actions)
         self.center = make_center(self.bridge, self.models, self.controllers, self.actions)
@@ -210,6 +214,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         runners=RunnersController(bridge, session, notices),
         replay=ReplayController(bridge, playing, models.log, navigation, notices),
         dashboards=dashboards,
+        alerts=Alerts(models.telemetry, training, navigation, notices),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
@@ -280,6 +285,19 @@ def define_views(app: App) -> None:
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,
     )  # fmt: skip
+    commands.define_dialogs(app.actions, window, app.models.settings, make_choices(app.controllers))
+
+
+def make_choices(controllers: Controllers) -> list[Choice]:
+    """What the settings dialog offers to turn on and off."""
+    return [
+        Choice(
+            ahead.SETTING, "Start a worker while the form is open",
+            "It loads torch and the kernels before you press Start, so that the first curve comes "
+            "seconds earlier. It holds about 450 MB until the form is left.",
+            changed=controllers.ahead.on_setting,
+        ),
+    ]  # fmt: skip
 
 
 def create_app(home: Path, theme_name: str = "") -> App:

@@ -30,9 +30,12 @@ from gui.models.navigation import Navigation
 from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
+from gui.settings import Settings
+from gui.widgets.command_palette import CommandPalette
 from gui.widgets.comparison import Comparison
 from gui.widgets.dialogs import CheatSheet, ask_folder, ask_new_file
 from gui.widgets.run_note_form import RunNoteForm
+from gui.widgets.settings_dialog import Choice, SettingsDialog
 from trainer_core.protocol.runs import RunState
 
 TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
@@ -72,7 +75,8 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
     add, follows = registry.add, (runners.changed,)
     add("installRunner", "Install the chosen trainer", runners.install, short="Install",
         tip="Fetch it from the package index into an environment of its own",
-        refusal=runners.refusal, is_there=lambda: runners.wanted is not None and not runners.installing,
+        refusal=runners.refusal,
+        is_there=lambda: runners.wanted is not None and not runners.installing,
         follows=follows)  # fmt: skip
     add("cancelInstall", "Cancel the installation", runners.cancel, short="Cancel",
         tip="What it wrote so far is removed",
@@ -224,6 +228,16 @@ def define_views(
         lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))  # fmt: skip
     add("quit", "Quit", window.close, "Ctrl+Q")
     add("shortcuts", "Keyboard", lambda: CheatSheet(window, _all_keys(registry)).show(), "F12")
+
+
+def define_dialogs(
+    registry: ActionRegistry, window: QMainWindow, settings: Settings, choices: list[Choice]
+) -> None:
+    """What is opened over the window; last, so that they know every command."""
+    registry.add("commandPalette", "Find a command...",
+        lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P")  # fmt: skip
+    registry.add("settings", "Settings...",
+        lambda: SettingsDialog(window, settings, choices, registry).open(), "Ctrl+,")  # fmt: skip
 
 
 def define_places(

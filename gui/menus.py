@@ -8,7 +8,7 @@ from gui import object_names as names
 from gui.actions import ActionRegistry
 
 MENUS = {
-    "&File": ("import", "exportGif", "openHome", "", "quit"),
+    "&File": ("import", "exportGif", "openHome", "", "settings", "", "quit"),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
@@ -33,7 +33,7 @@ MENUS = {
         "playPause", "playStep", "playRestart", "endPlayer", "",
         "record", "saveStart", "captureGoal",
     ),
-    "&Help": ("shortcuts", "welcome"),
+    "&Help": ("commandPalette", "shortcuts", "welcome"),
 }  # fmt: skip
 """Ids of commands by menu; an empty one is a line between groups."""
 
