@@ -26,6 +26,7 @@ from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
+from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
@@ -92,6 +93,7 @@ class Controllers:
     curves: CurvesController
     demo: Demo
     alerts: Alerts
+    gauges: GaugesController
     journal: Journal
     status: RunStatus
     appearance: Appearance
@@ -215,6 +217,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         replay=ReplayController(bridge, playing, models.log, navigation, notices),
         dashboards=dashboards,
         alerts=Alerts(models.telemetry, training, navigation, notices),
+        gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
@@ -245,7 +248,7 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
     return Docks(
         agent=AgentDock(models.session, controllers.runners, actions),
         training=TrainingDock(models.session, training, controllers.status, trained, actions),
-        telemetry=TelemetryDock(models.telemetry, controllers.curves, actions),
+        telemetry=TelemetryDock(models.telemetry, controllers.curves, controllers.gauges, actions),
         checkpoints=CheckpointsDock(models.checkpoints, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),
         log=LogDock(models.log),
@@ -285,7 +288,10 @@ def define_views(app: App) -> None:
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,
     )  # fmt: skip
-    commands.define_dialogs(app.actions, window, app.models.settings, make_choices(app.controllers))
+    commands.define_dialogs(
+        app.actions, window, app.models.settings, make_choices(app.controllers),
+        app.controllers.journal, app.models.telemetry,
+    )  # fmt: skip
 
 
 def make_choices(controllers: Controllers) -> list[Choice]:

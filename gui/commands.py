@@ -18,6 +18,7 @@ from gui.controllers.appearance import Appearance
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
+from gui.controllers.journal import Journal
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
 from gui.controllers.runners import RunnersController
@@ -96,7 +97,7 @@ def define_runs(
 
     def compare() -> None:
         names = [telemetry.label(run.run_id) for run in runs.compared()]
-        Comparison(window, names, runs.differences()).open()
+        Comparison(window, names, runs.differences(), runs.parallel()).open()
 
     focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
     add("pinRun", "Pin the run's curves", runs.toggle_pin,
@@ -108,6 +109,9 @@ def define_runs(
     add("compareRuns", "Compare the configurations", compare, "Ctrl+Shift+C",
         tip="What the runs with an open eye were told differently",
         refusal=runs.compare_refusal, follows=(*focus, telemetry.pins_changed))  # fmt: skip
+    add("showSweep", "Show the curves of the sweep", runs.show_sweep,
+        tip="Every trial of the sweep that the run belongs to",
+        refusal=runs.sweep_refusal, follows=focus)  # fmt: skip
     add("hideOthers", "Hide the curves of other runs", runs.hide_others,
         refusal=lambda: "" if telemetry.pinned else "No other run is on show",
         follows=(telemetry.pins_changed,))  # fmt: skip
@@ -231,9 +235,15 @@ def define_views(
 
 
 def define_dialogs(
-    registry: ActionRegistry, window: QMainWindow, settings: Settings, choices: list[Choice]
-) -> None:
+    registry: ActionRegistry, window: QMainWindow, settings: Settings, choices: list[Choice],
+    journal: Journal, telemetry: TelemetryModel,
+) -> None:  # fmt: skip
     """What is opened over the window; last, so that they know every command."""
+    registry.add("bugReport", "Write a bug report...",
+        lambda: ask_new_file(
+            window, "Bug report", f"dmglab-report{'-' if telemetry.focus else ''}"
+            f"{telemetry.focus}.zip", partial(journal.write_report, telemetry.focus)),
+        tip="Logs and configuration of the run in one file, no ROM and no weights")  # fmt: skip
     registry.add("commandPalette", "Find a command...",
         lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P")  # fmt: skip
     registry.add("settings", "Settings...",

@@ -13,7 +13,7 @@ MENUS = {
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
         "openTensorBoard", "",
-        "pinRun", "showListed", "hideOthers", "compareRuns", "", "filterRuns", "",
+        "pinRun", "showListed", "showSweep", "hideOthers", "compareRuns", "", "filterRuns", "",
         "installRunner", "cancelInstall",
     ),
     "&View": (
@@ -33,7 +33,7 @@ MENUS = {
         "playPause", "playStep", "playRestart", "endPlayer", "",
         "record", "saveStart", "captureGoal",
     ),
-    "&Help": ("commandPalette", "shortcuts", "welcome"),
+    "&Help": ("commandPalette", "shortcuts", "welcome", "", "bugReport"),
 }  # fmt: skip
 """Ids of commands by menu; an empty one is a line between groups."""
 

@@ -157,7 +157,7 @@ def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None
     model.set_focus("r")
     card = card_for(model)
     card.redraw()
-    checkpoints, resumes = card.canvas.scene.rules
+    checkpoints, resumes, alerts = card.canvas.scene.rules
     assert list(checkpoints.x) == [4096]
     assert list(resumes.x) == [20480]
 
