@@ -119,8 +119,9 @@ def define_runs(
         refusal=runs.resume_refusal, follows=focus)  # fmt: skip
     add("reuseConfig", "New run with its configuration", runs.reuse_config,
         refusal=runs.reuse_refusal, follows=focus)  # fmt: skip
-    add("showError", "Show the run's log", runs.show_log, short="Show error",
-        tip="Its last words", refusal=runs.error_refusal, follows=focus)  # fmt: skip
+    add("showError", "Show the run's log", runs.show_log, short="Error",
+        tip="Its last words", refusal=runs.error_refusal,
+        is_there=lambda: not runs.error_refusal(), follows=focus)  # fmt: skip
     add("openRunFolder", "Open the run's folder", runs.open_folder, short="Folder",
         refusal=runs.refusal, follows=focus)  # fmt: skip
     add("openTensorBoard", "Open the run in TensorBoard", dashboards.open_tensorboard,
@@ -170,7 +171,7 @@ def define_checkpoints(
     add("deploy", "Deploy checkpoint", checkpoints.deploy_selected, "Ctrl+D", short="Deploy",
         tip="Let it play in the live view", refusal=checkpoints.refusal,
         follows=chosen)  # fmt: skip
-    add("watchRun", "Watch the run play", checkpoints.watch_run, short="Watch it play",
+    add("watchRun", "Watch the run play", checkpoints.watch_run, short="Watch",
         tip="Deploy its best checkpoint, or its newest",
         refusal=checkpoints.watch_refusal,
         follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved,

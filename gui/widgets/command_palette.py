@@ -82,8 +82,9 @@ class CommandPalette(QDialog):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Arrows move through the list while the box keeps the keyboard."""
-        pressed = event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent)
-        if pressed and Qt.Key(event.key()) in _MOVES:
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return super().eventFilter(watched, event)
+        if Qt.Key(event.key()) in _MOVES:
             self.list.event(event)
             return True
         return super().eventFilter(watched, event)
