@@ -12,6 +12,10 @@ from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
+from gui.settings import Settings
+
+KEYS = "keys/"
+"""Where settings keep the keys of a command, before its id."""
 Words = str | Callable[[], str]
 """A text, or what makes it from the state of things."""
 
@@ -60,6 +64,11 @@ class Command(QAction):
             self.setChecked(self._is_on())
 
 
+def plain_words(action: QAction) -> str:
+    """What an action is called, without marks for menus."""
+    return action.text().replace("&", "").removesuffix("...")
+
+
 def _now(words: Words) -> str:
     return words if isinstance(words, str) else words()
 
@@ -67,9 +76,11 @@ def _now(words: Words) -> str:
 class ActionRegistry:
     """Actions by id; the window owns the QActions, so that their shortcuts work everywhere."""
 
-    def __init__(self, owner: QWidget) -> None:
-        self._owner = owner
+    def __init__(self, owner: QWidget, settings: Settings | None = None) -> None:
+        """`settings` remembers keys that a person chose."""
+        self._owner, self._settings = owner, settings
         self._actions: dict[str, QAction] = {}
+        self._defaults: dict[str, str] = {}
 
     def add(
         self, action_id: str, text: Words, run: Callable[[], object], shortcut: str = "", *,
@@ -95,14 +106,16 @@ class ActionRegistry:
     def _check_free(self, action_id: str, shortcut: str) -> None:
         if action_id in self._actions:
             raise ValueError(f"action {action_id!r} exists")
-        taken = {action.shortcut().toString() for action in self._actions.values()}
+        taken = {QKeySequence(keys).toString() for keys in self._defaults.values() if keys}
         if shortcut and QKeySequence(shortcut).toString() in taken:
             raise ValueError(f"shortcut {shortcut} of {action_id!r} is taken")
 
     def _keep(self, action_id: str, action: QAction, shortcut: str) -> None:
-        if shortcut:
-            action.setShortcut(QKeySequence(shortcut))
-            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        self._defaults[action_id] = shortcut
+        keys = self._settings.text(KEYS + action_id, shortcut) if self._settings else shortcut
+        if keys and not self.holder(keys, action_id):
+            action.setShortcut(QKeySequence(keys))
+        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self._owner.addAction(action)
         self._actions[action_id] = action
 
@@ -118,10 +131,41 @@ class ActionRegistry:
     def all(self) -> dict[str, QAction]:
         return dict(self._actions)
 
+    # -- keys that a person chooses ---------------------------------------------------------
+
+    def default(self, action_id: str) -> str:
+        """The keys that a command came with, empty for none."""
+        return self._defaults[action_id]
+
+    def holder(self, keys: str, but: str = "") -> str:
+        """Id of the command that has these keys, empty when they are free; `but` does not count."""
+        wanted = QKeySequence(keys)
+        if wanted.isEmpty():
+            return ""
+        return next(
+            (name for name, action in self._actions.items()
+             if name != but and action.shortcut() == wanted), ""
+        )  # fmt: skip
+
+    def rebind(self, action_id: str, keys: str) -> None:
+        """Give a command other keys, none when empty. Raises ValueError when another has them."""
+        if clash := self.holder(keys, action_id):
+            raise ValueError(f"{keys} belongs to {clash!r}")
+        action = self._actions[action_id]
+        action.setShortcut(QKeySequence(keys))
+        if isinstance(action, Command):
+            action.refresh()
+        if self._settings is None:
+            return
+        if QKeySequence(keys) == QKeySequence(self._defaults[action_id]):
+            self._settings.remove(KEYS + action_id)
+        else:
+            self._settings.set(KEYS + action_id, keys)
+
     def cheat_sheet(self) -> list[tuple[str, str]]:
         """(shortcut, words), in the order of registration."""
         return [
-            (action.shortcut().toString(), action.text().replace("&", "").removesuffix("..."))
+            (action.shortcut().toString(), plain_words(action))
             for action in self._actions.values()
             if not action.shortcut().isEmpty()
         ]

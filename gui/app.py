@@ -19,12 +19,15 @@ from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
+from gui.controllers import ahead
 from gui.controllers.ahead import StartAhead
+from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
+from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
@@ -60,6 +63,7 @@ from gui.play_commands import define_games, define_task_making
 from gui.settings import Settings
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
+from gui.widgets.settings_dialog import Choice
 from trainer_core.protocol.paths import ASSETS, HomePaths
 
 
@@ -98,6 +102,8 @@ class Controllers:
     dashboards: Dashboards
     curves: CurvesController
     demo: Demo
+    alerts: Alerts
+    gauges: GaugesController
     journal: Journal
     status: RunStatus
     appearance: Appearance
@@ -135,7 +141,7 @@ class App(QObject):
         self.models = make_models(home, settings)
         self.controllers = make_controllers(self.bridge, self.models)
         self.window = MainWindow(self.controllers.shutdown)
-        self.actions = ActionRegistry(self.window)
+        self.actions = ActionRegistry(self.window, settings)
         define_commands(self.actions, self.controllers, self.models, self.window)
         self.docks = make_docks(self.models, self.controllers, self.actions)
         self.center = make_center(self.bridge, self.models, self.controllers, self.actions)
@@ -231,6 +237,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         runners=RunnersController(bridge, session, notices),
         replay=ReplayController(bridge, playing, models.log, navigation, notices),
         dashboards=dashboards,
+        alerts=Alerts(models.telemetry, training, navigation, notices),
+        gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
@@ -263,7 +271,7 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
     return Docks(
         agent=AgentDock(models.session, controllers.runners, actions),
         training=TrainingDock(models.session, training, controllers.status, trained, actions),
-        telemetry=TelemetryDock(models.telemetry, controllers.curves, actions),
+        telemetry=TelemetryDock(models.telemetry, controllers.curves, controllers.gauges, actions),
         checkpoints=CheckpointsDock(models.checkpoints, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),
         log=LogDock(models.log),
@@ -305,6 +313,22 @@ def define_views(app: App) -> None:
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,
     )  # fmt: skip
+    commands.define_dialogs(
+        app.actions, window, app.models.settings, make_choices(app.controllers),
+        app.controllers.journal, app.models.telemetry,
+    )  # fmt: skip
+
+
+def make_choices(controllers: Controllers) -> list[Choice]:
+    """What the settings dialog offers to turn on and off."""
+    return [
+        Choice(
+            ahead.SETTING, "Start a worker while the form is open",
+            "It loads torch and the kernels before you press Start, so that the first curve comes "
+            "seconds earlier. It holds about 450 MB until the form is left.",
+            changed=controllers.ahead.on_setting,
+        ),
+    ]  # fmt: skip
 
 
 def create_app(home: Path, theme_name: str = "") -> App:

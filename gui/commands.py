@@ -18,6 +18,7 @@ from gui.controllers.appearance import Appearance
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
+from gui.controllers.journal import Journal
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
 from gui.controllers.runners import RunnersController
@@ -30,9 +31,12 @@ from gui.models.navigation import Navigation
 from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
+from gui.settings import Settings
+from gui.widgets.command_palette import CommandPalette
 from gui.widgets.comparison import Comparison
 from gui.widgets.dialogs import CheatSheet, ask_folder, ask_new_file
 from gui.widgets.run_note_form import RunNoteForm
+from gui.widgets.settings_dialog import Choice, SettingsDialog
 from trainer_core.protocol.runs import RunState
 
 TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
@@ -72,7 +76,8 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
     add, follows = registry.add, (runners.changed,)
     add("installRunner", "Install the chosen trainer", runners.install, short="Install",
         tip="Fetch it from the package index into an environment of its own",
-        refusal=runners.refusal, is_there=lambda: runners.wanted is not None and not runners.installing,
+        refusal=runners.refusal,
+        is_there=lambda: runners.wanted is not None and not runners.installing,
         follows=follows)  # fmt: skip
     add("cancelInstall", "Cancel the installation", runners.cancel, short="Cancel",
         tip="What it wrote so far is removed",
@@ -92,7 +97,7 @@ def define_runs(
 
     def compare() -> None:
         names = [telemetry.label(run.run_id) for run in runs.compared()]
-        Comparison(window, names, runs.differences()).open()
+        Comparison(window, names, runs.differences(), runs.parallel()).open()
 
     focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
     add("pinRun", "Pin the run's curves", runs.toggle_pin,
@@ -104,6 +109,9 @@ def define_runs(
     add("compareRuns", "Compare the configurations", compare, "Ctrl+Shift+C",
         tip="What the runs with an open eye were told differently",
         refusal=runs.compare_refusal, follows=(*focus, telemetry.pins_changed))  # fmt: skip
+    add("showSweep", "Show the curves of the sweep", runs.show_sweep,
+        tip="Every trial of the sweep that the run belongs to",
+        refusal=runs.sweep_refusal, follows=focus)  # fmt: skip
     add("hideOthers", "Hide the curves of other runs", runs.hide_others,
         refusal=lambda: "" if telemetry.pinned else "No other run is on show",
         follows=(telemetry.pins_changed,))  # fmt: skip
@@ -111,8 +119,9 @@ def define_runs(
         refusal=runs.resume_refusal, follows=focus)  # fmt: skip
     add("reuseConfig", "New run with its configuration", runs.reuse_config,
         refusal=runs.reuse_refusal, follows=focus)  # fmt: skip
-    add("showError", "Show the run's log", runs.show_log, short="Show error",
-        tip="Its last words", refusal=runs.error_refusal, follows=focus)  # fmt: skip
+    add("showError", "Show the run's log", runs.show_log, short="Error",
+        tip="Its last words", refusal=runs.error_refusal,
+        is_there=lambda: not runs.error_refusal(), follows=focus)  # fmt: skip
     add("openRunFolder", "Open the run's folder", runs.open_folder, short="Folder",
         refusal=runs.refusal, follows=focus)  # fmt: skip
     add("openTensorBoard", "Open the run in TensorBoard", dashboards.open_tensorboard,
@@ -162,7 +171,7 @@ def define_checkpoints(
     add("deploy", "Deploy checkpoint", checkpoints.deploy_selected, "Ctrl+D", short="Deploy",
         tip="Let it play in the live view", refusal=checkpoints.refusal,
         follows=chosen)  # fmt: skip
-    add("watchRun", "Watch the run play", checkpoints.watch_run, short="Watch it play",
+    add("watchRun", "Watch the run play", checkpoints.watch_run, short="Watch",
         tip="Deploy its best checkpoint, or its newest",
         refusal=checkpoints.watch_refusal,
         follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved,
@@ -224,6 +233,22 @@ def define_views(
         lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))  # fmt: skip
     add("quit", "Quit", window.close, "Ctrl+Q")
     add("shortcuts", "Keyboard", lambda: CheatSheet(window, _all_keys(registry)).show(), "F12")
+
+
+def define_dialogs(
+    registry: ActionRegistry, window: QMainWindow, settings: Settings, choices: list[Choice],
+    journal: Journal, telemetry: TelemetryModel,
+) -> None:  # fmt: skip
+    """What is opened over the window; last, so that they know every command."""
+    registry.add("bugReport", "Write a bug report...",
+        lambda: ask_new_file(
+            window, "Bug report", f"dmglab-report{'-' if telemetry.focus else ''}"
+            f"{telemetry.focus}.zip", partial(journal.write_report, telemetry.focus)),
+        tip="Logs and configuration of the run in one file, no ROM and no weights")  # fmt: skip
+    registry.add("commandPalette", "Find a command...",
+        lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P")  # fmt: skip
+    registry.add("settings", "Settings...",
+        lambda: SettingsDialog(window, settings, choices, registry).open(), "Ctrl+,")  # fmt: skip
 
 
 def define_places(

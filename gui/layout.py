@@ -112,14 +112,18 @@ class Layout(QObject):
     # -- remembering ------------------------------------------------------------------------
 
     def restore(self) -> bool:
-        """Bring the saved layout back. False when there is none that fits."""
+        """Bring the saved layout back, onto a screen that is there. False when none fits."""
+        found = self._restore()
+        self._clamp()
+        return found
+
+    def _restore(self) -> bool:
         geometry = self._settings.blob("layout/geometry")
         state = self._settings.blob("layout/state")
         if state.isEmpty() or not self._window.restoreState(state, LAYOUT_VERSION):
             return False
         if not geometry.isEmpty():
             self._window.restoreGeometry(geometry)
-        self._clamp()
         return True
 
     def save(self) -> None:
@@ -136,8 +140,14 @@ class Layout(QObject):
         self._show_for_mode()
 
     def _clamp(self) -> None:
-        """A window that was saved on a screen that is gone comes back to one that is there."""
-        frame = self._window.frameGeometry()
-        screens = QGuiApplication.screens()
-        if not any(screen.availableGeometry().intersects(frame) for screen in screens):
-            self._window.move(QGuiApplication.primaryScreen().availableGeometry().topLeft())
+        """No part of the window lies off the screen: neither a default nor a remembered one."""
+        window, frame = self._window, self._window.frameGeometry()
+        screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
+        home = QGuiApplication.primaryScreen().availableGeometry()
+        room = next((room for room in screens if room.intersects(frame)), home)
+        window.setMinimumSize(window.minimumSize().boundedTo(room.size()))
+        if not room.contains(frame):
+            window.resize(window.size().boundedTo(room.size()))
+            left = min(max(frame.left(), room.left()), room.right() + 1 - window.width())
+            top = min(max(frame.top(), room.top()), room.bottom() + 1 - window.height())
+            window.move(left, top)

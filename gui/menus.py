@@ -8,12 +8,14 @@ from gui import object_names as names
 from gui.actions import ActionRegistry
 
 MENUS = {
-    "&File": ("openRom", "showGames", "", "import", "exportGif", "openHome", "", "quit"),
+    "&File": (
+        "openRom", "showGames", "", "import", "exportGif", "openHome", "", "settings", "", "quit",
+    ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
         "openTensorBoard", "",
-        "pinRun", "showListed", "hideOthers", "compareRuns", "", "filterRuns", "",
+        "pinRun", "showListed", "showSweep", "hideOthers", "compareRuns", "", "filterRuns", "",
         "installRunner", "cancelInstall",
     ),
     "&View": (
@@ -34,7 +36,7 @@ MENUS = {
         "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
     ),
-    "&Help": ("shortcuts", "welcome"),
+    "&Help": ("commandPalette", "shortcuts", "welcome", "", "bugReport"),
 }  # fmt: skip
 """Ids of commands by menu; an empty one is a line between groups."""
 

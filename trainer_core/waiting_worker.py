@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 AHEAD = "DMGLAB_AHEAD"
 """Environment variable with the descriptor of the socket on which the order comes."""
@@ -29,12 +30,13 @@ def wait_for_order(run_dir: Path, descriptor: int) -> dict[str, str]:
         os._exit(0)
     for received in descriptors:
         os.set_inheritable(received, False)
-    told = json.loads(message)
+    told: dict[str, Any] = json.loads(message)
     names = {
         str(theirs): str(ours)
         for theirs, ours in zip(told["descriptors"], descriptors, strict=True)
     }
-    return {name: names.get(value, value) for name, value in told["env"].items()}
+    variables: dict[str, str] = told["env"]
+    return {name: names.get(value, value) for name, value in variables.items()}
 
 
 def _load(run_dir: Path) -> None:

@@ -51,6 +51,13 @@ class StartAhead(QObject):
         self._idle.stop()
         self._bridge.spawn(self._bridge.service.ahead.end(), title="Worker")
 
+    def on_setting(self) -> None:
+        """It was allowed, or no longer."""
+        if self.is_wanted():
+            self.prepare()
+        else:
+            self.end()
+
     def _follow(self) -> None:
         if not self.is_wanted():
             self.end()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices
 
 from gui import object_names as names
-from gui.bridge import Bridge
+from gui.bridge import Bridge, in_thread
 from gui.controllers.checkpoints import CheckpointsController
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation
@@ -13,7 +17,11 @@ from gui.models.notices import Notices
 from gui.models.run_words import WORDS
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.service import BadLine, RunChanged
+from trainer_core.service import BadLine, RunChanged, write_report
+
+
+def open_folder(folder: Path) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
 
 
 class Journal(QObject):
@@ -29,6 +37,18 @@ class Journal(QObject):
         bridge.log_lines.connect(self._on_lines)
         bridge.bad_line.connect(self._on_bad_line)
         bridge.problem.connect(self._on_problem)
+
+    def write_report(self, run_id: str, path: Path) -> None:
+        """Put what explains a failure, and nothing that is somebody's, into one file."""
+        lines = [line.text for line in self._log.lines]
+        work = in_thread(write_report, self._bridge.home, run_id, path, lines)
+        self._bridge.spawn(
+            work, title="The report was not written",
+            then=lambda names: self._notices.tell(
+                "Bug report written", f"{path}: {len(names)} files, no ROM, no weights", "good",
+                "Open folder", partial(open_folder, path.parent),
+            ),
+        )  # fmt: skip
 
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record

@@ -12,6 +12,7 @@ from gui.bridge import Bridge, cause_of, in_thread
 from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
+from gui.models.parallel import Axis, axis_of, success_axis
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
 from gui.models.run_telemetry import RunTelemetry, TelemetryModel, read_run
@@ -38,6 +39,11 @@ def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
         else:
             found[prefix + name] = str(value)
     return found
+
+
+def sweep_of(run: RunRecord | None) -> str:
+    """Name of the sweep that a run is a trial of, empty for any other."""
+    return str(getattr(run, "tags", {}).get("sweep", ""))
 
 
 class RunsController(QObject):
@@ -128,10 +134,38 @@ class RunsController(QObject):
         rows = [(name, [config.get(name, "-") for config in configs]) for name in names]
         return [(name, values) for name, values in rows if len(set(values)) > 1]
 
+    def parallel(self) -> tuple[list[str], list[Axis]]:
+        """Names of the runs on show, and axes of what they were told differently; success last."""
+        runs = [run for run in self._on_show() if run.meta is not None]
+        configs = [flat(run.meta.config) if run.meta else {} for run in runs]
+        names = list({name: True for config in configs for name in config})
+        columns = {name: [config.get(name) for config in configs] for name in names}
+        axes = [axis_of(name, told) for name, told in columns.items() if len(set(told)) > 1]
+        known = self._bridge.service.runs
+        rates = [known[run.run_id].best_success_rate if run.run_id in known else 0.0
+                 for run in runs]  # fmt: skip
+        return [self._telemetry.label(run.run_id) for run in runs], [*axes, success_axis(rates)]
+
+    def _on_show(self) -> list[RunTelemetry]:
+        found = (self._telemetry.runs.get(run_id) for run_id in self._telemetry.shown())
+        return [run for run in found if run is not None]
+
+    def sweep(self) -> list[str]:
+        """The runs of the sweep that the focus is a trial of, in the order of their beginning."""
+        name = sweep_of(self.current)
+        runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
+        return [run.run_id for run in runs if name and sweep_of(run) == name]
+
+    def show_sweep(self) -> None:
+        """Show the curves of every trial of the sweep."""
+        self.show_all(self.sweep())
+
+    def sweep_refusal(self) -> str:
+        return self.refusal() or ("" if sweep_of(self.current) else "It is no trial of a sweep")
+
     def compared(self) -> list[RunTelemetry]:
         """The runs on show whose logs were read, the focus first."""
-        found = (self._telemetry.runs.get(run_id) for run_id in self._telemetry.shown())
-        return [run for run in found if run is not None][:MOST_COMPARED]
+        return self._on_show()[:MOST_COMPARED]
 
     def compare_refusal(self) -> str:
         return "" if len(self.compared()) > 1 else "Show the curves of two runs or more first"

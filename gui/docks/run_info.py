@@ -20,6 +20,7 @@ class RunInfo(QWidget):
         super().__init__()
         self._model = model
         self._shown: object = None
+        self._sizes: dict[str, int] = {}
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(8)
@@ -48,10 +49,16 @@ class RunInfo(QWidget):
     def refresh(self) -> None:
         run = self._model.runs.get(self._model.focus)
         meta = run.meta if run else None
-        if meta is self._shown or not self.isVisible():
+        key = (meta, self._sizes.get(self._model.focus))
+        if key == self._shown or not self.isVisible():
             return
-        self._shown = meta
-        self.text.setPlainText(self._describe(meta) if meta else "")
+        self._shown = key
+        size = f"{'on disk':<21}{(key[1] or 0) / 1e6:,.1f} MB\n"
+        self.text.setPlainText(size + self._describe(meta) if meta else "")
+
+    def show_disk_use(self, run_id: str, size: int) -> None:
+        """What a run's folder takes, in bytes."""
+        self._sizes = {run_id: size}
 
     @staticmethod
     def _describe(meta) -> str:  # type: ignore[no-untyped-def]

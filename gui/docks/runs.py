@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -38,6 +38,9 @@ _WIDTHS = {
     "Best": 48,
     "Started": 84,
 }
+_FIRST_TO_GO = ("Device", "Algo", "Started", "Best")
+"""Columns that a narrow table leaves out, in this order: nothing is ever scrolled sideways."""
+LEAST_TASK = 96
 MENU = (
     "describeRun", "pinRun", "hideOthers", "compareRuns", "resumeRun", "reuseConfig",
     "openRunFolder",
@@ -159,6 +162,17 @@ class RunsDock(Dock):
         telemetry.pins_changed.connect(self.table.viewport().update)
         self.proxy.modelReset.connect(lambda: self.select(telemetry.focus))
         self._on_count()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        """Leave out as many columns as the width asks for."""
+        room = self.width() - LEAST_TASK - sum(_WIDTHS.values())
+        for name in _FIRST_TO_GO:
+            self.table.setColumnHidden(COLUMNS.index(name), room < 0)
+            room += _WIDTHS[name] if room < 0 else 0
 
     def _empty_page(self) -> QWidget:
         page = QWidget()

@@ -11,10 +11,11 @@ from gui import object_names as names
 from gui import theme
 from gui.actions import ActionRegistry
 from gui.controllers.curves import CurvesController
+from gui.controllers.gauges import GaugesController
 from gui.docks.run_info import RunInfo
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
 from gui.models.run_telemetry import TelemetryModel
-from gui.widgets.bars import ActionBars, TimeSplit
+from gui.widgets.bars import ActionBars, Gauges, TimeSplit
 from gui.widgets.curve_controls import CurveControls
 from gui.widgets.curve_page import CurvePage
 from gui.widgets.dock import Dock
@@ -37,8 +38,9 @@ MARKS = (
 
 class TelemetryDock(Dock):
     def __init__(
-        self, model: TelemetryModel, curves: CurvesController, actions: ActionRegistry
-    ) -> None:
+        self, model: TelemetryModel, curves: CurvesController, gauges: GaugesController,
+        actions: ActionRegistry,
+    ) -> None:  # fmt: skip
         super().__init__("Telemetry", names.TELEMETRY_DOCK)
         self.model = model
         self._curves, self._actions = curves, actions
@@ -50,7 +52,15 @@ class TelemetryDock(Dock):
         self.tabs.tabBar().setExpanding(False)
         self.buttons_chosen = ActionBars()
         self.split = TimeSplit()
-        extras = {"Env": self.buttons_chosen, "Perf": self.split}
+        self.gauges = Gauges()
+        gauges.is_watched = self.gauges.isVisible
+        gauges.gauges_read.connect(self.gauges.show_gauges)
+        busy = QWidget()
+        column = QVBoxLayout(busy)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.split)
+        column.addWidget(self.gauges)
+        extras = {"Env": self.buttons_chosen, "Perf": busy}
         for group, title in PAGES.items():
             page = CurvePage(extras.get(title))
             self.tabs.addTab(page, title)
@@ -58,6 +68,7 @@ class TelemetryDock(Dock):
                 self._add_card(page, spec)
             page.cards[-1].show_axis()
         self.info = RunInfo(model, actions)
+        gauges.disk_use_read.connect(self.info.show_disk_use)
         self.tabs.addTab(self.info, "Run info")
         self.more = CurvePage()
         self.tabs.addTab(self.more, MORE)

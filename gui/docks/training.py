@@ -169,11 +169,13 @@ class TrainingDock(Dock):
         panel.addLayout(self._start_row())
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
-        self.reason.setContentsMargins(4, 0, 0, 0)
         policy = self.reason.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # what stands above it stays where it is
         self.reason.setSizePolicy(policy)
-        panel.addWidget(self.reason)
+        row = QHBoxLayout()
+        row.setContentsMargins(4, 0, 0, 0)
+        row.addWidget(self.reason)
+        panel.addLayout(row)
         return panel
 
     def _start_row(self) -> QHBoxLayout:

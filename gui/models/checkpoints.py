@@ -69,15 +69,16 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
             meta = checkpoints.read_meta(folder)
         except CheckpointError:
             continue
-        policy = folder / checkpoints.POLICY
+        files = [folder / name for name in checkpoints.policy_files(meta)]
+        is_whole = bool(files) and all(file.is_file() for file in files)
         found.append(
             CheckpointCard(
                 folder=folder, run_id=run.run_id, task=meta.task, algo=run.algo,
                 env_steps=meta.env_steps, success_rate=meta.success_rate,
-                sha256=meta.files.get(checkpoints.POLICY, ""),
-                size_bytes=policy.stat().st_size if policy.is_file() else 0,
+                sha256=meta.files[files[0].name] if files else "",
+                size_bytes=sum(file.stat().st_size for file in files) if is_whole else 0,
                 created_at=meta.created_at,
-                integrity="unverified" if policy.is_file() else "missing",
+                integrity="unverified" if is_whole else "missing",
             )
         )  # fmt: skip
     return found
@@ -97,10 +98,11 @@ def scan(home: HomePaths, runs: Iterable[RunRecord]) -> list[CheckpointCard]:
 
 def verify(card: CheckpointCard) -> CheckpointCard:
     """The card with its weights' hash compared to the announced one. Call it in a thread."""
-    if not (card.folder / checkpoints.POLICY).is_file():
-        return replace(card, integrity="missing")
     try:
-        checkpoints.verify(card.folder, (checkpoints.POLICY,))
+        files = checkpoints.policy_files(checkpoints.read_meta(card.folder))
+        if not files or not all((card.folder / name).is_file() for name in files):
+            return replace(card, integrity="missing")
+        checkpoints.verify(card.folder, files)
     except CheckpointError:
         return replace(card, integrity="mismatch")
     return replace(card, integrity="verified")

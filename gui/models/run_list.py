@@ -121,7 +121,7 @@ class RunList(QAbstractTableModel):
             run = self._runs[row]
             found = self._words[row] = (
                 f"{run.state} {run.run_id} {run.name} {run.task} {run.algo} {run.device} "
-                f"{self._notes(run.run_id)}".lower()
+                f"{self._notes(run.run_id)} {' '.join(getattr(run, 'tags', {}).values())}".lower()
             )
         return found
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
+from gui.models.alerts import Alert, AlertWatch
 from gui.models.metric_series import Array, MetricTable, SmoothedColumn
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
@@ -37,6 +38,8 @@ class RunTelemetry:
     next_seq: int = 0
     gaps: int = 0
     smoothed: dict[str, SmoothedColumn] = field(default_factory=dict)
+    alerts: list[Alert] = field(default_factory=list)
+    watch: AlertWatch = field(default_factory=AlertWatch)
 
     def column(self, name: str) -> SmoothedColumn:
         if name not in self.smoothed:
@@ -72,6 +75,8 @@ class RunTelemetry:
                 self.meta = event
             case records.ErrorRecord():
                 self.error = event
+        if (alert := self.watch.take(event)) is not None:
+            self.alerts.append(alert)
         self.table.version += 1
         return True
 
@@ -109,6 +114,8 @@ class TelemetryModel(QObject):
     pins_changed = Signal()
     view_changed = Signal()
     event_taken = Signal(str, object)
+    alerted = Signal(str, object)
+    """A record that arrived now raised an Alert; those of a log that is read are only marked."""
     run_told = Signal(str)
     """A run said what it is, or measured something that it had not measured before."""
 
@@ -175,8 +182,10 @@ class TelemetryModel(QObject):
 
     def take(self, run_id: str, event: records.Event) -> None:
         run = self.run(run_id)
-        known = len(run.table.names)
+        known, alerts = len(run.table.names), len(run.alerts)
         if run.take(event):
+            for alert in run.alerts[alerts:]:
+                self.alerted.emit(run_id, alert)
             self.event_taken.emit(run_id, event)
             if isinstance(event, records.MetaRecord) or len(run.table.names) != known:
                 self.run_told.emit(run_id)

@@ -1,4 +1,4 @@
-"""Two small bar charts: how often each button is chosen, where the time goes."""
+"""Small bar charts: how often each button is chosen, where the time goes, how busy all is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import theme
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.records import UpdateRecord
+from trainer_core.service import Gauge
 
 ROW = 18
 SECTIONS = ("emulate", "observe", "forward", "learn", "log")
@@ -78,3 +79,44 @@ class TimeSplit(_Bars):
         split = (self._record.time_split if self._record else {}) or dict.fromkeys(SECTIONS, 0.0)
         total = sum(split.values()) or 1.0
         return {name: seconds / total for name, seconds in list(split.items())[: len(SECTIONS)]}
+
+
+class Gauges(QWidget):
+    """How busy this computer is, a bar each with its words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("gauges")
+        self.setAccessibleName("This computer")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.found: list[Gauge] = []
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 28 + ROW * max(4, len(self.found)))
+
+    def show_gauges(self, found: list[Gauge]) -> None:
+        if len(found) != len(self.found):
+            self.updateGeometry()
+        self.found = found
+        words = ", ".join(f"{gauge.name} {gauge.words}" for gauge in found)
+        self.setAccessibleDescription(words)
+        self.setToolTip(words)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, colors = QPainter(self), theme.current()
+        flag = Qt.AlignmentFlag.AlignVCenter
+        painter.setPen(QColor(colors.text))
+        painter.drawText(12, 4, self.width(), 18, flag, "This computer")
+        left, room = 12 + 56, 132
+        width = max(1, self.width() - left - 12 - room)
+        for row, gauge in enumerate(self.found):
+            y = 24 + row * ROW
+            painter.setPen(QColor(colors.muted))
+            painter.drawText(12, y, 56, ROW, flag, gauge.name)
+            painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
+            color = QColor(colors.warn if gauge.share > 0.95 else colors.curves[0])
+            painter.fillRect(QRectF(left, y + 5, width * min(1.0, gauge.share), 8), color)
+            painter.setPen(QColor(colors.text))
+            flags = flag | Qt.AlignmentFlag.AlignRight
+            painter.drawText(self.width() - 12 - room, y, room, ROW, flags, gauge.words)

@@ -8,16 +8,25 @@ from PySide6.QtWidgets import (
     QDialog,
     QTableWidget,
     QTableWidgetItem,
+    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
+from gui.models.parallel import Axis
 from gui.widgets.labels import button, label
+from gui.widgets.parallel import ParallelView
 
 
 class Comparison(QDialog):
-    def __init__(self, parent: QWidget, runs: list[str], rows: list[tuple[str, list[str]]]) -> None:
-        """`rows` are (field, value by run), the runs in the order of their names."""
+    def __init__(
+        self, parent: QWidget, runs: list[str], rows: list[tuple[str, list[str]]],
+        parallel: tuple[list[str], list[Axis]],
+    ) -> None:  # fmt: skip
+        """`rows` are (field, value by run), the runs in the order of their names.
+
+        `parallel` are the names and axes of all runs on show, more than a table has room for.
+        """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("comparison")
@@ -40,7 +49,12 @@ class Comparison(QDialog):
                 item.setToolTip(value)
                 self.table.setItem(row, place, item)
         self.table.resizeColumnsToContents()
-        self.table.setVisible(bool(rows))
-        column.addWidget(self.table, 1)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName("Ways to compare")
+        self.tabs.addTab(self.table, "Fields")
+        self.tabs.addTab(ParallelView(*parallel), "Parallel")
+        self.tabs.setVisible(bool(rows))
+        column.addWidget(self.tabs, 1)
         column.addWidget(button("Close", clicked=self.accept), 0, Qt.AlignmentFlag.AlignRight)
-        self.resize(min(900, 260 + 110 * len(runs)), min(520, 150 + 26 * len(rows)))
+        self.resize(min(900, 420 + 110 * len(runs)), min(560, 380 + 12 * len(rows)))

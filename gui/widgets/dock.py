@@ -25,6 +25,9 @@ class Dock(QDockWidget):
         self.head = QHBoxLayout()
         self.head.setSpacing(4)
         row.addLayout(self.head)
-        row.addWidget(icon_button("close", f"Close {title}", clicked=self.close))
+        close = icon_button("close", f"Close {title}", clicked=self.close)
+        # The keyboard closes docks by their shortcuts; a Space after Start must not.
+        close.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        row.addWidget(close)
         bar.setFixedHeight(30)
         self.setTitleBarWidget(bar)

@@ -44,6 +44,8 @@ ROOM_A_VALUE = 96
 """Pixels of header that a line's name and value take; with less there is room for names only."""
 MOST_DASHED = 5
 """Runs told apart by dashes too; of more, colours alone are read and drawn faster."""
+NEAR_ALERT = 0.01
+"""Share of the x axis within which the crosshair names an alert."""
 MARK_GAP = 48
 """Least pixels between two lines that mark checkpoints."""
 PLOT_MIME = "application/x-dmglab-plot"
@@ -217,16 +219,18 @@ class PlotCard(QWidget):
         return theme.curve_color(1)
 
     def _rules(self, run: RunTelemetry, x_range: tuple[float, float]) -> tuple[Rules, ...]:
-        """Where the focus was resumed, dashed, and a few of its checkpoints, dotted."""
+        """Where the focus was resumed, dashed, a few of its checkpoints, dotted, and its alerts."""
         if self.model.x_axis != "env_steps":
             return ()
         colors = theme.current()
         gap = MARK_GAP * (x_range[1] - x_range[0]) / max(1, self._stack.width())
         checkpoints = thinned([float(record.env_steps) for record in run.checkpoints], gap)
         resumes = np.array([float(record.env_steps) for record in run.resumes])
+        alerts = np.array([float(alert.env_steps) for alert in run.alerts])
         return (
             Rules(checkpoints, QColor(colors.border), Qt.PenStyle.DotLine),
             Rules(resumes, QColor(colors.warn), Qt.PenStyle.DashLine),
+            Rules(alerts, QColor(colors.bad), Qt.PenStyle.SolidLine),
         )
 
     # -- values and crosshair ---------------------------------------------------------------
@@ -245,9 +249,19 @@ class PlotCard(QWidget):
         unit = {"env_steps": "step", "update": "update"}.get(self.model.x_axis, "second")
         head = (muted, f"{unit} {x:,.0f}")
         rows = self._lines.rows_at(x)
-        return head, *(
-            (self.color_of(run, line, runs), f"{name}  {short_number(value)}")
-            for run, line, name, value in rows
+        near = (self._x_range(self._lines.runs)[1] or 1.0) * NEAR_ALERT
+        alerts = self._lines.runs[0].alerts if self._lines.runs else []
+        told = tuple(
+            (QColor(theme.current().bad), f"{alert.title}, {alert.text}")
+            for alert in alerts if abs(alert.env_steps - x) < near
+        ) if self.model.x_axis == "env_steps" else ()  # fmt: skip
+        return (
+            head,
+            *told,
+            *(
+                (self.color_of(run, line, runs), f"{name}  {short_number(value)}")
+                for run, line, name, value in rows
+            ),
         )
 
     def readout(self) -> dict[str, float]:

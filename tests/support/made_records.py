@@ -28,3 +28,13 @@ def run_record(run_id: str, state: RunState = RunState.RUNNING, **fields: object
         run_id=run_id, runner="native", task="t", algo="ppo", device="cpu", state=state,
         created_at=1.0, config_sha256="0" * 64, **fields,
     )  # fmt: skip
+
+
+def eval_record(run_id: str, seq: int, *, success_rate: float) -> records.EvalRecord:
+    """A greedy validation."""
+    return records.EvalRecord(
+        run_id=run_id, seq=seq, time=time.time(), env_steps=(seq + 1) * 2048,
+        task="t", mode="greedy", episodes=32, distinct_starts=32, n=1, wall_time_s=0.5,
+        success_rate=success_rate,
+        pass_at_1=success_rate, pass_at_n=success_rate, median_steps_to_goal=12.0, mean_return=0.0,
+    )  # fmt: skip

@@ -98,6 +98,13 @@ def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
     return meta
 
 
+def policy_files(meta: CheckpointMeta) -> tuple[str, ...]:
+    """The files without which it cannot play: our weights, or whatever another runner wrote."""
+    if POLICY in meta.files:
+        return (POLICY,)
+    return tuple(name for name in meta.files if name != THUMBNAIL and not is_machines(name))
+
+
 def is_machines(name: str) -> bool:
     """Whether a file holds envs' state: `machines.bin`, and `machines-N.bin` of further ranks."""
     return re.fullmatch(r"machines(-\d+)?\.bin", name) is not None

@@ -2,6 +2,7 @@
 
 from trainer_core.runs.history import History, read_history
 from trainer_core.runs.importing import import_checkpoint
+from trainer_core.service.gauges import Gauge, folder_bytes, read_gauges
 from trainer_core.service.job import Job, run_job
 from trainer_core.service.notices import (
     BadLineSeen,
@@ -12,6 +13,7 @@ from trainer_core.service.notices import (
 )
 from trainer_core.service.plan import LaunchPlan, StopLadder
 from trainer_core.service.player import PlayerService
+from trainer_core.service.report import write_report
 from trainer_core.service.stream import BadLine
 from trainer_core.service.trainer import TrainerService
 
@@ -19,6 +21,7 @@ __all__ = [
     "BadLine",
     "BadLineSeen",
     "EventReceived",
+    "Gauge",
     "History",
     "Job",
     "LaunchPlan",
@@ -28,7 +31,10 @@ __all__ = [
     "RunChanged",
     "StopLadder",
     "TrainerService",
+    "folder_bytes",
     "import_checkpoint",
+    "read_gauges",
     "read_history",
     "run_job",
+    "write_report",
 ]

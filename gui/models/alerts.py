@@ -1,0 +1,75 @@
+"""What a run's records say that somebody should look at: rules over records, without widgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from msgspec import UnsetType
+
+from trainer_core.protocol import records
+
+COLLAPSED = 0.05
+"""Share of its first entropy below which a policy no longer explores."""
+LEARNED = 0.5
+"""Success from which a policy may be as certain as it likes, and from which losing it matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """`kind` is error, entropy or success; the x of a mark is `env_steps`."""
+
+    kind: str
+    env_steps: int
+    title: str
+    text: str
+
+
+@dataclass(slots=True)
+class AlertWatch:
+    """Follows one run's records in their order. A rule that holds is told once, until it did not.
+
+    Entropy: below COLLAPSED of the first one measured, while validation has not reached LEARNED.
+    Success: greedy validation below half of the best, which was LEARNED or more.
+    """
+
+    first_entropy: float = 0.0
+    best: float = 0.0
+    steps: int = 0
+    told: set[str] = field(default_factory=set)
+
+    def take(self, event: object) -> Alert | None:
+        match event:
+            case records.UpdateRecord():
+                self.steps = event.env_steps
+                return self._entropy(event)
+            case records.EvalRecord(mode="greedy"):
+                return self._success(event)
+            case records.ErrorRecord():
+                return Alert("error", self.steps, "The run reported an error", event.message)
+            case records.ResumeRecord():
+                self.told.clear()
+        return None
+
+    def _entropy(self, event: records.UpdateRecord) -> Alert | None:
+        entropy = event.entropy_mean
+        if isinstance(entropy, UnsetType):
+            return None
+        self.first_entropy = self.first_entropy or entropy
+        is_low = entropy < COLLAPSED * self.first_entropy and self.best < LEARNED
+        text = f"entropy {entropy:.3f} after {self.first_entropy:.2f} at the start"
+        return self._once("entropy", is_low, event.env_steps, "Entropy collapsed", text)
+
+    def _success(self, event: records.EvalRecord) -> Alert | None:
+        self.best = max(self.best, event.success_rate)
+        is_lost = self.best >= LEARNED and event.success_rate < self.best / 2
+        text = f"validation {event.success_rate:.0%} after {self.best:.0%}"
+        return self._once("success", is_lost, event.env_steps, "Success was lost", text)
+
+    def _once(self, kind: str, holds: bool, steps: int, title: str, text: str) -> Alert | None:
+        if not holds:
+            self.told.discard(kind)
+            return None
+        if kind in self.told:
+            return None
+        self.told.add(kind)
+        return Alert(kind, steps, title, text)

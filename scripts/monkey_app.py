@@ -1,0 +1,237 @@
+"""Random legal clicks and keys in the app; what must never happen ends it with status 1.
+
+    python scripts/monkey_app.py [--steps 200] [--seeds 10]     2,000 steps; one JSON object
+
+Each seed is a fresh home and an app of its own, at 1280x800 or 1024x700, at scale 1 or 2 (the odd
+seeds), offscreen. Its trainer and player are the echo processes of the tests. Looked for: an
+exception anywhere, a turn of the event loop that takes more than 200 ms of CPU, a process that
+outlives the app. Files and folders that a person would pick are picked in the home.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(CHECKOUT))
+SIZES = ((1280, 800), (1024, 700))
+HANG_S = 0.2
+NEVER = {"quit"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=-1, help="only this one, in this process")
+    options = parser.parse_args()
+    if options.seed >= 0:
+        print(json.dumps(Monkey(options.seed).play(options.steps)))
+        sys.stdout.flush()
+        os._exit(0)
+    results = [_in_process(seed, options.steps) for seed in range(options.seeds)]
+    bad = [found for found in results if found["errors"] or found["hangs"] or found["orphans"]]
+    steps = sum(found["steps"] for found in results)
+    print(json.dumps({
+        "ok": not bad, "steps": steps, "seeds": options.seeds,
+        "longest_ms": max((found["longest_ms"] for found in results), default=0.0), "bad": bad,
+    }))  # fmt: skip
+    return 1 if bad else 0
+
+
+def _in_process(seed: int, steps: int) -> dict:
+    """A Qt process has one scale, so that each seed has a process."""
+    env = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": str(1 + seed % 2)}
+    argv = [sys.executable, __file__, "--seed", str(seed), "--steps", str(steps)]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    print(f"seed {seed}: status {done.returncode}", file=sys.stderr)
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        return {"seed": seed, "steps": 0, "errors": [done.stderr[-2000:]], "hangs": [],
+                "orphans": [], "longest_ms": 0.0}  # fmt: skip
+
+
+class Monkey:
+    def __init__(self, seed: int) -> None:
+        from PySide6.QtGui import QDesktopServices
+
+        import gui.commands
+        from gui.app import create_app, create_application
+        from tests.gui.conftest import use_echo
+        from trainer_core.service import StopLadder
+
+        self.seed, self.random = seed, random.Random(seed)
+        self.errors: list[str] = []
+        self.hangs: list[str] = []
+        self.longest, self.steps = 0.0, Counter()
+        self.home = Path(tempfile.mkdtemp(prefix="dmglab-monkey-"))
+        QDesktopServices.openUrl = lambda url: True  # type: ignore[method-assign]
+        gui.commands.ask_folder = lambda parent, title, then: then(self.home)
+        gui.commands.ask_new_file = lambda parent, title, name, then: then(self.home / name)
+        self.application = create_application()
+        self.app = create_app(self.home, "dark")
+        self.app.bridge.service.ladder = StopLadder(0.5, 0.5)
+        self.app.bridge.catch_all()
+        use_echo(self.app, updates=200, interval_s=0.02)
+        tell = self.app.bridge.tell_unexpected
+        self.app.bridge.tell_unexpected = lambda error: (self._note(error), tell(error))  # type: ignore[method-assign]
+        sys.excepthook = lambda kind, error, trace: self._note(error)
+        self.app.window.resize(*SIZES[seed // 2 % 2])
+        self.app.window.show()
+        self._turn("start", lambda: None)
+        self.hangs.clear()  # the first layout of a window is no hang
+
+    def _note(self, error: BaseException) -> None:
+        import traceback
+
+        from trainer_core.protocol.errors import LabError
+
+        if not isinstance(error, LabError | OSError):  # those are told in words, as they should be
+            self.errors.append("".join(traceback.format_exception(error))[-1500:])
+
+    # -- one step ---------------------------------------------------------------------------
+
+    def play(self, steps: int) -> dict:
+        for _ in range(steps):
+            name, act = self.random.choices(
+                (self._click, self._key, self._trigger, self._type, self._wait),
+                weights=(10, 3, 5, 2, 1),
+            )[0]()
+            self._turn(name, act)
+        from tests.gui.conftest import until
+
+        children = self._children()
+        self.app.controllers.shutdown.begin()
+        until(lambda: self.app.controllers.shutdown.has_ended, 60.0)
+        orphans = [pid for pid in children if self._is_alive(pid)]
+        return {
+            "seed": self.seed, "steps": self.steps.total(), "longest_ms": round(self.longest * 1e3),
+            "errors": self.errors, "hangs": self.hangs, "orphans": orphans,
+        }  # fmt: skip
+
+    def _turn(self, name: str, act) -> None:
+        """Do it and let the loop run dry; CPU time, since the computer may be busy elsewhere."""
+        from PySide6.QtCore import QTimer
+
+        begun = time.process_time()
+        QTimer.singleShot(30, self._close_popup)
+        act()
+        self.application.processEvents()
+        spent = time.process_time() - begun
+        self.longest = max(self.longest, spent)
+        self.steps[name.split()[0]] += 1
+        if spent > HANG_S:
+            self.hangs.append(f"{name}: {spent * 1000:.0f} ms")
+        from PySide6.QtTest import QTest
+
+        QTest.qWait(5)
+
+    def _close_popup(self) -> None:
+        popup = self.application.activePopupWidget()
+        if popup is not None:
+            popup.close()
+
+    def _widgets(self) -> list:
+        from PySide6.QtWidgets import (
+            QAbstractButton,
+            QAbstractItemView,
+            QComboBox,
+            QSlider,
+            QTabBar,
+            QWidget,
+        )
+
+        top = self.application.activeModalWidget() or self.app.window
+        kinds = (QAbstractButton, QComboBox, QTabBar, QAbstractItemView, QSlider)
+        found = [
+            widget for widget in top.findChildren(QWidget)
+            if isinstance(widget, kinds) and widget.isVisible() and widget.isEnabled()
+        ]  # fmt: skip
+        return found + [
+            card.canvas for card in self.app.docks.telemetry.visible_cards() if card.isVisible()
+        ]
+
+    def _click(self):
+        from PySide6.QtCore import QPoint, Qt
+        from PySide6.QtTest import QTest
+
+        widget = self.random.choice(self._widgets())
+        at = QPoint(
+            self.random.randrange(max(1, widget.width())),
+            self.random.randrange(max(1, widget.height())),
+        )
+        where = getattr(widget, "viewport", lambda: widget)()
+        button = Qt.MouseButton.LeftButton
+        click = QTest.mouseDClick if self.random.random() < 0.1 else QTest.mouseClick
+        words = f"click {type(widget).__name__} {widget.objectName() or widget.accessibleName()}"
+        return words, lambda: click(where, button, Qt.KeyboardModifier.NoModifier, at)
+
+    def _key(self):
+        from PySide6.QtCore import Qt
+        from PySide6.QtTest import QTest
+
+        keys = (Qt.Key.Key_Tab, Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Escape,
+                Qt.Key.Key_Left, Qt.Key.Key_Down, Qt.Key.Key_Z, Qt.Key.Key_Home)  # fmt: skip
+        key = self.random.choice(keys)
+        target = self.application.focusWidget() or self.app.window
+        return f"key {key.name}", lambda: QTest.keyClick(target, key)
+
+    def _trigger(self):
+        possible = [
+            (name, action) for name, action in self.app.actions.all().items()
+            if name not in NEVER and action.isEnabled() and action.isVisible()
+        ]  # fmt: skip
+        name, action = self.random.choice(possible)
+        return f"command {name}", action.trigger
+
+    def _type(self):
+        from PySide6.QtGui import QInputMethodEvent
+        from PySide6.QtWidgets import QLineEdit
+
+        top = self.application.activeModalWidget() or self.app.window
+        boxes = [box for box in top.findChildren(QLineEdit) if box.isVisible() and box.isEnabled()]
+        if not boxes:
+            return "type nothing", lambda: None
+        box = self.random.choice(boxes)
+        text = self.random.choice(("", "0", "-1", "1e9", "nan", "64", "\u00e4\u4e2d", "a" * 300))
+
+        def act() -> None:
+            box.selectAll()
+            typed = QInputMethodEvent()  # QTest types ASCII only
+            typed.setCommitString(text)
+            self.application.sendEvent(box, typed)
+
+        return f"type {text[:8]!r} into {box.objectName()}", act
+
+    def _wait(self):
+        from PySide6.QtTest import QTest
+
+        return "wait", lambda: QTest.qWait(self.random.randrange(150))
+
+    # -- what is left -----------------------------------------------------------------------
+
+    @staticmethod
+    def _children() -> list[int]:
+        import psutil
+
+        return [child.pid for child in psutil.Process().children(recursive=True)]
+
+    @staticmethod
+    def _is_alive(pid: int) -> bool:
+        import psutil
+
+        return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

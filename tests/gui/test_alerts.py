@@ -1,0 +1,50 @@
+"""Alerts: told once each, marked on curves, from live records and from logs alike."""
+
+from __future__ import annotations
+
+from gui.app import App
+from gui.models.alerts import AlertWatch
+from tests.gui.conftest import replaced
+from tests.support.made_records import eval_record, update_record
+
+
+def test_an_entropy_that_collapses_before_success_is_told_once_until_it_recovers() -> None:
+    watch = AlertWatch()
+    entropies = [1.9, 1.0, 0.05, 0.04, 1.0, 0.03]
+    told = [
+        watch.take(replaced(update_record("r", seq, seq + 1, 0.0), entropy_mean=entropy))
+        for seq, entropy in enumerate(entropies)
+    ]
+    assert [alert.kind if alert else "" for alert in told] == ["", "", "entropy", "", "", "entropy"]
+
+
+def test_a_policy_that_has_learned_may_be_certain() -> None:
+    watch = AlertWatch()
+    assert watch.take(eval_record("r", 0, success_rate=0.9)) is None
+    record = update_record("r", 1, 1, 0.0)
+    assert watch.take(replaced(record, entropy_mean=1.9)) is None
+    assert watch.take(replaced(record, entropy_mean=0.01)) is None
+
+
+def test_success_below_half_of_the_best_is_told_with_both_numbers() -> None:
+    watch = AlertWatch()
+    rates = [0.2, 0.05, 0.8, 0.5, 0.3]
+    told = [watch.take(eval_record("r", seq, success_rate=rate)) for seq, rate in enumerate(rates)]
+    assert told[:4] == [None] * 4
+    assert told[4] is not None
+    assert told[4].text == "validation 30% after 80%"
+
+
+def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:
+    telemetry = app.models.telemetry
+    told = []
+    app.models.notices.told.connect(told.append)
+    telemetry.set_focus("r")
+    for seq, entropy in enumerate([1.9, 0.01, 0.01]):
+        record = update_record("r", seq, seq + 1, 0.0)
+        telemetry.take("r", replaced(record, entropy_mean=entropy))
+    assert [notice.title for notice in told] == ["Entropy collapsed: r"]
+    card = app.docks.telemetry.cards["entropy_mean"]
+    card.redraw()
+    marks = card.canvas.scene.rules[-1].x
+    assert list(marks) == [telemetry.run("r").alerts[0].env_steps]

@@ -1,0 +1,65 @@
+"""The command palette, the settings, and keys that a person chooses."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QPushButton
+
+from gui.app import App
+from gui.widgets.command_palette import CommandPalette, rank
+from gui.widgets.settings_dialog import SettingsDialog
+from tests.gui.conftest import find
+
+
+def test_letters_in_order_find_a_command_and_a_beginning_comes_first() -> None:
+    assert rank("dep", "Deploy checkpoint") == 0
+    assert rank("check", "Deploy checkpoint") == 1
+    assert rank("dchk", "Deploy checkpoint") == 2
+    assert rank("kd", "Deploy checkpoint") == -1
+
+
+def test_the_palette_does_what_was_found(app: App) -> None:
+    app.actions["commandPalette"].trigger()
+    palette = find(app, "commandPalette", CommandPalette)
+    QTest.keyClicks(palette.box, "light")
+    QTest.keyClick(palette.box, Qt.Key.Key_Return)
+    assert app.controllers.appearance.theme == "light"
+    app.controllers.appearance.set_theme("dark")
+
+
+def test_a_command_that_is_impossible_stays_undone_and_says_why(app: App) -> None:
+    app.actions["commandPalette"].trigger()
+    palette = find(app, "commandPalette", CommandPalette)
+    QTest.keyClicks(palette.box, "deploy checkpoint")
+    item = palette.list.item(0)
+    assert item.toolTip() == "Select a checkpoint first (Ctrl+D)"
+    QTest.keyClick(palette.box, Qt.Key.Key_Return)
+    assert palette.isVisible()
+
+
+def test_keys_are_changed_and_a_clash_is_told_before_it_is_made(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app()
+    app.actions["settings"].trigger()
+    table = find(app, "settingsDialog", SettingsDialog).shortcuts
+    row = list(app.actions.all()).index("trainNew")
+    table.table.selectRow(row)
+    table.keys.setKeySequence(QKeySequence("Ctrl+D"))
+    assert table.told.text() == "These are the keys of: Deploy checkpoint"
+    assert not find(app, "setShortcutButton", QPushButton).isEnabled()
+    table.keys.setKeySequence(QKeySequence("Ctrl+Shift+N"))
+    find(app, "setShortcutButton", QPushButton).click()
+    assert app.actions["trainNew"].shortcut() == QKeySequence("Ctrl+Shift+N")
+    app.models.settings.save()
+    again = make_app(app.bridge.home.root)
+    assert again.actions["trainNew"].shortcut() == QKeySequence("Ctrl+Shift+N")
+    again.actions.rebind("trainNew", again.actions.default("trainNew"))
+    assert not again.models.settings.text("keys/trainNew")
+
+
+def test_a_setting_holds_at_once(app: App) -> None:
+    assert app.controllers.ahead.is_wanted()
+    app.actions["settings"].trigger()
+    find(app, "setting_training_start_ahead", QCheckBox).click()
+    assert not app.controllers.ahead.is_wanted()

@@ -1,0 +1,141 @@
+"""Trainers of other libraries in the app: their form, what they lack, their checkpoints."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtWidgets import QComboBox
+
+from gui import object_names as names
+from gui.app import App
+from gui.models.checkpoints import run_cards, verify
+from gui.models.config_draft import ConfigDraft
+from gui.models.config_fields import field_specs
+from gui.widgets.config_form import ConfigForm
+from tests.gui.conftest import click, find, until
+from tests.support.made_checkpoints import make_checkpoint
+from tests.support.made_records import run_record
+from trainer_core.protocol import checkpoints
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.runners.base import AgentRunner, Installation
+from trainer_core.runners.catalog import registered_runners
+from trainer_core.runners.template import TemplateConfig
+
+
+@dataclass(frozen=True)
+class _Odd:
+    """Options that say nothing of themselves."""
+
+    algo: str = "counting"
+    deep_copies: int = 3
+    layers: list[int] = field(default_factory=list)
+
+
+@pytest.mark.parametrize("runner", registered_runners(), ids=lambda runner: runner.id)
+def test_the_form_draws_every_option_of_a_runner_and_writes_its_order(qapp, runner) -> None:  # type: ignore[no-untyped-def]
+    draft = ConfigDraft(runner)
+    assert draft.reason == ""
+    assert draft.spec is not None
+    assert draft.spec.runner == runner.id
+    assert runner.configure(draft.spec) == draft.config
+    drawn = {spec.name for spec in draft.fields}
+    assert drawn >= {option.name for option in dataclasses.fields(runner.config_type)}
+    form = ConfigForm(draft, ["tiny_goal"])
+    assert form.editor("seed").objectName() == "field_seed"
+    helps = [spec.name for spec in draft.fields if not spec.help]
+    assert not helps, "every field says what it is for"
+
+
+def test_options_that_say_nothing_are_drawn_by_name_and_type() -> None:
+    specs = {spec.name: spec for spec in field_specs(_Odd)}
+    assert specs["deep_copies"].label == "Deep copies"
+    assert specs["deep_copies"].kind is int
+    assert "layers" not in specs, "no line of text means a list"
+    neutral = {spec.name for spec in field_specs(TemplateConfig)}
+    assert {"task", "device", "seed", "episodes"} <= neutral
+
+
+def test_each_runner_keeps_its_own_texts_and_all_share_what_every_run_has(qapp) -> None:  # type: ignore[no-untyped-def]
+    native, sb3, *_ = registered_runners()
+    draft = ConfigDraft(native)
+    draft.set_values({"num_envs": 64, "seconds": 30.0})
+    draft.set_runner(sb3)
+    assert draft.text("num_envs") == "32"
+    assert draft.text("seconds") == "30"
+    draft.set_text("batch_size", "1")
+    assert "at least 2" in draft.reason
+    draft.set_runner(native)
+    assert draft.reason == ""
+    assert draft.text("num_envs") == "64"
+
+
+def choose(app: App, runner_id: str) -> None:
+    box = find(app, names.AGENT_CATALOG, QComboBox)
+    box.setCurrentIndex(box.findData(runner_id))
+    box.activated.emit(box.currentIndex())
+
+
+def test_a_chosen_guest_says_that_it_is_not_here_and_offers_to_install(app: App) -> None:
+    app.bridge.service.runners += registered_runners()[1:]
+    assert not find(app, "missingRunner").isVisible()
+    choose(app, "sb3")
+    assert find(app, "missingRunner").isVisible()
+    assert find(app, "installRunnerButton").isEnabled()
+    assert not find(app, names.PRESET_BOX).isVisible()
+    line = find(app, "equivalentLine").text()
+    assert line.startswith("dmglab train --runner sb3 --task")
+    choose(app, "native")
+    assert not find(app, "missingRunner").isVisible()
+    assert find(app, names.PRESET_BOX).isVisible()
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "done", "failed"])
+def test_an_installation_shows_progress_and_can_be_cancelled(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    last = {"cancelled": "time.sleep(60)", "done": "", "failed": "sys.exit('no network')"}[ends]
+    code = f"import sys, time; print('{{\"progress\": 0.5}}', flush=True); {last}"
+    made = tmp_path / "partial"
+    made.mkdir()
+    wanted = Installation((sys.executable, "-c", code), tmp_path / "env", 1 << 30, made.rmdir)
+    monkeypatch.setattr(AgentRunner, "installation", lambda runner, home: wanted)
+    monkeypatch.setattr(type(app.models.session.runner), "installation", lambda *_: wanted)
+    told = []
+    app.models.notices.told.connect(told.append)
+    runners = app.controllers.runners
+    runners.changed.emit()
+    click(app, "installRunnerButton")
+    until(lambda: runners.progress == 0.5 or runners.installing is None)
+    if ends == "cancelled":
+        assert find(app, "installProgress").value() == 500
+        click(app, "cancelInstallButton")
+    until(lambda: runners.installing is None)
+    titles = {
+        "cancelled": [],
+        "done": ["DMG Lab is ready"],
+        "failed": ["DMG Lab was not installed"],
+    }
+    assert [notice.title for notice in told] == titles[ends]
+    assert made.exists() == (ends == "done"), "what it wrote is removed unless it is whole"
+
+
+def test_a_checkpoint_of_another_library_is_verified_by_its_own_files(tmp_path: Path) -> None:
+    paths = RunPaths(tmp_path)
+    folder = make_checkpoint(paths.checkpoints / "000000004096")
+    meta = checkpoints.read_meta(folder)
+    (folder / checkpoints.POLICY).rename(folder / "model.zip")
+    sha = meta.files[checkpoints.POLICY]
+    meta = msgspec.structs.replace(meta, runner="sb3", files={"model.zip": sha})
+    (folder / checkpoints.META).write_bytes(msgspec.json.encode(meta))
+    (card,) = run_cards(run_record("r"), paths)
+    assert (card.integrity, card.size_bytes, card.sha256) == ("unverified", 7, sha)
+    assert verify(card).integrity == "verified"
+    (folder / "model.zip").write_bytes(b"other")
+    assert verify(card).integrity == "mismatch"
+    (folder / "model.zip").unlink()
+    assert verify(card).integrity == "missing"

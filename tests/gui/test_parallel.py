@@ -1,0 +1,33 @@
+"""Parallel coordinates: where runs lie on the axes, and which one the pointer means."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF
+
+from gui.models.parallel import axis_of, success_axis
+from gui.widgets.parallel import ParallelView
+
+
+def test_numbers_lie_in_order_and_logarithmically_where_they_span_much() -> None:
+    assert axis_of("epochs", ["4", "2", "3"]).places == (1.0, 0.0, 0.5)
+    rates = axis_of("learning_rate", ["0.0001", "0.001", "0.01"])
+    assert [round(place, 6) for place in rates.places if place is not None] == [0.0, 0.5, 1.0]
+    assert [text for _, text in rates.ticks] == ["0.0001", "0.001", "0.01"]
+
+
+def test_words_lie_apart_and_a_value_that_is_missing_nowhere() -> None:
+    axis = axis_of("policy", ["small", "nature", None])
+    assert axis.places == (1.0, 0.0, None)
+    assert axis_of("policy", ["small", "small"]).places == (0.5, 0.5)
+    assert axis_of("limit", ["nan", "3"]).ticks == ((0.0, "3"), (1.0, "nan"))
+
+
+def test_the_pointer_means_the_line_that_it_is_on(qapp) -> None:  # type: ignore[no-untyped-def]
+    axes = [axis_of("a", ["1", "2"]), axis_of("b", ["x", None]), success_axis([0.0, 1.0])]
+    view = ParallelView(["low", "high"], axes)
+    view.resize(600, 300)
+    low, high = view.lines()
+    assert (low.size(), high.size()) == (3, 2)
+    assert view.run_at(high.at(0)) == 1
+    assert view.run_at(QPointF(low.at(0))) == 0
+    assert view.run_at(QPointF(2, 2)) == -1

@@ -1,0 +1,102 @@
+"""How busy this computer is: what the app's gauges show. Nothing here imports torch."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One bar: `share` of all there is, 0 to 1, and what that is in words."""
+
+    name: str
+    share: float
+    words: str
+
+
+def read_gauges(folder: Path, pid: int = 0) -> list[Gauge]:
+    """CPU since the last call, memory, the disk under `folder`, GPUs, and process `pid`'s memory.
+
+    Blocks for milliseconds: call it in a thread. What cannot be read is left out.
+    """
+    memory, disk = psutil.virtual_memory(), shutil.disk_usage(_existing(folder))
+    cpu = psutil.cpu_percent() / 100
+    found = [
+        Gauge("CPU", cpu, f"{cpu:.0%} of {os.cpu_count()} cores"),
+        Gauge("Memory", memory.percent / 100, f"{_gib(memory.used)} of {_gib(memory.total)}"),
+        Gauge("Disk", disk.used / disk.total, f"{_gib(disk.free)} free"),
+    ]
+    found += _gpus()
+    if pid and (held := _family_bytes(pid)):
+        found.append(Gauge("This run", held / memory.total, f"{_gib(held)} of memory"))
+    return found
+
+
+def folder_bytes(folder: Path) -> int:
+    """What the files below `folder` take; 0 when it is gone. Reads folders: call it in a thread."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_size
+            except OSError:  # retention removed it meanwhile
+                continue
+    return total
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def _family_bytes(pid: int) -> int:
+    try:
+        process = psutil.Process(pid)
+        return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
+    except psutil.Error:
+        return 0
+
+
+class _Utilization(ctypes.Structure):
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_ulonglong) for name in ("total", "free", "used"))
+
+
+@cache
+def _nvml() -> ctypes.CDLL | None:
+    """NVIDIA's management library, None where there is no driver."""
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    return library if library.nvmlInit_v2() == 0 else None
+
+
+def _gpus() -> list[Gauge]:
+    library, count = _nvml(), ctypes.c_uint()
+    if library is None or library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
+        return []
+    found = []
+    for number in range(count.value):
+        device, busy, memory = ctypes.c_void_p(), _Utilization(), _Memory()
+        if (
+            library.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(device)) == 0
+            and library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(busy)) == 0
+            and library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)) == 0
+        ):
+            words = f"{busy.gpu} %, {_gib(memory.used)} of {_gib(memory.total)}"
+            found.append(Gauge(f"GPU {number}", busy.gpu / 100, words))
+    return found
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB"
