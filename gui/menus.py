@@ -28,7 +28,7 @@ MENUS = {
     ),
     "&Play": (
         "playGame", "deploy", "warmStart", "", "playPause", "playStep", "playRestart", "endPlayer",
-        "", "record", "", "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
+        "", "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "", "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
     ),
     "&Help": ("shortcuts", "welcome"),

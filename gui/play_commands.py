@@ -9,6 +9,8 @@ from PySide6.QtWidgets import QFileDialog, QMainWindow
 
 from gui.actions import ActionRegistry
 from gui.controllers.library import LibraryController
+from gui.controllers.playing import PlayController
+from gui.controllers.slots import SlotsController
 from gui.controllers.task_draft import TaskDraft
 
 
@@ -38,6 +40,20 @@ def define_task_making(registry: ActionRegistry, draft: TaskDraft) -> None:
         tip="Forget the start states and the goal",
         refusal=lambda: "Nothing was captured yet" if draft.model.is_empty else "",
         follows=changed)  # fmt: skip
+
+
+def define_slots(registry: ActionRegistry, slots: SlotsController, playing: PlayController) -> None:
+    add, changed = registry.add, (slots.changed,)
+    add("saveSlot", lambda: f"Save state, slot {slots.current}", slots.save, "F5",
+        refusal=playing.refusal, follows=changed)  # fmt: skip
+    add("loadSlot", lambda: f"Load state, slot {slots.current}", slots.load, "F9",
+        refusal=slots.load_refusal, follows=changed)  # fmt: skip
+    add("undoLoad", "Take the load back", slots.undo, "Shift+F9",
+        refusal=slots.undo_refusal, follows=changed)  # fmt: skip
+    add("recordEpisode", "Recordings end with the episode",
+        lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
+        tip="Else they go on until you stop them, ten minutes at most",
+        is_on=lambda: playing.until == "episode", follows=(playing.changed,))  # fmt: skip
 
 
 def _ask_rom(window: QMainWindow, title: str, then: object) -> None:
