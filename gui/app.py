@@ -55,7 +55,7 @@ from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
-from gui.play_commands import define_games, define_slots, define_task_making
+from gui.play_commands import define_export, define_games, define_slots, define_task_making
 from gui.settings import Settings
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
@@ -250,6 +250,7 @@ def define_commands(
     commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
     define_games(actions, controllers.library, window)
     define_task_making(actions, controllers.draft)
+    define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
 
 

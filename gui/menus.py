@@ -8,7 +8,9 @@ from gui import object_names as names
 from gui.actions import ActionRegistry
 
 MENUS = {
-    "&File": ("openRom", "showGames", "", "import", "exportGif", "openHome", "", "quit"),
+    "&File": (
+        "openRom", "showGames", "", "import", "exportGif", "exportAs", "openHome", "", "quit",
+    ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "openRunFolder", "openTensorBoard", "",
@@ -28,7 +30,8 @@ MENUS = {
     ),
     "&Play": (
         "playGame", "deploy", "warmStart", "", "playPause", "playStep", "playRestart", "endPlayer",
-        "", "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "", "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
+        "", "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "",
+        "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
     ),
     "&Help": ("shortcuts", "welcome"),

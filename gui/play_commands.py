@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -10,8 +12,10 @@ from PySide6.QtWidgets import QFileDialog, QMainWindow
 from gui.actions import ActionRegistry
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
+from gui.controllers.replay import ReplayController
 from gui.controllers.slots import SlotsController
 from gui.controllers.task_draft import TaskDraft
+from gui.widgets.export_sheet import ExportSheet
 
 
 def define_games(registry: ActionRegistry, library: LibraryController, window: QMainWindow) -> None:
@@ -54,6 +58,27 @@ def define_slots(registry: ActionRegistry, slots: SlotsController, playing: Play
         lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
         tip="Else they go on until you stop them, ten minutes at most",
         is_on=lambda: playing.until == "episode", follows=(playing.changed,))  # fmt: skip
+
+
+def define_export(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:
+    def ask() -> None:
+        if replay.replay is not None:
+            place = Path.home() / replay.replay.folder.name
+            ExportSheet(window, len(replay.replay), place, has_mp4(), replay.export_as).open()
+
+    def refusal() -> str:
+        return "An export is under way" if replay.is_exporting else replay.export_refusal()
+
+    registry.add("exportAs", "Export the recording as...", ask, "Ctrl+Shift+E",
+        tip="GIF, APNG, MP4 or PNGs; range, speed, scale and colours",
+        refusal=refusal,
+        follows=(replay.changed,))  # fmt: skip
+
+
+def has_mp4() -> bool:
+    """Whether there is a program that encodes MP4."""
+    found = importlib.util.find_spec("imageio_ffmpeg") is not None
+    return shutil.which("ffmpeg") is not None or found
 
 
 def _ask_rom(window: QMainWindow, title: str, then: object) -> None:

@@ -159,9 +159,10 @@ class Walk:
         await self.hand.run("xdotool", "windowfocus", str(int(self.app.window.winId())))
 
     async def choose_file(self, dialog) -> None:  # type: ignore[no-untyped-def]
-        from PySide6.QtWidgets import QDialogButtonBox, QListView
+        from PySide6.QtWidgets import QAbstractItemView, QDialogButtonBox
 
-        view = dialog.findChild(QListView, "listView")
+        views = [dialog.findChild(QAbstractItemView, name) for name in ("treeView", "listView")]
+        view = next(found for found in views if found.isVisible())
         await asyncio.sleep(1.5)  # the list is read in a thread of its own
         model = view.model()
         row = next(
