@@ -5,6 +5,7 @@ A GIF shows 50 pictures a second, what viewers can; the others every frame of th
 
 from __future__ import annotations
 
+import copy
 import importlib
 import re
 import shutil
@@ -84,15 +85,7 @@ def export_clip(
         raise LabError(f"speed {clip.speed:g}: give more than 0, at most {MAX_SPEED:g}")
     rate = 1 / (DEFAULT_DELAY_CS * CENTISECOND_S) if suffix == ".gif" else FRAMES_PER_SECOND
     frames = chosen_frames(clip.first, last, clip.speed, rate)
-    packed = np.memmap(recording / PICTURES, np.uint8, "r", shape=(manifest.frames, PICTURE_BYTES))
-
-    def images() -> Iterator[Image.Image]:
-        for done, frame in enumerate(frames):
-            if done % 30 == 0:
-                on_progress(0.9 * done / len(frames))
-            shades = np.frombuffer(unpack_picture(packed[frame].tobytes()), np.uint8)
-            yield shades_image(shades.reshape(HEIGHT, WIDTH), PALETTES[clip.palette], clip.scale)
-
+    pictures = _Pictures(recording, manifest.frames, frames, clip, on_progress)
     write = {".gif": _gif, ".apng": _apng, ".mp4": _mp4, "": _pngs}[suffix]
     try:
         if suffix:
@@ -100,12 +93,47 @@ def export_clip(
         elif out.exists():
             raise LabError(f"{out}: is there already; choose another name")
         out.parent.mkdir(parents=True, exist_ok=True)
-        write(out, images(), rate)
+        write(out, pictures, rate)
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
     on_progress(0.95)
     return {"out": str(out), "format": FORMATS[suffix], "pictures": len(frames),
             **check_clip(out, clip.scale, len(frames), rate)}  # fmt: skip
+
+
+class _Pictures:
+    """The pictures of a clip, drawn anew whenever they are gone through."""
+
+    def __init__(
+        self,
+        recording: Path,
+        recorded: int,
+        frames: list[int],
+        clip: Clip,
+        on_progress: Callable[[float], None] = lambda share: None,
+    ) -> None:
+        """`recorded` frames lie in `recording`, of which `frames` are shown."""
+        self._frames, self._clip, self._on_progress = frames, clip, on_progress
+        self._packed = np.memmap(
+            recording / PICTURES, np.uint8, "r", shape=(recorded, PICTURE_BYTES)
+        )
+
+    def __iter__(self) -> Iterator[Image.Image]:
+        for number in range(len(self._frames)):
+            if number % 30 == 0:
+                self._on_progress(0.9 * number / len(self._frames))
+            yield self.image(number)
+
+    def image(self, number: int) -> Image.Image:
+        packed = self._packed[self._frames[number]].tobytes()
+        shades = np.frombuffer(unpack_picture(packed), np.uint8).reshape(HEIGHT, WIDTH)
+        return shades_image(shades, PALETTES[self._clip.palette], self._clip.scale)
+
+    def rest(self) -> _Pictures:
+        """All but the first: Pillow goes through those of an APNG twice."""
+        made = copy.copy(self)
+        made._frames = self._frames[1:]
+        return made
 
 
 def chosen_frames(first: int, last: int, speed: float, rate: float) -> list[int]:
@@ -142,16 +170,15 @@ def check_clip(out: Path, scale: int, pictures: int, rate: float) -> dict[str, A
 # -- the formats -------------------------------------------------------------------------------
 
 
-def _gif(out: Path, images: Iterator[Image.Image], rate: float) -> None:
-    write_gif(out, images, DEFAULT_DELAY_CS)
+def _gif(out: Path, pictures: _Pictures, rate: float) -> None:
+    write_gif(out, iter(pictures), DEFAULT_DELAY_CS)
 
 
-def _apng(out: Path, images: Iterator[Image.Image], rate: float) -> None:
+def _apng(out: Path, pictures: _Pictures, rate: float) -> None:
     partial = out.with_name(f".{out.name}.tmp")
     try:
-        first = next(images)
-        first.save(
-            partial, format="PNG", save_all=True, append_images=images, duration=1000 / rate,
+        pictures.image(0).save(
+            partial, format="PNG", save_all=True, append_images=pictures.rest(), duration=1000 / rate,
             loop=0,
         )  # fmt: skip
         partial.replace(out)
@@ -159,10 +186,10 @@ def _apng(out: Path, images: Iterator[Image.Image], rate: float) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _pngs(out: Path, images: Iterator[Image.Image], rate: float) -> None:
+def _pngs(out: Path, pictures: _Pictures, rate: float) -> None:
     partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
-        for number, image in enumerate(images):
+        for number, image in enumerate(pictures):
             image.save(partial / f"frame_{number:05}.png")
         partial.chmod(0o755)
         partial.replace(out)
@@ -170,22 +197,22 @@ def _pngs(out: Path, images: Iterator[Image.Image], rate: float) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _mp4(out: Path, images: Iterator[Image.Image], rate: float) -> None:
+def _mp4(out: Path, pictures: _Pictures, rate: float) -> None:
     """Raw pictures through a pipe to ffmpeg; its last line is the cause when it fails."""
     ffmpeg = find_ffmpeg()
     if not ffmpeg:
         raise LabError("MP4 needs ffmpeg: install it, or `pip install imageio-ffmpeg`")
     partial = out.with_name(f".{out.name}.tmp.mp4")
-    first = next(images)
+    width, height = pictures.image(0).size
     argv = [ffmpeg, "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
-            "-s", f"{first.width}x{first.height}", "-r", f"{rate:.6f}", "-i", "-", *X264,
+            "-s", f"{width}x{height}", "-r", f"{rate:.6f}", "-i", "-", *X264,
             str(partial)]  # fmt: skip
     try:
         with tempfile.TemporaryFile() as said:
             encoder = subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=said)
             assert encoder.stdin is not None
             try:
-                for image in (first, *images):
+                for image in pictures:
                     encoder.stdin.write(image.convert("RGB").tobytes())
                 encoder.stdin.close()
             except BrokenPipeError:
