@@ -35,6 +35,7 @@ from gui.controllers.replay import ReplayController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.shutdown import Shutdown
+from gui.controllers.slots import SlotsController
 from gui.controllers.status import RunStatus
 from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
@@ -59,7 +60,7 @@ from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
-from gui.play_commands import define_games, define_task_making
+from gui.play_commands import define_export, define_games, define_slots, define_task_making
 from gui.settings import Settings
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
@@ -95,6 +96,7 @@ class Controllers:
     playing: PlayController
     draft: TaskDraft
     library: LibraryController
+    slots: SlotsController
     checkpoints: CheckpointsController
     runs: RunsController
     runners: RunnersController
@@ -232,6 +234,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         library=LibraryController(
             bridge, session, models.library, playing, navigation, notices, models.palette
         ),
+        slots=SlotsController(bridge, playing, notices, models.palette),
         checkpoints=checkpoints,
         runs=runs,
         runners=RunnersController(bridge, session, notices),
@@ -263,6 +266,8 @@ def define_commands(
     commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
     define_games(actions, controllers.library, window)
     define_task_making(actions, controllers.draft)
+    define_export(actions, controllers.replay, window)
+    define_slots(actions, controllers.slots, controllers.playing)
 
 
 def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:
@@ -288,7 +293,14 @@ def make_center(
     return Center(
         welcome=welcome,
         live=LiveView(
-            controllers.playing, session, navigation, actions, palette, welcome, models.checkpoints
+            controllers.playing,
+            session,
+            navigation,
+            actions,
+            palette,
+            welcome,
+            models.checkpoints,
+            controllers.slots,
         ),
         curves=CurvesView(models.telemetry, controllers.curves, actions),
         wall=EnvWall(bridge, controllers.training, palette),

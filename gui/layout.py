@@ -90,8 +90,7 @@ class Layout(QObject):
 
     def _on_mode(self, mode: Mode) -> None:
         self._show_for_mode()
-        if mode is Mode.AGENT:
-            QTimer.singleShot(0, self, self._tighten)
+        QTimer.singleShot(0, self, self._tighten)
 
     def _show_for_mode(self) -> None:
         """Training widgets are only there when an agent is to learn."""
@@ -100,11 +99,12 @@ class Layout(QObject):
         self._docks.task.setVisible(not learns)
 
     def _tighten(self) -> None:
-        """Give the training dock back the height that the agent dock took while it was hidden."""
-        agent, training = self._docks.agent, self._docks.training
+        """Give the dock below the height that the agent dock took while that was hidden."""
+        agent, learns = self._docks.agent, self._session.mode is Mode.AGENT
+        below = self._docks.training if learns else self._docks.task
         if agent.height() > AGENT_HEIGHT + 40 and not agent.isFloating():
             self._window.resizeDocks(
-                [agent, training],
+                [agent, below],
                 [AGENT_HEIGHT, self._window.height() - AGENT_HEIGHT],
                 Qt.Orientation.Vertical,
             )

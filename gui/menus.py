@@ -9,7 +9,8 @@ from gui.actions import ActionRegistry
 
 MENUS = {
     "&File": (
-        "openRom", "showGames", "", "import", "exportGif", "openHome", "", "settings", "", "quit",
+        "openRom", "showGames", "", "import", "exportGif", "exportAs", "openHome", "",
+        "settings", "", "quit",
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
@@ -32,7 +33,8 @@ MENUS = {
     ),
     "&Play": (
         "playGame", "deploy", "watchRun", "warmStart", "",
-        "playPause", "playStep", "playRestart", "endPlayer", "", "record", "",
+        "playPause", "playStep", "playRestart", "endPlayer", "",
+        "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "",
         "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +11,11 @@ from PySide6.QtWidgets import QFileDialog, QMainWindow
 
 from gui.actions import ActionRegistry
 from gui.controllers.library import LibraryController
+from gui.controllers.playing import PlayController
+from gui.controllers.replay import ReplayController
+from gui.controllers.slots import SlotsController
 from gui.controllers.task_draft import TaskDraft
+from gui.widgets.export_sheet import ExportSheet
 
 
 def define_games(registry: ActionRegistry, library: LibraryController, window: QMainWindow) -> None:
@@ -38,6 +44,41 @@ def define_task_making(registry: ActionRegistry, draft: TaskDraft) -> None:
         tip="Forget the start states and the goal",
         refusal=lambda: "Nothing was captured yet" if draft.model.is_empty else "",
         follows=changed)  # fmt: skip
+
+
+def define_slots(registry: ActionRegistry, slots: SlotsController, playing: PlayController) -> None:
+    add, changed = registry.add, (slots.changed,)
+    add("saveSlot", lambda: f"Save state, slot {slots.current}", slots.save, "F5",
+        refusal=playing.refusal, follows=changed)  # fmt: skip
+    add("loadSlot", lambda: f"Load state, slot {slots.current}", slots.load, "F9",
+        refusal=slots.load_refusal, follows=changed)  # fmt: skip
+    add("undoLoad", "Take the load back", slots.undo, "Shift+F9",
+        refusal=slots.undo_refusal, follows=changed)  # fmt: skip
+    add("recordEpisode", "Recordings end with the episode",
+        lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
+        tip="Else they go on until you stop them, ten minutes at most",
+        is_on=lambda: playing.until == "episode", follows=(playing.changed,))  # fmt: skip
+
+
+def define_export(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:
+    def ask() -> None:
+        if replay.replay is not None:
+            place = Path.home() / replay.replay.folder.name
+            ExportSheet(window, len(replay.replay), place, has_mp4(), replay.export_as).open()
+
+    def refusal() -> str:
+        return "An export is under way" if replay.is_exporting else replay.export_refusal()
+
+    registry.add("exportAs", "Export the recording as...", ask, "Ctrl+Shift+E",
+        tip="GIF, APNG, MP4 or PNGs; range, speed, scale and colours",
+        refusal=refusal,
+        follows=(replay.changed,))  # fmt: skip
+
+
+def has_mp4() -> bool:
+    """Whether there is a program that encodes MP4."""
+    found = importlib.util.find_spec("imageio_ffmpeg") is not None
+    return shutil.which("ffmpeg") is not None or found
 
 
 def _ask_rom(window: QMainWindow, title: str, then: object) -> None:

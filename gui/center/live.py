@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from gui import object_names as names
 from gui.actions import ActionRegistry
 from gui.controllers.playing import SPEEDS, PlayController
+from gui.controllers.slots import SlotsController
 from gui.keymap import GAME_KEYS, Joypad
 from gui.models.checkpoints import CheckpointList
 from gui.models.navigation import Navigation
@@ -25,9 +26,12 @@ from gui.models.session import Mode, Session
 from gui.widgets.action_button import action_button, action_icon_button
 from gui.widgets.joypad_lights import JoypadLights
 from gui.widgets.labels import ElidedLabel, label, set_role
+from gui.widgets.policy_bars import PolicyBars
 from gui.widgets.screen import FrameSource, Palette, Screen
+from gui.widgets.slot_menu import SlotButton
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.frames import FLAG_SUCCESS, FrameInfo
+from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
 FRAME_MS = 16
 TRANSPORT = {
@@ -56,10 +60,11 @@ class LiveView(QWidget):
     def __init__(
         self, playing: PlayController, session: Session, navigation: Navigation,
         actions: ActionRegistry, palette: Palette, welcome: QWidget, checkpoints: CheckpointList,
+        slots: SlotsController,
     ) -> None:  # fmt: skip
         super().__init__()
         self._playing, self._session, self._navigation = playing, session, navigation
-        self._checkpoints = checkpoints
+        self._checkpoints, self._slots = checkpoints, slots
         self._joypad = Joypad()
         self.source = FrameSource()
         column = QVBoxLayout(self)
@@ -94,6 +99,9 @@ class LiveView(QWidget):
         self.what.setObjectName("playsBadge")
         self.what.setAccessibleName("What plays")
         column.addWidget(self.what)
+        self.thoughts = PolicyBars()
+        self._playing.thought.connect(self.thoughts.show_thought)
+        column.addWidget(self.thoughts)
         column.addLayout(self._info_row())
         column.addLayout(self._control_row(actions))
         return strip
@@ -129,6 +137,11 @@ class LiveView(QWidget):
         self.speed.activated.connect(lambda: playing.set_speed(float(self.speed.currentData())))
         row.addWidget(self.speed)
         row.addStretch(1)
+        row.addWidget(SlotButton(self._slots, actions))
+        self.clock = label("", "muted")
+        self.clock.setObjectName("recordingClock")
+        self.clock.setAccessibleName("Length of the recording")
+        row.addWidget(self.clock)
         row.addWidget(action_button(actions["record"], names.RECORD_BUTTON))
         return row
 
@@ -177,13 +190,22 @@ class LiveView(QWidget):
         set_role(self.who, "role", "warn" if human and self._session.mode is Mode.HYBRID else "")
         self.lights.set_mask(info.buttons)
         action = ACTIONS[info.action] if 0 <= info.action < len(ACTIONS) else "none"
-        parts = [f"distance {info.dist:.3f}", f"reward {info.reward:+.3f}"]
+        parts = []
+        if not self._playing.is_rom:
+            parts = [f"distance {info.dist:.3f}", f"reward {info.reward:+.3f}"]
         if not human:
             parts.append(f"action {action}")
         if info.flags & FLAG_SUCCESS:
             parts.insert(0, "goal reached")
         self.values.setText("   ".join(parts))
         self.real_speed.setText(f"{info.speed:.2f}x" if info.speed else "")
+        self._write_clock()
+
+    def _write_clock(self) -> None:
+        """How long the recording is by now, in seconds of the game."""
+        playing = self._playing
+        seconds = playing.recorded_frames / FRAMES_PER_SECOND
+        self.clock.setText(f"{seconds // 60:.0f}:{seconds % 60:04.1f}" if playing.recording else "")
 
     def refresh(self) -> None:
         playing, active = self._playing, self._playing.is_active
@@ -197,6 +219,10 @@ class LiveView(QWidget):
             self.values.setText("")
             self.real_speed.setText("")
             self.lights.set_mask(0)
+        self.thoughts.setVisible(active and not playing.is_human)
+        if not active:
+            self.thoughts.show_thought(None)
+        self._write_clock()
         self.what.setText(self._what_plays())
         self.screen_view.hint = self._hint()
         self.screen_view.update()

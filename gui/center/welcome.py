@@ -77,7 +77,9 @@ class Welcome(QWidget):
         row.setSpacing(8)
         row.addWidget(self.start)
         play = self._actions["playGame"].trigger
-        row.addWidget(button("Play the game yourself", "playYourselfButton", clicked=play))
+        row.addWidget(button("Play it yourself", "playYourselfButton", clicked=play))
+        rom = self._actions["openRom"].trigger
+        row.addWidget(button("Open ROM...", "openOwnRomButton", clicked=rom))
         row.addStretch(1)
         column.addLayout(row)
         column.addStretch(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
@@ -274,8 +274,8 @@ class PlayController(QObject):
             raise ProtocolError("the player shows no picture of a Game Boy")
         return np.frombuffer(found[2], np.uint8).reshape(shape.height, shape.width).copy()
 
-    def load_state(self, path: Path) -> None:
-        self._ask(commands.LoadState, path=str(path))
+    def load_state(self, path: Path, then: Callable[[], None]) -> None:
+        self._ask(commands.LoadState, lambda ack: then(), path=str(path))
 
     def undo_load(self) -> None:
         self._ask(commands.UndoLoad)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
 
 from gui.bridge import Bridge
 from gui.controllers.playing import PlayController
@@ -41,6 +43,7 @@ class ReplayController(QObject):
         """Recordings to choose from, the newest first."""
         self.replay: Replay | None = None
         self._job: Job | None = None
+        self._was_there = False
         playing.recorded.connect(self._on_recorded)
 
     @property
@@ -86,11 +89,20 @@ class ReplayController(QObject):
 
     def export_gif(self, path: Path) -> None:
         """Make the GIF in a process of its own; a cancelled or failed one leaves no file."""
+        self._run_export("gif", path, [])
+
+    def export_as(self, path: Path, options: list[str]) -> None:
+        """The same in any format of `dmglab export`, with its options."""
+        if self._job is None and self.replay is not None:
+            self._run_export("export", path, options)
+
+    def _run_export(self, tool: str, path: Path, options: list[str]) -> None:
         assert self.replay is not None
         argv = [
-            sys.executable, "-m", "trainer_core.cli.main", "gif", str(self.replay.folder),
-            "--out", str(path),
+            sys.executable, "-m", "trainer_core.cli.main", tool, str(self.replay.folder),
+            "--out", str(path), *options,
         ]  # fmt: skip
+        self._was_there = path.exists()
         self.progressed.emit(0.0)
         self._bridge.spawn(
             run_job(argv, on_progress=self.progressed.emit, on_start=self._on_job),
@@ -105,13 +117,27 @@ class ReplayController(QObject):
     def _on_exported(self, path: Path) -> None:
         self._job = None
         self.changed.emit()
-        self._log.add(f"GIF written: {path}")
-        self._notices.tell("GIF written", str(path), "good")
+        kind = path.suffix[1:].upper() or "PNGs"
+        self._log.add(f"{kind} written: {path}")
+        self._notices.tell(
+            f"{kind} written", str(path), "good", "Show folder", lambda: show_file(path.parent)
+        )
         self.exported.emit(path)
 
     def _on_export_failed(self, path: Path, reason: str) -> None:
         self._job = None
-        path.unlink(missing_ok=True)
+        if not self._was_there and path.is_file():
+            path.unlink(missing_ok=True)
+        for partial in path.parent.glob(f".{path.name}.*"):  # what a killed tool left
+            if partial.is_dir():
+                shutil.rmtree(partial, ignore_errors=True)
+            else:
+                partial.unlink(missing_ok=True)
         self.changed.emit()
         if reason != "cancelled":
-            self._bridge.problem.emit("The GIF was not written", reason)
+            self._bridge.problem.emit("Nothing was exported", reason)
+
+
+def show_file(path: Path) -> None:
+    """Open a file or folder with the desktop's own program."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

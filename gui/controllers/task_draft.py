@@ -65,7 +65,9 @@ class TaskDraft(QObject):
             self._bridge.spawn(self._save_start(path), title="Nothing was captured")
 
     async def _save_start(self, path: Path) -> None:
-        _, picture = await self._playing.capture(commands.SaveState, path=str(path))
+        _, picture = await self._playing.capture(
+            commands.SaveState, path=str(path), begins_way=True
+        )
         self._cancel_job()
         self.model.add_start(Captured(path, picture))
         self._settle.start()

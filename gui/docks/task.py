@@ -155,6 +155,9 @@ class TaskDock(Dock):
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
         self._show_starts()
+        captured = bool(model.starts), model.goal is not None
+        self.starts.setVisible(captured[0] and not model.made)
+        self.painter.setVisible(captured[1] and not model.made)
         self.painter.show_goal(model.goal.template if model.goal else None, model.mask)
         self.clear.setVisible(bool(model.painted.any()))
         if model.goal is None:

@@ -58,5 +58,6 @@ class Replay:
         step = self.steps[index]
         name = ACTIONS[step.action] if 0 <= step.action < len(ACTIONS) else "none"
         return (
-            f"step {index + 1}   action {name}   reward {step.reward:+.3f}   dist {step.dist:+.3f}"
+            f"step {step.step}   action {name}   reward {step.reward:+.3f}   dist {step.dist:.4f}"
+            f"{'   goal reached' if step.success else '   cut off' if step.trunc else ''}"
         )

@@ -65,6 +65,19 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> Tools:
     return made
 
 
+@pytest.fixture(autouse=True)
+def register_only_where_asked(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`dmglab rom add` loads the emulator: seconds, which one test spends for all."""
+
+    async def run(argv: list[str]) -> dict[str, Any]:
+        return {"ok": True, "roms": [{"sha256": "", "title": "", "warnings": []}]}
+
+    if "slow" not in request.keywords:
+        monkeypatch.setattr("gui.controllers.library.run_job", run)
+
+
 def open_rom(app: App, path: Path) -> None:
     app.controllers.library.open_rom(path)
     until(lambda: app.center.live.screen_view.has_picture)

@@ -28,6 +28,7 @@ COMMANDS = {
     "rom": "register your own ROMs: add, list, remove",
     "runner": "install, check or remove the environment of another library's trainer",
     "gif": "a recording as an animated GIF",
+    "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",
     "replay": "press a recording's buttons again and compare the pictures",
     "bench": "measure training, the consoles alone, or the consoles beside PyBoy",
     "doctor": "device, driver, versions, compiled kernels and caches of this machine",
@@ -36,7 +37,7 @@ COMMANDS = {
 }
 MODULES = {"bench": "bench.command"}
 """Commands whose module has another name."""
-OWN_STDOUT = {"gif", "runner", "runs"}
+OWN_STDOUT = {"export", "gif", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
 

@@ -91,7 +91,7 @@ class PlayLoop:
             case commands.Record():
                 return player.record(command.on, command.until)
             case commands.SaveState():
-                player.save_state(_writable(command.path))
+                player.save_state(_writable(command.path), command.begins_way)
             case commands.LoadState():
                 player.load_state(Path(command.path))
             case commands.UndoLoad():

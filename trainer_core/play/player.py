@@ -178,10 +178,11 @@ class Player:
         self.agent.begin(self.game.observation())
         self.pacer.restart()
 
-    def save_state(self, path: Path) -> None:
-        """Write where the game is; the way that `save_way` writes begins here."""
+    def save_state(self, path: Path, begins_way: bool = False) -> None:
+        """Write where the game is; the way that `save_way` writes may begin here."""
         self.game.save_state(path)
-        self._left = self._history.number, self.game.snapshot()
+        if begins_way:
+            self._left = self._history.number, self.game.snapshot()
 
     def save_way(self, path: Path) -> int:
         """Write what was pressed since `save_state` as a demonstration; its frames.

@@ -92,10 +92,12 @@ class Record(Command, frozen=True, tag="record", omit_defaults=True):
     end of the episode ends it too."""
 
 
-class SaveState(Command, frozen=True, tag="save_state"):
+class SaveState(Command, frozen=True, tag="save_state", omit_defaults=True):
     """Player: write the console's state to this path."""
 
     path: str
+    begins_way: bool = False
+    """The way that CaptureGoal keeps begins here."""
 
 
 class LoadState(Command, frozen=True, tag="load_state"):
@@ -117,7 +119,7 @@ class Rewind(Command, frozen=True, tag="rewind"):
 class CaptureGoal(Command, frozen=True, tag="capture_goal", omit_defaults=True):
     """Player: write the present observation as a goal template to this path.
 
-    The way here from where the last state was saved goes to `way`, if one is given; the ack's
+    The way here from the last state that `begins_way` goes to `way`, if one is given; the ack's
     detail is its frames, "" where there is none because a state was loaded since.
     """
 

@@ -1,0 +1,92 @@
+"""Save slots: nine states a game, each with its picture; a load can be taken back."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.bridge import Bridge
+from gui.controllers.library import image_of
+from gui.controllers.playing import PlayController
+from gui.models.notices import Notices
+from gui.widgets.screen import Palette
+from trainer_core.protocol import commands
+
+SLOTS = range(1, 10)
+
+
+class SlotsController(QObject):
+    """Files lie below `slots/` of the home, in a folder a game."""
+
+    changed = Signal()
+
+    def __init__(
+        self, bridge: Bridge, playing: PlayController, notices: Notices, palette: Palette
+    ) -> None:
+        super().__init__()
+        self._bridge, self._playing = bridge, playing
+        self._notices, self._palette = notices, palette
+        self.current = 1
+        """The slot that the keys save to and load from."""
+        self.can_undo = False
+        playing.started.connect(self._on_started)
+        playing.changed.connect(self.changed)
+
+    def _on_started(self) -> None:
+        self.can_undo = False
+        self.changed.emit()
+
+    def path(self, slot: int) -> Path:
+        """Where a slot of the game that plays is kept; its picture has the suffix .png."""
+        request = self._playing.request
+        game = hashlib.sha256((request.task if request else "").encode()).hexdigest()[:16]
+        return self._bridge.home.root / "slots" / game / f"slot_{slot}.npz"
+
+    def label(self, slot: int) -> str:
+        path = self.path(slot)
+        if not path.is_file():
+            return f"Slot {slot}, empty"
+        saved = time.strftime("%d %b %H:%M:%S", time.localtime(path.stat().st_mtime))
+        return f"Slot {slot}, {saved}"
+
+    def load_refusal(self) -> str:
+        if refusal := self._playing.refusal():
+            return refusal
+        empty = not self.path(self.current).is_file()
+        return f"Slot {self.current} is empty" if empty else ""
+
+    def undo_refusal(self) -> str:
+        if refusal := self._playing.refusal():
+            return refusal
+        return "" if self.can_undo else "Nothing was loaded"
+
+    def save(self, slot: int = 0) -> None:
+        """Keep where the game is in `slot`, 0 = the current one."""
+        self.current = slot or self.current
+        self._bridge.spawn(self._save(self.current), title="The state was not saved")
+
+    async def _save(self, slot: int) -> None:
+        path = self.path(slot)
+        _, picture = await self._playing.capture(commands.SaveState, path=str(path))
+        image_of(self._palette, picture).save(str(path.with_suffix(".png")))
+        self._notices.tell("State saved", f"slot {slot}", "good")
+        self.changed.emit()
+
+    def load(self, slot: int = 0) -> None:
+        """Go on from `slot`, 0 = the current one."""
+        self.current = slot or self.current
+        if self.path(self.current).is_file():
+            self._playing.load_state(self.path(self.current), self._on_loaded)
+        else:
+            self._bridge.problem.emit("No state", f"slot {self.current} is empty")
+
+    def _on_loaded(self) -> None:
+        self.can_undo = True
+        self.changed.emit()
+
+    def undo(self) -> None:
+        """Back to where the game was before the last load; again, forth."""
+        self._playing.undo_load()

@@ -1,0 +1,114 @@
+"""The export sheet: format, place, scale, palette, range and speed of a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.widgets.labels import button
+
+FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
+PALETTES = (("Greens", "green"), ("Greys", "grey"))
+
+
+class ExportSheet(QDialog):
+    """`export` gets the options of `dmglab export` when the person agrees."""
+
+    def __init__(
+        self, parent: QWidget, frames: int, place: Path, has_mp4: bool,
+        export: Callable[[Path, list[str]], object],
+    ) -> None:  # fmt: skip
+        """`frames` of the recording; `place` is where it goes, without a suffix."""
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("exportSheet")
+        self.setWindowTitle("Export the recording")
+        self._export = export
+        self.format = _combo("exportFormat", "Format", FORMATS)
+        if not has_mp4:
+            self.format.removeItem(self.format.findData(".mp4"))
+        self.place = QLineEdit(str(place.with_suffix(".gif")))
+        self.place.setObjectName("exportPlace")
+        self.place.setAccessibleName("Place")
+        self.place.setMinimumWidth(320)
+        self.format.currentIndexChanged.connect(self._on_format)
+        self.scale = _spin("exportScale", "Screen pixels a pixel", 1, 8, 3)
+        self.palette_box = _combo("exportPalette", "Colours", PALETTES)
+        self.first = _spin("exportFirst", "First frame", 0, frames - 1, 0)
+        self.last = _spin("exportLast", "Last frame", 0, frames - 1, frames - 1)
+        self.speed = QDoubleSpinBox()
+        self.speed.setObjectName("exportSpeed")
+        self.speed.setAccessibleName("Speed")
+        self.speed.setRange(0.1, 16.0)
+        self.speed.setSingleStep(0.5)
+        self.speed.setValue(1.0)
+        self.speed.setSuffix(" x")
+        self._arrange()
+
+    def _arrange(self) -> None:
+        row = QHBoxLayout()
+        row.addWidget(self.place, 1)
+        row.addWidget(button("Choose...", "exportChoose", clicked=self._choose))
+        form = QFormLayout()
+        for text, field in (
+            ("Format", self.format), ("Place", row), ("Scale", self.scale),
+            ("Colours", self.palette_box), ("From frame", self.first), ("To frame", self.last),
+            ("Speed", self.speed),
+        ):  # fmt: skip
+            form.addRow(text, field)
+        below = QHBoxLayout()
+        below.addStretch(1)
+        below.addWidget(button("Cancel", "exportCancel", clicked=self.reject))
+        below.addWidget(button("Export", "exportButton", primary=True, clicked=self._agree))
+        column = QVBoxLayout(self)
+        column.addLayout(form)
+        column.addLayout(below)
+
+    def _on_format(self) -> None:
+        self.place.setText(str(Path(self.place.text()).with_suffix(self.format.currentData())))
+
+    def _choose(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, "Export to", self.place.text())
+        if path:
+            self.place.setText(str(Path(path).with_suffix(self.format.currentData())))
+
+    def _agree(self) -> None:
+        options = [
+            "--scale", str(self.scale.value()), "--palette", str(self.palette_box.currentData()),
+            "--from-frame", str(self.first.value()), "--to-frame", str(self.last.value()),
+            "--speed", f"{self.speed.value():g}",
+        ]  # fmt: skip
+        self._export(Path(self.place.text()).expanduser().absolute(), options)
+        self.accept()
+
+
+def _combo(name: str, accessible: str, items: tuple[tuple[str, str], ...]) -> QComboBox:
+    made = QComboBox()
+    made.setObjectName(name)
+    made.setAccessibleName(accessible)
+    for text, value in items:
+        made.addItem(text, value)
+    return made
+
+
+def _spin(name: str, accessible: str, least: int, most: int, value: int) -> QSpinBox:
+    made = QSpinBox()
+    made.setObjectName(name)
+    made.setAccessibleName(accessible)
+    made.setRange(least, most)
+    made.setValue(value)
+    return made

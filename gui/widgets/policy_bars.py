@@ -1,0 +1,71 @@
+"""What the policy thinks of the step that begins: a bar a button, and the value it expects."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui import object_names as names
+from gui import theme
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.records import PolicyEvent
+
+HEIGHT, BAR = 40, 20
+VALUE_WIDTH = 104
+
+
+class PolicyBars(QWidget):
+    """Seven columns; the button that was chosen is in the accent colour."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.event_shown: PolicyEvent | None = None
+        self.setObjectName(names.POLICY_BARS)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.show_thought(None)
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, HEIGHT)
+
+    def show_thought(self, event: PolicyEvent | None) -> None:
+        """None while no policy plays, or one that does not tell."""
+        self.event_shown = event
+        self.setAccessibleName(self.words())
+        self.setToolTip(self.words())
+        self.update()
+
+    def words(self) -> str:
+        event = self.event_shown
+        if event is None:
+            return "No policy thinks"
+        likely = ", ".join(
+            f"{name} {share:.0%}" for name, share in zip(ACTIONS, event.probabilities, strict=False)
+        )
+        return f"Step {event.step}: {likely}; {self.value_words()}"
+
+    def value_words(self) -> str:
+        value = self.event_shown.value if self.event_shown else None
+        return "no value" if value is None else f"value {value:+.3f}"
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        told = self.event_shown
+        if told is None:
+            return
+        painter = QPainter(self)
+        colors = theme.current()
+        painter.setFont(theme.ui_font(8))
+        width = (self.width() - VALUE_WIDTH) / len(ACTIONS)
+        for index, (name, share) in enumerate(zip(ACTIONS, told.probabilities, strict=False)):
+            box = QRectF(index * width + 2, 0, width - 4, BAR)
+            painter.fillRect(box, QColor(colors.raised))
+            height = BAR * min(1.0, max(0.0, share))
+            color = colors.accent if index == told.action else colors.curves[0]
+            painter.fillRect(box.adjusted(0, BAR - height, 0, 0), QColor(color))
+            painter.setPen(QColor(colors.text if index == told.action else colors.muted))
+            text = QRectF(index * width, BAR, width, HEIGHT - BAR)
+            painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
+        painter.setPen(QColor(colors.text))
+        right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, BAR)
+        flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(right, flags, self.value_words())

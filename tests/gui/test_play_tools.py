@@ -1,0 +1,150 @@
+"""Slots, what the policy thinks, the end of a recording, the export sheet: on the echo player."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+
+from gui import object_names as names
+from gui.app import App
+from gui.widgets.export_sheet import ExportSheet
+from gui.widgets.policy_bars import PolicyBars
+from gui.widgets.slot_menu import SlotButton
+from tests.gui.conftest import click, find, until
+from trainer_core.protocol import commands, records
+
+
+def play(app: App) -> None:
+    click(app, names.MODE_HUMAN)
+    until(lambda: app.center.live.screen_view.has_picture)
+
+
+def frame(app: App) -> int:
+    return app.center.live.info.frame
+
+
+def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(app: App) -> None:
+    play(app)
+    slots = app.controllers.slots
+    assert not app.actions["loadSlot"].isEnabled()
+    assert "Slot 1 is empty" in app.actions["loadSlot"].toolTip()
+    app.actions["saveSlot"].trigger()
+    until(lambda: slots.path(1).with_suffix(".png").is_file())
+    assert QImage(str(slots.path(1).with_suffix(".png"))).width() == 160
+    saved = int(slots.path(1).read_text().split()[1])
+    until(lambda: app.actions["loadSlot"].isEnabled())
+    until(lambda: frame(app) > saved + 60)
+    assert not app.actions["undoLoad"].isEnabled()
+    app.actions["loadSlot"].trigger()
+    until(lambda: slots.can_undo and frame(app) < saved + 50)
+    app.actions["undoLoad"].trigger()
+    until(lambda: frame(app) > saved + 60)
+
+
+def test_the_menu_of_slots_offers_those_that_hold_a_state(app: App) -> None:
+    play(app)
+    app.controllers.slots.save(3)
+    until(lambda: app.controllers.slots.path(3).with_suffix(".png").is_file())
+    made = find(app, "slotButton", SlotButton)
+    made.menu().aboutToShow.emit()
+    texts = [action.text() for action in made.menu().actions()]
+    assert [text[:11] for text in texts if text.startswith("Load Slot")] == ["Load Slot 3"]
+    assert app.controllers.slots.current == 3
+    assert app.actions["saveSlot"].text() == "Save state, slot 3"
+
+
+def test_a_slot_of_another_game_is_refused_and_the_game_goes_on(app: App) -> None:
+    play(app)
+    slots = app.controllers.slots
+    slots.path(1).parent.mkdir(parents=True)
+    slots.path(1).write_text("something else")
+    problems: list[str] = []
+    app.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    slots.load(1)
+    until(lambda: problems)
+    assert "no state of this game" in problems[0]
+    assert app.controllers.playing.is_active
+    assert not slots.can_undo
+
+
+def test_what_the_policy_thinks_is_shown_while_it_plays(app: App) -> None:
+    bars = find(app, names.POLICY_BARS, PolicyBars)
+    assert bars.isHidden() or bars.event_shown is None
+    event = records.PolicyEvent(
+        run_id="p", seq=0, time=0.0, step=4, action=3, value=0.25,
+        probabilities=(0.0, 0.1, 0.0, 0.6, 0.1, 0.1, 0.1),
+    )  # fmt: skip
+    app.controllers.playing._on_event(event)
+    assert bars.event_shown is event
+    assert "Step 4" in bars.accessibleName()
+    assert "UP 60%" in bars.accessibleName()
+    assert "value +0.250" in bars.accessibleName()
+    bars.resize(400, 40)
+    assert not bars.grab().isNull()
+
+
+def test_a_recording_is_begun_with_the_end_that_was_chosen(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(app)
+    asked: list[dict[str, Any]] = []
+    playing = app.controllers.playing
+    request = playing.player.request
+
+    def note(kind: type[commands.Command], **fields: Any) -> Any:
+        if kind is commands.Record:
+            asked.append(fields)
+        return request(kind, **fields)
+
+    monkeypatch.setattr(playing.player, "request", note)
+    app.actions["recordEpisode"].trigger()
+    assert app.actions["recordEpisode"].isChecked()
+    click(app, names.RECORD_BUTTON)
+    until(lambda: playing.recording)
+    assert asked == [{"on": True, "until": "episode"}]
+    assert app.center.live.clock.text() == "0:00.0"
+    playing._on_event(play_event(recording_frames=300))
+    app.center.live.refresh()
+    assert app.center.live.clock.text() == "0:05.0"
+
+
+def play_event(**fields: Any) -> records.PlayEvent:
+    return records.PlayEvent(
+        run_id="p", seq=0, time=0.0, step=1, episode=1, who="human", action=-1, reward=0.0,
+        dist=0.0, success=False, done=False, trunc=False, speed=1.0, **fields,
+    )  # fmt: skip
+
+
+def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> None:
+    exported: list[tuple[Path, list[str]]] = []
+    sheet = ExportSheet(
+        app.window, 100, tmp_path / "clip", False,
+        lambda place, options: exported.append((place, options)),
+    )  # fmt: skip
+    sheet.show()
+    assert sheet.format.findData(".mp4") == -1, "nothing here encodes MP4"
+    sheet.format.setCurrentIndex(sheet.format.findData(".apng"))
+    sheet.first.setValue(10)
+    sheet.last.setValue(500)
+    sheet.speed.setValue(2)
+    QTest.mouseClick(sheet.findChild(type(app.docks.task.clear), "exportButton"),
+                     Qt.MouseButton.LeftButton)  # fmt: skip
+    ((place, options),) = exported
+    assert place == tmp_path / "clip.apng"
+    assert options == ["--scale", "3", "--palette", "green", "--from-frame", "10",
+                       "--to-frame", "99", "--speed", "2"]  # fmt: skip
+
+
+def test_a_full_disk_under_a_recording_is_told(app: App) -> None:
+    problems: list[str] = []
+    app.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    event = records.ErrorRecord(
+        run_id="p", seq=0, time=0.0, kind="recording", message="the recording ends after 9 frames"
+    )
+    app.controllers.playing._on_event(event)
+    assert problems == ["the recording ends after 9 frames"]
