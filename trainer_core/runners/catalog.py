@@ -20,7 +20,13 @@ from trainer_core.runs.config_file import read_spec
 __all__ = ["NATIVE", "AgentRunner", "find_runner", "registered_runners", "runner_of_checkpoint"]
 
 _HERE = HomePaths(default_home())
-_RUNNERS: tuple[AgentRunner, ...] = (NATIVE, SB3.at(_HERE), CLEANRL.at(_HERE), D3RLPY.at(_HERE), SKRL.at(_HERE))
+_RUNNERS: tuple[AgentRunner, ...] = (
+    NATIVE,
+    SB3.at(_HERE),
+    CLEANRL.at(_HERE),
+    D3RLPY.at(_HERE),
+    SKRL.at(_HERE),
+)
 
 
 def registered_runners() -> tuple[AgentRunner, ...]:

@@ -13,7 +13,6 @@ from typing import Generic, TypeVar
 import gymnasium
 from gymnasium import spaces, wrappers
 
-
 Obs = TypeVar("Obs")
 Act = TypeVar("Act")
 

@@ -137,4 +137,3 @@ def model_bytes(model: Any) -> bytes:
     buffer = io.BytesIO()
     model.save(buffer)
     return buffer.getvalue()
-

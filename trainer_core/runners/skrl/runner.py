@@ -80,9 +80,7 @@ class SkrlConfig(GuestConfig):
         default=0.5, metadata=described("Gradient clip", "learning", minimum=0)
     )
     """Greatest norm of a gradient; 0 = any."""
-    kl_threshold: float = field(
-        default=0.0, metadata=described("KL limit", "learning", minimum=0)
-    )
+    kl_threshold: float = field(default=0.0, metadata=described("KL limit", "learning", minimum=0))
     """Leave an epoch beyond this KL divergence; 0 = never."""
     mixed_precision: bool = field(default=False, metadata=described("Mixed precision", "learning"))
     """Learn in half precision where the device has it."""

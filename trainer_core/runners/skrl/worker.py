@@ -81,7 +81,10 @@ class RecordedPPO(LabPPO):
         torch.save(modules, folder / skrl_model.MODEL)
         state = {"env": self.env.consoles.state_dict(), **generators.state()}
         (folder / layout.MACHINES).write_bytes(ckpt.pack_state(state))
-        kept = {"env_steps": self.env_steps, "progress": self.run.progress.state_dict(self.run.wall_s)}
+        kept = {
+            "env_steps": self.env_steps,
+            "progress": self.run.progress.state_dict(self.run.wall_s),
+        }
         torch.save(kept, folder / STATE)
         screens = self.env.consoles.screens(1)
         (folder / layout.THUMBNAIL).write_bytes(ckpt.png_bytes(screens[0].cpu().numpy()))
