@@ -6,14 +6,20 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.processes import until
+from trainer_core.protocol import checkpoints, commands, records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths, default_home
+from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.service import TrainerService
+from trainer_core.service import PlayerService, TrainerService
 
 PATIENCE_S = 180.0
 """Libraries load for seconds, and a busy computer takes several times that."""
@@ -52,3 +58,37 @@ def in_service(home: HomePaths, body: Callable[[TrainerService], Awaitable[None]
             await service.close()
 
     asyncio.run(whole())
+
+
+async def run_to_end(service: TrainerService, spec: RunSpec) -> RunRecord:
+    record = await service.start(service.plan(spec))
+    return await ended(service, record.run_id)
+
+
+async def ended(service: TrainerService, run_id: str) -> RunRecord:
+    await until(lambda: service.runs[run_id].state.is_end, PATIENCE_S)
+    return service.runs[run_id]
+
+
+async def history(service: TrainerService, run_id: str, kind: type) -> list[Any]:
+    events = (await service.history(run_id)).events
+    return [event for event in events if isinstance(event, kind)]
+
+
+def newest(home: HomePaths, run_id: str) -> Path:
+    return checkpoints.list_checkpoints(home.run(run_id))[-1]
+
+
+async def plays(home: HomePaths, folder: Path, task: str = "tiny_goal") -> None:
+    """Its own player shows it: pictures, and events of an agent at the buttons."""
+    player, seen = PlayerService(home), []
+    player.on_event = seen.append
+    await player.start(PlayerConfig(task=task, checkpoint=str(folder), mode="greedy", speed=0.0))
+    try:
+        acts = lambda: [e for e in seen if isinstance(e, records.PlayEvent)]  # noqa: E731
+        await until(lambda: len(acts()) > 3, PATIENCE_S)
+        assert {event.who for event in acts()} == {"agent"}
+        ack = await player.request(commands.LoadPolicy, checkpoint=str(folder))
+        assert ack.ok, ack.detail
+    finally:
+        await player.stop()

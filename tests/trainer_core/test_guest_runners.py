@@ -16,19 +16,27 @@ import psutil
 import pytest
 import torch
 
-from tests.support.guests import PATIENCE_S, cleanrl_checkout, home_with, in_service
+from tests.support.guests import (
+    PATIENCE_S,
+    cleanrl_checkout,
+    ended,
+    history,
+    home_with,
+    in_service,
+    newest,
+    plays,
+    run_to_end,
+)
 from tests.support.processes import until
 from trainer_core.preflight.checks import run_checks
 from trainer_core.protocol import checkpoints, commands, records
 from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runs.config_file import read_spec, write_config
 from trainer_core.runs.log_check import check_log
-from trainer_core.service import PlayerService, TrainerService
+from trainer_core.service import TrainerService
 
 SMALL: dict[str, dict[str, Any]] = {
     "ppo": {"num_envs": 8, "n_steps": 16, "batch_size": 64},
@@ -43,25 +51,6 @@ def sb3_spec(algo: str, steps: int, **options: Any) -> RunSpec:
         runner="sb3", task="tiny_goal", total_env_steps=steps,
         options={"algo": algo, **SMALL[algo], **every, **options},
     )  # fmt: skip
-
-
-async def run_to_end(service: TrainerService, spec: RunSpec) -> RunRecord:
-    record = await service.start(service.plan(spec))
-    return await ended(service, record.run_id)
-
-
-async def ended(service: TrainerService, run_id: str) -> RunRecord:
-    await until(lambda: service.runs[run_id].state.is_end, PATIENCE_S)
-    return service.runs[run_id]
-
-
-async def history(service: TrainerService, run_id: str, kind: type) -> list[Any]:
-    events = (await service.history(run_id)).events
-    return [event for event in events if isinstance(event, kind)]
-
-
-def newest(home: HomePaths, run_id: str) -> Path:
-    return checkpoints.list_checkpoints(home.run(run_id))[-1]
 
 
 def sb3_weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -151,23 +140,6 @@ def test_sb3_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
         await plays(home, folder)
 
     in_service(home, body)
-
-
-async def plays(home: HomePaths, folder: Path) -> None:
-    """Its own player shows it: pictures, and events of an agent at the buttons."""
-    player, seen = PlayerService(home), []
-    player.on_event = seen.append
-    await player.start(
-        PlayerConfig(task="tiny_goal", checkpoint=str(folder), mode="greedy", speed=0.0)
-    )
-    try:
-        acts = lambda: [e for e in seen if isinstance(e, records.PlayEvent)]  # noqa: E731
-        await until(lambda: len(acts()) > 3, PATIENCE_S)
-        assert {event.who for event in acts()} == {"agent"}
-        ack = await player.request(commands.LoadPolicy, checkpoint=str(folder))
-        assert ack.ok, ack.detail
-    finally:
-        await player.stop()
 
 
 def cleanrl_spec(algo: str, task: str, steps: int, **options: Any) -> RunSpec:

@@ -19,6 +19,7 @@ COMMANDS = {
     "resume": "continue a run from its newest checkpoint",
     "eval": "success of a checkpoint, or of a baseline, on held-out starts",
     "rollout": "one episode as GIF, JSON lines and a manifest",
+    "league": "a policy, a script, a recording, a language model on one task: one table",
     "record": "a checkpoint's episodes as recordings, to learn from offline",
     "play": "one Game Boy in real time, frames to a file",
     "plot": "curves of one or more logs as a PNG",

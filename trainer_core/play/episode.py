@@ -100,9 +100,12 @@ def play_episode(
 
 
 def _press(game: Game, action: int, recording: RecordingWriter | None) -> None:
-    """One step as the codec has it: the button held, let go, and the frames after that."""
+    """One step as the codec has it; frame by frame where the frames are kept."""
+    if recording is None:
+        game.step(ACTION_MASKS[action])
+        return
     for phase in range(game.frames_per_step):
         held = ACTION_MASKS[action] if phase < game.release_after_frames else 0
         game.frame(held)
-        if recording is not None and not recording.is_full:
+        if not recording.is_full:
             recording.add_frame(game.picture(), held)

@@ -44,6 +44,10 @@ class Game(Protocol):
         """Run one frame with the joypad mask `buttons` held."""
         ...
 
+    def step(self, buttons: int) -> None:
+        """Run one agent step: `buttons` held, let go as the codec says, and the frames after."""
+        ...
+
     def picture(self) -> np.ndarray:
         """u8[144, 160] shades of the last completed picture."""
         ...
@@ -95,6 +99,10 @@ class ConsoleGame:
     def frame(self, buttons: int) -> None:
         self._buttons[0] = buttons
         self._emulator.run(self._buttons, 1)
+
+    def step(self, buttons: int) -> None:
+        self._buttons[0] = buttons
+        self._emulator.run(self._buttons, self.frames_per_step, self.release_after_frames)
 
     def picture(self) -> np.ndarray:
         return self._emulator.screens.numpy()[0]
@@ -153,6 +161,10 @@ class TinyGame:
         for bit, action in self._directions.items():
             if pressed & bit:
                 self._tile = int(self._moves[self._tile, action])
+
+    def step(self, buttons: int) -> None:
+        self.frame(buttons)
+        self.frame(0)
 
     def picture(self) -> np.ndarray:
         return self.observation().repeat(2, 0).repeat(2, 1)

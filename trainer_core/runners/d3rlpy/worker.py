@@ -12,7 +12,6 @@ from trainer_core.protocol import checkpoints as layout
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.d3rlpy import demonstrations
 from trainer_core.runners.d3rlpy import model as learner
-from trainer_core.runners.d3rlpy.demonstrations import Episode
 from trainer_core.runners.d3rlpy.model import d3rlpy
 from trainer_core.runners.d3rlpy.runner import D3rlpyConfig
 from trainer_core.runners.guest.process import main
@@ -43,6 +42,8 @@ def train(run: GuestRun) -> None:
     episodes = demonstrations.read_minari(folder, config.demonstrations)
     steps = sum(len(episode.actions) for episode in episodes)
     print(f"learning from {len(episodes)} episodes, {steps} steps: {folder} ({sha256})")
+    # Before the generators are set: d3rlpy draws from them while it looks at a dataset.
+    dataset = learner.dataset_of(episodes, config.stack_k)
     d3rlpy.seed(config.seed)
     obs_shape = (config.stack_k, *episodes[0].pictures.shape[1:])
     if run.writer.seq:
@@ -55,17 +56,15 @@ def train(run: GuestRun) -> None:
         run.begin(
             obs_shape, algo.impl.action_size, 1, d3rlpy=d3rlpy.__version__, dataset_sha256=sha256
         )
-    _learn(run, algo, config, episodes)
+    _learn(run, algo, dataset, _model(run, algo, episodes[0].pictures[0]), config.log_every)
 
 
-def _learn(run: GuestRun, algo: Any, config: D3rlpyConfig, episodes: list[Episode]) -> None:
+def _learn(run: GuestRun, algo: Any, dataset: Any, model: Model, log_every: int) -> None:
     """d3rlpy's own loop; between two of its epochs nothing is half done."""
-    dataset = learner.dataset_of(episodes, config.stack_k)
     before = algo.grad_step
-    model = _model(run, algo, episodes[0].pictures[0])
     run.boundary(before, model)
     fitting = algo.fitter(
-        dataset, n_steps=FOREVER, n_steps_per_epoch=config.log_every, show_progress=False,
+        dataset, n_steps=FOREVER, n_steps_per_epoch=log_every, show_progress=False,
         save_interval=FOREVER, logger_adapter=_ToRecords(run, before),
     )  # fmt: skip
     for _ in fitting:

@@ -1,1 +1,1 @@
-"""skrl as a runner: its PPO on our tensors, which never leave the device, in its own environment."""
+"""skrl as a runner: its PPO on tensors that never leave the device, in its own environment."""

@@ -1,0 +1,137 @@
+"""`dmglab league`: unlike players on one task, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.mock_llm import serving
+from trainer_core.cli import league
+from trainer_core.envs import toy
+from trainer_core.play.league.llm import PATIENCE, LlmPlayer
+from trainer_core.play.league.players import NearestPlayer, parse_entry
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.errors import ConfigError, LabError
+
+PICTURES = toy.tile_pictures(toy.torch.device("cpu")).numpy()
+MOVES = toy.move_table(toy.torch.device("cpu")).numpy()
+
+
+def way_to_goal(picture: np.ndarray, request: dict[str, Any]) -> str:
+    """A model that looks: it finds the walker's tile in the picture it was sent."""
+    (tile,) = (number for number, shown in enumerate(PICTURES) if np.array_equal(shown, picture))
+    away = np.full(len(MOVES), 999)
+    away[toy.GOAL_TILE] = 0
+    for _ in MOVES:
+        away = np.minimum(away, away[MOVES].min(1) + 1)
+    best = int(np.argmin(away[MOVES[tile]]))
+    return f"Neither A nor B helps here. The button to press: **{ACTIONS[best].lower()}**"
+
+
+def play(tmp_path: Path, *players: str, **options: str) -> dict[str, Any]:
+    argv = [*players, "--task", "tiny_goal", "--episodes", "2", "--home", str(tmp_path)]
+    for name, value in options.items():
+        argv += [f"--{name.replace('_', '-')}", value]
+    return league.run(argv)
+
+
+def test_a_model_that_looks_wins_and_a_random_player_does_worse(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def model(picture: np.ndarray, request: dict[str, Any]) -> str:
+        asked.append(request)
+        return way_to_goal(picture, request)
+
+    with serving(model) as url:
+        found = play(tmp_path, "random", f"llm={url}", llm_model="mock-1", out=str(tmp_path / "o"))
+    best, worst = found["rows"]
+    assert found["ok"]
+    assert (best["kind"], best["success_rate"], best["episodes"]) == ("llm", 1.0, 2)
+    assert best["note"].startswith(f"{len(asked)} answers, 0 named no button")
+    assert {request["model"] for request in asked} == {"mock-1"}
+    assert worst["kind"] == "random"
+    assert worst["mean_return"] < best["mean_return"]
+    assert json.loads((tmp_path / "o" / "league.json").read_bytes())["rows"] == found["rows"]
+    assert "| 1.000 |" in (tmp_path / "o" / "league.md").read_text()
+
+
+def test_nonsense_is_counted_and_the_game_goes_on(tmp_path: Path) -> None:
+    with serving(lambda picture, request: "I would rather read a book.") as url:
+        found = play(tmp_path, f"llm={url}")
+    (row,) = found["rows"]
+    assert (found["ok"], row["success_rate"], row["episodes"]) == (True, 0.0, 2)
+    answers, nonsense = (int(part.split()[0]) for part in row["note"].split(", ")[:2])
+    assert answers == nonsense > 0
+
+
+def test_a_model_that_hangs_is_out_and_the_others_play_on(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def never(picture: np.ndarray, request: dict[str, Any]) -> str:
+        over.wait()
+        return "A"
+
+    with serving(never) as url:
+        found = play(tmp_path, f"llm={url}", "random", llm_timeout="0.1")
+        over.set()
+    rows = {row["kind"]: row for row in found["rows"]}
+    assert not found["ok"]
+    assert rows["random"]["episodes"] == 2
+    assert rows["llm"]["episodes"] == 0
+    assert f"no answer within 0.1 s; gave up after {PATIENCE}" in rows["llm"]["error"]
+
+
+def test_a_letter_is_a_button_only_where_it_is_meant() -> None:
+    said = ["a", "B.", "Take a left", "I press START, then A", "a book", "Up!"]
+    presses = ["A", "B", "LEFT", "A", "B", "UP"]  # B where no button is named
+    with serving(lambda picture, request: said[player.answers]) as url:
+        player = LlmPlayer(url)
+        player.begin(PICTURES[0])
+        assert [ACTIONS[player.act()] for _ in said] == presses
+    assert player.nonsense == 1
+
+
+def test_what_is_no_chat_completion_or_no_server_is_one_line() -> None:
+    with serving(lambda picture, request: '{"no": "choices"}') as url:
+        player = LlmPlayer(url)
+        player.begin(PICTURES[0])
+        with pytest.raises(LabError, match="the answer is no chat completion"):
+            player.act()
+    player = LlmPlayer(url)  # nobody listens any more
+    player.begin(PICTURES[0])
+    with pytest.raises(LabError, match="gave up after"):
+        player.act()
+    with pytest.raises(ConfigError, match="name a server like"):
+        LlmPlayer("127.0.0.1:80")
+
+
+def test_the_nearest_recorded_picture_decides_and_a_loop_tries_the_next() -> None:
+    recorded = np.stack([np.full((72, 80), shade, np.uint8) for shade in (0, 1, 3)])
+    player = NearestPlayer(recorded, np.array([4, 5, 6]))
+    player.begin(np.full((72, 80), 3, np.uint8))
+    assert [player.act() for _ in range(4)] == [6, 5, 4, 6]
+    player.see(np.full((72, 80), 1, np.uint8))
+    assert player.act() == 5
+    player.begin(np.full((72, 80), 3, np.uint8))
+    assert player.act() == 6
+
+
+@pytest.mark.parametrize("text", ["", "llm", "llm=", "random=1", "dog=1", "nearest"])
+def test_players_that_nobody_knows_are_named(text: str) -> None:
+    with pytest.raises(ConfigError, match="say random, checkpoint=RUN"):
+        parse_entry(text)
+
+
+def test_what_is_missing_is_in_its_players_row(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="name at least one player"):
+        play(tmp_path)
+    found = play(tmp_path, "checkpoint=nothing", f"recorded={tmp_path}", "random")
+    rows = {row["kind"]: row for row in found["rows"]}
+    assert "neither a checkpoint folder nor a run" in rows["checkpoint"]["error"]
+    assert rows["recorded"]["error"]
+    assert rows["random"]["error"] == ""

@@ -1,0 +1,68 @@
+"""`dmglab league`: a policy, a script, a person's recordings and a language model in one table."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import MAX_SEED, limits
+
+
+@dataclass(frozen=True)
+class Options:
+    players: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://127.0.0.1:8080/v1"""
+    task: str = "pocket_quest/leave_bedroom"
+    """Task id; every player sees its pictures and nothing else."""
+    episodes: int = field(default=16, metadata=limits(1, 10_000))
+    """Episodes of each player, one from each of the task's test starts."""
+    mode: Literal["greedy", "sample"] = "greedy"
+    """How policies play: the most likely buttons, or drawn ones."""
+    llm_model: str = ""
+    """Name of the model that is asked for; a key for it is read from DMGLAB_LLM_KEY."""
+    llm_timeout: float = field(default=30.0, metadata=limits(0.1, 3600))
+    """Seconds to wait for an answer; the game stands still meanwhile."""
+    out: Path | None = None
+    """Folder for league.json and league.md."""
+    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
+    home: Path | None = None
+    """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "league", argv)
+    from trainer_core.play.episode import Played
+    from trainer_core.play.league.players import Entry, Settings, parse_entry
+    from trainer_core.play.league.table import as_dicts, markdown, play_league
+    from trainer_core.runs.writer import disk_error, write_json
+
+    if not options.players:
+        raise ConfigError("name at least one player; `dmglab league --help` says which there are")
+    entries = [parse_entry(text) for text in dict.fromkeys(options.players)]
+    settings = Settings(
+        task=options.task, home=home_paths(options.home), mode=options.mode, seed=options.seed,
+        llm_model=options.llm_model, llm_timeout_s=options.llm_timeout,
+    )  # fmt: skip
+
+    def tell(entry: Entry, played: Played) -> None:
+        end = "goal" if played.success else "no goal"
+        print(f"{entry.name}: {end} after {played.steps} steps", file=sys.stderr, flush=True)
+
+    rows = play_league(entries, settings, options.episodes, tell)
+    result = {"task": options.task, "rows": as_dicts(rows)}
+    text = markdown(options.task, rows)
+    print(text, file=sys.stderr)
+    if options.out is not None:
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+            write_json(options.out / "league.json", result)
+            (options.out / "league.md").write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise disk_error(options.out, error) from None
+    return {"ok": not any(row.error for row in rows), **result}

@@ -1,0 +1,104 @@
+"""An agent of any runner in that runner's own interpreter, asked through two pipes.
+
+`python -m trainer_core.play.league.contestant PLAYER_MODULE CHECKPOINT MODE SEED` reads letters: B
+begins an episode and S has led to the picture u8[72, 80] that follows; A is answered with an action,
+one byte. It ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from trainer_core.envs.task_files import SHAPE
+from trainer_core.play.agent import Agent, StackedAgent
+from trainer_core.protocol.errors import CheckpointError, LabError
+
+PICTURE_BYTES = SHAPE[0] * SHAPE[1]
+BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
+
+
+class Contestant:
+    """The lab's side of it: a player whose decisions are made in a process of its own."""
+
+    def __init__(self, python: str, module: str, checkpoint: Path, *, mode: str, seed: int) -> None:
+        """Raises CheckpointError with the last words of a process that cannot open it."""
+        argv = [python, "-P", "-m", __name__, module, str(checkpoint), mode, str(seed)]
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._to, self._from = self._process.stdin, self._process.stdout
+        if self._from.read(1) != READY:
+            _, said = self._process.communicate()
+            last = (said.decode(errors="replace").strip() or "it said nothing").splitlines()[-1]
+            raise CheckpointError(f"{checkpoint}: {last}")
+
+    def begin(self, observation: np.ndarray) -> None:
+        self._tell(BEGIN, observation)
+
+    def see(self, observation: np.ndarray) -> None:
+        self._tell(SEE, observation)
+
+    def act(self) -> int:
+        """Raises LabError when its process has ended."""
+        self._tell(ACT, None)
+        answer = self._from.read(1)
+        if not answer:
+            raise LabError("its process has ended")
+        return answer[0]
+
+    def close(self) -> None:
+        """End its input, and it with it."""
+        self._process.communicate()
+
+    def _tell(self, letter: bytes, observation: np.ndarray | None) -> None:
+        try:
+            self._to.write(letter + (observation.tobytes() if observation is not None else b""))
+            self._to.flush()
+        except OSError:
+            raise LabError("its process has ended") from None
+
+
+def main(argv: list[str]) -> int:
+    """The runner's side of it; prints one line and returns 1 for what cannot be opened."""
+    module, checkpoint, mode, seed = argv
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # a library's greetings are no answers
+    try:
+        agent = _agent_class(module)(Path(checkpoint), mode=mode, seed=int(seed))
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return 1
+    answers.write(READY)
+    asked = sys.stdin.buffer
+    while letter := asked.read(1):
+        if letter == ACT:
+            answers.write(bytes((agent.act(),)))
+            continue
+        seen = np.frombuffer(asked.read(PICTURE_BYTES), np.uint8).reshape(SHAPE)
+        (agent.begin if letter == BEGIN else agent.see)(seen)
+    return 0
+
+
+def _agent_class(module: str) -> type[StackedAgent]:
+    """What opens a checkpoint in a runner's player module; ours where none is named."""
+    if not module:
+        return Agent
+    found = [
+        kind
+        for _, kind in inspect.getmembers(importlib.import_module(module), inspect.isclass)
+        if issubclass(kind, StackedAgent) and kind.__module__ == module
+    ]
+    return found[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,177 @@
+"""Who can take part in a league, and the words that name them.
+
+random                uniform buttons: what looks at nothing
+checkpoint=RUN        a policy of any runner, in its own interpreter
+nearest=FOLDER        a script: presses what was pressed at the most similar recorded picture
+recorded=FOLDER       recordings as they are, a person's for example, judged again
+llm=URL               a model behind an OpenAI-compatible server
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from trainer_core.play.authoring.demonstration import play_inputs
+from trainer_core.play.authoring.inputs import read_inputs, steps_of
+from trainer_core.play.episode import Chooser
+from trainer_core.play.league.contestant import Contestant
+from trainer_core.play.league.llm import DEFAULT_TIMEOUT_S, LlmPlayer
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.checkpoints import read_meta
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.recording import list_recordings
+from trainer_core.protocol.tasks import find_task
+from trainer_core.runners.catalog import runner_of_checkpoint
+from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.runs.finding import find_checkpoint
+
+KEY = "DMGLAB_LLM_KEY"
+"""Environment variable with the key that is sent to the model's server, if any."""
+KINDS = ("random", "checkpoint", "nearest", "recorded", "llm")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One player by name."""
+
+    kind: Literal["random", "checkpoint", "nearest", "recorded", "llm"]
+    what: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}={self.what}" if self.what else self.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What applies to every player."""
+
+    task: str
+    home: HomePaths
+    mode: Literal["greedy", "sample"] = "greedy"
+    seed: int = 1
+    llm_model: str = ""
+    llm_timeout_s: float = DEFAULT_TIMEOUT_S
+
+
+class RandomPlayer:
+    """Uniform buttons."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def begin(self, observation: np.ndarray) -> None:
+        """It looks at nothing."""
+
+    see = begin
+
+    def act(self) -> int:
+        return int(self._rng.integers(len(ACTIONS)))
+
+
+class NearestPlayer:
+    """Presses what was pressed at the recorded picture that differs least from what it sees.
+
+    Where an episode meets a picture again the nearest one has not helped: the next nearest is
+    copied, and so on.
+    """
+
+    def __init__(self, pictures: np.ndarray, actions: np.ndarray) -> None:
+        """`pictures` u8[M, 72, 80], the button `actions` i64[M] was pressed at each."""
+        self._pictures = pictures.astype(np.int16)
+        self._actions = actions
+
+    def begin(self, observation: np.ndarray) -> None:
+        self._met: dict[bytes, int] = {}
+        self._seen = observation
+
+    def see(self, observation: np.ndarray) -> None:
+        self._seen = observation
+
+    def act(self) -> int:
+        times = self._met.get(self._seen.tobytes(), 0)
+        self._met[self._seen.tobytes()] = times + 1
+        apart = np.abs(self._pictures - self._seen).sum((1, 2))
+        nearest = self._actions[np.argsort(apart, kind="stable")]
+        _, first = np.unique(nearest, return_index=True)
+        by_distance = nearest[np.sort(first)]
+        return int(by_distance[times % len(by_distance)])
+
+
+def parse_entry(text: str) -> Entry:
+    """Raises ConfigError naming the kinds there are."""
+    kind, equals, what = text.partition("=")
+    if kind not in KINDS or bool(equals) != (kind != "random") or (equals and not what):
+        raise ConfigError(
+            f"player {text!r}: say random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER or "
+            "llm=http://127.0.0.1:8080/v1"
+        )
+    return Entry(kind, what)  # type: ignore[arg-type]
+
+
+def open_player(entry: Entry, settings: Settings) -> Chooser:
+    """Who plays for `entry`; not for recordings, which are played already. Raises LabError."""
+    match entry.kind:
+        case "random":
+            return RandomPlayer(settings.seed)
+        case "nearest":
+            return NearestPlayer(*recorded_steps(Path(entry.what), settings))
+        case "llm":
+            return LlmPlayer(
+                entry.what, settings.llm_model, timeout_s=settings.llm_timeout_s,
+                key=os.environ.get(KEY, ""),
+            )  # fmt: skip
+        case "checkpoint":
+            return _open_checkpoint(entry.what, settings)
+    raise ConfigError(f"{entry.name} has been played already")
+
+
+def _open_checkpoint(what: str, settings: Settings) -> Contestant:
+    folder = find_checkpoint(what, settings.home)
+    runner = runner_of_checkpoint(folder)
+    if not runner.capabilities.play:
+        raise ConfigError(f"{folder}: {runner.title} has no player for its checkpoints")
+    if read_meta(folder).num_actions != len(ACTIONS):
+        raise ConfigError(f"{folder}: made for other buttons than a Game Boy's")
+    python, module = sys.executable, ""
+    if isinstance(runner, GuestRunner):
+        environment = runner.environment(settings.home)
+        environment.check()
+        python, module = str(environment.python), runner.player
+    return Contestant(python, module, folder, mode=settings.mode, seed=settings.seed)
+
+
+def recorded_steps(folder: Path, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """(u8[M, 72, 80], i64[M]): each picture of the recordings at which one button was pressed.
+
+    Raises LabError when there is none.
+    """
+    from trainer_core.envs.roms import load_rom
+
+    task = find_task(settings.task, settings.home)
+    cartridge, codec = load_rom(task, settings.home), task.manifest.codec
+    pictures, actions = [], []
+    for recording in recordings_in(folder):
+        for inputs in read_inputs(recording, codec):
+            pressed = steps_of(inputs.masks[inputs.first_step :], codec)
+            shown = play_inputs(cartridge, inputs, codec).pictures[: len(pressed)]
+            pictures.append(shown[pressed >= 0])
+            actions.append(pressed[pressed >= 0])
+    if not sum(map(len, actions)):
+        raise ConfigError(f"{folder}: no step of its recordings holds one button")
+    return np.concatenate(pictures), np.concatenate(actions)
+
+
+def recordings_in(folder: Path) -> list[Path]:
+    """Finished recordings below `folder`. Raises ConfigError without one."""
+    found = sorted(list_recordings(folder.expanduser()))
+    if not found:
+        raise ConfigError(f"{folder}: holds no recording; `dmglab record` or the app makes them")
+    return found

@@ -1,0 +1,149 @@
+"""Playing a league and its table."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer_core.play.authoring.demonstration import play_inputs
+from trainer_core.play.authoring.inputs import read_inputs
+from trainer_core.play.authoring.minari_export import score_pictures
+from trainer_core.play.episode import Played, play_episode
+from trainer_core.play.game import Game, open_game
+from trainer_core.play.league.llm import LlmPlayer
+from trainer_core.play.league.players import Entry, Settings, open_player, recordings_in
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.tasks import find_task
+
+Tell = Callable[[Entry, Played], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One player's line; `error` says why it did not finish, and the figures are what it did."""
+
+    player: str
+    kind: str
+    episodes: int
+    success_rate: float
+    median_steps_to_goal: float
+    """0 when no episode reached the goal."""
+    mean_return: float
+    seconds_per_step: float
+    starts: str
+    """test: the task's test states; own: those that a recording began in."""
+    note: str = ""
+    error: str = ""
+
+
+def test_starts(game: Game, episodes: int) -> list[int]:
+    """The held-out states that decide nothing, as `dmglab eval` plays them; at most `episodes`."""
+    held_out = list(range(game.held_out_start, game.num_starts))
+    chosen = held_out[1::2] if game.held_out_start and len(held_out) > 1 else held_out
+    return chosen[:episodes]
+
+
+def play_league(
+    entries: Sequence[Entry], settings: Settings, episodes: int, tell: Tell
+) -> list[Row]:
+    """Every player's row, best first; a player that fails has an error in its row.
+
+    Raises LabError when the task cannot be played.
+    """
+    game = open_game(settings.task, settings.home)
+    starts = test_starts(game, episodes)
+    rows = [
+        _recorded(entry, settings, episodes, tell)
+        if entry.kind == "recorded"
+        else _played(entry, settings, game, starts, tell)
+        for entry in entries
+    ]
+    return sorted(rows, key=_rank)
+
+
+def _rank(row: Row) -> tuple[bool, float, float, str]:
+    """Whoever did not finish comes last."""
+    return bool(row.error), -row.success_rate, row.median_steps_to_goal, row.player
+
+
+def _played(entry: Entry, settings: Settings, game: Game, starts: Sequence[int], tell: Tell) -> Row:
+    episodes: list[Played] = []
+    player, error, seconds = None, "", 0.0
+    try:
+        player = open_player(entry, settings)
+        for start in starts:
+            began = time.monotonic()
+            episodes.append(play_episode(game, player, start))
+            seconds += time.monotonic() - began
+            tell(entry, episodes[-1])
+    except LabError as failure:
+        error = str(failure)
+    finally:
+        close = getattr(player, "close", None)
+        if close is not None:
+            close()
+    note = ""
+    if isinstance(player, LlmPlayer):
+        note = f"{player.answers} answers, {player.nonsense} named no button, "
+        note += f"{player.failures} requests failed"
+    return _row(entry, episodes, seconds, "test", note, error)
+
+
+def _recorded(entry: Entry, settings: Settings, episodes: int, tell: Tell) -> Row:
+    """Recordings pressed again from their own states, judged by the task's rules."""
+    from trainer_core.envs.roms import load_rom
+
+    found: list[Played] = []
+    error = ""
+    began = time.monotonic()
+    try:
+        task = find_task(settings.task, settings.home)
+        cartridge, codec = load_rom(task, settings.home), task.manifest.codec
+        for folder in recordings_in(Path(entry.what))[:episodes]:
+            for inputs in read_inputs(folder, codec):
+                pictures = play_inputs(cartridge, inputs, codec).pictures
+                rewards, done = score_pictures(task, pictures)
+                steps = done.index(True) + 1 if any(done) else len(done)
+                found.append(Played(-1, any(done), steps, sum(rewards[:steps]), ()))
+                tell(entry, found[-1])
+    except LabError as failure:
+        error = str(failure)
+    return _row(entry, found, time.monotonic() - began, "own", "", error)
+
+
+def _row(
+    entry: Entry, played: Sequence[Played], seconds: float, starts: str, note: str, error: str
+) -> Row:
+    won = [episode.steps for episode in played if episode.success]
+    count, steps = max(1, len(played)), sum(episode.steps for episode in played)
+    return Row(
+        entry.name, entry.kind, len(played), len(won) / count,
+        statistics.median(won) if won else 0.0,
+        sum(episode.episode_return for episode in played) / count,
+        seconds / max(1, steps), starts, note, error,
+    )  # fmt: skip
+
+
+def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [asdict(row) for row in rows]
+
+
+def markdown(task: str, rows: Sequence[Row]) -> str:
+    """The table as a person reads it."""
+    lines = [
+        f"# League: {task}", "",
+        "| player | episodes | starts | success | median steps | mean return | s/step | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in rows:
+        said = row.error or row.note
+        lines.append(
+            f"| {row.player} | {row.episodes} | {row.starts} | {row.success_rate:.3f} | "
+            f"{row.median_steps_to_goal:g} | {row.mean_return:.3f} | "
+            f"{row.seconds_per_step:.3f} | {said} |"
+        )
+    return "\n".join(lines) + "\n"
