@@ -16,7 +16,10 @@ from trainer_core.protocol.errors import LabError
 
 COMMANDS = {
     "train": "train a policy on a task",
-    "resume": "continue a run from its newest checkpoint",
+    "resume": "continue a run from its newest checkpoint, or one that is paused",
+    "stop": "stop any run of the home, whichever process keeps it",
+    "pause": "hold any run of the home",
+    "queue": "runs that wait for a device: list, add, move, hold, release, remove, run",
     "eval": "success of a checkpoint, or of a baseline, on held-out starts",
     "rollout": "one episode as GIF, JSON lines and a manifest",
     "play": "one Game Boy in real time, frames to a file",
@@ -34,7 +37,7 @@ COMMANDS = {
 }
 MODULES = {"bench": "bench.command"}
 """Commands whose module has another name."""
-OWN_STDOUT = {"gif", "runner", "runs"}
+OWN_STDOUT = {"gif", "queue", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
 

@@ -1,4 +1,7 @@
-"""`dmglab resume RUN`: continue in the run's own directory, from its newest checkpoint."""
+"""`dmglab resume RUN`: continue in the run's own directory, from its newest checkpoint.
+
+A run that is paused goes on where it is, in the process that trains it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.pause import reach
+from trainer_core.cli.steering import steer
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
 from trainer_core.runs.finding import find_run
+from trainer_core.runs.index import RunRegistry
+from trainer_core.service import TrainerService
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "resume", argv)
     home = home_paths(options.home)
     paths = find_run(options.run, home)
+    if paths.run_id in paused_runs(home):
+        return steer("resume", [paths.run_id, "--home", str(home.root)], _go_on)
     limits = {
         name: value
         for name in ("seconds", "total_env_steps", "target_success")
@@ -44,3 +55,13 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.cli.running import resume_here
 
     return resume_here(paths, home, limits)
+
+
+def paused_runs(home: HomePaths) -> set[str]:
+    held = (RunState.PAUSING, RunState.PAUSED)
+    return {run.run_id for run in RunRegistry(home).reconcile().values() if run.state in held}
+
+
+async def _go_on(service: TrainerService, run_id: str) -> None:
+    await service.unpause(run_id)
+    await reach(service, run_id, RunState.RUNNING)

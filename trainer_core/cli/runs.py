@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.tables import print_table
 from trainer_core.runs.index import RunRegistry
 
 
@@ -32,8 +32,5 @@ def run(argv: list[str]) -> dict[str, Any]:
          f"{run.best_success_rate:.3f}", run.reason)
         for run in records.values()
     ]  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip(), file=sys.stdout)
+    print_table(rows)
     return {}

@@ -77,6 +77,13 @@ class KeeperLock:
                 return False
             time.sleep(0.05)
 
+    def holder(self) -> str:
+        """The process number of who took it last."""
+        try:
+            return self._path.read_text("ascii").strip()[:20]
+        except (OSError, ValueError):
+            return "?"
+
     def release(self) -> None:
         os.close(self._descriptor)
 

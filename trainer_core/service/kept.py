@@ -22,7 +22,8 @@ class Kept:
 
     plan: LaunchPlan
     life: RunLife
-    device: DeviceLock
+    device: DeviceLock | None
+    """None for one that trains beside another, as who started it wished."""
     waited: bool = False
     """It came out of the queue, whose entry goes once the process is there."""
     child: ChildProcess | None = None
@@ -45,7 +46,8 @@ class Kept:
     def release(self) -> None:
         """Nothing of this process holds the run or its device any more."""
         self.life.lock.release()
-        self.device.release()
+        if self.device is not None:
+            self.device.release()
 
 
 def end_of(code: int, kept: Kept) -> tuple[RunState, str]:

@@ -133,17 +133,20 @@ class TrainerService:
         """
         return plan_run(find_runner(spec.runner, self.runners), spec, self.home, new_run_id(), name)
 
-    async def start(self, plan: LaunchPlan, *, detach: bool = False) -> RunRecord:
+    async def start(
+        self, plan: LaunchPlan, *, wait: bool = True, detach: bool = False
+    ) -> RunRecord:
         """Start the plan, or queue it while its device is busy or others wait for that.
 
-        With `detach` a keeper of its own starts it, and goes on when this process ends. Raises
+        Without `wait` it trains at once, beside whatever has its device. With `detach` a keeper
+        of its own starts it, and goes on when this process ends. Raises
         DiskError when the run directory cannot be written, LabError when the process cannot be
         started; the run is then recorded as failed.
         """
         device = None
-        if not detach and not self._others_wait(plan.spec.device):
+        if not detach and not (wait and self._others_wait(plan.spec.device)):
             device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
-        if device is None:
+        if device is None and (wait or detach):
             return self._enqueue(plan, detach=detach)
         try:
             life = RunLife.begin(
@@ -151,7 +154,8 @@ class TrainerService:
                 name=plan.name, state=RunState.PREFLIGHT,
             )  # fmt: skip
         except LabError:
-            device.release()
+            if device is not None:
+                device.release()
             raise
         self._show(life.record)
         return await self._launch(Kept(plan, life, device))
@@ -223,7 +227,7 @@ class TrainerService:
                 cwd=plan.cwd,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
                 log_path=life.paths.worker_log,
-                pass_fds=(lock, kept.device.descriptor),
+                pass_fds=(lock, kept.device.descriptor) if kept.device else (lock,),
                 decode=plan.runner.parse,
                 on_event=lambda event: self._on_event(run_id, event),
                 on_bad_line=lambda line: self._on_bad_line(run_id, line),
