@@ -13,11 +13,11 @@ import tyro
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.pause import reach
-from trainer_core.cli.steering import steer
+from trainer_core.cli.steering import find_live, steer
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.runs.finding import find_run
-from trainer_core.runs.index import RunRegistry
 from trainer_core.service import TrainerService
 
 
@@ -40,9 +40,9 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "resume", argv)
     home = home_paths(options.home)
+    if paused := paused_run(options.run, home):
+        return steer("resume", [paused, "--home", str(home.root)], _go_on)
     paths = find_run(options.run, home)
-    if paths.run_id in paused_runs(home):
-        return steer("resume", [paths.run_id, "--home", str(home.root)], _go_on)
     limits = {
         name: value
         for name in ("seconds", "total_env_steps", "target_success")
@@ -57,9 +57,13 @@ def run(argv: list[str]) -> dict[str, Any]:
     return resume_here(paths, home, limits)
 
 
-def paused_runs(home: HomePaths) -> set[str]:
-    held = (RunState.PAUSING, RunState.PAUSED)
-    return {run.run_id for run in RunRegistry(home).reconcile().values() if run.state in held}
+def paused_run(text: str, home: HomePaths) -> str:
+    """The id of the paused run that `text` means, "" when it means another or none."""
+    try:
+        run = find_live(text, home)
+    except LabError:
+        return ""
+    return run.run_id if run.state in (RunState.PAUSING, RunState.PAUSED) else ""
 
 
 async def _go_on(service: TrainerService, run_id: str) -> None:

@@ -59,7 +59,7 @@ class RunRegistry:
         if is_alive(record) or is_locked(paths):
             return now
         newest = self.load().get(record.run_id, record)
-        if newest != record:  # it ended, or somebody took it up, since it was read
+        if newest.state.is_end or newest.pid != record.pid:  # so much happened since it was read
             return newest
         if self._waits(record.run_id):  # its process died before the training began
             state, reason, ended = RunState.QUEUED, "", 0.0

@@ -1,8 +1,6 @@
-"""The detached keeper: a process of its own that keeps runs when nobody's window is open.
+"""Keeping runs when nobody's window is open: who does it, one a home, and how it is called.
 
-`python -m trainer_core.service.keeper HOME` works the home's queue until nothing is left that could
-be started, then leaves. A home has one at most. SIGTERM lets it stop what it keeps, after a
-checkpoint; what waits goes on waiting. What it says is in `training/keeper.log`.
+The process is `python -m trainer_core.keeper HOME`. What it says is in `training/keeper.log`.
 """
 
 from __future__ import annotations
@@ -11,15 +9,12 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from trainer_core.owned import FAMILY, PARENT
-from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths, child_folder
 from trainer_core.runners.catalog import AgentRunner, registered_runners
 from trainer_core.runs.lock import INHERITED
@@ -42,7 +37,7 @@ def ensure_keeper(home: HomePaths) -> int:
         home.keeper_log.parent.mkdir(parents=True, exist_ok=True)
         with home.keeper_log.open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "trainer_core.service.keeper", str(home.root)],
+                [sys.executable, "-m", "trainer_core.keeper", str(home.root)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=child_folder(),
                 env=environment, start_new_session=True,
             )  # fmt: skip
@@ -101,13 +96,17 @@ async def keep(
     its owner starts the next one.
     """
     from trainer_core.service.notices import RunChanged
-    from trainer_core.service.trainer import TrainerService
+    from trainer_core.service.trainer import TrainerService  # which calls keepers
 
-    service = TrainerService(home, runners=runners)
+    service, ours = TrainerService(home, runners=runners), set[str]()
 
     def tell(notice: object) -> None:
-        if isinstance(notice, RunChanged) and service.keeps(notice.record.run_id):
-            run = notice.record
+        if not isinstance(notice, RunChanged):
+            return
+        run = notice.record
+        if service.keeps(run.run_id):
+            ours.add(run.run_id)
+        if run.run_id in ours:
             say(f"{run.run_id} {run.state} {notice.detail or run.reason}".rstrip())
 
     service.subscribe(tell)
@@ -132,34 +131,3 @@ def _leave(home: HomePaths, lock: KeeperLock) -> bool:
             return True
     except QueueBusyError:
         return False
-
-
-async def _main(home: HomePaths) -> int:
-    lock, stop = KeeperLock(home), asyncio.Event()
-    if not lock.take():
-        return 0  # the one that is there sees what was put into the queue
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    await keep(home, lock, stop, _say)
-    return 0
-
-
-def _say(text: str) -> None:
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {os.getpid()} {text}", flush=True)
-
-
-def main(argv: list[str]) -> int:
-    if len(argv) != 1:
-        print("usage: python -m trainer_core.service.keeper HOME", file=sys.stderr)
-        return 2
-    try:
-        return asyncio.run(_main(HomePaths(Path(argv[0]))))
-    except LabError as error:
-        _say(str(error))
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
