@@ -7,6 +7,7 @@ the others from the files, so that a run shows the same state wherever it is loo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -24,6 +25,7 @@ from trainer_core.runs.history import read_history
 from trainer_core.runs.index import TAIL_BYTES, RunRegistry, is_alive
 from trainer_core.runs.index_file import IndexTail
 from trainer_core.runs.mailbox import LOOK_S, Answer, Mailbox
+from trainer_core.service.notices import RunChanged
 from trainer_core.service.plan import StopLadder
 
 ALIVE_S = 1.0
@@ -48,6 +50,8 @@ class Others:
         self._index = IndexTail(home.runs_index)
         self._offsets: dict[str, int] = {}
         """Byte of each followed log that is read next."""
+        self._hurry: dict[str, asyncio.Event] = {}
+        """Of runs that are being stopped from here."""
         self._next_check = 0.0
 
     def begin(self, runs: Mapping[str, RunRecord]) -> None:
@@ -74,6 +78,39 @@ class Others:
             self._next_check = time.monotonic() + ALIVE_S
             for record in theirs:
                 self._check(record)
+
+    async def stop(
+        self,
+        runs: Mapping[str, RunRecord],
+        record: RunRecord,
+        ladder: StopLadder,
+        reason: str,
+        tell: Callable[[RunChanged], None],
+    ) -> RunRecord | None:
+        """Returns once it has ended: its record where that had to be written from here.
+
+        A second call takes the next step at once. Raises DiskError.
+        """
+        run_id = record.run_id
+        if run_id in self._hurry:
+            self._hurry[run_id].set()
+            return None
+        hurry = self._hurry[run_id] = asyncio.Event()
+        try:
+            why = await stop_other(
+                self._home, record, ladder, lambda: runs[run_id].state.is_end,
+                lambda detail: tell(RunChanged(runs[run_id], detail)), hurry,
+            )  # fmt: skip
+        finally:
+            del self._hurry[run_id]
+        if not why or runs[run_id].state.is_end:
+            return None
+        ended = msgspec.structs.replace(
+            runs[run_id], state=RunState.STOPPED, reason=f"{reason}; {why}", finished_at=time.time()
+        )
+        with contextlib.suppress(OSError):
+            self._registry.append(ended)
+        return ended
 
     def _take(self, record: RunRecord, known: RunRecord | None) -> None:
         """A line of the index: steps that the log told already are not taken back."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import os
-import signal
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -27,17 +25,19 @@ from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
 from trainer_core.runs import waiting
 from trainer_core.runs.config_file import read_spec
-from trainer_core.runs.devices import DeviceLock, same_device
+from trainer_core.runs.devices import DeviceLock
 from trainer_core.runs.history import History, read_history
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.life import RunLife, new_run_id
 from trainer_core.runs.lock import INHERITED, RunLock
-from trainer_core.runs.mailbox import LOOK_S, Letter
+from trainer_core.runs.mailbox import LOOK_S
 from trainer_core.runs.queue import RunQueue
 from trainer_core.runs.writer import RunWriter
 from trainer_core.service.child import start_child
+from trainer_core.service.climbing import climb
 from trainer_core.service.keeper import ensure_keeper
 from trainer_core.service.kept import Kept, end_of
+from trainer_core.service.mailroom import obey, require
 from trainer_core.service.notices import (
     BadLineSeen,
     EventReceived,
@@ -45,10 +45,11 @@ from trainer_core.service.notices import (
     Notice,
     RunChanged,
 )
-from trainer_core.service.others import Others, ask, stop_other
+from trainer_core.service.others import Others, ask
 from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
 from trainer_core.service.scribe import Scribe
 from trainer_core.service.stream import BadLine
+from trainer_core.service.turns import Turns
 
 NEEDED: dict[type[commands.Command], str] = {
     commands.Pause: "pause",
@@ -57,9 +58,6 @@ NEEDED: dict[type[commands.Command], str] = {
     commands.Watch: "watch",
 }
 """The capability without which a runner is not sent that command."""
-MAILED = (
-    commands.Stop | commands.Pause | commands.Unpause | commands.SaveCheckpoint | commands.Watch
-)
 
 
 class TrainerService:
@@ -82,13 +80,10 @@ class TrainerService:
         self.runs: dict[str, RunRecord] = {}
         self._live: dict[str, Kept] = {}
         self._launching: dict[str, Kept] = {}
-        self._plans: dict[str, LaunchPlan] = {}
-        """Of waiting runs that were ordered here."""
-        self._hurry: dict[str, asyncio.Event] = {}
-        """Of runs of others that are being stopped from here."""
+        self._turns = Turns(home)
         self._listeners: list[Callable[[Notice], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._others = Others(home, self._on_other, self._on_other_event)
+        self._others = Others(home, self._show, self._on_other_event)
         self._closing = False
 
     def open(self) -> list[RunRecord]:
@@ -144,7 +139,7 @@ class TrainerService:
         started; the run is then recorded as failed.
         """
         device = None
-        if not detach and not (wait and self._others_wait(plan.spec.device)):
+        if not detach and not (wait and self._turns.others_wait(plan.spec.device)):
             device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
         if device is None and (wait or detach):
             return self._enqueue(plan, detach=detach)
@@ -168,14 +163,9 @@ class TrainerService:
             self._show(record, "handed to the keeper")
             self._call_keeper(self.home)
         else:
-            self._plans[plan.run_id] = plan
+            self._turns.plans[plan.run_id] = plan
             self._show(record, f"position {self.position(plan.run_id)} in the queue")
         return record
-
-    def position(self, run_id: str) -> int:
-        """A waiting run's place in the queue, from 1; 0 when it does not wait."""
-        ids = [entry.run_id for entry in self.queue.entries()]
-        return ids.index(run_id) + 1 if run_id in ids else 0
 
     async def resume(self, run_id: str) -> RunRecord:
         """Start an ended run's process again in its own directory; counters continue.
@@ -197,12 +187,12 @@ class TrainerService:
         lock = RunLock.take(paths)
         device = None
         try:
-            if not self._others_wait(spec.device):
+            if not self._turns.others_wait(spec.device):
                 device = DeviceLock.take(self.home, spec.device, run_id)
             if device is None:
                 lock.release()
                 record = waiting.enqueue_again(self.home, record)
-                self._plans[run_id] = plan
+                self._turns.plans[run_id] = plan
                 self._show(record, f"position {self.position(run_id)} in the queue")
                 return record
             life = RunLife.resume(
@@ -248,32 +238,19 @@ class TrainerService:
 
     # -- the queue --------------------------------------------------------------------------
 
-    def _others_wait(self, device: str) -> bool:
-        """Whether somebody waits for it whose turn comes first."""
-        return any(
-            not entry.held and any(same_device(device, wanted) for wanted in entry.devices)
-            for entry in self.queue.entries()
-        )
+    def position(self, run_id: str) -> int:
+        """A waiting run's place in the queue, from 1; 0 when it does not wait."""
+        return self._turns.position(run_id)
 
     def _work_queue(self) -> None:
         """Start whatever waits for a device that is free. Raises LabError."""
-        known = {runner.id for runner in self.runners}
         while self.works_queue and not self._closing:
-            claim = waiting.claim(self.home, known.__contains__)
-            if claim is None:
+            kept = self._turns.next(self.runners)
+            if kept is None:
                 return
-            kept = Kept(self._plan_of(claim), claim.life, claim.device, waited=True)
             self._launching[kept.plan.run_id] = kept
             self._show(kept.life.record)
             self._background(self._launch_queued(kept))
-
-    def _plan_of(self, claim: waiting.Claim) -> LaunchPlan:
-        run_id = claim.life.record.run_id
-        plan = self._plans.pop(run_id, None)
-        if plan is not None:
-            return dataclasses.replace(plan, spec=claim.spec)
-        runner = find_runner(claim.spec.runner, self.runners)
-        return plan_run(runner, claim.spec, self.home, run_id, claim.life.record.name)
 
     async def _launch_queued(self, kept: Kept) -> None:
         with contextlib.suppress(LabError):  # recorded as failed, with its reason, by _launch
@@ -323,11 +300,11 @@ class TrainerService:
         live = self._live.get(run_id)
         if live is not None and live.plan.runner.capabilities.pause:
             self._move(live, RunState.PAUSING, "waiting for the update to end")
-        _require(await self.request(run_id, commands.Pause))
+        require(await self.request(run_id, commands.Pause))
 
     async def unpause(self, run_id: str) -> None:
         """Raises ProtocolError."""
-        _require(await self.request(run_id, commands.Unpause))
+        require(await self.request(run_id, commands.Unpause))
 
     async def history(self, run_id: str, offset: int = 0) -> History:
         """The run's log from `offset` on, read in a thread."""
@@ -363,7 +340,7 @@ class TrainerService:
         elif run_id in self._launching:
             await self._stop_launching(run_id, reason)
         elif record.state is RunState.QUEUED:
-            self._plans.pop(run_id, None)
+            self._turns.plans.pop(run_id, None)
             dropped = waiting.drop(self.home, run_id, reason)
             if dropped is not None:
                 self._show(dropped)
@@ -376,7 +353,7 @@ class TrainerService:
             live.hurry.set()
         else:
             live.stop_reason, live.hurry = reason, asyncio.Event()
-            live.stopping = asyncio.create_task(self._climb(live))
+            live.stopping = asyncio.create_task(climb(live, self.ladder, self._move))
         await asyncio.shield(live.stopping)
 
     async def _stop_launching(self, run_id: str, reason: str) -> None:
@@ -387,62 +364,9 @@ class TrainerService:
             await self._stop_live(self._live[run_id], reason)
 
     async def _stop_other(self, record: RunRecord, reason: str) -> None:
-        run_id = record.run_id
-        if run_id in self._hurry:
-            self._hurry[run_id].set()
-            return
-        self._hurry[run_id] = asyncio.Event()
-
-        def show(detail: str) -> None:
-            self._tell(RunChanged(self.runs[run_id], detail))
-
-        try:
-            why = await stop_other(
-                self.home, record, self.ladder, lambda: self.runs[run_id].state.is_end, show,
-                self._hurry[run_id],
-            )  # fmt: skip
-        finally:
-            del self._hurry[run_id]
-        if why and not self.runs[run_id].state.is_end:
-            ended = msgspec.structs.replace(
-                self.runs[run_id], state=RunState.STOPPED, reason=f"{reason}; {why}",
-                finished_at=time.time(),
-            )  # fmt: skip
-            with contextlib.suppress(OSError):
-                self.registry.append(ended)
+        ended = await self._others.stop(self.runs, record, self.ladder, reason, self._tell)
+        if ended is not None:
             self._show(ended)
-
-    async def _climb(self, live: Kept) -> None:
-        child, ladder = live.child, self.ladder
-        assert child is not None
-        if live.plan.runner.capabilities.graceful_stop:
-            hint = f"finishing the update; SIGTERM after {ladder.command_s:g} s"
-            self._move(live, RunState.STOPPING, hint, ladder.command_s)
-            with contextlib.suppress(ProtocolError):  # a closed stdin: it is on its way out
-                child.send(commands.Stop)
-            if not await self._hurried(live, ladder.command_s):
-                return
-            live.stop_reason = f"forced: no answer to stop within {ladder.command_s:g} s"
-        hint = f"sent SIGTERM; SIGKILL after {ladder.terminate_s:g} s"
-        self._move(live, RunState.STOPPING, hint, ladder.terminate_s)
-        child.signal_group(signal.SIGTERM)
-        if await self._hurried(live, ladder.terminate_s):
-            live.stop_reason = "forced: killed, it ignored stop and SIGTERM"
-            self._move(live, RunState.STOPPING, "sent SIGKILL to the whole group")
-            child.signal_group(signal.SIGKILL)
-            await child.wait()
-
-    async def _hurried(self, live: Kept, timeout_s: float) -> bool:
-        """Wait for the exit; True when time ran out or someone asked to hurry."""
-        assert live.hurry is not None
-        assert live.child is not None
-        hurry = asyncio.create_task(live.hurry.wait())
-        await asyncio.wait(
-            [live.child.exited, hurry], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
-        )
-        hurry.cancel()
-        live.hurry.clear()
-        return not live.child.exited.done()
 
     async def close(self, *, keep: bool = False) -> None:
         """Stop every run that this service started. What waits goes on waiting.
@@ -475,35 +399,12 @@ class TrainerService:
         """Mail, runs of others, the queue: a few times a second. False when it is over."""
         for run_id, kept in list(self._live.items()):
             for letter in kept.mail.take():
-                self._background(self._obey(run_id, kept, letter))
+                self._background(obey(self, run_id, kept.mail, letter))
         with contextlib.suppress(OSError):
             self._others.look(self.runs, {**self._live, **self._launching})
         with contextlib.suppress(LabError, OSError):  # a disk that is full may be free again
             self._work_queue()
         return not self._closing
-
-    async def _obey(self, run_id: str, kept: Kept, letter: Letter) -> None:
-        """Carry out what another process asked for."""
-        try:
-            if isinstance(letter.command, commands.Stop):
-                kept.mail.answer(letter, True)
-                await self.stop(run_id)
-                return
-            if isinstance(letter.command, commands.Pause):
-                await self.pause(run_id)
-            elif isinstance(letter.command, MAILED):
-                fields = msgspec.structs.asdict(letter.command)
-                del fields["id"]
-                _require(await self.request(run_id, type(letter.command), **fields))
-            else:
-                raise ProtocolError(f"{type(letter.command).__name__} is no command to a training")
-        except LabError as error:
-            kept.mail.answer(letter, False, str(error))
-        else:
-            kept.mail.answer(letter, True)
-
-    def _on_other(self, record: RunRecord) -> None:
-        self._show(record)
 
     def _on_other_event(self, run_id: str, event: records.Event) -> None:
         record = self.runs.get(run_id)
@@ -592,11 +493,6 @@ class TrainerService:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _require(ack: records.AckEvent) -> None:
-    if not ack.ok:
-        raise ProtocolError(ack.detail or "refused")
 
 
 def _keep_looking(loop: asyncio.AbstractEventLoop, found: weakref.ref[TrainerService]) -> None:
