@@ -49,6 +49,7 @@ from trainer_core.service.others import Others, ask
 from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
 from trainer_core.service.scribe import Scribe
 from trainer_core.service.stream import BadLine
+from trainer_core.service.telemetry import Telemetry
 from trainer_core.service.turns import Turns
 
 NEEDED: dict[type[commands.Command], str] = {
@@ -81,6 +82,7 @@ class TrainerService:
         self._live: dict[str, Kept] = {}
         self._launching: dict[str, Kept] = {}
         self._turns = Turns(home)
+        self.telemetry = Telemetry(self)
         self._listeners: list[Callable[[Notice], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._others = Others(home, self._show, self._on_other_event)
