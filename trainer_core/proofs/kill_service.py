@@ -83,7 +83,7 @@ def main() -> int:
         row = chosen[number % len(chosen)]
         style, jitter_s = rng.choice(STYLES), rng.uniform(0, 0.05)
         wrong = one_instant(*row, style, jitter_s)
-        counts[row].update({"instants": 1, "held": not wrong, style: 1})
+        counts[row].update({"instants": 1, "held": int(not wrong), style: 1})
         what = f"{row[0]}, {row[1]}: {style} after {1000 * jitter_s:.0f} ms"
         if wrong:
             failures.append({"what": what, "wrong": wrong})

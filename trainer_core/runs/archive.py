@@ -184,7 +184,7 @@ def _opened(file: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(file, mode="r|gz") as tar:
             yield tar
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError) as error:
         raise LabError(f"{file}: damaged, or no archive of a run: {error}") from None
     except OSError as error:
         if error.filename or error.errno:
