@@ -16,20 +16,28 @@ from trainer_core.protocol.errors import LabError
 
 COMMANDS = {
     "train": "train a policy on a task",
-    "resume": "continue a run from its newest checkpoint",
+    "resume": "continue a run from its newest checkpoint, or one that is paused",
+    "stop": "stop any run of the home, whichever process keeps it",
+    "pause": "hold any run of the home",
+    "queue": "runs that wait for a device: list, add, move, hold, release, remove, run",
     "eval": "success of a checkpoint, or of a baseline, on held-out starts",
     "rollout": "one episode as GIF, JSON lines and a manifest",
     "league": "a policy, a script, a recording, a language model on one task: one table",
     "record": "a checkpoint's episodes as recordings, to learn from offline",
     "play": "one Game Boy in real time, frames to a file",
     "plot": "curves of one or more logs as a PNG",
+    "disk": "what each run takes of the disk",
+    "archive": "runs as one file each, with hashes; --remove makes room",
+    "restore": "archived runs back into a home",
+    "export": "curves for TensorBoard, or in the form of W&B's history",
+    "video": "a recording as GIF, APNG, PNGs or MP4",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
+    "query": "ask runs and records in SQL, read-only",
     "task": "make, check, audit, share and list tasks",
     "rom": "register your own ROMs: add, list, remove",
     "runner": "install, check or remove the environment of another library's trainer",
     "gif": "a recording as an animated GIF",
-    "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",
     "replay": "press a recording's buttons again and compare the pictures",
     "bench": "measure training, the consoles alone, or the consoles beside PyBoy",
     "doctor": "device, driver, versions, compiled kernels and caches of this machine",
@@ -38,7 +46,7 @@ COMMANDS = {
 }
 MODULES = {"bench": "bench.command"}
 """Commands whose module has another name."""
-OWN_STDOUT = {"export", "gif", "runner", "runs"}
+OWN_STDOUT = {"disk", "gif", "query", "queue", "runner", "runs", "video"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
 
