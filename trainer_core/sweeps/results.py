@@ -47,7 +47,7 @@ def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[
 def table(rows: list[dict[str, Any]], mode: str) -> list[str]:
     """The ranking for a person."""
     best = max if mode == "max" else min
-    cells = [HEADS]
+    cells: list[tuple[str, ...]] = [HEADS]
     for row in rows:
         trials = row["trials"]
         values = [trial["value"] for trial in trials if trial["value"] is not None]
