@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.support.scripted_native import scripted_native
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.service import StopLadder
 from trainer_core.sweeps.conductor import Conductor
 from trainer_core.sweeps.local import LocalSlots
 from trainer_core.sweeps.slot import TrialSlot
@@ -21,14 +22,15 @@ ENDLESS = 10**9
 """As `total_env_steps`: this trial only ends when it is stopped."""
 
 
-ECHO_TRIALS = scripted_native(as_configured=True, interval_s=0.01)
+ECHO_TRIALS = scripted_native(as_configured=True, interval_s=0.05)
 
 
 class EchoSlot(TrialSlot):
     """A place for such trials."""
 
     def __init__(self, home: str, sweep_id: str) -> None:
-        super().__init__(home, sweep_id, runners=(ECHO_TRIALS,))
+        patient = StopLadder(command_s=120.0, terminate_s=120.0)  # forced, an echo saves nothing
+        super().__init__(home, sweep_id, runners=(ECHO_TRIALS,), ladder=patient)
 
 
 def made_sweep(home: HomePaths, values: list[dict[str, float]], **stop: object) -> Sweep:

@@ -39,7 +39,7 @@ def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
         )
         for rank in ("0", "1")
     ]  # fmt: skip
-    told = [rank.communicate(timeout=120) for rank in ranks]
+    told = [rank.communicate(timeout=300) for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], told
     first, second = (json.loads(out) for out, _ in told)
     assert first["weights"] == second["weights"]

@@ -65,13 +65,13 @@ class PatchConv2d(nn.Conv2d):
     def __init__(self, planes: int, width: int, size: int) -> None:
         super().__init__(planes, width, size, stride=size)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """f32[B, planes, H, W] to f32[B, width, H // size, W // size]."""
-        if x.is_cuda or not PATCHES_PAY:
-            return super().forward(x)
-        size, (count, planes, height, width) = self.kernel_size[0], x.shape
+        if input.is_cuda or not PATCHES_PAY:
+            return super().forward(input)
+        size, (count, planes, height, width) = self.kernel_size[0], input.shape
         rows, columns = height // size, width // size
-        windows = x[:, :, : rows * size, : columns * size]
+        windows = input[:, :, : rows * size, : columns * size]
         windows = windows.reshape(count, planes, rows, size, columns, size)
         patches = windows.permute(0, 2, 4, 1, 3, 5).reshape(count * rows * columns, -1)
         assert self.bias is not None

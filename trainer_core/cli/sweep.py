@@ -223,7 +223,7 @@ def _result(
     for line in table(rows, sweep.early_stop.mode):
         _say(line)
     trials = [trial for row in rows for trial in row["trials"]]
-    failed = [trial for trial in trials if trial["state"] == "failed"]
+    failed = [trial for trial in trials if trial["state"] == "failed" and not trial["done"]]
     done = sum(trial["done"] for trial in trials)
     found = {
         "ok": True,
@@ -233,7 +233,7 @@ def _result(
         "reason": stop_reason,
         "trials": len(trials),
         "done": done,
-        "ended_early": sum(t["done"] and t["state"] == "stopped" for t in trials),
+        "ended_early": sum(bool(t["ended_early"]) for t in trials),
         "metric": sweep.early_stop.metric,
         "settings": rows,
     }

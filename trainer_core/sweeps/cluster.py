@@ -35,7 +35,7 @@ def connect(address: str) -> Any:
     """
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
-        import ray
+        import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ConfigError(
             "--ray needs Ray: python -m pip install ray, on every node; without --ray the sweep "

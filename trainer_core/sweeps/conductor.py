@@ -13,7 +13,7 @@ from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps.following import Following
-from trainer_core.sweeps.sweep import Sweep, Trial
+from trainer_core.sweeps.sweep import Sweep, Trial, add_ended, load_ended
 
 POLL_S = 1.0
 """Between two looks into the logs."""
@@ -56,7 +56,12 @@ class Conductor:
     async def run(self) -> None:
         """Every trial that is not done yet."""
         known = RunRegistry(self.home).reconcile()
-        todo = [trial for trial in self.sweep.trials if not is_done(known.get(trial.run_id))]
+        ended = load_ended(self.home, self.sweep.sweep_id)
+        todo = [
+            trial
+            for trial in self.sweep.trials
+            if trial.number not in ended and not is_finished(known.get(trial.run_id))
+        ]
         self._ended = len(self.sweep.trials) - len(todo)
         if self._ended:
             self._say(f"{self._ended} of {len(self.sweep.trials)} trials are done already")
@@ -112,7 +117,16 @@ class Conductor:
                 self._following.read(trial)
             for trial in list(self._live.values()):
                 if reason := self._following.verdict(trial):
-                    self._background(trial, PRUNED + reason)
+                    self._end(trial, reason)
+
+    def _end(self, trial: Trial, reason: str) -> None:
+        """By the rule, unless the disk cannot take that down: then the trial goes on."""
+        try:
+            add_ended(self.home, self.sweep.sweep_id, trial, reason)
+        except LabError as error:
+            self._say(str(error))
+            return
+        self._background(trial, PRUNED + reason)
 
     def _background(self, trial: Trial, reason: str) -> None:
         task = asyncio.create_task(self.slots.stop(trial, reason))
@@ -120,9 +134,6 @@ class Conductor:
         task.add_done_callback(self._tasks.discard)
 
 
-def is_done(record: RunRecord | None) -> bool:
-    """Whether a trial needs no further life: finished, or ended by a rule."""
-    if record is None:
-        return False
-    pruned = record.state is RunState.STOPPED and record.reason.startswith(PRUNED)
-    return pruned or record.state is RunState.FINISHED
+def is_finished(record: RunRecord | None) -> bool:
+    """Whether the trial ran to its own end."""
+    return record is not None and record.state is RunState.FINISHED

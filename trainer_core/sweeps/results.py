@@ -7,9 +7,9 @@ from typing import Any
 
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.sweeps.conductor import is_done
+from trainer_core.sweeps.conductor import is_finished
 from trainer_core.sweeps.following import Following
-from trainer_core.sweeps.sweep import Sweep
+from trainer_core.sweeps.sweep import Sweep, load_ended
 
 HEADS = ("setting", "trials", "done", "ended early", "median", "best", "env steps")
 
@@ -17,7 +17,7 @@ HEADS = ("setting", "trials", "done", "ended early", "median", "best", "env step
 def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[dict[str, Any]]:
     """One row a setting, from the logs: the greatest median over its seeds first, then the fewest
     environment steps. `value` is each trial's best; None where nothing was measured."""
-    following = Following(home, sweep)
+    following, ended = Following(home, sweep), load_ended(home, sweep.sweep_id)
     sign = 1 if sweep.early_stop.mode == "max" else -1
     rows: dict[int, dict[str, Any]] = {}
     for trial in sweep.trials:
@@ -28,7 +28,8 @@ def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[
         row["trials"].append({
             "trial": trial.number, "seed": trial.seed, "run_id": trial.run_id,
             "state": record.state.value if record else RunState.IDLE.value,
-            "done": is_done(record),
+            "done": trial.number in ended or is_finished(record),
+            "ended_early": ended.get(trial.number, ""),
             "reason": record.reason if record else "",
             "env_steps": record.env_steps if record else 0,
             "value": sign * max(value for _, value in curve) if curve else None,
@@ -47,7 +48,7 @@ def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[
 def table(rows: list[dict[str, Any]], mode: str) -> list[str]:
     """The ranking for a person."""
     best = max if mode == "max" else min
-    cells = [HEADS]
+    cells: list[tuple[str, ...]] = [HEADS]
     for row in rows:
         trials = row["trials"]
         values = [trial["value"] for trial in trials if trial["value"] is not None]
@@ -55,7 +56,7 @@ def table(rows: list[dict[str, Any]], mode: str) -> list[str]:
             " ".join(f"{name}={value}" for name, value in row["values"].items()) or "(as given)",
             str(len(trials)),
             str(sum(trial["done"] for trial in trials)),
-            str(sum(trial["done"] and trial["state"] == "stopped" for trial in trials)),
+            str(sum(bool(trial["ended_early"]) for trial in trials)),
             f"{row['median']:.4g}" if values else "-",
             f"{best(values):.4g}" if values else "-",
             f"{row['env_steps']:,.0f}",

@@ -1,12 +1,15 @@
-"""A sweep on disk: `training/sweeps/<id>/sweep.json`, written once, before its first trial.
+"""A sweep on disk: `training/sweeps/<id>/sweep.json`, written once, before its first trial, and
+ended.jsonl, a line for each trial that its rule ended.
 
 Everything else about it is in its runs: their folders have the names that stand here, and how they
-went is in their logs and in the index. So a sweep that was killed needs nothing but this file.
+went is in their logs and in the index. So a sweep that was killed needs nothing but these.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,13 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, Any]
     """What is varied, by name."""
     run_id: str
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of ended.jsonl."""
+
+    trial: int
+    reason: str
 
 
 class EarlyStop(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,3 +136,39 @@ def load_sweep(home: HomePaths, sweep_id: str) -> Sweep:
     if any(Path(run_id).name != run_id or run_id.startswith(".") or not run_id for run_id in ids):
         raise LabError(f"{path}: a trial's run_id is no name of a folder; restore the file")
     return sweep
+
+
+def ended_file(home: HomePaths, sweep_id: str) -> Path:
+    return sweep_file(home, sweep_id).with_name("ended.jsonl")
+
+
+def add_ended(home: HomePaths, sweep_id: str, trial: Trial, reason: str) -> None:
+    """Note that the rule ends a trial, for good and before it is told. Raises DiskError.
+
+    The run's own reason may be another: a worker that does not answer in time is forced.
+    """
+    path = ended_file(home, sweep_id)
+    line = msgspec.json.encode(Ended(trial=trial.number, reason=reason)) + b"\n"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            durable.write_all(descriptor, line)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise disk_error(path, error) from None
+
+
+def load_ended(home: HomePaths, sweep_id: str) -> dict[int, str]:
+    """Why the rule ended which trials; a torn line is none."""
+    try:
+        lines = read_regular(ended_file(home, sweep_id), MAX_BYTES).splitlines()
+    except OSError:
+        return {}
+    found: dict[int, str] = {}
+    for line in lines:
+        with contextlib.suppress(msgspec.DecodeError):
+            ended = msgspec.json.decode(line, type=Ended)
+            found[ended.trial] = ended.reason
+    return found

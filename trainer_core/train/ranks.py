@@ -38,7 +38,7 @@ class Ranks:
             else:  # torchrun's variables
                 dist.init_process_group(backend)
 
-    def _meet(self, address: str) -> dist.TCPStore:
+    def _meet(self, address: str) -> Any:
         """The store at HOST:PORT, which rank 0 keeps, on that address alone.
 
         Raises LabError when not all ranks came in time, or when the address is another computer's.
@@ -46,7 +46,7 @@ class Ranks:
         host, _, port = address.rpartition(":")
         place, family = (host.strip("[]"), int(port)), _family(host.strip("[]"))
         within = float(os.environ.get(MEET_WITHIN, MEET_WITHIN_S))
-        listening: dict[str, int] = {}
+        listening: int | None = None
         if self.is_first:
             with socket.socket(family) as server:
                 server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -58,13 +58,13 @@ class Ranks:
                         "port of the computer with --node-rank 0, by an address that it has"
                     ) from None
                 server.listen()
-                listening["master_listen_fd"] = server.detach()
+                listening = server.detach()
         else:
             _await_server(place, within)
         try:
-            return dist.TCPStore(
+            return dist.TCPStore(  # type: ignore[attr-defined]
                 *place, self.world, self.is_first, wait_for_workers=True,
-                timeout=datetime.timedelta(seconds=within), **listening,
+                timeout=datetime.timedelta(seconds=within), master_listen_fd=listening,
             )  # fmt: skip
         except dist.DistError as error:
             said = str(error).splitlines()[0][:200]
