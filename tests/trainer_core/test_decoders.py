@@ -6,21 +6,18 @@ docs/robustness.md reports.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-import time
-import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from tests.support.mutated import mutated, mutated_json
+from tests.support.refusals import EXAMPLES, TORN, any_data, refused_or_read, rewrite
 from tests.trainer_core.building import tiny_config, train_in
 from trainer_core.cli.main import main
 from trainer_core.exports.plot import read_series
@@ -28,21 +25,11 @@ from trainer_core.play.game import TinyGame
 from trainer_core.play.recording_writer import RecordingWriter, first_difference
 from trainer_core.protocol import checkpoints, commands, frames, recording, records
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import CheckpointError, LabError, ProtocolError
+from trainer_core.protocol.errors import CheckpointError, ProtocolError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig, read_player_config, write_player_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.train.checkpoint import load_policy, load_trainer_state, unpack_state
-
-EXAMPLES = int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "40"))
-MAX_CPU_S, MAX_BYTES = 2.0, 256 << 20
-TORN = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-)
-any_data = given(data=st.data())
 
 
 @pytest.fixture(scope="module")
@@ -80,34 +67,6 @@ def recorded(folder: Path) -> Path:
         if frame % 24 == 23:
             writer.add_step(step=frame // 24 + 1, action=4, reward=0.0, dist=0.5)
     return writer.finish()
-
-
-def refused_or_read(decode: Callable[[], object], *, traced: bool = True) -> None:
-    """Nothing but a LabError of one line leaves `decode`; it takes neither long nor much."""
-    if traced:
-        tracemalloc.start()
-    began = time.process_time()
-    refusal = ""
-    try:
-        decode()
-    except LabError as error:
-        refusal = str(error)
-    finally:
-        peak = tracemalloc.get_traced_memory()[1] if traced else 0
-        tracemalloc.stop()
-    assert "\n" not in refusal
-    assert len(refusal) < 1000
-    assert time.process_time() - began < MAX_CPU_S
-    assert peak < MAX_BYTES
-
-
-def rewrite(path: Path, data: bytes) -> None:
-    """Put `data` in, and its hash into the checkpoint's manifest: the decoder itself is tried."""
-    path.write_bytes(data)
-    manifest = path.parent / checkpoints.META
-    meta = json.loads(manifest.read_bytes())
-    meta["files"][path.name] = hashlib.sha256(data).hexdigest()
-    manifest.write_text(json.dumps(meta))
 
 
 # -- lines ----------------------------------------------------------------------------------------
@@ -302,6 +261,19 @@ def test_threads_of_a_checkpoint_are_held_to_their_range(
     (copy / checkpoints.META).write_text(json.dumps(meta))
     assert main(["eval", "--checkpoint", str(copy)]) == 1
     assert "threads must be 0 to 256" in json.loads(capsys.readouterr().out)["error"]
+
+
+def test_another_librarys_checkpoint_is_named_by_what_plays_it_alone(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    meta = json.loads((copy / checkpoints.META).read_text())
+    meta |= {"runner": "sb3", "config": {"task": "tiny_goal", "buffer_size": 3}}
+    (copy / checkpoints.META).write_text(json.dumps(meta))
+    for command in (["eval"], ["rollout", "--out", str(tmp_path / "out")]):
+        assert main([*command, "--checkpoint", str(copy)]) == 1
+        error = json.loads(capsys.readouterr().out)["error"]
+        assert "a checkpoint of 'sb3'" in error
+        assert "deploy it in the app" in error
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04half", b"\x80\x04N."])

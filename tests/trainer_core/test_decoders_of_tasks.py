@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from emulator.state.snapshot_set import load_snapshots
 from tests.support.mutated import mutated, mutated_json
-from tests.trainer_core.test_decoders import EXAMPLES, TORN, any_data, refused_or_read
+from tests.support.refusals import EXAMPLES, TORN, any_data, refused_or_read
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, save_goal
 from trainer_core.play.authoring.archive import export_task, import_task

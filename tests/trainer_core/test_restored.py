@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from emulator import Cartridge, Emulator, SnapshotError
 from emulator.state.batch import CONSOLE_DTYPE
 from tests.support.mutated import EXTREMES
+from tests.support.refusals import EXAMPLES, TORN, any_data, rewrite
 from tests.trainer_core.building import tiny_config, tiny_trainer, train_in
-from tests.trainer_core.test_decoders import rewrite
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.protocol.errors import CheckpointError, LabError
@@ -31,13 +30,7 @@ from trainer_core.train.checkpoint import pack_state
 GAMES = Path(__file__).parents[2] / "assets" / "games"
 ROMS = sorted(GAMES.glob("*/*.gb"))
 ENVS = 4
-EXAMPLES = int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "15"))
-TORN = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-)
+FEWER = settings(TORN, max_examples=max(10, EXAMPLES * 3 // 8))
 WORDS = (0, 1, 2, 1000, 0x7FFF, 0xFFFF, 0x10000, 0x3FFFFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 
 
@@ -119,8 +112,8 @@ def played_on(env: Any, steps: int) -> dict[str, Any]:
 
 
 @pytest.mark.warp
-@TORN
-@given(data=st.data())
+@FEWER
+@any_data
 def test_a_console_that_cannot_be_is_refused_and_any_other_runs(
     game: GameEnv, good: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -142,16 +135,16 @@ def test_a_console_that_cannot_be_is_refused_and_any_other_runs(
 
 
 @pytest.mark.warp
-@TORN
-@given(data=st.data())
+@FEWER
+@any_data
 def test_a_state_of_another_form_is_refused(
     game: GameEnv, good: dict[str, Any], data: st.DataObject
 ) -> None:
     refuse_or_load(game, good, data)
 
 
-@TORN
-@given(data=st.data())
+@FEWER
+@any_data
 def test_a_state_of_the_tiny_grid_is_checked_too(data: st.DataObject) -> None:
     env = TinyGoalEnv(ENVS, seed=1)
     env.reset(seed=1)
@@ -246,8 +239,8 @@ def test_a_refused_reset_is_an_error_before_anything_is_saved(game: GameEnv) -> 
 # -- the learner and the run ----------------------------------------------------------------------
 
 
-@TORN
-@given(data=st.data())
+@FEWER
+@any_data
 def test_a_trainers_state_is_its_own_or_refused(data: st.DataObject) -> None:
     trainer = tiny_trainer(tiny_config(num_envs=4, num_steps=2, update_epochs=1))
     trainer.run_update()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.checkpoints import read_meta
+from trainer_core.protocol.checkpoints import read_own_meta
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError, ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
@@ -52,7 +52,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 def _config(options: Options, folder: Path | None) -> RunConfig:
     """The checkpoint's configuration with this call's task, device and observation."""
     if folder is not None:
-        config = RunConfig.from_dict(read_meta(folder).config)
+        config = RunConfig.from_dict(read_own_meta(folder).config)
     elif options.task:
         config = RunConfig(task=options.task)
     else:

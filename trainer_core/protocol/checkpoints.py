@@ -77,6 +77,17 @@ def read_meta(folder: Path) -> CheckpointMeta:
     return meta
 
 
+def read_own_meta(folder: Path) -> CheckpointMeta:
+    """`read_meta` of a checkpoint of ours; raises CheckpointError for another library's."""
+    meta = read_meta(folder)
+    if meta.runner != NATIVE_ID:
+        raise CheckpointError(
+            f"{folder}: a checkpoint of {meta.runner[:40]!r}, whose network only that library "
+            "knows: deploy it in the app"
+        )
+    return meta
+
+
 def verify(folder: Path, names: tuple[str, ...] = ()) -> CheckpointMeta:
     """The manifest, after each present file of `names` (default: all) had the hash it lists.
 

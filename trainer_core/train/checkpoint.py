@@ -182,6 +182,7 @@ def load_policy(
 
     Raises CheckpointError naming what is wrong with the folder.
     """
+    layout.read_own_meta(folder)
     meta = layout.verify(folder, (layout.POLICY,))
     try:
         policy = PixelActorCritic(meta.policy, meta.obs_shape, meta.num_actions)
