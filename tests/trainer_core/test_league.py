@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.made_checkpoints import make_checkpoint
 from tests.support.mock_llm import serving
+from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.cli import league
 from trainer_core.envs import toy
+from trainer_core.play.agent import Agent
+from trainer_core.play.league.contestant import Contestant
 from trainer_core.play.league.llm import PATIENCE, LlmPlayer
 from trainer_core.play.league.players import NearestPlayer, parse_entry
 from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.train.checkpoint import save_checkpoint
 
 PICTURES = toy.tile_pictures(toy.torch.device("cpu")).numpy()
 MOVES = toy.move_table(toy.torch.device("cpu")).numpy()
@@ -119,6 +127,36 @@ def test_the_nearest_recorded_picture_decides_and_a_loop_tries_the_next() -> Non
     assert player.act() == 5
     player.begin(np.full((72, 80), 3, np.uint8))
     assert player.act() == 6
+
+
+def test_a_policy_plays_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """It presses what the same network chooses here."""
+    folder = save_policy(tmp_path / "run")
+    agent = Agent(folder, mode="greedy")
+    other = Contestant(sys.executable, "", folder, mode="greedy", seed=1)
+    try:
+        for player in (agent, other):
+            player.begin(PICTURES[0])
+        chosen = [(agent.act(), other.act())]
+        for picture in PICTURES[1:5]:
+            for player in (agent, other):
+                player.see(picture)
+            chosen.append((agent.act(), other.act()))
+    finally:
+        other.close()
+    assert all(here == there for here, there in chosen)
+    assert other._process.returncode == 0
+
+
+def save_policy(run: Path) -> Path:
+    """A checkpoint of a small network with weights as they were drawn."""
+    toy.torch.manual_seed(3)
+    policy = PixelActorCritic("small", (1, 72, 80), len(ACTIONS))
+    for weight in policy.parameters():
+        toy.torch.nn.init.normal_(weight)
+    meta = read_meta(make_checkpoint(run / "meta"))
+    folder, _ = save_checkpoint(RunPaths(run), meta, policy, {}, [], PICTURES[0])
+    return folder
 
 
 @pytest.mark.parametrize("text", ["", "llm", "llm=", "random=1", "dog=1", "nearest"])

@@ -1,8 +1,8 @@
 """An agent of any runner in that runner's own interpreter, asked through two pipes.
 
 `python -m trainer_core.play.league.contestant PLAYER_MODULE CHECKPOINT MODE SEED` reads letters: B
-begins an episode and S has led to the picture u8[72, 80] that follows; A is answered with an action,
-one byte. It ends with its standard input.
+begins an episode and S has led to the picture u8[72, 80] that follows; A is answered with one byte,
+the action. It ends with its standard input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import numpy as np
 
 from trainer_core.envs.task_files import SHAPE
 from trainer_core.play.agent import Agent, StackedAgent
+from trainer_core.play.player import MakeAgent
 from trainer_core.protocol.errors import CheckpointError, LabError
+from trainer_core.protocol.paths import child_folder
 
 PICTURE_BYTES = SHAPE[0] * SHAPE[1]
 BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
@@ -29,10 +31,13 @@ class Contestant:
 
     def __init__(self, python: str, module: str, checkpoint: Path, *, mode: str, seed: int) -> None:
         """Raises CheckpointError with the last words of a process that cannot open it."""
-        argv = [python, "-P", "-m", __name__, module, str(checkpoint), mode, str(seed)]
+        # An environment of a runner links our packages; our own interpreter finds them from here.
+        isolated = ["-P"] if module else []
+        argv = [python, *isolated, "-m", __name__, module, str(checkpoint), mode, str(seed)]
         self._process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=child_folder(),
+        )  # fmt: skip
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
@@ -88,7 +93,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _agent_class(module: str) -> type[StackedAgent]:
+def _agent_class(module: str) -> MakeAgent:
     """What opens a checkpoint in a runner's player module; ours where none is named."""
     if not module:
         return Agent

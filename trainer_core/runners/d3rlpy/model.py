@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import pickle
 from pathlib import Path
@@ -19,9 +20,11 @@ from trainer_core.runners.d3rlpy.demonstrations import Episode
 from trainer_core.runners.d3rlpy.runner import D3rlpyConfig
 from trainer_core.runners.guest import generators
 
-import d3rlpy  # isort: skip # pyright: ignore
-import structlog  # isort: skip # pyright: ignore
-from d3rlpy.dataset import MDPDataset  # isort: skip # pyright: ignore
+# Looked up: no type checker finds it outside its environment, and its package has our name.
+d3rlpy: Any = importlib.import_module("d3rlpy")
+structlog: Any = importlib.import_module("structlog")
+# d3rlpy prints its metrics in colours; they are in the run's log already.
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
 MODEL = "model.d3"
 """d3rlpy's own file, as its `load_learnable` takes it."""
@@ -29,8 +32,6 @@ SMALL = d3rlpy.models.PixelEncoderFactory(filters=[[32, 8, 8], [32, 2, 1]], feat
 """One 8x8 patch a tile, as our small network has them; an encoder of d3rlpy's own kind, so that
 its file opens wherever d3rlpy is."""
 GREYS = d3rlpy.preprocessing.PixelObservationScaler
-structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-# Its lines of metrics, in colours, are in the run's log already.
 DISCRETE = d3rlpy.constants.ActionSpace.DISCRETE
 
 
@@ -74,7 +75,7 @@ def dataset_of(episodes: list[Episode], stack_k: int) -> Any:
     won = np.array([episode.success for episode in episodes])
     ends[last[won]] = 1
     cuts[last[~won]] = 1
-    return MDPDataset(
+    return d3rlpy.dataset.MDPDataset(
         observations=np.concatenate([stacked(e.pictures[:-1], stack_k) for e in episodes]),
         actions=np.concatenate([e.actions for e in episodes])[:, None].astype(np.int32),
         rewards=np.concatenate([e.rewards for e in episodes])[:, None],
