@@ -173,7 +173,8 @@ class TrainerService:
         """Start an ended run's process again in its own directory; counters continue.
 
         It waits in the queue while its device is busy; without `wait` it trains at once, beside
-        whatever has it. Raises LabError when the run is still alive, is being trained by another process, or has no checkpoint to go on from.
+        whatever has it. Raises LabError when the run is still alive, is being trained by another
+        process, or has no checkpoint to go on from.
         """
         record = self._record(run_id)
         if not record.state.is_end:
