@@ -88,6 +88,7 @@ class MainWindow(QMainWindow):
         event.ignore()
         running = self._shutdown.running()
         if running:
-            ask_about_running(self, running, self._shutdown.begin)
+            shutdown = self._shutdown
+            ask_about_running(self, running, shutdown.begin, lambda: shutdown.begin(keep=True))
         else:
             self._shutdown.begin()

@@ -41,7 +41,8 @@ def put_into_queue(
 
 
 async def _check(order: Order, spec: RunSpec) -> None:
-    async for check in run_checks(spec, order.home, order.runner):
+    checks = [check async for check in run_checks(spec, order.home, order.runner)]
+    for check in checks:
         require(check)
 
 

@@ -176,11 +176,12 @@ class TrainerService:
             self._show(record, f"position {self.position(plan.run_id)} in the queue")
         return record
 
-    async def resume(self, run_id: str) -> RunRecord:
+    async def resume(self, run_id: str, *, wait: bool = True) -> RunRecord:
         """Start an ended run's process again in its own directory; counters continue.
 
-        It waits in the queue while its device is busy. Raises LabError when the run is still
-        alive, is being trained by another process, or has no checkpoint to go on from.
+        It waits in the queue while its device is busy; without `wait` it trains at once, beside
+        whatever has it. Raises LabError when the run is still alive, is being trained by another
+        process, or has no checkpoint to go on from.
         """
         record = self._record(run_id)
         if not record.state.is_end:
@@ -196,9 +197,9 @@ class TrainerService:
         lock = RunLock.take(paths)
         device = None
         try:
-            if not self._turns.others_wait(spec.device):
+            if not (wait and self._turns.others_wait(spec.device)):
                 device = DeviceLock.take(self.home, spec.device, run_id)
-            if device is None:
+            if device is None and wait:
                 lock.release()
                 record = waiting.enqueue_again(self.home, record)
                 self._turns.plans[run_id] = plan

@@ -51,7 +51,9 @@ class TrialSlot:
         self._stopped, self._run_id = "", ""
         sweep = load_sweep(self.home, self.sweep_id)
         trial = sweep.trials[number]
-        self._service = TrainerService(self.home, runners=self._runners, ladder=self._ladder)
+        self._service = TrainerService(
+            self.home, runners=self._runners, ladder=self._ladder, works_queue=False
+        )
         await self._wait_for_lock(trial)
         if not self._stopped:
             await self._start(self._service, sweep, trial, device)
@@ -85,9 +87,9 @@ class TrialSlot:
         service.open()
         record = service.runs.get(trial.run_id)
         if record is not None and runner.find_checkpoints(plan.run_dir):
-            await service.resume(trial.run_id)
+            await service.resume(trial.run_id, wait=False)
         else:
-            await service.start(plan)
+            await service.start(plan, wait=False)
         self._run_id = trial.run_id
         if self._stopped:  # meanwhile
             await service.stop(trial.run_id, self._stopped)
