@@ -92,9 +92,9 @@ class ReplayController(QObject):
         self._run_export("gif", path, [])
 
     def export_as(self, path: Path, options: list[str]) -> None:
-        """The same in any format of `dmglab video`, with its options."""
+        """The same in any format of `dmglab export`, with its options."""
         if self._job is None and self.replay is not None:
-            self._run_export("video", path, options)
+            self._run_export("export", path, options)
 
     def _run_export(self, tool: str, path: Path, options: list[str]) -> None:
         assert self.replay is not None

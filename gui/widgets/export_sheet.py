@@ -26,7 +26,7 @@ PALETTES = (("Greens", "green"), ("Greys", "grey"))
 
 
 class ExportSheet(QDialog):
-    """`export` gets the options of `dmglab video` when the person agrees."""
+    """`export` gets the options of `dmglab export` when the person agrees."""
 
     def __init__(
         self, parent: QWidget, frames: int, place: Path, has_mp4: bool,

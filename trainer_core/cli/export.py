@@ -1,34 +1,41 @@
-"""`dmglab export RUN --to tensorboard|wandb_history`: a run's curves for other programs."""
+"""`dmglab export RECORDING --out X.mp4`: progress as JSON lines, the result last."""
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
-from trainer_core.runs.finding import find_run
+from trainer_core.cli.options import parse
+from trainer_core.exports.gif import MAX_SCALE
+from trainer_core.exports.video import MAX_SPEED, Clip, export_clip
+from trainer_core.protocol.fields import limits
+from trainer_core.protocol.recording import MAX_FRAMES
 
 
 @dataclass(frozen=True)
 class Options:
-    run: Annotated[str, tyro.conf.Positional] = "latest"
-    """Run id, run folder, or `latest`."""
-    to: Literal["tensorboard", "wandb_history"] = "tensorboard"
-    """Event files, or JSON lines in the form of W&B's history."""
-    out: Path | None = None
-    """Folder; default one of that name in the run's."""
-    home: Path | None = None
-    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    recording: Annotated[Path, tyro.conf.Positional]
+    """Folder of a finished recording."""
+    out: Path
+    """What to write: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs."""
+    scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
+    """Screen pixels per Game Boy pixel, 1 to 8."""
+    palette: Literal["green", "grey"] = "green"
+    from_frame: int = field(default=0, metadata=limits(0, MAX_FRAMES))
+    to_frame: int = field(default=-1, metadata=limits(-1, MAX_FRAMES))
+    """Last frame to show; -1 = the recording's."""
+    speed: float = field(default=1.0, metadata=limits(0.01, MAX_SPEED))
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "export", argv)
-    paths = find_run(options.run, home_paths(options.home))
-    out = options.out or paths.root / options.to
-    for _ in importlib.import_module(f"trainer_core.exports.{options.to}").export(paths, out):
-        pass
-    return {"ok": True, "run_id": paths.run_id, "folder": str(out)}
+    clip = Clip(options.from_frame, options.to_frame, options.speed, options.scale, options.palette)
+    found = export_clip(
+        options.recording, options.out, clip,
+        on_progress=lambda share: print(json.dumps({"progress": round(share, 3)}), flush=True),
+    )  # fmt: skip
+    return {"ok": True, "progress": 1.0, **found}

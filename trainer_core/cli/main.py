@@ -29,10 +29,9 @@ COMMANDS = {
     "disk": "what each run takes of the disk",
     "archive": "runs as one file each, with hashes; --remove makes room",
     "restore": "archived runs back into a home",
-    "export": "curves for TensorBoard, or in the form of W&B's history",
-    "video": "a recording as GIF, APNG, PNGs or MP4",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
+    "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",
     "query": "ask runs and records in SQL, read-only",
     "task": "make, check, audit, share and list tasks",
     "rom": "register your own ROMs: add, list, remove",
@@ -46,7 +45,7 @@ COMMANDS = {
 }
 MODULES = {"bench": "bench.command"}
 """Commands whose module has another name."""
-OWN_STDOUT = {"disk", "gif", "query", "queue", "runner", "runs", "video"}
+OWN_STDOUT = {"disk", "export", "gif", "query", "queue", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
 

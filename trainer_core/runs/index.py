@@ -71,12 +71,6 @@ class RunRegistry:
             msgspec.structs.replace(now, state=state, reason=reason, finished_at=ended, pid=0)
         )
 
-    def _lives(self, record: RunRecord, paths: RunPaths) -> bool:
-        """Whether the run's process is there; of another computer's only its lock can tell."""
-        if record.host not in ("", HOST):
-            return is_held_anywhere(paths)
-        return is_alive(record) or is_locked(paths)
-
     def _waits(self, run_id: str) -> bool:
         return any(entry.run_id == run_id for entry in RunQueue(self.home).entries())
 
