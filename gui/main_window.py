@@ -88,7 +88,6 @@ class MainWindow(QMainWindow):
         event.ignore()
         running = self._shutdown.running()
         if running:
-            shutdown = self._shutdown
-            ask_about_running(self, running, shutdown.begin, lambda: shutdown.begin(keep=True))
+            ask_about_running(self, running, self._shutdown.begin)
         else:
             self._shutdown.begin()

@@ -18,32 +18,20 @@ from PySide6.QtWidgets import (
 from gui.widgets.labels import button, label
 
 
-def ask_about_running(
-    parent: QWidget,
-    count: int,
-    stop_and_close: Callable[[], None],
-    keep_and_close: Callable[[], None],
-) -> None:
-    """Ask what becomes of what runs; returns at once, the window lives on behind it."""
+def ask_about_running(parent: QWidget, count: int, stop_and_close: Callable[[], None]) -> None:
+    """Ask whether to stop what runs and close; returns at once, the window lives on behind it."""
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
     what = "A training is running" if count == 1 else f"{count} trainings are running"
-    box.setText(f"{what}. Close the window and")
-    box.setInformativeText(
-        "stop it after a checkpoint, or keep it running: it saves, and goes on without a window. "
-        "The next window finds it again."
-    )
+    box.setText(f"{what}. Closing stops it after a checkpoint.")
     stop = box.addButton("Stop and close", QMessageBox.ButtonRole.AcceptRole)
     stop.setObjectName("stopAndCloseButton")
-    keep = box.addButton("Keep running", QMessageBox.ButtonRole.AcceptRole)
+    keep = box.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
     keep.setObjectName("keepRunningButton")
-    cancel = box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
-    cancel.setObjectName("cancelCloseButton")
-    box.setDefaultButton(cancel)
+    box.setDefaultButton(keep)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    stop.clicked.connect(lambda: stop_and_close())
-    keep.clicked.connect(lambda: keep_and_close())
+    stop.clicked.connect(stop_and_close)
     box.open()
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QPushButton
 
 from gui.app import App
-from tests.gui.conftest import click, until, use_echo
+from tests.gui.conftest import until, use_echo
 from tests.support.processes import SPEC
 from tests.support.scripted_native import scripted_native
 from trainer_core.protocol.paths import HomePaths
@@ -45,9 +44,9 @@ def done(app: App, work: Coroutine[Any, Any, Any]) -> None:
     task.result()
 
 
-def leave(app: App) -> None:
+def leave(app: App, keep: bool = False) -> None:
     """Close it as its window does."""
-    app.controllers.shutdown.begin()
+    app.controllers.shutdown.begin(keep)
     until(lambda: app.controllers.shutdown.has_ended, LONG_S)
 
 
@@ -126,10 +125,7 @@ def test_an_app_that_closes_leaves_its_run_to_a_keeper(
     plan = service.plan(SPEC)
     done(app, service.start(plan))
     until(lambda: service.runs[plan.run_id].env_steps > 0, LONG_S)
-    app.window.close()
-    until(lambda: app.window.findChildren(QPushButton, "keepRunningButton"))
-    click(app, "keepRunningButton")
-    until(lambda: app.controllers.shutdown.has_ended, LONG_S)
+    leave(app, keep=True)
     assert called == [service.home]
     assert service.runs[plan.run_id].state is RunState.QUEUED
     assert service.runs[plan.run_id].last_checkpoint

@@ -221,7 +221,7 @@ def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
     until(lambda: app.controllers.training.state is RunState.RUNNING)
     pid = app.controllers.training.record.pid
     app.window.close()
-    click(app, "cancelCloseButton")
+    click(app, "keepRunningButton")
     QTest.qWait(50)
     assert app.controllers.training.state is RunState.RUNNING
     app.window.close()

@@ -279,3 +279,20 @@ def test_an_entry_reads_back_as_it_was(home: HomePaths) -> None:
     entry = QueueEntry(run_id="a", devices=("cpu", "cuda:1"), priority=-3, held=True, added_at=2.5)
     RunQueue(home).add(entry)
     assert RunQueue(home).entries() == [entry]
+
+
+def test_a_device_that_becomes_free_meanwhile_belongs_to_who_asked_first(
+    home: HomePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(home, "a", "b")
+    real, asked = DeviceLock.take, list[str]()
+
+    def busy_at_first(home: HomePaths, device: str, run_id: str) -> DeviceLock | None:
+        asked.append(run_id)
+        return real(home, device, run_id) if len(asked) > 1 else None
+
+    monkeypatch.setattr(DeviceLock, "take", busy_at_first)
+    assert waiting.claim(home, everybody) is None
+    found = waiting.claim(home, everybody)
+    assert found is not None
+    assert found.life.record.run_id == "a"

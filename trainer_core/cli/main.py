@@ -29,6 +29,7 @@ COMMANDS = {
     "disk": "what each run takes of the disk",
     "archive": "runs as one file each, with hashes; --remove makes room",
     "restore": "archived runs back into a home",
+    "curves": "curves for TensorBoard, or in the form of W&B's history",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
     "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",

@@ -111,11 +111,12 @@ def claim(home: HomePaths, knows: Callable[[str], bool]) -> Claim | None:
     if all(entry.held for entry in queue.entries()):
         return None
     try:
+        busy: set[str] = set()  # one that becomes free meanwhile belongs to who asked first
         with queue.locked(0.0) as entries:
             for entry in list(entries):
                 if entry.held:
                     continue
-                found = _claim_one(home, queue, entries, entry, knows)
+                found = _claim_one(home, queue, entries, entry, knows, busy)
                 if found is not None:
                     return found
     except QueueBusyError:
@@ -131,10 +132,12 @@ def started(home: HomePaths, run_id: str) -> None:
 
 def _claim_one(
     home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry,
-    knows: Callable[[str], bool],
+    knows: Callable[[str], bool], busy: set[str],
 ) -> Claim | None:  # fmt: skip
-    device = DeviceLock.take_first(home, entry.devices, entry.run_id)
+    wanted = tuple(name for name in entry.devices if name not in busy)
+    device = DeviceLock.take_first(home, wanted, entry.run_id)
     if device is None:
+        busy.update(wanted)
         return None
     paths = home.run(entry.run_id)
     try:
