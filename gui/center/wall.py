@@ -110,7 +110,7 @@ class EnvWall(QWidget):
         watchable = self._training.state in (
             RunState.RUNNING,
             RunState.PAUSED,
-        ) and self._bridge.service.is_live(run_id)
+        ) and self._bridge.service.takes_commands(run_id)
         if not watchable or not self.isVisible():
             if self._watched and not watchable:
                 self._watched = ""
@@ -126,7 +126,7 @@ class EnvWall(QWidget):
         self._refresh()
 
     def _unwatch(self) -> None:
-        if self._watched and self._bridge.service.is_live(self._watched):
+        if self._watched and self._bridge.service.takes_commands(self._watched):
             self._send(self._watched, 0)
         self._watched = ""
 

@@ -72,6 +72,7 @@ class RunsController(QObject):
         service = self._bridge.service
         lost = service.open()
         self._model.put_all(list(service.runs.values()))
+        self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
         if service.runs:
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)

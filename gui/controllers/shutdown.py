@@ -38,22 +38,23 @@ class Shutdown(QObject):
         service = self._bridge.service
         return sum(service.is_live(run_id) for run_id in service.runs)
 
-    def begin(self) -> None:
+    def begin(self, keep: bool = False) -> None:
         """Stop every process, then quit; returns at once.
 
-        A child that is busy in native code may take the whole ladder to end. Nobody has to watch.
+        With `keep` trainings save and go on in a keeper of their own. A child that is busy in
+        native code may take the whole ladder to end. Nobody has to watch.
         """
         if self.has_begun:
             return
         self._bridge.closing = True
         self.began.emit()
         self._settings.save()
-        self._bridge.spawn(self._end_processes(), title="Closing")
+        self._bridge.spawn(self._end_processes(keep), title="Closing")
 
-    async def _end_processes(self) -> None:
+    async def _end_processes(self, keep: bool) -> None:
         try:
             self._dashboards.close()
-            ends = (self._playing.end(), self._bridge.service.close())
+            ends = (self._playing.end(), self._bridge.service.close(keep=keep))
             for result in await asyncio.gather(*ends, return_exceptions=True):
                 if isinstance(result, BaseException):
                     log.error("a process did not end as asked: %s", result)

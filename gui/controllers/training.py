@@ -49,6 +49,8 @@ class TrainingController(QObject):
         self.consent = False
         self.plan: LaunchPlan | None = None
         self.starting = False
+        self.detach = False
+        """The next run is started by a keeper and goes on when the app is closed."""
         self.run_id = ""
         """The run that the badge and the buttons are about."""
         self.notice: RunChanged | None = None
@@ -182,7 +184,7 @@ class TrainingController(QObject):
             if plan is None or any(check.status == "fail" for check in self.checks):
                 return
             self.run_id = plan.run_id
-            await self._bridge.service.start(plan)
+            await self._bridge.service.start(plan, detach=self.detach)
             self.started.emit(plan.run_id)
         finally:
             self.starting = False

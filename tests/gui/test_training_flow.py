@@ -221,8 +221,8 @@ def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
     until(lambda: app.controllers.training.state is RunState.RUNNING)
     pid = app.controllers.training.record.pid
     app.window.close()
-    click(app, "keepRunningButton")
-    QTest.qWait(50)
+    click(app, "cancelCloseButton")
+    assert not app.controllers.shutdown.has_begun
     assert app.controllers.training.state is RunState.RUNNING
     app.window.close()
     until(lambda: app.window.findChildren(QPushButton, "stopAndCloseButton"))

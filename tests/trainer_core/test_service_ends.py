@@ -20,10 +20,10 @@ from tests.support.scripted_native import scripted_native
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunState
 from trainer_core.runs import index
+from trainer_core.runs.devices import same_device
 from trainer_core.service import BadLineSeen, Notice, RunChanged, TrainerService
 from trainer_core.service.capped_log import CappedLog
 from trainer_core.service.child import BAD_LINES_A_SECOND
-from trainer_core.service.plan import same_device
 from trainer_core.service.stream import BadLine, LineParser
 
 ENVELOPE: dict[str, Any] = {"run_id": "RUN", "seq": 0, "time": 1.0}

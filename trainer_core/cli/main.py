@@ -16,13 +16,21 @@ from trainer_core.protocol.errors import LabError
 
 COMMANDS = {
     "train": "train a policy on a task",
-    "resume": "continue a run from its newest checkpoint",
+    "resume": "continue a run from its newest checkpoint, or one that is paused",
+    "stop": "stop any run of the home, whichever process keeps it",
+    "pause": "hold any run of the home",
+    "queue": "runs that wait for a device: list, add, move, hold, release, remove, run",
     "eval": "success of a checkpoint, or of a baseline, on held-out starts",
     "rollout": "one episode as GIF, JSON lines and a manifest",
     "play": "one Game Boy in real time, frames to a file",
     "plot": "curves of one or more logs as a PNG",
+    "disk": "what each run takes of the disk",
+    "archive": "runs as one file each, with hashes; --remove makes room",
+    "restore": "archived runs back into a home",
+    "export": "curves for TensorBoard, or in the form of W&B's history",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
+    "query": "ask runs and records in SQL, read-only",
     "task": "make, check, audit, share and list tasks",
     "rom": "register your own ROMs: add, list, remove",
     "runner": "install, check or remove the environment of another library's trainer",
@@ -34,7 +42,7 @@ COMMANDS = {
 }
 MODULES = {"bench": "bench.command"}
 """Commands whose module has another name."""
-OWN_STDOUT = {"gif", "runner", "runs"}
+OWN_STDOUT = {"disk", "gif", "query", "queue", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
 

@@ -1,4 +1,7 @@
-"""`dmglab resume RUN`: continue in the run's own directory, from its newest checkpoint."""
+"""`dmglab resume RUN`: continue in the run's own directory, from its newest checkpoint.
+
+A run that is paused goes on where it is, in the process that trains it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.pause import reach
+from trainer_core.cli.steering import find_live, steer
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
 from trainer_core.runs.finding import find_run
+from trainer_core.service import TrainerService
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,8 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "resume", argv)
     home = home_paths(options.home)
+    if paused := paused_run(options.run, home):
+        return steer("resume", [paused, "--home", str(home.root)], _go_on)
     paths = find_run(options.run, home)
     limits = {
         name: value
@@ -44,3 +55,17 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.cli.running import resume_here
 
     return resume_here(paths, home, limits)
+
+
+def paused_run(text: str, home: HomePaths) -> str:
+    """The id of the paused run that `text` means, "" when it means another or none."""
+    try:
+        run = find_live(text, home)
+    except LabError:
+        return ""
+    return run.run_id if run.state in (RunState.PAUSING, RunState.PAUSED) else ""
+
+
+async def _go_on(service: TrainerService, run_id: str) -> None:
+    await service.unpause(run_id)
+    await reach(service, run_id, RunState.RUNNING)

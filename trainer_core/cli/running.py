@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -21,12 +22,15 @@ from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs.config_file import read_run_config
+from trainer_core.runs.devices import DeviceLock, run_on
 from trainer_core.runs.life import RunLife, new_run_id
 from trainer_core.runs.lock import RunLock
+from trainer_core.runs.mailbox import LOOK_S, Mailbox
 from trainer_core.runs.writer import DiskError, RunWriter
 from trainer_core.train.control import Control
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.run import Outcome, run_training
+from trainer_core.worker import obey
 
 PROGRESS_S = 2.0
 
@@ -147,8 +151,11 @@ def _run_first(
     """Train; this process keeps the run's life and its log."""
     paths = life.paths
     print(f"run {paths.run_id} in {paths.root}", file=sys.stderr)
+    devices: list[DeviceLock] = []  # the kernel frees them with this process
     try:
+        devices = _take_devices(config, home, ranks, paths.run_id)
         with contextlib.closing(RunWriter(paths, Narrator(life))) as writer:
+            threading.Thread(target=_read_mail, args=(paths, control, writer), daemon=True).start()
             outcome = run_training(
                 config, paths, home, writer, control, argv=sys.orig_argv, ranks=ranks
             )
@@ -160,8 +167,43 @@ def _run_first(
         life.end(outcome.state, outcome.reason)
     except DiskError as error:
         print(f"dmglab: {error}", file=sys.stderr)
+    finally:
+        for device in devices:
+            device.release()
     ranks.close()
     return _result(paths, outcome)
+
+
+def _take_devices(
+    config: RunConfig, home: HomePaths, ranks: Ranks, run_id: str
+) -> list[DeviceLock]:
+    """Nothing from the queue is started beside this run. Whoever types this command decides, so
+    a device that is taken is only told."""
+    names = [config.device]
+    if ranks.world > 1 and config.device.startswith("cuda"):
+        names = [f"cuda:{index}" for index in range(ranks.world)]
+    found = []
+    for name in names:
+        lock = DeviceLock.take(home, name, run_id)
+        if lock is not None:
+            found.append(lock)
+        else:
+            print(
+                f"{name} has run {run_on(home, name)} already; this one trains beside it "
+                "(`dmglab queue add` waits instead)",
+                file=sys.stderr,
+            )
+    return found
+
+
+def _read_mail(paths: RunPaths, control: Control, writer: RunWriter) -> None:
+    """Do what other processes ask of this run; the thread ends with the process."""
+    box = Mailbox(paths)
+    while True:
+        for letter in box.take():
+            detail = obey(letter.command, control, writer)
+            box.answer(letter, not detail, detail)
+        time.sleep(LOOK_S)
 
 
 def _run_beside(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.tables import print_table
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import limits
+from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.index import RunRegistry
 
 
@@ -19,21 +23,42 @@ class Options:
     """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
     json: bool = False
     """One JSON object instead of a table."""
+    state: str = ""
+    """Only those in this state."""
+    filter: str = ""
+    """Only those with all of these words in id, name, state, task, algorithm or device."""
+    limit: int = field(default=0, metadata=limits(0))
+    """Only so many, the newest; 0 is all."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "runs", argv)
-    records = RunRegistry(home_paths(options.home)).reconcile()
+    records = chosen(RunRegistry(home_paths(options.home)).reconcile().values(), options)
     if options.json:
-        return {"ok": True, "runs": [msgspec.to_builtins(record) for record in records.values()]}
+        return {"ok": True, "runs": [msgspec.to_builtins(record) for record in records]}
     rows = [("run", "state", "task", "device", "env steps", "best", "reason")]
     rows += [
         (run.run_id, run.state.value, run.task, run.device, f"{run.env_steps:,}",
          f"{run.best_success_rate:.3f}", run.reason)
-        for run in records.values()
+        for run in records
     ]  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip(), file=sys.stdout)
+    print_table(rows)
     return {}
+
+
+def chosen(records: Iterable[RunRecord], options: Options) -> list[RunRecord]:
+    """Those that the options leave. Raises ConfigError for a state that there is not."""
+    if options.state and options.state not in set(RunState):
+        raise ConfigError(f"no state {options.state!r}; one of {', '.join(RunState)}")
+    words = options.filter.lower().split()
+    found = [
+        record
+        for record in records
+        if options.state in ("", record.state) and (not words or _has(record, words))
+    ]
+    return found[-options.limit :] if options.limit else found
+
+
+def _has(run: RunRecord, words: list[str]) -> bool:
+    text = f"{run.run_id} {run.name} {run.state} {run.task} {run.algo} {run.device}".lower()
+    return all(word in text for word in words)

@@ -6,17 +6,21 @@ import dataclasses
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.train_guest import named_runner
+from trainer_core.cli.ordering import Order
+from trainer_core.cli.train_guest import detach, named_runner
 from trainer_core.cli.train_guest import train as train_guest
 from trainer_core.protocol.algorithms import ignored_fields
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import limits
 from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
-from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.protocol.spec import NATIVE_ID, RunSpec
+from trainer_core.runners.catalog import find_runner
+
+Chosen = TypeVar("Chosen", bound="Options")
 
 
 @dataclass(frozen=True)
@@ -32,33 +36,55 @@ class Options:
     """A name for people."""
     gpus: int = field(default=1, metadata=limits(1, 64))
     """Processes, one per GPU (or CPU share); num_envs is per process."""
+    detach: bool = False
+    """Train in a process of its own that outlives this shell; waits while the device is busy."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     runner = named_runner(argv)
     if runner and runner != NATIVE_ID:
         return train_guest(runner, argv)
-    config_default = preset_config(_preset_name(argv))
-    options = parse(Options, "train", argv, Options(run=config_default))
-    config, home = options.run, home_paths(options.home)
-    for name in sorted(ignored_fields(config.algo)):
-        if getattr(config, name) != getattr(config_default, name):
-            print(f"{config.algo} does not read {name}", file=sys.stderr)
-    if options.gpus > 1:
+    found = options("train", argv, Options)
+    if found.detach:
+        return detach(order_of(found))
+    config, home = found.run, home_paths(found.home)
+    if found.gpus > 1:
         from trainer_core.cli.launch_ranks import spread
         from trainer_core.preflight.startable import check_startable
 
         check_startable(config, home)  # once here: one line, not one of each rank
-        return spread(["train", *argv], options.gpus)
-    if not (config.seconds or config.total_env_steps or config.target_success):
-        config = dataclasses.replace(config, target_success=0.98)
-        print(
-            "no limit given: training until greedy validation reaches 0.98; Ctrl-C saves and ends",
-            file=sys.stderr,
-        )
+        return spread(["train", *argv], found.gpus)
     from trainer_core.cli.running import train_new
 
-    return train_new(config, home, name=options.name)
+    return train_new(_limited(config), home, name=found.name)
+
+
+def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
+    """`argv` as a `kind`, with the defaults of the preset that it names. Raises ConfigError."""
+    defaults = preset_config(_preset_name(argv))
+    found = parse(kind, command, argv, kind(run=defaults))
+    for name in sorted(ignored_fields(found.run.algo)):
+        if getattr(found.run, name) != getattr(defaults, name):
+            print(f"{found.run.algo} does not read {name}", file=sys.stderr)
+    return found
+
+
+def order_of(found: Options) -> Order:
+    """The same as an order to a keeper. Raises ConfigError."""
+    if found.gpus > 1:
+        raise ConfigError("a run of several processes trains in this shell: leave --gpus away here")
+    spec = RunSpec.of(_limited(found.run))
+    return Order(find_runner(NATIVE_ID), spec, home_paths(found.home), found.name)
+
+
+def _limited(config: RunConfig) -> RunConfig:
+    if config.seconds or config.total_env_steps or config.target_success:
+        return config
+    print(
+        "no limit given: training until greedy validation reaches 0.98; Ctrl-C saves and ends",
+        file=sys.stderr,
+    )
+    return dataclasses.replace(config, target_success=0.98)
 
 
 def _preset_name(argv: list[str]) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.ordering import Order, put_into_queue, waiting_result
 from trainer_core.preflight.checks import run_checks
 from trainer_core.preflight.findings import require
 from trainer_core.protocol import records
@@ -25,6 +26,7 @@ from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import NEUTRAL, RunSpec
 from trainer_core.runners.catalog import AgentRunner, find_runner
 from trainer_core.service import EventReceived, Notice, RunChanged, TrainerService
+from trainer_core.service.keeper import ensure_keeper
 
 PROGRESS_S = 2.0
 
@@ -38,16 +40,37 @@ def named_runner(argv: list[str]) -> str:
     return ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Manner:
+    """How `dmglab train` starts it."""
+
+    detach: bool = False
+    """Train in a process of its own that outlives this shell; waits while the device is busy."""
+
+
 def train(runner_id: str, argv: list[str]) -> dict[str, Any]:
     """Raises LabError when the run cannot start."""
+    how, asked = order(runner_id, "train", argv, Manner)
+    return detach(asked) if how.detach else asyncio.run(_follow(asked))
+
+
+def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[Any, Order]:
+    """`argv` as (its options, those of `manner` among them; the order). Raises LabError."""
     runner = find_runner(runner_id)
-    options = parse(_options(runner), f"train --runner {runner_id}", argv)
+    options = parse(_options(runner, manner), f"{command} --runner {runner_id}", argv)
     neutral = {name: getattr(options, name) for name in NEUTRAL if hasattr(options, name)}
     spec = RunSpec.from_dict(runner_id, neutral | dataclasses.asdict(options.run))
-    return asyncio.run(_follow(runner, spec, home_paths(options.home), options.name))
+    return options, Order(runner, spec, home_paths(options.home), options.name)
 
 
-def _options(runner: AgentRunner) -> type:
+def detach(asked: Order) -> dict[str, Any]:
+    """Put it into the queue and have a keeper; returns at once. Raises LabError."""
+    record = put_into_queue(asked)
+    ensure_keeper(asked.home)
+    return waiting_result(record, asked.home)
+
+
+def _options(runner: AgentRunner, manner: type) -> type:
     """The command line of one runner: its options, and the neutral ones that it leaves out."""
     own = {field.name for field in dataclasses.fields(runner.config_type)}
     defaults = {field.name: field for field in dataclasses.fields(RunSpec)}
@@ -61,19 +84,20 @@ def _options(runner: AgentRunner) -> type:
         if name not in own:
             default = "" if name == "task" else defaults[name].default
             fields.append((name, type(default), default))
-    return dataclasses.make_dataclass("Options", fields, frozen=True)
+    return dataclasses.make_dataclass("Options", fields, bases=(manner,), frozen=True)
 
 
-async def _follow(runner: AgentRunner, spec: RunSpec, home: HomePaths, name: str) -> dict[str, Any]:
-    service = TrainerService(home, runners=(runner,))
-    plan = service.plan(spec, name)
+async def _follow(asked: Order) -> dict[str, Any]:
+    runner, home = asked.runner, asked.home
+    service = TrainerService(home, runners=(runner,), works_queue=False)
+    plan = service.plan(asked.spec, asked.name)
     async for check in run_checks(plan.spec, home, runner):
         require(check)
     service.open()
     narrator = _Narrator()
     service.subscribe(narrator)
     print(f"run {plan.run_id} in {plan.run_dir}", file=sys.stderr)
-    record = await service.start(plan)
+    record = await service.start(plan, wait=False)
     with _stopping(service, record.run_id):
         async for _ in service.notices(record.run_id):
             pass
@@ -128,17 +152,18 @@ class _Narrator:
                 if time.monotonic() >= self._next:
                     self._next = time.monotonic() + PROGRESS_S
                     values = "  ".join(f"{k} {v:.4g}" for k, v in list(event.metrics.items())[:5])
-                    _say(f"{event.env_steps:>12,} steps  {event.sps:>8,.0f}/s  {values}")
+                    say(f"{event.env_steps:>12,} steps  {event.sps:>8,.0f}/s  {values}")
             case EventReceived(event=records.EvalRecord() as event):
-                _say(
+                say(
                     f"{event.env_steps:>12,} steps  validation ({event.mode}): "
                     f"{event.success_rate:.3f} of {event.episodes} episodes"
                 )
             case EventReceived(event=records.CheckpointRecord() as event):
-                _say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")
+                say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")
             case RunChanged(detail=detail) if detail:
-                _say(detail)
+                say(detail)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """To the person at the terminal."""
     print(text, file=sys.stderr, flush=True)

@@ -61,6 +61,34 @@ class HomePaths:
         return self.root / "training" / "runs.jsonl"
 
     @property
+    def queue(self) -> Path:
+        """Runs that wait for a device, in the order in which they are started (runs.queue)."""
+        return self.root / "training" / "queue.json"
+
+    @property
+    def devices(self) -> Path:
+        """One lock file a device, held by whoever trains on it (runs.devices)."""
+        return self.root / "training" / "devices"
+
+    @property
+    def keeper_lock(self) -> Path:
+        """Held by the detached keeper of this home (service.keeper)."""
+        return self.root / "training" / "keeper.lock"
+
+    @property
+    def keeper_log(self) -> Path:
+        return self.root / "training" / "keeper.log"
+
+    @property
+    def runs_cache(self) -> Path:
+        """SQLite; made again from the index and the logs whenever it is not there."""
+        return self.root / "training" / "runs.sqlite"
+
+    @property
+    def archives(self) -> Path:
+        return self.root / "archives"
+
+    @property
     def tasks(self) -> Path:
         return self.root / "tasks"
 
@@ -114,6 +142,11 @@ class RunPaths:
     def lock(self) -> Path:
         """Held by whoever trains here (trainer_core.runs.lock); it holds that process's number."""
         return self.root / "lock"
+
+    @property
+    def mail(self) -> Path:
+        """Commands from processes that do not keep the run, and their answers (runs.mailbox)."""
+        return self.root / "mail"
 
     @property
     def worker_log(self) -> Path:

@@ -1,28 +1,23 @@
-"""The index of runs: append-only `runs.jsonl`, the last line of a run holds.
-
-Run directories are the truth; this file only says where to look and how each run ended. One line is
-one `write` with O_APPEND, so several processes may append, and a line torn by a crash is skipped.
-"""
+"""What is known of a home's runs: the last lines of the index, set right by who is still alive."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import time
-from pathlib import Path
 
 import msgspec
 import psutil
 
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord, RunState, fold
-from trainer_core.runs import durable
 from trainer_core.runs.history import read_history
+from trainer_core.runs.index_file import append_line, load_lines
+from trainer_core.runs.queue import RunQueue
 
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(RunRecord)
 LOST_REASON = "the app or the computer stopped while this ran"
+FORGOTTEN = "it waited, and the queue does not know it any more"
 TAIL_BYTES = 256 << 10
 """As much of a log's end as is read for its newest records."""
 
@@ -35,54 +30,68 @@ class RunRegistry:
         self.path = home.runs_index
 
     def append(self, record: RunRecord) -> None:
-        """Add one line, for good. Raises OSError.
-
-        A line that was torn before is closed first, so that it spoils nothing but itself.
-        """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = _encoder.encode(record) + b"\n"
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                line = b"\n" + line
-            if os.write(descriptor, line) != len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if not size:
-            durable.sync_folder(self.path.parent)
+        """Add one line, for good. Raises OSError."""
+        append_line(self.path, record)
 
     def load(self) -> dict[str, RunRecord]:
         """The last record of every run, in the order in which runs first appear."""
-        found: dict[str, RunRecord] = {}
-        for line in _lines(self.path):
-            try:
-                record = _decoder.decode(line)
-            except msgspec.DecodeError:
-                continue
-            found[record.run_id] = record
-        return found
+        return load_lines(self.path)
 
     def reconcile(self) -> dict[str, RunRecord]:
         """Like `load`, with runs that have not ended as far as their logs say they are.
 
         Those whose process is gone are recorded as lost, or only told so where the index cannot be
-        written. Of runs that ended no file is read: a home may hold thousands.
+        written; one that still stands in the queue waits again. Of runs that ended no file is
+        read: a home may hold thousands.
         """
         found = self.load()
         for run_id, record in found.items():
-            if record.state.is_end:
-                continue
-            found[run_id] = catch_up(record, self.home.run(run_id))
-            if not is_alive(record):
-                found[run_id] = msgspec.structs.replace(
-                    found[run_id], state=RunState.LOST, reason=LOST_REASON, finished_at=time.time()
-                )
-                with contextlib.suppress(OSError):  # a home that may only be read
-                    self.append(found[run_id])
+            if not record.state.is_end:
+                found[run_id] = self.settle(record)
         return found
+
+    def settle(self, record: RunRecord) -> RunRecord:
+        """What is true of a run that has not ended; a change is written down."""
+        paths = self.home.run(record.run_id)
+        if record.state is RunState.QUEUED:
+            return record if self._waits(record.run_id) else self._forgotten(record)
+        now = catch_up(record, paths)
+        if is_alive(record) or is_locked(paths):
+            return now
+        newest = self.load().get(record.run_id, record)
+        if newest.state.is_end or newest.pid != record.pid:  # so much happened since it was read
+            return newest
+        if self._waits(record.run_id):  # its process died before the training began
+            state, reason, ended = RunState.QUEUED, "", 0.0
+        else:
+            state, reason, ended = RunState.LOST, LOST_REASON, time.time()
+        return self._write(
+            msgspec.structs.replace(now, state=state, reason=reason, finished_at=ended, pid=0)
+        )
+
+    def _waits(self, run_id: str) -> bool:
+        return any(entry.run_id == run_id for entry in RunQueue(self.home).entries())
+
+    def _forgotten(self, record: RunRecord) -> RunRecord:
+        """Neither ended nor in the queue: asked once more while nobody can be changing both."""
+        try:
+            with RunQueue(self.home).locked() as entries:
+                now = self.load().get(record.run_id, record)
+                waits = any(entry.run_id == record.run_id for entry in entries)
+                if now.state is not RunState.QUEUED or waits:
+                    return now
+                return self._write(
+                    msgspec.structs.replace(
+                        now, state=RunState.LOST, reason=FORGOTTEN, finished_at=time.time()
+                    )
+                )
+        except LabError:  # a home that may only be read, or a queue that is busy
+            return record
+
+    def _write(self, record: RunRecord) -> RunRecord:
+        with contextlib.suppress(OSError):  # a home that may only be read
+            self.append(record)
+        return record
 
 
 def catch_up(record: RunRecord, paths: RunPaths) -> RunRecord:
@@ -117,8 +126,16 @@ def create_time(pid: int) -> float:
         return 0.0
 
 
-def _lines(path: Path) -> list[bytes]:
+def is_locked(paths: RunPaths) -> bool:
+    """Whether somebody holds the run's lock, asked without touching it.
+
+    A clock that jumped changes what the creation time of a process seems to be; a lock stays.
+    """
     try:
-        return path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return []
+        found = paths.lock.stat()
+        with open("/proc/locks", encoding="ascii", errors="replace") as file:
+            held = {line.split()[5] for line in file if " FLOCK " in line and "->" not in line}
+    except (OSError, IndexError):
+        return False
+    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}"
+    return f"{device}:{found.st_ino}" in held

@@ -22,6 +22,7 @@ from trainer_core.runs.config_file import read_config, read_spec, write_config
 from trainer_core.runs.history import read_history
 from trainer_core.runs.index import RunRegistry, catch_up, create_time
 from trainer_core.runs.lock import RunLock
+from trainer_core.runs.mailbox import Mailbox
 from trainer_core.runs.writer import disk_error
 
 WORTH_A_LINE = records.CheckpointRecord | records.EvalRecord
@@ -54,9 +55,10 @@ class RunLife:
         paths = home.run(run_id)
         record = RunRecord(
             run_id=run_id, runner=spec.runner, task=spec.task, algo=algo, device=spec.device,
-            state=state, created_at=created_at or time.time(), config_sha256=spec.sha256,
-            pid=os.getpid(), pid_create_time=create_time(os.getpid()), name=name,
+            state=state, created_at=created_at or time.time(), config_sha256=spec.sha256, name=name,
         )  # fmt: skip
+        if state is not RunState.QUEUED:  # what waits has no process
+            record = _kept_here(record)
         try:
             paths.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -72,21 +74,32 @@ class RunLife:
         return life
 
     @classmethod
-    def resume(cls, home: HomePaths, run_id: str, lock: RunLock, *, algo: str = "") -> RunLife:
+    def resume(
+        cls,
+        home: HomePaths,
+        run_id: str,
+        lock: RunLock,
+        *,
+        algo: str = "",
+        state: RunState = RunState.STARTING,
+        device: str = "",
+    ) -> RunLife:
         """Go on with what is known of a run whose lock the caller took.
 
-        Name, creation, best success and last checkpoint stay. A run that the index does not know
-        is taken from its config.json (under `algo`) and its log. Raises LabError.
+        Name, creation, best success and last checkpoint stay; `device` is a new one. A run that the
+        index does not know is taken from its config.json (under `algo`) and its log. Raises
+        LabError.
         """
         try:
             known = RunRegistry(home).load().get(run_id)
             record = _from_files(home, run_id, algo) if known is None else known
             record = catch_up(record, home.run(run_id))
             record = msgspec.structs.replace(
-                record, state=RunState.STARTING, pid=os.getpid(),
-                pid_create_time=create_time(os.getpid()), finished_at=0.0, reason="",
+                _kept_here(record), state=state, device=device or record.device, finished_at=0.0,
+                reason="",
             )  # fmt: skip
             life = cls(home, record, lock)
+            Mailbox(life.paths).clear()
             life._write()
         except OSError as error:
             lock.release()
@@ -127,6 +140,10 @@ class RunLife:
         self._write_if_possible()
         return True
 
+    def park(self) -> None:
+        """Leave the run to whoever takes it from the queue; its line says that it waits."""
+        self.lock.release()
+
     def rename(self, name: str) -> None:
         self.record = msgspec.structs.replace(self.record, name=name)
         self._write_if_possible()
@@ -155,6 +172,13 @@ class RunLife:
 def new_run_id() -> str:
     """The time and a little chance: sorts by age, two in one second differ."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+
+
+def _kept_here(record: RunRecord) -> RunRecord:
+    """Under this process's number, until the training has one of its own."""
+    return msgspec.structs.replace(
+        record, pid=os.getpid(), pid_create_time=create_time(os.getpid())
+    )
 
 
 def _from_files(home: HomePaths, run_id: str, algo: str) -> RunRecord:

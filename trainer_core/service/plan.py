@@ -44,12 +44,3 @@ def plan_run(
     run_dir = home.run(run_id).root
     argv = tuple(runner.command(run_dir))
     return LaunchPlan(run_id, runner, spec, run_dir, argv, runner.folder(run_dir), name)
-
-
-def same_device(one: str, other: str) -> bool:
-    """Whether two names mean one device: cuda is cuda:0."""
-    return _full_name(one) == _full_name(other)
-
-
-def _full_name(device: str) -> str:
-    return "cuda:0" if device == "cuda" else device

@@ -1,6 +1,8 @@
 """TrainerService: plans, starts, watches, queues and stops training runs of any runner.
 
 asyncio without Qt: the command line and tests run it with plain asyncio, the app through qasync.
+Several may be open on one home: each keeps the runs that it started, follows those of the others,
+and all of them work one queue (runs.queue).
 """
 
 from __future__ import annotations
@@ -8,11 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import time
-from collections import deque
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,17 +20,24 @@ import msgspec
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import END_STATES, RunRecord, RunState
-from trainer_core.protocol.spec import NATIVE_ID, RunSpec
+from trainer_core.protocol.runs import END_STATES, RunRecord, RunState, fold
+from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
+from trainer_core.runs import waiting
 from trainer_core.runs.config_file import read_spec
+from trainer_core.runs.devices import DeviceLock
 from trainer_core.runs.history import History, read_history
-from trainer_core.runs.index import RunRegistry, is_alive
+from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.life import RunLife, new_run_id
 from trainer_core.runs.lock import INHERITED, RunLock
+from trainer_core.runs.mailbox import LOOK_S
+from trainer_core.runs.queue import RunQueue
 from trainer_core.runs.writer import RunWriter
 from trainer_core.service.ahead import AheadWorker
-from trainer_core.service.child import ChildProcess
+from trainer_core.service.climbing import climb
+from trainer_core.service.keeper import ensure_keeper
+from trainer_core.service.kept import Kept, end_of
+from trainer_core.service.mailroom import obey, require
 from trainer_core.service.notices import (
     BadLineSeen,
     EventReceived,
@@ -38,9 +45,12 @@ from trainer_core.service.notices import (
     Notice,
     RunChanged,
 )
-from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run, same_device
+from trainer_core.service.others import Others, ask
+from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
 from trainer_core.service.scribe import Scribe
 from trainer_core.service.stream import BadLine
+from trainer_core.service.telemetry import Telemetry
+from trainer_core.service.turns import Turns
 
 NEEDED: dict[type[commands.Command], str] = {
     commands.Pause: "pause",
@@ -51,28 +61,8 @@ NEEDED: dict[type[commands.Command], str] = {
 """The capability without which a runner is not sent that command."""
 
 
-@dataclass(slots=True)
-class _Kept:
-    """A run whose life this service keeps: queued, or with a process."""
-
-    plan: LaunchPlan
-    life: RunLife
-    child: ChildProcess | None = None
-    scribe: Scribe | None = None
-    said_anything: bool = False
-    """A record of the log came, in a version that is understood."""
-    said_end: RunState | None = None
-    """The last end state that the process announced."""
-    error: str = ""
-    bad_line: str = ""
-    """Why the last line that could not be read could not."""
-    stop_reason: str = ""
-    stopping: asyncio.Task[None] | None = None
-    hurry: asyncio.Event | None = None
-
-
 class TrainerService:
-    """One per home. Listeners are called on the event loop, in the order in which things happen."""
+    """Listeners are called on the event loop, in the order in which things happen."""
 
     def __init__(
         self,
@@ -80,22 +70,35 @@ class TrainerService:
         *,
         runners: tuple[AgentRunner, ...] = registered_runners(),
         ladder: StopLadder | None = None,
+        works_queue: bool = True,
+        call_keeper: Callable[[HomePaths], object] = ensure_keeper,
     ) -> None:
-        self.home, self.runners = home, runners
-        self.registry = RunRegistry(home)
+        """`works_queue`: take up waiting runs as devices become free."""
+        self._call_keeper = call_keeper
+        self.home, self.runners, self.works_queue = home, runners, works_queue
+        self.registry, self.queue = RunRegistry(home), RunQueue(home)
         self.ladder = ladder or StopLadder()
         self.ahead = AheadWorker()
         self.runs: dict[str, RunRecord] = {}
-        self._live: dict[str, _Kept] = {}
-        self._queue: deque[_Kept] = deque()
+        self._live: dict[str, Kept] = {}
+        self._launching: dict[str, Kept] = {}
+        self._turns = Turns(home)
+        self.telemetry = Telemetry(self)
         self._listeners: list[Callable[[Notice], None]] = []
-        self._launching: dict[str, _Kept] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._others = Others(home, self._show, self._on_other_event)
+        self._closing = False
 
     def open(self) -> list[RunRecord]:
-        """Read the index and record runs whose process is gone as lost. Returns those."""
+        """Read the index and record runs whose process is gone as lost. Returns those.
+
+        On a running loop the service then looks after mail, queue and the runs of others.
+        """
         before = self.registry.load()
         self.runs = self.registry.reconcile()
+        self._others.begin(self.runs)
+        with contextlib.suppress(RuntimeError):  # no loop: a look at the index was all
+            _keep_looking(asyncio.get_running_loop(), weakref.ref(self))
         return [
             run
             for run_id, run in self.runs.items()
@@ -129,30 +132,51 @@ class TrainerService:
         runner = find_runner(spec.runner, self.runners)
         return plan_run(runner, spec, self.home, run_id or new_run_id(), name)
 
-    async def start(self, plan: LaunchPlan) -> RunRecord:
-        """Start the plan, or queue it while its device is busy.
+    async def start(
+        self, plan: LaunchPlan, *, wait: bool = True, detach: bool = False
+    ) -> RunRecord:
+        """Start the plan, or queue it while its device is busy or others wait for that.
 
-        Raises DiskError when the run directory cannot be written, LabError when the process
-        cannot be started; the run is then recorded as failed.
+        Without `wait` it trains at once, beside whatever has its device. With `detach` a keeper
+        of its own starts it, and goes on when this process ends. Raises
+        DiskError when the run directory cannot be written, LabError when the process cannot be
+        started; the run is then recorded as failed.
         """
-        busy = self._is_busy(plan.spec.device)
-        life = RunLife.begin(
-            self.home, plan.run_id, plan.spec, algo=plan.runner.algorithm(plan.spec),
-            name=plan.name, state=RunState.QUEUED if busy else RunState.PREFLIGHT,
-        )  # fmt: skip
-        kept = _Kept(plan, life)
-        if busy:
-            self._queue.append(kept)
-            self._show(life, f"position {len(self._queue)} in the queue")
-            return life.record
-        self._show(life)
-        return await self._launch(kept)
+        device = None
+        if not detach and not (wait and self._turns.others_wait(plan.spec.device)):
+            device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
+        if device is None and (wait or detach):
+            await self.ahead.end()  # nobody knows when its run will have its turn
+            return self._enqueue(plan, detach=detach)
+        try:
+            life = RunLife.begin(
+                self.home, plan.run_id, plan.spec, algo=plan.runner.algorithm(plan.spec),
+                name=plan.name, state=RunState.PREFLIGHT,
+            )  # fmt: skip
+        except LabError:
+            if device is not None:
+                device.release()
+            raise
+        self._show(life.record)
+        return await self._launch(Kept(plan, life, device))
+
+    def _enqueue(self, plan: LaunchPlan, *, detach: bool) -> RunRecord:
+        record = waiting.enqueue(
+            self.home, plan.run_id, plan.spec, algo=plan.runner.algorithm(plan.spec), name=plan.name
+        )
+        if detach:
+            self._show(record, "handed to the keeper")
+            self._call_keeper(self.home)
+        else:
+            self._turns.plans[plan.run_id] = plan
+            self._show(record, f"position {self.position(plan.run_id)} in the queue")
+        return record
 
     async def resume(self, run_id: str) -> RunRecord:
         """Start an ended run's process again in its own directory; counters continue.
 
-        Raises LabError when the run is still alive, is being trained by another process, or has
-        no checkpoint to go on from.
+        It waits in the queue while its device is busy. Raises LabError when the run is still
+        alive, is being trained by another process, or has no checkpoint to go on from.
         """
         record = self._record(run_id)
         if not record.state.is_end:
@@ -164,14 +188,29 @@ class TrainerService:
             raise ConfigError(f"{runner.title} cannot resume a run: start a new one")
         if not runner.find_checkpoints(paths.root):
             raise ConfigError(f"run {run_id} has no checkpoint to go on from: start a new run")
-        if self._is_busy(spec.device):
-            raise ConfigError(f"{spec.device} is busy with another run: stop that one first")
         plan = plan_run(runner, spec, self.home, run_id, record.name)
         lock = RunLock.take(paths)
-        life = RunLife.resume(self.home, run_id, lock, algo=runner.algorithm(spec))
-        return await self._launch(_Kept(plan, life))
+        device = None
+        try:
+            if not self._turns.others_wait(spec.device):
+                device = DeviceLock.take(self.home, spec.device, run_id)
+            if device is None:
+                lock.release()
+                record = waiting.enqueue_again(self.home, record)
+                self._turns.plans[run_id] = plan
+                self._show(record, f"position {self.position(run_id)} in the queue")
+                return record
+            life = RunLife.resume(
+                self.home, run_id, lock, algo=runner.algorithm(spec), state=RunState.PREFLIGHT
+            )
+        except BaseException:
+            lock.release()
+            if device is not None:
+                device.release()
+            raise
+        return await self._launch(Kept(plan, life, device))
 
-    async def _launch(self, kept: _Kept) -> RunRecord:
+    async def _launch(self, kept: Kept) -> RunRecord:
         plan, life = kept.plan, kept.life
         run_id, lock = plan.run_id, life.lock.descriptor
         self._launching[run_id] = kept
@@ -183,7 +222,7 @@ class TrainerService:
                 cwd=plan.cwd,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
                 log_path=life.paths.worker_log,
-                pass_fds=(lock,),
+                pass_fds=(lock, kept.device.descriptor) if kept.device else (lock,),
                 decode=plan.runner.parse,
                 on_event=lambda event: self._on_event(run_id, event),
                 on_bad_line=lambda line: self._on_bad_line(run_id, line),
@@ -195,29 +234,32 @@ class TrainerService:
             raise
         finally:
             del self._launching[run_id]
+            if kept.waited:
+                waiting.started(self.home, run_id)
         life.launched(kept.child.pid)
         self._live[run_id] = kept
-        self._show(life, "starting the worker")
+        self._show(life.record, "starting the worker")
         return life.record
 
-    def _is_busy(self, device: str) -> bool:
-        kept = [*self._live.values(), *self._launching.values(), *self._queue]
-        return any(same_device(run.plan.spec.device, device) for run in kept)
+    # -- the queue --------------------------------------------------------------------------
 
-    def _start_next(self, device: str) -> None:
-        for kept in list(self._queue):
-            if same_device(kept.plan.spec.device, device):
-                self._queue.remove(kept)
-                kept.life.move(RunState.PREFLIGHT)
-                self._show(kept.life)
-                self._background(self._launch_queued(kept))
+    def position(self, run_id: str) -> int:
+        """A waiting run's place in the queue, from 1; 0 when it does not wait."""
+        return self._turns.position(run_id)
+
+    def _work_queue(self) -> None:
+        """Start whatever waits for a device that is free. Raises LabError."""
+        while self.works_queue and not self._closing:
+            kept = self._turns.next(self.runners)
+            if kept is None:
                 return
+            self._launching[kept.plan.run_id] = kept
+            self._show(kept.life.record)
+            self._background(self._launch_queued(kept))
 
-    async def _launch_queued(self, kept: _Kept) -> None:
-        try:
+    async def _launch_queued(self, kept: Kept) -> None:
+        with contextlib.suppress(LabError):  # recorded as failed, with its reason, by _launch
             await self._launch(kept)
-        except LabError:  # recorded as failed, with its reason, by _launch
-            self._start_next(kept.plan.spec.device)
 
     # -- while it runs ----------------------------------------------------------------------
 
@@ -225,111 +267,159 @@ class TrainerService:
         """Whether this service holds the run's pipes."""
         return run_id in self._live
 
+    def keeps(self, run_id: str) -> bool:
+        """Whether the run's life is written here: it has a process of ours, or just had."""
+        return run_id in self._live or run_id in self._launching
+
+    def is_keeping(self) -> bool:
+        return bool(self._live or self._launching)
+
+    def takes_commands(self, run_id: str) -> bool:
+        """Whether a process trains the run now, this service's own or another's."""
+        record = self.runs.get(run_id)
+        return run_id in self._live or (
+            record is not None
+            and not record.state.is_end
+            and record.state not in (RunState.QUEUED, RunState.PREFLIGHT)
+        )
+
     async def request(
         self, run_id: str, command_type: type[commands.Command], **fields: Any
     ) -> records.AckEvent:
-        """Send a command to a run's worker and wait for its ack.
+        """Send a command to a run's worker, or to who keeps it, and wait for the ack.
 
         Raises ProtocolError, also when its runner takes no such command.
         """
         kept = self._live.get(run_id)
         if kept is None or kept.child is None:
-            raise ProtocolError(f"run {run_id} is not running here")
+            if not self.takes_commands(run_id):
+                raise ProtocolError(f"run {run_id} is not running")
+            return await ask(self.home, self.runs[run_id], command_type, **fields)
         runner, needed = kept.plan.runner, NEEDED.get(command_type)
         if needed and not getattr(runner.capabilities, needed):
             raise ProtocolError(f"{runner.title} takes no {command_type.__name__}")
         return await kept.child.request(command_type, **fields)
 
     async def pause(self, run_id: str) -> None:
+        """Raises ProtocolError when the run cannot be paused."""
         live = self._live.get(run_id)
         if live is not None and live.plan.runner.capabilities.pause:
             self._move(live, RunState.PAUSING, "waiting for the update to end")
-        await self.request(run_id, commands.Pause)
+        require(await self.request(run_id, commands.Pause))
 
     async def unpause(self, run_id: str) -> None:
-        await self.request(run_id, commands.Unpause)
+        """Raises ProtocolError."""
+        require(await self.request(run_id, commands.Unpause))
 
     async def history(self, run_id: str, offset: int = 0) -> History:
         """The run's log from `offset` on, read in a thread."""
         return await asyncio.to_thread(read_history, self.home.run(run_id).train_log, offset)
 
     def rename(self, run_id: str, name: str) -> None:
-        """Raises OSError when the index cannot be written."""
-        for kept in [*self._live.values(), *self._queue]:
-            if kept.plan.run_id == run_id:
-                kept.life.rename(name)
-                self._show(kept.life)
-                return
+        """Raises OSError when the index cannot be written, ConfigError while another keeps it."""
+        kept = self._live.get(run_id) or self._launching.get(run_id)
+        if kept is not None:
+            kept.life.rename(name)
+            self._show(kept.life.record)
+            return
+        if self.takes_commands(run_id):
+            raise ConfigError(
+                f"run {run_id} is kept by another process: name it there, or once it has ended"
+            )
         record = msgspec.structs.replace(self._record(run_id), name=name)
         self.registry.append(record)
-        self.runs[run_id] = record
-        self._tell(RunChanged(record))
+        self._show(record)
 
     # -- ending -----------------------------------------------------------------------------
 
     async def stop(self, run_id: str, reason: str = "stopped by you") -> None:
         """Climb the ladder: stop command, SIGTERM, SIGKILL of the group. Returns at the end.
 
-        A second call while it climbs takes the next step at once.
+        A run that waits leaves the queue; one that another process keeps is stopped by that, or
+        against it. A second call while it climbs takes the next step at once.
         """
         record = self._record(run_id)
-        for kept in list(self._queue):
-            if kept.plan.run_id == run_id:
-                self._queue.remove(kept)
-                self._end(kept, RunState.STOPPED, reason)
-                return
         live = self._live.get(run_id)
-        if live is None:
-            if not record.state.is_end and is_alive(record):
-                raise ProtocolError(f"run {run_id} belongs to another process, pid {record.pid}")
-            return
+        if live is not None:
+            await self._stop_live(live, reason)
+        elif run_id in self._launching:
+            await self._stop_launching(run_id, reason)
+        elif record.state is RunState.QUEUED:
+            self._turns.plans.pop(run_id, None)
+            dropped = waiting.drop(self.home, run_id, reason)
+            if dropped is not None:
+                self._show(dropped)
+        elif not record.state.is_end:
+            await self._stop_other(record, reason)
+
+    async def _stop_live(self, live: Kept, reason: str) -> None:
         if live.stopping is not None:
             assert live.hurry is not None
             live.hurry.set()
         else:
             live.stop_reason, live.hurry = reason, asyncio.Event()
-            live.stopping = asyncio.create_task(self._climb(live))
+            live.stopping = asyncio.create_task(climb(live, self.ladder, self._move))
         await asyncio.shield(live.stopping)
 
-    async def _climb(self, live: _Kept) -> None:
-        child, ladder = live.child, self.ladder
-        assert child is not None
-        if live.plan.runner.capabilities.graceful_stop:
-            hint = f"finishing the update; SIGTERM after {ladder.command_s:g} s"
-            self._move(live, RunState.STOPPING, hint, ladder.command_s)
-            with contextlib.suppress(ProtocolError):  # a closed stdin: it is on its way out
-                child.send(commands.Stop)
-            if not await self._hurried(live, ladder.command_s):
-                return
-            live.stop_reason = f"forced: no answer to stop within {ladder.command_s:g} s"
-        hint = f"sent SIGTERM; SIGKILL after {ladder.terminate_s:g} s"
-        self._move(live, RunState.STOPPING, hint, ladder.terminate_s)
-        child.signal_group(signal.SIGTERM)
-        if await self._hurried(live, ladder.terminate_s):
-            live.stop_reason = "forced: killed, it ignored stop and SIGTERM"
-            self._move(live, RunState.STOPPING, "sent SIGKILL to the whole group")
-            child.signal_group(signal.SIGKILL)
-            await child.wait()
+    async def _stop_launching(self, run_id: str, reason: str) -> None:
+        """Its process is being started this moment."""
+        while run_id in self._launching:
+            await asyncio.sleep(LOOK_S / 10)
+        if run_id in self._live:
+            await self._stop_live(self._live[run_id], reason)
 
-    async def _hurried(self, live: _Kept, timeout_s: float) -> bool:
-        """Wait for the exit; True when time ran out or someone asked to hurry."""
-        assert live.hurry is not None
-        assert live.child is not None
-        hurry = asyncio.create_task(live.hurry.wait())
-        await asyncio.wait(
-            [live.child.exited, hurry], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
-        )
-        hurry.cancel()
-        live.hurry.clear()
-        return not live.child.exited.done()
+    async def _stop_other(self, record: RunRecord, reason: str) -> None:
+        ended = await self._others.stop(self.runs, record, self.ladder, reason, self._tell)
+        if ended is not None:
+            self._show(ended)
 
-    async def close(self) -> None:
-        """Stop every run that this service started, and forget the queue."""
+    async def close(self, *, keep: bool = False) -> None:
+        """Stop every run that this service started. What waits goes on waiting.
+
+        With `keep` they go on without it: each saves, and a keeper of its own resumes it where it
+        was; so does what waits. Runs that cannot be resumed exactly are stopped.
+        """
+        self.works_queue = False
         await self.ahead.end()
-        for kept in list(self._queue):
-            await self.stop(kept.plan.run_id, "the app was closed")
-        stops = [self.stop(run_id, "the app was closed") for run_id in list(self._live)]
-        await asyncio.gather(*stops)
+        while self._launching:
+            await asyncio.sleep(LOOK_S / 10)
+        live = dict(self._live)
+        reason = "handed over to the keeper" if keep else "the app was closed"
+        await asyncio.gather(*(self.stop(run_id, reason) for run_id in live))
+        self._closing = True
+        if not keep:
+            return
+        for run_id, kept in live.items():
+            self._hand_over(kept.plan.runner, self.runs[run_id])
+        if any(not entry.held for entry in self.queue.entries()):
+            self._call_keeper(self.home)
+
+    def _hand_over(self, runner: AgentRunner, record: RunRecord) -> None:
+        goes_on = record.state is RunState.STOPPED and runner.capabilities.exact_resume
+        if goes_on and runner.find_checkpoints(self.home.run(record.run_id).root):
+            self._show(waiting.enqueue_again(self.home, record, first=True))
+
+    # -- looking around ---------------------------------------------------------------------
+
+    def look(self) -> bool:
+        """Mail, runs of others, the queue: a few times a second. False when it is over."""
+        for run_id, kept in list(self._live.items()):
+            for letter in kept.mail.take():
+                self._background(obey(self, run_id, kept.mail, letter))
+        with contextlib.suppress(OSError):
+            self._others.look(self.runs, {**self._live, **self._launching})
+        with contextlib.suppress(LabError, OSError):  # a disk that is full may be free again
+            self._work_queue()
+        return not self._closing
+
+    def _on_other_event(self, run_id: str, event: records.Event) -> None:
+        record = self.runs.get(run_id)
+        if record is not None:  # the index says its state
+            now = fold(record, event)
+            self.runs[run_id] = msgspec.structs.replace(
+                now, state=record.state, reason=record.reason
+            )
+        self._tell(EventReceived(run_id, event))
 
     # -- what children say ------------------------------------------------------------------
 
@@ -370,9 +460,10 @@ class TrainerService:
         if live is None:
             return
         try:
-            self._end(live, *_end_of(code, live))
+            self._end(live, *end_of(code, live))
         finally:  # whatever a listener makes of it, the next run has its turn
-            self._start_next(live.plan.spec.device)
+            with contextlib.suppress(LabError, OSError):
+                self._work_queue()
 
     # -- records ----------------------------------------------------------------------------
 
@@ -382,22 +473,23 @@ class TrainerService:
         except KeyError:
             raise ConfigError(f"no run {run_id!r} in {self.home.runs_index}") from None
 
-    def _move(self, live: _Kept, state: RunState, detail: str, force_in_s: float = 0.0) -> None:
+    def _move(self, live: Kept, state: RunState, detail: str, force_in_s: float = 0.0) -> None:
         live.life.move(state)
-        self._show(live.life, detail, time.monotonic() + force_in_s if force_in_s else 0.0)
+        self._show(live.life.record, detail, time.monotonic() + force_in_s if force_in_s else 0.0)
 
-    def _end(self, kept: _Kept, state: RunState, reason: str) -> None:
+    def _end(self, kept: Kept, state: RunState, reason: str) -> None:
         try:
             kept.life.end(state, reason)
         except LabError as error:  # a full disk: the log still says what happened
             self._tell(LogLines(kept.plan.run_id, (str(error),)))
         if kept.scribe is not None:
             kept.scribe.close()
-        self._show(kept.life)
+        kept.release()
+        self._show(kept.life.record)
 
-    def _show(self, life: RunLife, detail: str = "", force_at: float = 0.0) -> None:
-        self.runs[life.record.run_id] = life.record
-        self._tell(RunChanged(life.record, detail, force_at=force_at))
+    def _show(self, record: RunRecord, detail: str = "", force_at: float = 0.0) -> None:
+        self.runs[record.run_id] = record
+        self._tell(RunChanged(record, detail, force_at=force_at))
 
     def _tell(self, notice: Notice) -> None:
         for listener in list(self._listeners):
@@ -409,36 +501,11 @@ class TrainerService:
         task.add_done_callback(self._tasks.discard)
 
 
-def _end_of(code: int, live: _Kept) -> tuple[RunState, str]:
-    """End state and one-line reason of a process that left with `code`."""
-    if live.error:
-        return RunState.FAILED, live.error  # it may have ended its own group, by signal
-    if live.stopping is not None:
-        return RunState.STOPPED, live.stop_reason
-    if code == 0:
-        return _good_end_of(live)
-    assert live.child is not None
-    cause = live.child.last_words()
-    if code == -signal.SIGKILL:
-        return RunState.FAILED, "killed by signal 9, probably out of memory"
-    if code < 0:
-        return RunState.FAILED, f"ended by {signal.Signals(-code).name}: {cause}".rstrip(": ")
-    return RunState.FAILED, cause or f"the worker ended with status {code}"
-
-
-def _good_end_of(live: _Kept) -> tuple[RunState, str]:
-    """Status 0 is a success only of a process that said what it did.
-
-    Ours says its end too; another runner's process may just leave.
-    """
-    if live.said_end is not None:
-        return live.said_end, live.stop_reason
-    if not live.said_anything:
-        cause = f": {live.bad_line}" if live.bad_line else ""
-        return RunState.FAILED, f"the process ended without one record that can be read{cause}"
-    if live.plan.runner.id == NATIVE_ID:
-        return RunState.FAILED, "the process left in the middle of the run, with status 0"
-    return RunState.FINISHED, live.stop_reason
+def _keep_looking(loop: asyncio.AbstractEventLoop, found: weakref.ref[TrainerService]) -> None:
+    """For as long as somebody holds the service."""
+    service = found()
+    if service is not None and service.look():
+        loop.call_later(LOOK_S, _keep_looking, loop, found)
 
 
 def _run_id(notice: Notice) -> str:

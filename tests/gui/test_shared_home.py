@@ -1,0 +1,132 @@
+"""An app among others: it finds their runs, steers them, shares their queue, leaves its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gui.app import App
+from tests.gui.conftest import until, use_echo
+from tests.support.processes import SPEC
+from tests.support.scripted_native import scripted_native
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.service import StopLadder, TrainerService
+
+LONG_S = 60.0
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def other(make_app: Callable[..., App], home: Path) -> Iterator[TrainerService]:
+    """Another process of the home, as far as files and locks can tell."""
+    app = make_app(home)  # whose loop it shares
+    runner = scripted_native(updates=100_000, interval_s=0.01)
+    service = TrainerService(HomePaths(home), runners=(runner,), ladder=StopLadder(2.0, 0.5))
+    service.works_queue = False
+    service.open()
+    yield service
+    done(app, service.close())
+
+
+def done(app: App, work: Coroutine[Any, Any, Any]) -> None:
+    """Run `work` to its end on the app's loop."""
+    task = app.bridge.loop.create_task(work)
+    until(task.done, LONG_S)
+    task.result()
+
+
+def leave(app: App, keep: bool = False) -> None:
+    """Close it as its window does."""
+    app.controllers.shutdown.begin(keep)
+    until(lambda: app.controllers.shutdown.has_ended, LONG_S)
+
+
+def running(app: App, other: TrainerService) -> str:
+    """A run that the other keeps, as the app sees it."""
+    plan = other.plan(SPEC)
+    done(app, other.start(plan))
+    runs = app.bridge.service.runs
+    until(lambda: plan.run_id in runs and runs[plan.run_id].state is RunState.RUNNING, LONG_S)
+    return plan.run_id
+
+
+def test_a_run_of_another_process_is_shown_paused_and_stopped(
+    make_app: Callable[..., App], home: Path, other: TrainerService
+) -> None:
+    app = make_app(home)
+    run_id = running(app, other)
+    training, service = app.controllers.training, app.bridge.service
+    app.controllers.runs.show(run_id)
+    assert not service.is_live(run_id)
+    telemetry = app.models.telemetry.runs
+    until(lambda: run_id in telemetry and len(telemetry[run_id].table) > 5, LONG_S)
+    assert telemetry[run_id].gaps == 0
+    assert training.stop_refusal() == ""
+    training.toggle_pause()
+    until(lambda: service.runs[run_id].state is RunState.PAUSED, LONG_S)
+    training.toggle_pause()
+    until(lambda: service.runs[run_id].state is RunState.RUNNING, LONG_S)
+    assert app.controllers.shutdown.running() == 0  # closing this app would not stop it
+    training.stop()
+    until(lambda: service.runs[run_id].state is RunState.STOPPED, LONG_S)
+    assert other.runs[run_id].state is RunState.STOPPED
+
+
+def test_a_run_that_another_left_running_is_found_when_the_app_opens(
+    make_app: Callable[..., App], home: Path, other: TrainerService
+) -> None:
+    first = make_app(home)
+    run_id = running(first, other)
+    leave(first)
+    assert other.runs[run_id].state is RunState.RUNNING
+    again = make_app(home)
+    assert again.models.telemetry.focus == run_id
+    assert again.controllers.training.state is RunState.RUNNING
+    assert again.bridge.service.takes_commands(run_id)
+    again.controllers.training.stop()
+    until(lambda: other.runs[run_id].state is RunState.STOPPED, LONG_S)
+
+
+def test_apps_share_one_queue_and_what_waits_outlives_the_app_that_ordered_it(
+    make_app: Callable[..., App], home: Path, other: TrainerService
+) -> None:
+    app = make_app(home)
+    first = running(app, other)
+    use_echo(app, updates=2, interval_s=0.01)
+    plan = app.bridge.service.plan(SPEC)
+    done(app, app.bridge.service.start(plan))
+    assert app.bridge.service.runs[plan.run_id].state is RunState.QUEUED
+    until(lambda: plan.run_id in other.runs, LONG_S)
+    leave(app)
+    assert other.queue.entries()[0].run_id == plan.run_id
+    other.runners = (scripted_native(updates=2, interval_s=0.01),)
+    other.works_queue = True
+    stop = asyncio.ensure_future(other.stop(first), loop=app.bridge.loop)
+    until(lambda: stop.done() and other.runs[plan.run_id].state is RunState.FINISHED, LONG_S)
+    assert other.queue.entries() == []
+
+
+def test_an_app_that_closes_leaves_its_run_to_a_keeper(
+    make_app: Callable[..., App], home: Path
+) -> None:
+    called: list[HomePaths] = []
+    app = make_app(home, updates=100_000, interval_s=0.01)
+    service = app.bridge.service
+    service._call_keeper = called.append
+    plan = service.plan(SPEC)
+    done(app, service.start(plan))
+    until(lambda: service.runs[plan.run_id].env_steps > 0, LONG_S)
+    leave(app, keep=True)
+    assert called == [service.home]
+    assert service.runs[plan.run_id].state is RunState.QUEUED
+    assert service.runs[plan.run_id].last_checkpoint
+    assert [entry.run_id for entry in service.queue.entries()] == [plan.run_id]

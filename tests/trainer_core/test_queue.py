@@ -1,0 +1,281 @@
+"""The queue file, device locks and mail: what several processes of one home share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.support.made_records import run_record
+from tests.support.processes import SPEC
+from trainer_core.protocol import commands
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.runs import waiting
+from trainer_core.runs.devices import DeviceLock
+from trainer_core.runs.index import FORGOTTEN, RunRegistry
+from trainer_core.runs.lock import RunLock
+from trainer_core.runs.mailbox import Mailbox
+from trainer_core.runs.queue import QueueBusyError, QueueEntry, RunQueue
+from trainer_core.runs.writer import DiskError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> HomePaths:
+    return HomePaths(tmp_path / "a home with ümlauts")
+
+
+def everybody(runner_id: str) -> bool:
+    return True
+
+
+def put(home: HomePaths, *run_ids: str, **how: object) -> None:
+    for run_id in run_ids:
+        waiting.enqueue(home, run_id, SPEC, algo="ppo", **how)  # type: ignore[arg-type]
+
+
+def order(home: HomePaths) -> list[str]:
+    return [entry.run_id for entry in RunQueue(home).entries()]
+
+
+def test_runs_wait_in_order_priorities_go_before_and_a_move_beats_both(home: HomePaths) -> None:
+    put(home, "a", "b")
+    put(home, "c", priority=5)
+    put(home, "d", priority=5)
+    assert order(home) == ["c", "d", "a", "b"]
+    RunQueue(home).move("b", 1)
+    assert order(home) == ["b", "c", "d", "a"]
+    with pytest.raises(ConfigError, match="'x' is not in the queue; waiting: b, c, d, a"):
+        RunQueue(home).move("x", 1)
+    with pytest.raises(ConfigError, match="count from 1"):
+        RunQueue(home).move("a", 0)
+    assert RunRegistry(home).reconcile()["a"].state is RunState.QUEUED
+
+
+def test_the_first_whose_device_is_free_is_taken_and_stays_until_its_process_is_there(
+    home: HomePaths,
+) -> None:
+    put(home, "a", "b")
+    put(home, "g", devices=("cuda:0", "cuda:1"))
+    RunQueue(home).hold("a")
+    found = waiting.claim(home, everybody)
+    assert found is not None
+    assert found.life.record.run_id == "b"
+    assert found.life.record.state is RunState.PREFLIGHT
+    assert order(home) == ["a", "b", "g"]  # a kill here leaves it waiting
+    RunQueue(home).hold("a", held=False)
+    other = waiting.claim(home, everybody)
+    assert other is not None
+    assert other.life.record.run_id == "g"  # cpu is b's
+    assert (other.spec.device, other.life.record.device) == ("cuda:0", "cuda:0")
+    waiting.started(home, "b")
+    assert waiting.claim(home, everybody) is None
+    found.life.end(RunState.FINISHED, "")
+    assert found.device is not None
+    found.device.release()
+    third = waiting.claim(home, everybody)
+    assert third is not None
+    assert third.life.record.run_id == "a"
+
+
+def test_the_second_device_is_taken_when_the_first_is_busy_and_written_down(
+    home: HomePaths,
+) -> None:
+    busy = DeviceLock.take(home, "cuda", "elsewhere")
+    assert busy is not None
+    put(home, "g", devices=("cuda", "cuda:1"))
+    found = waiting.claim(home, everybody)
+    assert found is not None
+    assert found.spec.device == "cuda:1"
+    assert RunRegistry(home).load()["g"].device == "cuda:1"
+    assert b'"cuda:1"' in home.run("g").config.read_bytes()
+
+
+def test_a_runner_that_this_process_does_not_know_is_left_to_others(home: HomePaths) -> None:
+    put(home, "a")
+    assert waiting.claim(home, lambda runner_id: False) is None
+    assert order(home) == ["a"]
+    assert waiting.claim(home, everybody) is not None  # the device was given back
+
+
+def test_a_claim_whose_process_died_waits_again_where_it_was(home: HomePaths) -> None:
+    put(home, "a", "b")
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from trainer_core.protocol.paths import HomePaths\n"
+        "from trainer_core.runs import waiting\n"
+        "found = waiting.claim(HomePaths(Path(sys.argv[1])), lambda runner: True)\n"
+        "assert found.life.record.run_id == 'a'\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(home.root)], check=False)
+    assert done.returncode == -9
+    assert RunRegistry(home).load()["a"].state is RunState.PREFLIGHT
+    assert RunRegistry(home).reconcile()["a"].state is RunState.QUEUED
+    assert order(home) == ["a", "b"]
+    found = waiting.claim(home, everybody)
+    assert found is not None
+    assert found.life.record.run_id == "a"
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"{", b'{"entries": 3}', b"\xff\xfe", b"[]", b"x" * 99])
+def test_a_queue_file_that_is_damaged_is_made_again_from_the_index(
+    home: HomePaths, rubbish: bytes
+) -> None:
+    put(home, "a", "b")
+    home.queue.write_bytes(rubbish)
+    assert order(home) == ["a", "b"]
+    RunQueue(home).hold("b")
+    assert [entry.held for entry in RunQueue(home).entries()] == [False, True]
+    assert home.queue.with_suffix(".damaged").read_bytes() == rubbish
+
+
+def test_what_waits_in_the_index_alone_is_lost_and_said_so(home: HomePaths) -> None:
+    put(home, "a")
+    home.queue.write_bytes(b'{"v": 1, "entries": []}')
+    assert RunRegistry(home).reconcile()["a"].reason == FORGOTTEN
+    assert RunRegistry(home).load()["a"].state is RunState.LOST
+
+
+def test_a_run_whose_order_cannot_be_read_fails_and_the_next_has_its_turn(home: HomePaths) -> None:
+    put(home, "a", "b")
+    home.run("a").config.write_text("{")
+    found = waiting.claim(home, everybody)
+    record = RunRegistry(home).load()
+    assert record["a"].state is RunState.FAILED
+    assert "config.json" in record["a"].reason
+    assert found is not None
+    assert found.life.record.run_id == "b"
+    assert order(home) == ["b"]
+
+
+def test_a_waiting_run_is_dropped_once(home: HomePaths) -> None:
+    put(home, "a")
+    dropped = waiting.drop(home, "a", "not wanted")
+    assert dropped is not None
+    assert (dropped.state, dropped.reason) == (RunState.STOPPED, "not wanted")
+    assert waiting.drop(home, "a", "again") is None
+    assert RunRegistry(home).reconcile()["a"].state is RunState.STOPPED
+
+
+def test_nothing_waits_that_could_not_be_written(
+    home: HomePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: object, record: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    put(home, "a")
+    monkeypatch.setattr(RunRegistry, "append", full)
+    with pytest.raises(DiskError, match="free some space"):
+        put(home, "b")
+    assert order(home) == ["a"]
+
+
+def test_a_process_that_holds_the_queue_for_good_is_named_not_waited_for(home: HomePaths) -> None:
+    put(home, "a")
+    with RunQueue(home).locked():
+        with (
+            pytest.raises(QueueBusyError, match="is one of DMG Lab's processes stopped"),
+            RunQueue(home).locked(0.05),
+        ):
+            pass
+        assert waiting.claim(home, everybody) is None
+    assert waiting.claim(home, everybody) is not None
+
+
+def test_a_device_belongs_to_one_run_until_its_last_process_is_gone(home: HomePaths) -> None:
+    lock = DeviceLock.take(home, "cuda", "a")
+    assert lock is not None
+    assert DeviceLock.take(home, "cuda:0", "b") is None
+    child = subprocess.Popen(["sleep", "60"], pass_fds=(lock.descriptor,))
+    lock.release()
+    assert DeviceLock.take(home, "cuda:0", "b") is None
+    child.kill()
+    child.wait()
+    assert DeviceLock.take(home, "cuda:0", "b") is not None
+
+
+# -- mail ------------------------------------------------------------------------------------
+
+
+def test_mail_is_given_out_once_in_order_and_answered(home: HomePaths) -> None:
+    paths = home.run("a")
+    paths.root.mkdir(parents=True)
+    sender, keeper = Mailbox(paths), Mailbox(paths)
+    assert keeper.take() == []
+    first, second = sender.post(commands.Pause), sender.post(commands.Watch, envs=4)
+    letters = keeper.take()
+    assert [type(letter.command) for letter in letters] == [commands.Pause, commands.Watch]
+    assert keeper.take() == []
+    keeper.answer(letters[1], False, "no pictures")
+    assert sender.answer_to(first) is None
+    answer = sender.answer_to(second)
+    assert answer is not None
+    assert (answer.ok, answer.detail) == (False, "no pictures")
+    assert not sender.withdraw(first)
+    third = sender.post(commands.Stop)
+    assert sender.withdraw(third)
+    assert keeper.take() == []
+
+
+def test_rubbish_in_the_box_is_answered_or_passed_over(home: HomePaths) -> None:
+    paths = home.run("a")
+    paths.mail.mkdir(parents=True)
+    (paths.mail / "1.request").write_bytes(b"\x1b[31mgarbage")
+    (paths.mail / "2.request").write_bytes(b'{"cmd": "stop", "id": 1}' + b" " * (2 << 20))
+    (paths.mail / "3.request").mkdir()
+    os.mkfifo(paths.mail / "4.request")
+    (paths.mail / "5.request").write_bytes(b'{"cmd": "stop", "id": 1}')
+    box = Mailbox(paths)
+    assert [type(letter.command) for letter in box.take()] == [commands.Stop]
+    answer = box.answer_to("1")
+    assert answer is not None
+    assert "not a command" in answer.detail
+
+
+def test_mail_for_an_earlier_life_does_not_count(home: HomePaths) -> None:
+    put(home, "a")
+    Mailbox(home.run("a")).post(commands.Stop)
+    assert waiting.claim(home, everybody) is not None
+    assert Mailbox(home.run("a")).take() == []
+
+
+def test_mail_that_cannot_be_left_is_one_clear_line(home: HomePaths) -> None:
+    with pytest.raises(LabError, match="mail"):
+        Mailbox(home.run("nowhere")).post(commands.Stop)
+
+
+# -- who is alive ----------------------------------------------------------------------------
+
+
+def test_a_locked_run_is_alive_whatever_the_clock_makes_of_its_process(home: HomePaths) -> None:
+    paths = home.run("a")
+    paths.root.mkdir(parents=True)
+    registry = RunRegistry(home)
+    jumped = run_record("a", pid=os.getpid(), pid_create_time=86_400.0)
+    registry.append(jumped)
+    lock = RunLock.take(paths)
+    assert registry.reconcile()["a"].state is RunState.RUNNING
+    lock.release()
+    assert registry.reconcile()["a"].state is RunState.LOST
+
+
+def test_an_end_that_came_meanwhile_is_not_made_a_loss(home: HomePaths) -> None:
+    registry = RunRegistry(home)
+    running = run_record("a", pid=2**22 - 3, pid_create_time=1.0)
+    registry.append(running)
+    registry.append(msgspec.structs.replace(running, state=RunState.FINISHED))
+    assert registry.settle(running).state is RunState.FINISHED
+    assert registry.load()["a"].state is RunState.FINISHED
+
+
+def test_an_entry_reads_back_as_it_was(home: HomePaths) -> None:
+    entry = QueueEntry(run_id="a", devices=("cpu", "cuda:1"), priority=-3, held=True, added_at=2.5)
+    RunQueue(home).add(entry)
+    assert RunQueue(home).entries() == [entry]

@@ -1,0 +1,181 @@
+"""Archives of runs: whole or not there, compared by hash, never over anything or outside."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.made_homes import make_home
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.runs import waiting
+from trainer_core.runs.archive import archive, check, restore
+from trainer_core.runs.disk import disk_use
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.lock import RunLock
+from trainer_core.runs.writer import DiskError
+
+RUN = "run-00000"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> HomePaths:
+    home = make_home(tmp_path / "home", runs=1, log_records=3)
+    paths = home.run(RUN)
+    paths.config.write_text("{}")
+    (paths.checkpoints / "000000000064").mkdir(parents=True)
+    (paths.checkpoints / "000000000064" / "policy.safetensors").write_bytes(os.urandom(3000))
+    (paths.root / "videos").mkdir()
+    (paths.root / "videos" / "ümlaut and space.gif").write_bytes(b"gif")
+    paths.frames.write_bytes(b"pictures")
+    os.mkfifo(paths.root / "pipe")
+    (paths.root / "link").symlink_to("/etc/passwd")
+    return home
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.name not in ("lock", "frames.bin")
+    }
+
+
+def test_a_run_comes_back_as_it_was_in_another_home_too(home: HomePaths, tmp_path: Path) -> None:
+    before, record = contents(home.run(RUN).root), RunRegistry(home).load()[RUN]
+    file = archive(home, RUN, tmp_path / "archives")
+    assert contents(home.run(RUN).root) == before
+    assert set(check(file).files) == set(before)
+    elsewhere = HomePaths(tmp_path / "elsewhere")
+    assert restore(file, elsewhere) == record
+    assert contents(elsewhere.run(RUN).root) == before
+    assert RunRegistry(elsewhere).load() == {RUN: record}
+
+
+def test_a_removed_run_stays_in_the_index_and_can_be_restored(home: HomePaths) -> None:
+    before, record = contents(home.run(RUN).root), RunRegistry(home).load()[RUN]
+    assert disk_use(home, RUN).checkpoints == 3000
+    file = archive(home, RUN, home.archives, remove=True)
+    assert not home.run(RUN).root.exists()
+    assert [path.name for path in home.runs.iterdir()] == []
+    assert RunRegistry(home).reconcile()[RUN].reason == f"archived: {file}"
+    assert disk_use(home, RUN).total == 0
+    restore(file, home)
+    assert contents(home.run(RUN).root) == before
+    assert RunRegistry(home).load()[RUN] == record
+
+
+def test_nothing_is_restored_over_a_run(home: HomePaths) -> None:
+    file = archive(home, RUN, home.archives)
+    with pytest.raises(ConfigError, match="is there already"):
+        restore(file, home)
+
+
+def test_a_run_that_goes_on_or_is_in_use_is_not_archived(home: HomePaths) -> None:
+    lock = RunLock.take(home.run(RUN))
+    with pytest.raises(LabError, match="is being trained by process"):
+        archive(home, RUN, home.archives)
+    lock.release()
+    waiting.enqueue_again(home, RunRegistry(home).load()[RUN])
+    with pytest.raises(ConfigError, match="is queued: only an ended run"):
+        archive(home, RUN, home.archives, remove=True)
+    with pytest.raises(ConfigError, match="no run 'x'"):
+        archive(home, "x", home.archives)
+    assert not home.archives.exists() or not list(home.archives.iterdir())
+    assert home.run(RUN).root.is_dir()
+
+
+def test_a_full_disk_leaves_no_half_archive_and_the_run(
+    home: HomePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr("trainer_core.runs.archive.os.fsync", full)
+    with pytest.raises(DiskError, match="free some space"):
+        archive(home, RUN, home.archives, remove=True)
+    assert list(home.archives.iterdir()) == []
+    assert home.run(RUN).config.is_file()
+
+
+def test_an_archive_damaged_anywhere_is_refused_whole(home: HomePaths, tmp_path: Path) -> None:
+    file = archive(home, RUN, home.archives)
+    data = file.read_bytes()
+    shutil.rmtree(home.run(RUN).root)
+    damaged = tmp_path / "damaged.tar.gz"
+    for at in range(12, len(data), 97):
+        damaged.write_bytes(data[:at] + bytes([data[at] ^ 0x40]) + data[at + 1 :])
+        found = refusal(damaged, home)
+        if found:
+            assert str(damaged) in found
+            assert "\n" not in found
+            assert not list(home.runs.iterdir())
+        else:  # a byte that does not matter: a time, an owner, the gzip header
+            shutil.rmtree(home.run(RUN).root)
+    for end in (0, 1, 10, 500, len(data) // 2):
+        damaged.write_bytes(data[:end])
+        assert "damaged" in refusal(damaged, home)
+    assert not list(home.runs.iterdir())
+
+
+def refusal(file: Path, home: HomePaths) -> str:
+    """Why it was not restored, "" when it was."""
+    try:
+        restore(file, home)
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+Change = Callable[[dict[str, object], list[tuple[str, bytes]]], None]
+
+
+def rewritten(file: Path, target: Path, change: Change) -> Path:
+    """A copy of an archive after `change` of its manifest and its other members."""
+    with tarfile.open(file) as tar:
+        found = [(info.name, tar.extractfile(info).read()) for info in tar]  # type: ignore[union-attr]
+    manifest, members = json.loads(found[0][1]), found[1:]
+    change(manifest, members)
+    with tarfile.open(target, "w:gz") as tar:
+        for name, data in [("archive.json", json.dumps(manifest).encode()), *members]:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m, _: m.update(run_id="../../outside"), "outside its run's folder"),
+        (lambda m, _: m["files"].update({"../evil": m["files"]["config.json"]}), "outside"),
+        (lambda m, _: m["files"].update({"/etc/evil": m["files"]["config.json"]}), "outside"),
+        (lambda m, _: m.update(run_id="other"), "contradicts itself"),
+        (lambda m, _: m["record"].update(state="running"), "contradicts itself"),
+        (lambda m, _: m["files"].pop("config.json"), "is not what archive.json lists"),
+        (lambda m, _: m["files"].update({"more": {"sha256": "", "size": 1}}), "lacks more"),
+        (lambda m, _: m["files"]["config.json"].update(size=2**60), "bytes"),
+        (lambda m, _: m["files"]["config.json"].update(sha256="0"), "its hash differs"),
+        (lambda _, members: members.append(members[-1]), "is not what archive.json lists"),
+        (lambda _, members: members.append((f"{RUN}/../../evil", b"x")), "is not what"),
+        (lambda m, _: m.pop("record"), "archive.json"),
+    ],
+)
+def test_an_archive_that_lies_is_refused(
+    home: HomePaths, tmp_path: Path, change: Change, words: str
+) -> None:
+    file = rewritten(archive(home, RUN, home.archives), tmp_path / "lies.tar.gz", change)
+    elsewhere = HomePaths(tmp_path / "elsewhere")
+    with pytest.raises(LabError, match=words):
+        restore(file, elsewhere)
+    assert not elsewhere.runs.exists() or not list(elsewhere.runs.iterdir())
+    assert not list(tmp_path.rglob("*evil*"))
+    assert RunState.RUNNING not in {run.state for run in RunRegistry(elsewhere).load().values()}

@@ -1,0 +1,162 @@
+"""The home from a shell: queue, stop, pause and resume of runs that other processes keep."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.made_homes import make_home
+from tests.support.processes import SPEC
+from trainer_core.cli.main import main
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.runs import waiting
+from trainer_core.runs.devices import DeviceLock
+from trainer_core.runs.index import RunRegistry
+from trainer_core.service.keeper import KeeperLock
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> HomePaths:
+    return HomePaths(tmp_path / "home")
+
+
+class Shell:
+    """`dmglab ...` in this process, on one home."""
+
+    def __init__(self, home: HomePaths, capsys: pytest.CaptureFixture[str]) -> None:
+        self._home, self._capsys = home, capsys
+
+    def text(self, *words: str) -> tuple[int, str]:
+        code = main([*words, "--home", str(self._home.root)])
+        return code, self._capsys.readouterr().out
+
+    def __call__(self, *words: str) -> dict[str, Any]:
+        """Its JSON object."""
+        code, out = self.text(*words)
+        found = json.loads(out.splitlines()[-1])
+        assert found["ok"] == (code == 0)
+        return found
+
+
+@pytest.fixture
+def dmglab(home: HomePaths, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(home, capsys)
+
+
+def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
+    for run_id in ("a", "b"):
+        waiting.enqueue(home, run_id, SPEC, algo="ppo")
+    added = dmglab("queue", "add", "--task", "tiny_goal", "--total-env-steps", "64",
+                   "--priority", "3", "--hold", "--devices", "cpu", "--name", "mine")  # fmt: skip
+    assert (added["state"], added["position"]) == ("queued", 1)
+    run_id = added["run_id"]
+    assert RunRegistry(home).load()[run_id].name == "mine"
+    assert dmglab("queue", "move", "b", "1")["queue"] == ["b", run_id, "a"]
+    assert dmglab("queue", "hold", "b")["queue"] == ["b", run_id, "a"]
+    listed = dmglab("queue", "list", "--json")["queue"]
+    assert [(row["run_id"], row.get("held", False)) for row in listed] == [
+        ("b", True), (run_id, True), ("a", False),
+    ]  # fmt: skip
+    dmglab("queue", "release", run_id)
+    assert dmglab("queue", "remove", "a")["state"] == "stopped"
+    assert dmglab("stop", "b")["state"] == "stopped"
+    _, table = dmglab.text("queue", "list")
+    assert table.splitlines()[1].split() == ["1", run_id, "tiny_goal", "native", "cpu", "3"]
+    assert len(table.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("queue", "add", "--task", "nowhere"), "no task 'nowhere'"),
+        (("queue", "add", "--task", "tiny_goal", "--devices", "tpu"), "cpu or cuda:N"),
+        (("queue", "add", "--task", "tiny_goal", "--gpus", "2"), "leave --gpus away"),
+        (("queue", "move", "a", "0"), "count from 1"),
+        (("queue", "remove", "x"), "'x' does not wait"),
+        (("queue", "dance"), "no verb 'dance'"),
+        (("stop", "x"), "no run is called 'x'"),
+        (("stop",), "say which run: no run goes on"),
+        (("pause", "run-00000"), "run run-00000 is not running"),
+        (("train", "--task", "nowhere", "--detach"), "no task 'nowhere'"),
+        (("archive",), "say which runs"),
+        (("restore", "/nowhere.tar.gz"), "No such file"),
+        (("query", "DELETE FROM runs"), "not authorized"),
+        (("runs", "--state", "odd"), "no state 'odd'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_changes_nothing(
+    home: HomePaths, dmglab: Shell, words: tuple[str, ...], answer: str
+) -> None:
+    make_home(home.root, runs=1, log_records=1)
+    before = home.runs_index.read_bytes()
+    found = dmglab(*words)
+    assert not found["ok"]
+    assert answer in found["error"]
+    assert "\n" not in found["error"]
+    assert home.runs_index.read_bytes() == before
+    assert not home.queue.exists()
+
+
+def test_a_second_worker_of_the_queue_is_told_who_the_first_is(
+    home: HomePaths, dmglab: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainer_core.service.keeper.PATIENCE_S", 0.0)
+    lock = KeeperLock(home)
+    assert lock.take()
+    assert "works the queue" in dmglab("queue", "run")["error"]
+    lock.release()
+    assert dmglab("queue", "run")["queue"] == []
+
+
+def test_runs_are_filtered_and_their_disk_use_told(home: HomePaths, dmglab: Shell) -> None:
+    make_home(home.root, runs=12, log_records=1)
+    found = dmglab("runs", "--filter", "FINISHED run-0001", "--json")["runs"]
+    assert [run["run_id"] for run in found] == ["run-00010", "run-00011"]
+    assert len(dmglab("runs", "--limit", "5", "--json")["runs"]) == 5
+    found = dmglab("disk", "--json")
+    assert len(found["runs"]) == 12
+    assert found["bytes"] == sum(row["logs"] for row in found["runs"]) > 0
+
+
+def test_a_training_of_a_shell_is_paused_resumed_and_stopped_from_another(
+    home: HomePaths, dmglab: Shell
+) -> None:
+    shell = subprocess.Popen(
+        [sys.executable, "-m", "trainer_core.cli.main", "train", "--task", "tiny_goal",
+         "--num-envs", "4", "--num-steps", "8", "--num-minibatches", "2", "--eval-every", "0",
+         "--seconds", "600", "--home", str(home.root), "--name", "mine"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    try:
+        until(lambda: _only(home).env_steps > 0)
+        assert DeviceLock.take(home, "cpu", "next") is None  # nothing of the queue starts beside it
+        assert dmglab("pause", "mine")["state"] == "paused"
+        assert dmglab("resume", "mine")["state"] == "running"
+        assert dmglab("stop")["state"] == "stopped"
+        out, _ = shell.communicate(timeout=120)
+    finally:
+        shell.kill()
+        shell.wait()
+    assert json.loads(out)["reason"] == "stopped by command"
+    assert _only(home).last_checkpoint
+    assert DeviceLock.take(home, "cpu", "next") is not None
+
+
+def _only(home: HomePaths) -> Any:
+    runs = RunRegistry(home).reconcile()
+    assert RunState.LOST not in {run.state for run in runs.values()}
+    return next(iter(runs.values()), None) or type("NoRun", (), {"env_steps": 0})
+
+
+def until(condition: Any, timeout_s: float = 120.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.05)

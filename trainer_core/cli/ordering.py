@@ -1,0 +1,57 @@
+"""A command line as an order: for `train --detach` and `queue add`, without torch."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer_core.preflight.checks import run_checks
+from trainer_core.preflight.findings import require
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.catalog import AgentRunner
+from trainer_core.runs import waiting
+from trainer_core.runs.life import new_run_id
+from trainer_core.runs.queue import RunQueue
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run that was asked for, and where."""
+
+    runner: AgentRunner
+    spec: RunSpec
+    home: HomePaths
+    name: str = ""
+
+
+def put_into_queue(
+    order: Order, *, priority: int = 0, held: bool = False, devices: tuple[str, ...] = ()
+) -> RunRecord:
+    """Check the order as the app does, then let it wait. Raises LabError; nothing waits then."""
+    spec = order.runner.complete(order.spec)
+    asyncio.run(_check(order, spec))
+    return waiting.enqueue(
+        order.home, new_run_id(), spec, algo=order.runner.algorithm(spec), name=order.name,
+        priority=priority, held=held, devices=devices,
+    )  # fmt: skip
+
+
+async def _check(order: Order, spec: RunSpec) -> None:
+    checks = [check async for check in run_checks(spec, order.home, order.runner)]
+    for check in checks:
+        require(check)
+
+
+def waiting_result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
+    """What a command prints of a run that it has put into the queue."""
+    ids = [entry.run_id for entry in RunQueue(home).entries()]
+    position = ids.index(record.run_id) + 1 if record.run_id in ids else 0
+    folder: Path = home.run(record.run_id).root
+    return {
+        "ok": True, "run_id": record.run_id, "run_dir": str(folder), "state": record.state.value,
+        "position": position,
+    }  # fmt: skip

@@ -1,0 +1,35 @@
+"""`dmglab pause RUN`: hold any run of the home at its next update; `dmglab resume` goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from trainer_core.cli.steering import steer
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.runs import RunState
+from trainer_core.service import TrainerService
+
+PATIENCE_S = 60.0
+"""For an update to end."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    return steer("pause", argv, _pause)
+
+
+async def _pause(service: TrainerService, run_id: str) -> None:
+    await service.pause(run_id)
+    await reach(service, run_id, RunState.PAUSED)
+
+
+async def reach(service: TrainerService, run_id: str, state: RunState) -> None:
+    """Wait until the run is in `state`. Raises LabError when it ended or takes too long."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PATIENCE_S
+    while (now := service.runs[run_id].state) is not state:
+        if now.is_end:
+            raise LabError(f"run {run_id} has ended: {now}")
+        if loop.time() > deadline:
+            raise LabError(f"run {run_id} is {now} still, after {PATIENCE_S:g} s")
+        await asyncio.sleep(0.05)

@@ -1,0 +1,177 @@
+"""`dmglab queue VERB`: the runs that wait for a device, shared with the app and the keeper."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import tyro
+
+from trainer_core.cli import train, train_guest
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.ordering import put_into_queue, waiting_result
+from trainer_core.cli.tables import print_table
+from trainer_core.cli.verbs import run_verb
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.fields import check_device, limits
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runs import waiting
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.queue import RunQueue
+from trainer_core.service.keeper import KeeperLock, ensure_keeper, keep
+
+PRIORITY = limits(-100, 100)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How a run waits; the rest of the command line is `dmglab train`'s."""
+
+    priority: int = field(default=0, metadata=PRIORITY)
+    """Goes in before those with less."""
+    hold: bool = False
+    """Wait until `dmglab queue release`."""
+    devices: str = ""
+    """Any one of these will do, e.g. cuda:0,cuda:1; default the run's device."""
+
+
+@dataclass(frozen=True)
+class AddOptions(train.Options, Waiting):
+    pass
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    home: Path | None = None
+    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+    json: bool = False
+    """One JSON object instead of a table."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    run: Annotated[str, tyro.conf.Positional]
+    """Run id."""
+    home: Path | None = None
+    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+@dataclass(frozen=True)
+class MoveOptions:
+    run: Annotated[str, tyro.conf.Positional]
+    """Run id."""
+    position: Annotated[int, tyro.conf.Positional]
+    """1 is next."""
+    home: Path | None = None
+    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+@dataclass(frozen=True)
+class WorkOptions:
+    detach: bool = False
+    """In a process of its own, that outlives this shell."""
+    home: Path | None = None
+    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    verbs = {
+        "list": list_waiting, "add": add, "move": move, "hold": hold, "release": release,
+        "remove": remove, "run": work,
+    }  # fmt: skip
+    return run_verb("queue", argv, verbs)
+
+
+def list_waiting(argv: list[str]) -> dict[str, Any]:
+    options = parse(ListOptions, "queue list", argv)
+    home = home_paths(options.home)
+    entries, runs = RunQueue(home).entries(), RunRegistry(home).load()
+    if options.json:
+        return {"ok": True, "queue": [msgspec.to_builtins(entry) for entry in entries]}
+    rows = [("position", "run", "task", "runner", "devices", "priority", "")]
+    for position, entry in enumerate(entries, 1):
+        known = runs.get(entry.run_id)
+        task, runner = (known.task, known.runner) if known else ("?", "?")
+        rows.append((
+            str(position), entry.run_id, task, runner, ",".join(entry.devices),
+            str(entry.priority), "held" if entry.held else "",
+        ))  # fmt: skip
+    print_table(rows)
+    return {}
+
+
+def add(argv: list[str]) -> dict[str, Any]:
+    """The order is checked as the app does it, then waits."""
+    runner = train_guest.named_runner(argv)
+    if runner and runner != NATIVE_ID:
+        how, order = train_guest.order(runner, "queue add", argv, Waiting)
+    else:
+        options = train.options("queue add", argv, AddOptions)
+        how, order = options, train.order_of(options)
+    devices = tuple(filter(None, (name.strip() for name in how.devices.split(","))))
+    for name in devices:
+        check_device(name)
+    if devices:
+        order = dataclasses.replace(order, spec=dataclasses.replace(order.spec, device=devices[0]))
+    record = put_into_queue(order, priority=how.priority, held=how.hold, devices=devices)
+    return waiting_result(record, order.home)
+
+
+def move(argv: list[str]) -> dict[str, Any]:
+    options = parse(MoveOptions, "queue move", argv)
+    home = home_paths(options.home)
+    RunQueue(home).move(options.run, options.position)
+    return _order(RunQueue(home))
+
+
+def hold(argv: list[str]) -> dict[str, Any]:
+    options = parse(RunOptions, "queue hold", argv)
+    queue = RunQueue(home_paths(options.home))
+    queue.hold(options.run)
+    return _order(queue)
+
+
+def release(argv: list[str]) -> dict[str, Any]:
+    options = parse(RunOptions, "queue release", argv)
+    queue = RunQueue(home_paths(options.home))
+    queue.hold(options.run, held=False)
+    return _order(queue)
+
+
+def remove(argv: list[str]) -> dict[str, Any]:
+    options = parse(RunOptions, "queue remove", argv)
+    home = home_paths(options.home)
+    record = waiting.drop(home, options.run, "taken out of the queue")
+    if record is None:
+        raise ConfigError(f"run {options.run!r} does not wait; `dmglab queue list` shows what does")
+    return {"ok": True, "run_id": record.run_id, "state": record.state.value}
+
+
+def work(argv: list[str]) -> dict[str, Any]:
+    """Until nothing is left that could be started; Ctrl-C saves what runs and leaves the rest."""
+    options = parse(WorkOptions, "queue run", argv)
+    home = home_paths(options.home)
+    if options.detach:
+        return {"ok": True, "pid": ensure_keeper(home), "log": str(home.keeper_log)}
+    lock = KeeperLock(home)
+    if not lock.take():
+        raise LabError(f"process {lock.holder()} works the queue of {home.root} already")
+    asyncio.run(_work(lock, home))
+    return {"ok": True, **_order(RunQueue(home))}
+
+
+async def _work(lock: KeeperLock, home: Any) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await keep(home, lock, stop, lambda text: print(text, file=sys.stderr, flush=True))
+
+
+def _order(queue: RunQueue) -> dict[str, Any]:
+    return {"ok": True, "queue": [entry.run_id for entry in queue.entries()]}

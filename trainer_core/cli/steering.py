@@ -1,0 +1,78 @@
+"""Stop, pause and go on: any run of the home, whichever process keeps it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.runs.index import RunRegistry
+from trainer_core.service import RunChanged, TrainerService
+
+
+@dataclass(frozen=True)
+class Options:
+    run: Annotated[str, tyro.conf.Positional] = ""
+    """Run id, its end, its name, or `latest`; none is needed while one run trains."""
+    home: Path | None = None
+    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def steer(
+    command: str, argv: list[str], act: Callable[[TrainerService, str], Awaitable[None]]
+) -> dict[str, Any]:
+    """Open the home, find the run, `act` on it; what became of it as a result."""
+    options = parse(Options, command, argv)
+    home = home_paths(options.home)
+    record = asyncio.run(_steer(home, find_live(options.run, home).run_id, act))
+    return {
+        "ok": True, "run_id": record.run_id, "state": record.state.value, "reason": record.reason,
+        "env_steps": record.env_steps,
+    }  # fmt: skip
+
+
+async def _steer(
+    home: HomePaths, run_id: str, act: Callable[[TrainerService, str], Awaitable[None]]
+) -> RunRecord:
+    from trainer_core.cli.train_guest import say
+
+    service = TrainerService(home, works_queue=False)
+    service.open()
+    service.subscribe(
+        lambda notice: (
+            say(notice.detail)
+            if isinstance(notice, RunChanged) and notice.record.run_id == run_id and notice.detail
+            else None
+        )
+    )
+    await act(service, run_id)
+    return service.runs[run_id]
+
+
+def find_live(text: str, home: HomePaths) -> RunRecord:
+    """The run that `text` means. Raises LabError that names what there is."""
+    runs = RunRegistry(home).reconcile()
+    going_on = [run for run in runs.values() if not run.state.is_end]
+    active = [run for run in going_on if run.state is not RunState.QUEUED]
+    names = ", ".join(run.run_id for run in going_on) or "no run goes on"
+    if not text:
+        if len(active) != 1:
+            raise LabError(f"say which run: {names}")
+        return active[0]
+    if text == "latest" and runs:
+        return max(active or runs.values(), key=lambda run: run.created_at)
+    if text in runs:
+        return runs[text]
+    found = [run for run in going_on if run.name == text or run.run_id.endswith(text)]
+    if len(found) != 1:
+        several = "several runs are" if found else "no run is"
+        raise LabError(f"{several} called {text!r} below {home.runs}; going on: {names}")
+    return found[0]

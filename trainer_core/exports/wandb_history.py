@@ -1,0 +1,80 @@
+"""`python -m trainer_core.exports.wandb_history RUN_DIR [OUT]`: curves as W&B names them.
+
+Three JSON files: `history.jsonl`, one object a record with W&B's `_step`, `_timestamp` and
+`_runtime` beside our metrics; `config.json`; `summary.json`, the last value of each metric. This is
+the form of W&B's history, not the binary file of its client, whose format is its own affair:
+docs/service.md has the six lines that log it with the `wandb` package, offline or not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trainer_core.exports.tensorboard import tags_of
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.runs.history import read_history
+
+_PROGRESS_EVERY = 500
+
+
+def export(run: RunPaths, out: Path) -> Iterator[float]:
+    """Write the three files into `out`; yields the share done.
+
+    Raises LabError when the run has no curve yet or a file cannot be written.
+    """
+    events = read_history(run.train_log).events
+    past = [event for event in events if tags_of(event)]
+    if not past:
+        raise LabError(f"{run.train_log}: no update records yet; wait for the first one")
+    meta = next((event for event in events if isinstance(event, records.MetaRecord)), None)
+    summary: dict[str, Any] = {}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        partial = out / ".history.jsonl.partial"
+        with partial.open("w", encoding="utf-8") as file:
+            for index, record in enumerate(past):
+                row = history_row(record, past[0].time)
+                summary.update(row)
+                file.write(json.dumps(row) + "\n")
+                if index % _PROGRESS_EVERY == 0:
+                    yield index / len(past)
+        os.replace(partial, out / "history.jsonl")
+        (out / "config.json").write_text(json.dumps(meta.config if meta else {}, indent=2))
+        (out / "summary.json").write_text(json.dumps(summary, indent=2))
+    except OSError as error:
+        raise LabError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def history_row(record: records.Event, began: float) -> dict[str, Any]:
+    """One point: `_step` is environment steps, `_runtime` seconds since the first point."""
+    return {
+        "_step": getattr(record, "env_steps", 0), "_timestamp": record.time,
+        "_runtime": record.time - began, **tags_of(record),
+    }  # fmt: skip
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) not in (1, 2):
+        print("usage: python -m trainer_core.exports.wandb_history RUN_DIR [OUT]", file=sys.stderr)
+        return 2
+    run = RunPaths(Path(argv[0]).resolve())
+    out = Path(argv[1]) if len(argv) == 2 else run.root / "wandb_history"
+    try:
+        for share in export(run, out):
+            print(json.dumps({"progress": round(share, 3)}), flush=True)
+    except LabError as error:
+        print(f"export: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps({"ok": True, "folder": str(out)}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,269 @@
+"""A run as one file: `<run_id>.tar.gz`, whose first member lists every other with its hash.
+
+Gzip, since it is in every Python that we run on (Zstandard is in the standard library from 3.14
+on), and what is large in a run, weights, hardly shrinks under either. An archive appears whole or
+not at all; what is restored is compared byte for byte before it gets its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.runs import durable
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.lock import RunLock
+from trainer_core.runs.writer import disk_error
+
+MANIFEST = "archive.json"
+SUFFIX = ".tar.gz"
+MOST_MANIFEST_BYTES = 64 << 20
+PIECE_BYTES = 1 << 20
+LEFT_OUT = {"lock", "frames.bin", "mail"}
+"""Of the process that is gone."""
+
+
+class ArchivedFile(msgspec.Struct, frozen=True):
+    sha256: str
+    size: int
+
+
+class Manifest(msgspec.Struct, kw_only=True, frozen=True):
+    v: int = 1
+    run_id: str
+    record: RunRecord
+    created_at: float
+    files: dict[str, ArchivedFile]
+
+
+def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False) -> Path:
+    """Write the archive of an ended run into `folder`; its path.
+
+    With `remove` the run's directory goes once the archive was read back and compared; its line of
+    the index says where it is. Raises LabError: a run that goes on or is in use, a full disk.
+    """
+    record = RunRegistry(home).reconcile().get(run_id)
+    paths = home.run(run_id)
+    if record is None or not paths.config.is_file():
+        raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
+    if not record.state.is_end:
+        raise ConfigError(f"run {run_id} is {record.state}: only an ended run can be archived")
+    target = folder / f"{run_id}{SUFFIX}"
+    partial = target.with_name(f".{target.name}.tmp")
+    lock = RunLock.take(paths)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(paths, record, partial)
+        durable.rename(partial, target)
+        if remove:
+            check(target)
+            _remove(home, record, target)
+    except OSError as error:
+        raise disk_error(Path(error.filename or target), error) from None
+    finally:
+        lock.release()
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+    return target
+
+
+def check(file: Path) -> Manifest:
+    """Read an archive to its end and compare every hash. Raises LabError naming what is wrong."""
+    with _opened(file) as tar:
+        manifest = _manifest(file, tar)
+        for name, source in _members(file, tar, manifest):
+            _copy(file, name, source, manifest.files[name], None)
+    return manifest
+
+
+def restore(file: Path, home: HomePaths) -> RunRecord:
+    """Put an archived run back under its own id. Raises LabError; nothing is changed then."""
+    with _opened(file) as tar:
+        manifest = _manifest(file, tar)
+        paths = home.run(manifest.run_id)
+        if paths.root.exists():
+            raise ConfigError(f"{paths.root}: is there already; archive or move it first")
+        stage = paths.root.with_name(f".{manifest.run_id}.restored.tmp")
+        try:
+            stage.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(stage, ignore_errors=True)
+            _refuse_beyond_disk(file, manifest, stage.parent)
+            stage.mkdir()
+            for name, source in _members(file, tar, manifest):
+                place = stage / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with place.open("xb") as out:
+                    _copy(file, name, source, manifest.files[name], out)
+                    os.fsync(out.fileno())
+            durable.rename(stage, paths.root)
+            record = _registered(home, manifest)
+        except OSError as error:
+            raise disk_error(Path(error.filename or stage), error) from None
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+    return record
+
+
+# -- writing ---------------------------------------------------------------------------------
+
+
+def _write(paths: RunPaths, record: RunRecord, partial: Path) -> None:
+    names = list(_files(paths.root))
+    files = {name: _hashed(paths.root / name) for name in names}
+    manifest = Manifest(
+        run_id=record.run_id, record=record, created_at=time.time(), files=files
+    )  # fmt: skip
+    with partial.open("wb") as raw:
+        with tarfile.open(fileobj=raw, mode="w:gz", compresslevel=6) as tar:
+            _add(tar, MANIFEST, msgspec.json.encode(manifest))
+            for name in names:
+                with (paths.root / name).open("rb") as source:
+                    info = tarfile.TarInfo(f"{record.run_id}/{name}")
+                    info.size, info.mtime = files[name].size, os.fstat(source.fileno()).st_mtime
+                    tar.addfile(info, source)
+        raw.flush()
+        os.fsync(raw.fileno())
+
+
+def _files(root: Path) -> Iterator[str]:
+    """Regular files below a run's directory, by their path in it; links are not followed."""
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        top = here == root
+        folders[:] = sorted(name for name in folders if not (top and name in LEFT_OUT))
+        for name in sorted(names):
+            path = here / name
+            if not (top and name in LEFT_OUT) and path.is_file() and not path.is_symlink():
+                yield path.relative_to(root).as_posix()
+
+
+def _hashed(path: Path) -> ArchivedFile:
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            digest.update(piece)
+            size += len(piece)
+    return ArchivedFile(digest.hexdigest(), size)
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime = len(data), time.time()
+    tar.addfile(info, io.BytesIO(data))
+
+
+def _remove(home: HomePaths, record: RunRecord, target: Path) -> None:
+    root = home.run(record.run_id).root
+    gone = root.with_name(f".{record.run_id}.archived.tmp")
+    durable.rename(root, gone)
+    moved = msgspec.structs.replace(record, reason=f"archived: {target}")
+    with contextlib.suppress(OSError):
+        RunRegistry(home).append(moved)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _opened(file: Path) -> Iterator[tarfile.TarFile]:
+    """Raises LabError for what is no archive, also where that shows while it is read."""
+    try:
+        with tarfile.open(file, mode="r|gz") as tar:
+            yield tar
+    except (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError) as error:
+        raise LabError(f"{file}: damaged, or no archive of a run: {error}") from None
+    except OSError as error:
+        if error.filename or error.errno:
+            raise LabError(f"{error.filename or file}: {error.strerror}") from None
+        raise LabError(f"{file}: damaged, or no archive of a run: {error}") from None
+
+
+def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
+    first = tar.next()
+    source = tar.extractfile(first) if first is not None and first.isreg() else None
+    if first is None or source is None or first.name != MANIFEST:
+        raise LabError(f"{file}: its first member is not {MANIFEST}: no archive of a run")
+    if first.size > MOST_MANIFEST_BYTES:
+        raise LabError(f"{file}: {MANIFEST} has {first.size} bytes")
+    try:
+        manifest = msgspec.json.decode(source.read(), type=Manifest)
+    except msgspec.DecodeError as error:
+        raise LabError(f"{file}: {MANIFEST}: {error}") from None
+    names = [manifest.run_id, *manifest.files]
+    if PurePosixPath(manifest.run_id).name != manifest.run_id or not all(map(_is_safe, names)):
+        raise LabError(f"{file}: names files outside its run's folder")
+    if manifest.record.run_id != manifest.run_id or not manifest.record.state.is_end:
+        raise LabError(f"{file}: {MANIFEST} contradicts itself")
+    return manifest
+
+
+def _is_safe(name: str) -> bool:
+    path = PurePosixPath(name)
+    return bool(name) and "\0" not in name and not path.is_absolute() and (
+        ".." not in path.parts and str(path) == name and not name.startswith(".")
+    )  # fmt: skip
+
+
+def _members(
+    file: Path, tar: tarfile.TarFile, manifest: Manifest
+) -> Iterator[tuple[str, io.BufferedReader]]:
+    """Every file of the manifest, once; anything else is refused."""
+    left = set(manifest.files)
+    for info in tar:
+        if info.name == MANIFEST:
+            continue
+        name = info.name.removeprefix(f"{manifest.run_id}/")
+        source = tar.extractfile(info) if info.isreg() and name in left else None
+        if source is None or info.size != manifest.files[name].size:
+            raise LabError(f"{file}: {info.name!r} is not what {MANIFEST} lists")
+        left.remove(name)
+        yield name, source  # type: ignore[misc]
+    if left:
+        raise LabError(f"{file}: lacks {', '.join(sorted(left)[:3])}")
+
+
+def _copy(
+    file: Path, name: str, source: io.BufferedReader, wanted: ArchivedFile,
+    out: io.BufferedWriter | None,
+) -> None:  # fmt: skip
+    digest = hashlib.sha256()
+    while piece := source.read(PIECE_BYTES):
+        digest.update(piece)
+        if out is not None:
+            out.write(piece)
+    if digest.hexdigest() != wanted.sha256:
+        raise LabError(f"{file}: {name} is damaged: its hash differs from {MANIFEST}'s")
+    if out is not None:
+        out.flush()
+
+
+def _refuse_beyond_disk(file: Path, manifest: Manifest, folder: Path) -> None:
+    needed = sum(entry.size for entry in manifest.files.values())
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise LabError(f"{file}: needs {needed:,} bytes, {folder} has {free:,} free")
+
+
+def _registered(home: HomePaths, manifest: Manifest) -> RunRecord:
+    """Its line of the index: the name that it has here, if it is known."""
+    registry = RunRegistry(home)
+    known = registry.load().get(manifest.run_id)
+    record = manifest.record
+    if known is not None:
+        record = msgspec.structs.replace(record, name=known.name)
+    registry.append(record)
+    return record

@@ -1,0 +1,194 @@
+"""The queue of one home: runs that wait for a device, in the order in which they are started.
+
+`queue.json` is replaced as a whole, under a lock, by whoever changes it; the app, `dmglab queue`
+and the detached keeper work it together. A waiting run has its directory and its line of the index
+already, so a queue file that is lost or damaged is made again from the index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.runs import RunState
+from trainer_core.runs import durable
+from trainer_core.runs.index_file import load_lines
+from trainer_core.runs.writer import disk_error
+
+PATIENCE_S = 5.0
+"""For another process to let go of the queue: it holds it for a few milliseconds."""
+MOST_BYTES = 16 << 20
+"""A file larger than this is none of ours."""
+
+
+class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
+    """One run that waits."""
+
+    run_id: str
+    devices: tuple[str, ...]
+    """Any one of these will do."""
+    priority: int = 0
+    """Goes in before those with less, behind those with as much."""
+    held: bool = False
+    """Stays where it is until it is released."""
+    added_at: float = 0.0
+
+
+class QueueFile(msgspec.Struct, kw_only=True, frozen=True):
+    v: int = 1
+    entries: tuple[QueueEntry, ...] = ()
+
+
+_decoder = msgspec.json.Decoder(QueueFile)
+
+
+class RunQueue:
+    def __init__(self, home: HomePaths) -> None:
+        self.home, self.path = home, home.queue
+
+    def entries(self) -> list[QueueEntry]:
+        """As it is now, next one first; read without the lock."""
+        try:
+            return _read(self.path)
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError):
+            return self._from_index()
+
+    # -- changing it ------------------------------------------------------------------------
+
+    def add(self, entry: QueueEntry) -> None:
+        """Behind everything that has as much priority. Raises LabError."""
+        with self.locked() as entries:
+            self.put(entries, entry)
+
+    def put(self, entries: list[QueueEntry], entry: QueueEntry, *, first: bool = False) -> None:
+        """The same for a caller that holds the lock; on disk when this returns."""
+        others = [other for other in entries if other.run_id != entry.run_id]
+        at = next(
+            (i for i, other in enumerate(others) if other.priority < entry.priority), len(others)
+        )
+        if first:
+            at = 0
+        entry = msgspec.structs.replace(entry, added_at=entry.added_at or time.time())
+        others.insert(at, entry)
+        entries[:] = others
+        self.write(entries)
+
+    def remove(self, run_id: str) -> bool:
+        """Whether it was there. Raises LabError when the queue cannot be changed."""
+        with self.locked() as entries:
+            kept = [entry for entry in entries if entry.run_id != run_id]
+            if len(kept) == len(entries):
+                return False
+            entries[:] = kept
+            self.write(entries)
+        return True
+
+    def move(self, run_id: str, position: int) -> None:
+        """To `position`, 1 is next, whatever the priorities are. Raises LabError."""
+        if position < 1:
+            raise ConfigError(f"positions count from 1, got {position}")
+        with self.locked() as entries:
+            entry = _find(entries, run_id)
+            entries.remove(entry)
+            entries.insert(position - 1, entry)
+            self.write(entries)
+
+    def hold(self, run_id: str, held: bool = True) -> None:
+        """Keep it waiting whatever is free, or no longer. Raises LabError."""
+        with self.locked() as entries:
+            entry = _find(entries, run_id)
+            entries[entries.index(entry)] = msgspec.structs.replace(entry, held=held)
+            self.write(entries)
+
+    @contextlib.contextmanager
+    def locked(self, patience_s: float = PATIENCE_S) -> Iterator[list[QueueEntry]]:
+        """The entries while nobody else can change them; `write` keeps what was changed.
+
+        Raises LabError when another process holds the queue for longer than `patience_s`.
+        """
+        descriptor = self._take(patience_s)
+        try:
+            try:
+                entries = _read(self.path)
+            except FileNotFoundError:
+                entries = []
+            except (OSError, msgspec.DecodeError):
+                entries = self._from_index()
+                with contextlib.suppress(OSError):
+                    os.replace(self.path, self.path.with_suffix(".damaged"))
+            yield entries
+        finally:
+            os.close(descriptor)
+
+    def write(self, entries: list[QueueEntry]) -> None:
+        """Only under `locked`. Raises DiskError; the queue is then what it was."""
+        data = msgspec.json.format(msgspec.json.encode(QueueFile(entries=tuple(entries))), indent=1)
+        try:
+            durable.replace_file(self.path, data + b"\n")
+        except OSError as error:
+            raise disk_error(self.path, error) from None
+
+    def _take(self, patience_s: float) -> int:
+        lock = self.path.with_suffix(".lock")
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise disk_error(lock, error) from None
+        deadline = time.monotonic() + patience_s
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return descriptor
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    os.close(descriptor)
+                    raise disk_error(lock, error) from None
+            if time.monotonic() >= deadline:
+                os.close(descriptor)
+                raise QueueBusyError(
+                    f"{lock}: another process has held the queue for {patience_s:g} s; "
+                    "is one of DMG Lab's processes stopped?"
+                )
+            time.sleep(0.005)
+
+    def _from_index(self) -> list[QueueEntry]:
+        """What the index says waits, oldest first, where the file does not say it."""
+        waiting = [
+            record
+            for record in load_lines(self.home.runs_index).values()
+            if record.state is RunState.QUEUED
+        ]
+        return [
+            QueueEntry(run_id=record.run_id, devices=(record.device,), added_at=record.created_at)
+            for record in sorted(waiting, key=lambda record: record.created_at)
+        ]
+
+
+class QueueBusyError(LabError):
+    """Another process holds the queue."""
+
+
+def _read(path: Path) -> list[QueueEntry]:
+    """Raises OSError, msgspec.DecodeError for what is no queue."""
+    return list(_decoder.decode(read_regular(path, MOST_BYTES)).entries)
+
+
+def _find(entries: list[QueueEntry], run_id: str) -> QueueEntry:
+    for entry in entries:
+        if entry.run_id == run_id:
+            return entry
+    waiting = ", ".join(entry.run_id for entry in entries[:5]) or "nothing"
+    raise ConfigError(f"run {run_id!r} is not in the queue; waiting: {waiting}")

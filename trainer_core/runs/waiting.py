@@ -1,0 +1,184 @@
+"""Into the queue and out of it: a run waits, is taken up by somebody, or is dropped.
+
+Each step changes queue and index under the queue's lock, in the order that a kill between the two
+leaves a run waiting rather than forgotten: into the queue before the index says that it waits, out
+of it once its process has been started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs.config_file import read_config, read_spec, write_config
+from trainer_core.runs.devices import DeviceLock, full_name
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.life import RunLife
+from trainer_core.runs.lock import RunLock
+from trainer_core.runs.queue import QueueBusyError, QueueEntry, RunQueue
+from trainer_core.runs.writer import disk_error
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A waiting run that this process has taken up; its entry stays until the process is there."""
+
+    life: RunLife
+    spec: RunSpec
+    device: DeviceLock
+
+
+def enqueue(
+    home: HomePaths, run_id: str, spec: RunSpec, *, algo: str, name: str = "", priority: int = 0,
+    held: bool = False, devices: tuple[str, ...] = (),
+) -> RunRecord:  # fmt: skip
+    """A new run, waiting: its directory, its line of the index, its place in the queue.
+
+    Raises LabError, DiskError; nothing waits then.
+    """
+    queue = RunQueue(home)
+    entry = QueueEntry(
+        run_id=run_id, devices=tuple(map(full_name, devices or (spec.device,))),
+        priority=priority, held=held,
+    )  # fmt: skip
+    with queue.locked() as entries:
+        before = list(entries)
+        queue.put(entries, entry)
+        try:
+            life = RunLife.begin(home, run_id, spec, algo=algo, name=name, state=RunState.QUEUED)
+        except LabError:
+            with contextlib.suppress(LabError):
+                queue.write(before)
+            raise
+        life.park()
+    return life.record
+
+
+def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) -> RunRecord:
+    """An ended run, waiting to go on. Raises LabError."""
+    queue, registry = RunQueue(home), RunRegistry(home)
+    entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),))
+    waiting = msgspec.structs.replace(
+        record, state=RunState.QUEUED, pid=0, pid_create_time=0.0, finished_at=0.0, reason=""
+    )
+    with queue.locked() as entries:
+        before = list(entries)
+        queue.put(entries, entry, first=first)
+        try:
+            registry.append(waiting)
+        except OSError as error:
+            queue.write(before)
+            raise disk_error(registry.path, error) from None
+    return waiting
+
+
+def drop(home: HomePaths, run_id: str, reason: str) -> RunRecord | None:
+    """Take a waiting run out of the queue and end it; None when it did not wait.
+
+    Raises LabError.
+    """
+    queue, registry = RunQueue(home), RunRegistry(home)
+    with queue.locked() as entries:
+        kept = [entry for entry in entries if entry.run_id != run_id]
+        if len(kept) == len(entries):
+            return None
+        record = registry.load().get(run_id)
+        if record is not None and record.state not in (RunState.QUEUED, RunState.LOST):
+            return None  # taken up this moment
+        entries[:] = kept
+        queue.write(entries)
+        return _ended(registry, record, RunState.STOPPED, reason)
+
+
+def claim(home: HomePaths, knows: Callable[[str], bool]) -> Claim | None:
+    """Take up the first run whose device is free and whose runner (by id) this process `knows`.
+
+    None while there is no such one, or somebody else works the queue this moment. What cannot be
+    started at all ends as failed. Raises DiskError where no lock can be written.
+    """
+    queue = RunQueue(home)
+    if all(entry.held for entry in queue.entries()):
+        return None
+    try:
+        with queue.locked(0.0) as entries:
+            for entry in list(entries):
+                if entry.held:
+                    continue
+                found = _claim_one(home, queue, entries, entry, knows)
+                if found is not None:
+                    return found
+    except QueueBusyError:
+        pass
+    return None
+
+
+def started(home: HomePaths, run_id: str) -> None:
+    """Its process is there: it waits no more."""
+    with contextlib.suppress(LabError):  # else it is found running, or lost, by whoever looks next
+        RunQueue(home).remove(run_id)
+
+
+def _claim_one(
+    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry,
+    knows: Callable[[str], bool],
+) -> Claim | None:  # fmt: skip
+    device = DeviceLock.take_first(home, entry.devices, entry.run_id)
+    if device is None:
+        return None
+    paths = home.run(entry.run_id)
+    try:
+        asked = read_spec(paths)
+        if not knows(asked.runner):
+            device.release()
+            return None
+        lock = RunLock.take(paths)
+    except LabError as error:
+        device.release()
+        return _give_up(home, queue, entries, entry, error)
+    spec = dataclasses.replace(asked, device=device.device)
+    try:
+        if spec != asked:
+            write_config(paths, spec, str(read_config(paths).get("name", "")))
+        life = RunLife.resume(
+            home, entry.run_id, lock, state=RunState.PREFLIGHT, device=device.device
+        )
+    except (LabError, OSError):
+        lock.release()
+        device.release()
+        raise
+    return Claim(life, spec, device)
+
+
+def _give_up(
+    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, error: LabError
+) -> None:
+    """What has no readable order can never start; what is locked is being started by another."""
+    try:
+        read_spec(home.run(entry.run_id))
+    except LabError:
+        entries.remove(entry)
+        queue.write(entries)
+        registry = RunRegistry(home)
+        _ended(registry, registry.load().get(entry.run_id), RunState.FAILED, str(error))
+
+
+def _ended(
+    registry: RunRegistry, record: RunRecord | None, state: RunState, reason: str
+) -> RunRecord | None:
+    if record is None:
+        return None
+    ended = msgspec.structs.replace(
+        record, state=state, reason=reason, finished_at=time.time(), pid=0
+    )
+    with contextlib.suppress(OSError):
+        registry.append(ended)
+    return ended

@@ -1,0 +1,57 @@
+"""The ladder of a stop: command, SIGTERM, SIGKILL of the group, each step shown and waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import Protocol
+
+from trainer_core.protocol import commands
+from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.runs import RunState
+from trainer_core.service.kept import Kept
+from trainer_core.service.plan import StopLadder
+
+
+class Move(Protocol):
+    """Record and show a state, in words, with the seconds until the next, harder step."""
+
+    def __call__(
+        self, live: Kept, state: RunState, detail: str, force_in_s: float = 0.0
+    ) -> None: ...
+
+
+async def climb(live: Kept, ladder: StopLadder, move: Move) -> None:
+    """Returns once the process has ended. `live.hurry` takes the next step at once."""
+    child = live.child
+    assert child is not None
+    if live.plan.runner.capabilities.graceful_stop:
+        hint = f"finishing the update; SIGTERM after {ladder.command_s:g} s"
+        move(live, RunState.STOPPING, hint, ladder.command_s)
+        with contextlib.suppress(ProtocolError):  # a closed stdin: it is on its way out
+            child.send(commands.Stop)
+        if not await _hurried(live, ladder.command_s):
+            return
+        live.stop_reason = f"forced: no answer to stop within {ladder.command_s:g} s"
+    hint = f"sent SIGTERM; SIGKILL after {ladder.terminate_s:g} s"
+    move(live, RunState.STOPPING, hint, ladder.terminate_s)
+    child.signal_group(signal.SIGTERM)
+    if await _hurried(live, ladder.terminate_s):
+        live.stop_reason = "forced: killed, it ignored stop and SIGTERM"
+        move(live, RunState.STOPPING, "sent SIGKILL to the whole group")
+        child.signal_group(signal.SIGKILL)
+        await child.wait()
+
+
+async def _hurried(live: Kept, timeout_s: float) -> bool:
+    """Wait for the exit; True when time ran out or someone asked to hurry."""
+    assert live.hurry is not None
+    assert live.child is not None
+    hurry = asyncio.create_task(live.hurry.wait())
+    await asyncio.wait(
+        [live.child.exited, hurry], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+    )
+    hurry.cancel()
+    live.hurry.clear()
+    return not live.child.exited.done()

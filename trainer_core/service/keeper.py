@@ -1,0 +1,133 @@
+"""Keeping runs when nobody's window is open: who does it, one a home, and how it is called.
+
+The process is `python -m trainer_core.keeper HOME`. What it says is in `training/keeper.log`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from trainer_core.owned import FAMILY, PARENT
+from trainer_core.protocol.paths import HomePaths, child_folder
+from trainer_core.runners.catalog import AgentRunner, registered_runners
+from trainer_core.runs.lock import INHERITED
+from trainer_core.runs.queue import QueueBusyError, RunQueue
+from trainer_core.runs.writer import disk_error
+
+PATIENCE_S = 2.0
+"""For another keeper that is just leaving."""
+
+
+def ensure_keeper(home: HomePaths) -> int:
+    """Start a keeper; one that is there already makes it leave at once. Returns its number.
+
+    Call it after a run was put into the queue. Raises LabError when it cannot be started.
+    """
+    environment = {
+        name: value for name, value in os.environ.items() if name not in (PARENT, FAMILY, INHERITED)
+    }
+    try:
+        home.keeper_log.parent.mkdir(parents=True, exist_ok=True)
+        with home.keeper_log.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "trainer_core.keeper", str(home.root)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=child_folder(),
+                env=environment, start_new_session=True,
+            )  # fmt: skip
+    except OSError as error:
+        raise disk_error(home.keeper_log, error) from None
+    return process.pid
+
+
+class KeeperLock:
+    """One keeper a home."""
+
+    def __init__(self, home: HomePaths) -> None:
+        self._path = home.keeper_lock
+        self._descriptor = -1
+
+    def take(self, patience_s: float = PATIENCE_S) -> bool:
+        """Whether this process is the keeper now. Raises DiskError."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise disk_error(self._path, error) from None
+        deadline = time.monotonic() + patience_s
+        while True:
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+                return True
+            if time.monotonic() >= deadline:
+                os.close(self._descriptor)
+                return False
+            time.sleep(0.05)
+
+    def holder(self) -> str:
+        """The process number of who took it last."""
+        try:
+            return self._path.read_text("ascii").strip()[:20]
+        except (OSError, ValueError):
+            return "?"
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+async def keep(
+    home: HomePaths,
+    lock: KeeperLock,
+    stop: asyncio.Event,
+    say: Callable[[str], None],
+    runners: tuple[AgentRunner, ...] = registered_runners(),
+) -> None:
+    """Work the queue until it has nothing to start and nothing runs here, or `stop` is set.
+
+    The lock is given up while the queue is held: a run that is put in later finds no keeper, and
+    its owner starts the next one.
+    """
+    from trainer_core.service.notices import RunChanged
+    from trainer_core.service.trainer import TrainerService  # which calls keepers
+
+    service, ours = TrainerService(home, runners=runners), set[str]()
+
+    def tell(notice: object) -> None:
+        if not isinstance(notice, RunChanged):
+            return
+        run = notice.record
+        if service.keeps(run.run_id):
+            ours.add(run.run_id)
+        if run.run_id in ours:
+            say(f"{run.run_id} {run.state} {notice.detail or run.reason}".rstrip())
+
+    service.subscribe(tell)
+    service.open()
+    try:
+        while not stop.is_set():
+            if not service.is_keeping() and _leave(home, lock):
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), 0.5)
+    finally:
+        await service.close()
+
+
+def _leave(home: HomePaths, lock: KeeperLock) -> bool:
+    """Give up the lock unless something waits that is not held."""
+    try:
+        with RunQueue(home).locked(0.0) as entries:
+            if any(not entry.held for entry in entries):
+                return False
+            lock.release()
+            return True
+    except QueueBusyError:
+        return False

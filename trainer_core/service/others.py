@@ -1,0 +1,245 @@
+"""Runs that other processes of the home keep: seen in the index and in their logs, asked by mail.
+
+An app, `dmglab train` and the detached keeper each keep their own runs; everybody follows those of
+the others from the files, so that a run shows the same state wherever it is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Container, Mapping
+
+import msgspec
+import psutil
+
+from trainer_core.owned import kill_group
+from trainer_core.protocol import commands, records
+from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.runs.history import read_history
+from trainer_core.runs.index import TAIL_BYTES, RunRegistry, is_alive
+from trainer_core.runs.index_file import IndexTail
+from trainer_core.runs.mailbox import LOOK_S, Answer, Mailbox
+from trainer_core.service.notices import RunChanged
+from trainer_core.service.plan import StopLadder
+
+ALIVE_S = 1.0
+"""Between two looks whether the processes of others are there."""
+SLICE_BYTES = 1 << 20
+"""Of a log, in one look: the loop has pictures to paint."""
+KEEPER_S = 5.0
+"""For a keeper to take a command and to write down an end; it looks every LOOK_S."""
+
+
+class Others:
+    """Called by the service a few times a second; tells it what is new."""
+
+    def __init__(
+        self,
+        home: HomePaths,
+        on_record: Callable[[RunRecord], None],
+        on_event: Callable[[str, records.Event], None],
+    ) -> None:
+        self._home, self._registry = home, RunRegistry(home)
+        self._on_record, self._on_event = on_record, on_event
+        self._index = IndexTail(home.runs_index)
+        self._offsets: dict[str, int] = {}
+        """Byte of each followed log that is read next."""
+        self._hurry: dict[str, asyncio.Event] = {}
+        """Of runs that are being stopped from here."""
+        self._next_check = 0.0
+
+    def begin(self, runs: Mapping[str, RunRecord]) -> None:
+        """From now on; what `runs` says is known."""
+        self._index.read()
+        for run_id, record in runs.items():
+            if _goes_on(record):
+                self._offsets[run_id] = self._log_size(run_id)
+
+    def look(self, runs: Mapping[str, RunRecord], own: Container[str]) -> None:
+        """Read what was appended since. Raises OSError."""
+        newest = {record.run_id: record for record in self._index.read()}
+        for run_id, record in newest.items():
+            if run_id not in own:
+                self._take(record, runs.get(run_id))
+        theirs = [
+            record for run_id, record in list(runs.items())
+            if run_id not in own and not record.state.is_end
+        ]  # fmt: skip
+        for record in theirs:
+            if _goes_on(record):
+                self._follow(record.run_id)
+        if time.monotonic() >= self._next_check:
+            self._next_check = time.monotonic() + ALIVE_S
+            for record in theirs:
+                self._check(record)
+
+    async def stop(
+        self,
+        runs: Mapping[str, RunRecord],
+        record: RunRecord,
+        ladder: StopLadder,
+        reason: str,
+        tell: Callable[[RunChanged], None],
+    ) -> RunRecord | None:
+        """Returns once it has ended: its record where that had to be written from here.
+
+        A second call takes the next step at once. Raises DiskError.
+        """
+        run_id = record.run_id
+        if run_id in self._hurry:
+            self._hurry[run_id].set()
+            return None
+        hurry = self._hurry[run_id] = asyncio.Event()
+        try:
+            why = await stop_other(
+                self._home, record, ladder, lambda: runs[run_id].state.is_end,
+                lambda detail: tell(RunChanged(runs[run_id], detail)), hurry,
+            )  # fmt: skip
+        finally:
+            del self._hurry[run_id]
+        if not why or runs[run_id].state.is_end:
+            return None
+        ended = msgspec.structs.replace(
+            runs[run_id], state=RunState.STOPPED, reason=f"{reason}; {why}", finished_at=time.time()
+        )
+        with contextlib.suppress(OSError):
+            self._registry.append(ended)
+        return ended
+
+    def _take(self, record: RunRecord, known: RunRecord | None) -> None:
+        """A line of the index: steps that the log told already are not taken back."""
+        run_id = record.run_id
+        if known is None or (known.state.is_end and not record.state.is_end):
+            start = 0 if known is None else max(0, self._log_size(run_id) - TAIL_BYTES)
+            self._offsets.setdefault(run_id, start)
+        elif record.state.is_end:
+            self._follow(run_id)  # its last records come before its end
+            self._offsets.pop(run_id, None)
+        if known is not None and record.env_steps < known.env_steps:
+            record = msgspec.structs.replace(record, env_steps=known.env_steps)
+        if record != known:
+            self._on_record(record)
+
+    def _follow(self, run_id: str) -> None:
+        offset = self._offsets.setdefault(run_id, self._log_size(run_id))
+        log = self._home.run(run_id).train_log
+        try:
+            if log.stat().st_size <= offset:
+                return
+            past = read_history(log, offset, SLICE_BYTES)
+        except OSError:
+            return
+        self._offsets[run_id] = past.offset
+        for event in past.events:
+            if event.run_id == run_id:
+                self._on_event(run_id, event)
+
+    def _check(self, record: RunRecord) -> None:
+        """Whether it is still what the index says; that its process died nobody wrote down."""
+        now = self._registry.settle(record)
+        if now.state is not record.state:
+            if now.state.is_end:
+                self._follow(record.run_id)
+            self._on_record(now)
+
+    def _log_size(self, run_id: str) -> int:
+        try:
+            return self._home.run(run_id).train_log.stat().st_size
+        except OSError:
+            return 0
+
+
+def _goes_on(record: RunRecord) -> bool:
+    return not record.state.is_end and record.state is not RunState.QUEUED
+
+
+async def ask(
+    home: HomePaths,
+    record: RunRecord,
+    command_type: type[commands.Command],
+    timeout_s: float = 10.0,
+    **fields: object,
+) -> records.AckEvent:
+    """Have a run's keeper carry out a command; its answer as an ack.
+
+    Raises ProtocolError when none comes in time, DiskError when nothing can be left there.
+    """
+    box = Mailbox(home.run(record.run_id))
+    name = box.post(command_type, **fields)
+    answer = await _answer(box, name, time.monotonic() + timeout_s)
+    if answer is None:
+        taken = not box.withdraw(name)
+        what = "was taken and not answered" if taken else "was not taken"
+        raise ProtocolError(
+            f"run {record.run_id}: {command_type.__name__} {what} within {timeout_s:g} s by who "
+            f"keeps it (process {record.pid} trains it)"
+        )
+    return records.AckEvent(
+        run_id=record.run_id, seq=0, time=time.time(), id=0, ok=answer.ok, detail=answer.detail
+    )
+
+
+async def _answer(box: Mailbox, name: str, deadline: float) -> Answer | None:
+    while (answer := box.answer_to(name)) is None and time.monotonic() < deadline:
+        await asyncio.sleep(LOOK_S / 4)
+    return answer
+
+
+async def stop_other(
+    home: HomePaths,
+    record: RunRecord,
+    ladder: StopLadder,
+    ended: Callable[[], bool],
+    show: Callable[[str], None],
+    hurry: asyncio.Event,
+) -> str:
+    """Have its keeper stop it; where that does not answer, SIGTERM and SIGKILL from here.
+
+    Returns "" once `ended`, else the reason to write down: the process was ended from here.
+    """
+    box = Mailbox(home.run(record.run_id))
+    name = box.post(commands.Stop)
+    show(f"asked who keeps it, process {record.pid}")
+    answer = await _answer(box, name, time.monotonic() + KEEPER_S)
+    if answer is not None:  # its ladder, and the time to write the end down
+        patience_s = ladder.command_s + ladder.terminate_s + KEEPER_S
+        if await _until(ended, patience_s, hurry):
+            return ""
+    box.withdraw(name)
+    for number, patience_s in ((signal.SIGTERM, ladder.terminate_s), (signal.SIGKILL, KEEPER_S)):
+        show(f"who keeps it does not answer: sent {number.name} to process {record.pid}")
+        if record.state is RunState.PREFLIGHT or not is_alive(record):
+            break  # until it is launched its number is its keeper's own
+        _signal(record, number)
+        if await _until(lambda: ended() or not is_alive(record), patience_s, hurry):
+            break
+    await _until(ended, 2 * LOOK_S, hurry)  # a keeper that is there after all says it better
+    return "" if ended() else "forced: who kept it did not answer"
+
+
+async def _until(condition: Callable[[], bool], patience_s: float, hurry: asyncio.Event) -> bool:
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() >= deadline or hurry.is_set():
+            hurry.clear()
+            return False
+        await asyncio.sleep(LOOK_S / 4)
+    return True
+
+
+def _signal(record: RunRecord, number: int) -> None:
+    """To the process that trains; SIGKILL to its whole group where it leads one."""
+    try:
+        if number == signal.SIGKILL and os.getpgid(record.pid) == record.pid:
+            kill_group(record.pid)
+        else:
+            os.kill(record.pid, number)
+            psutil.Process(record.pid).resume()  # one that is held cannot obey
+    except (OSError, psutil.Error):
+        pass

@@ -1,0 +1,168 @@
+"""What a run says, to those who listen: a lossy live path, and a lossless one from the file.
+
+A listener of `TrainerService.subscribe` is called for everything and must be quick. `LiveStream` is
+for those who may be slow: it keeps the newest records, drops the oldest and counts them; nothing
+that is slow can hold up the run, the app or the log. What was dropped is in train_log.jsonl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Protocol
+
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.metrics import scalars
+from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.runs.history import read_history
+from trainer_core.runs.mailbox import LOOK_S
+from trainer_core.service.job import run_job
+from trainer_core.service.notices import EventReceived, Notice, RunChanged
+
+CAPACITY = 256
+"""Records that wait for a slow listener."""
+TAIL_BYTES = 256 << 10
+SLICE_BYTES = 1 << 20
+
+
+class LiveStream:
+    """Records of one run as they come, the newest `capacity` of those that nobody took yet.
+
+        with service.telemetry.live(run_id) as stream:
+            async for event in stream: ...
+
+    Ends with the run. `dropped` counts what was not waited for.
+    """
+
+    def __init__(
+        self,
+        subscribe: Callable[[Callable[[Notice], None]], Callable[[], None]],
+        run_id: str,
+        capacity: int = CAPACITY,
+    ) -> None:
+        self._run_id = run_id
+        self._waiting: deque[records.Event] = deque(maxlen=capacity)
+        self._news = asyncio.Event()
+        self._ended = False
+        self.dropped = 0
+        self._unsubscribe = subscribe(self._take)
+
+    def __enter__(self) -> LiveStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._unsubscribe()
+
+    async def __aiter__(self) -> AsyncIterator[records.Event]:
+        while True:
+            while self._waiting:
+                yield self._waiting.popleft()
+            if self._ended:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    def _take(self, notice: Notice) -> None:
+        if isinstance(notice, EventReceived) and notice.run_id == self._run_id:
+            self.dropped += len(self._waiting) == self._waiting.maxlen
+            self._waiting.append(notice.event)
+        elif isinstance(notice, RunChanged) and notice.record.run_id == self._run_id:
+            self._ended = notice.record.state.is_end
+        self._news.set()
+
+
+async def follow_log(
+    log: Path, has_ended: Callable[[], bool], offset: int = 0
+) -> AsyncIterator[records.Event]:
+    """Every record of a log from byte `offset` on, in order, none left out, until the run ends."""
+    while True:
+        over = has_ended()  # before the read: what was written until then is in it
+        past = await asyncio.to_thread(read_history, log, offset, SLICE_BYTES)
+        for event in past.events:
+            yield event
+        if past.offset == offset:
+            if over:
+                return
+            await asyncio.sleep(LOOK_S)
+        offset = past.offset
+
+
+def recent_metrics(run: RunPaths, count: int) -> list[dict[str, float]]:
+    """The last `count` points of a run's curves, oldest first: every scalar by its name, and `seq`.
+
+    Read from the log's end. A run without one has no points. Raises OSError.
+    """
+    try:
+        size = run.train_log.stat().st_size
+    except FileNotFoundError:
+        return []
+    tail = TAIL_BYTES
+    while True:
+        events = read_history(run.train_log, max(0, size - tail), min(tail, size)).events
+        found = [{"seq": event.seq, **values} for event in events if (values := scalars(event))]
+        if len(found) >= count or tail >= size:
+            return found[-count:] if count > 0 else []
+        tail *= 4
+
+
+class Source(Protocol):
+    """As much of a TrainerService."""
+
+    home: HomePaths
+    runs: dict[str, RunRecord]
+
+    def subscribe(self, listener: Callable[[Notice], None]) -> Callable[[], None]: ...
+
+
+class Telemetry:
+    """Records and curves of the runs that a service knows. Raises ConfigError for others."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = weakref.proxy(source)
+
+    def live(self, run_id: str, capacity: int = CAPACITY) -> LiveStream:
+        """Records as they come, for a listener that may be slow; counts what it drops."""
+        self._paths(run_id)
+        return LiveStream(self._source.subscribe, run_id, capacity)
+
+    def follow(self, run_id: str, offset: int = 0) -> AsyncIterator[records.Event]:
+        """Every record of the log from that byte on until the run ends, none left out."""
+        log, runs = self._paths(run_id).train_log, self._source.runs
+        return follow_log(log, lambda: runs[run_id].state.is_end, offset)
+
+    async def recent_metrics(self, run_id: str, count: int) -> list[dict[str, float]]:
+        """The last `count` points of its curves, by metric name. Raises OSError."""
+        return await asyncio.to_thread(recent_metrics, self._paths(run_id), count)
+
+    async def export_to_tensorboard(
+        self, run_id: str, on_progress: Callable[[float], None] = lambda share: None
+    ) -> Path:
+        """Its curves as event files; their folder. Raises LabError."""
+        return await export(self._paths(run_id), "tensorboard", on_progress)
+
+    async def export_to_wandb_history(
+        self, run_id: str, on_progress: Callable[[float], None] = lambda share: None
+    ) -> Path:
+        """The same as JSON lines in the form of W&B's history. Raises LabError."""
+        return await export(self._paths(run_id), "wandb_history", on_progress)
+
+    def _paths(self, run_id: str) -> RunPaths:
+        if run_id not in self._source.runs:
+            raise ConfigError(f"no run {run_id!r} in {self._source.home.runs_index}")
+        return self._source.home.run(run_id)
+
+
+async def export(run: RunPaths, kind: str, on_progress: Callable[[float], None]) -> Path:
+    """`trainer_core.exports.<kind>` on a run, in a process of its own; the folder that it made.
+
+    Raises LabError.
+    """
+    module = f"trainer_core.exports.{kind}"
+    result = await run_job([sys.executable, "-m", module, str(run.root)], on_progress=on_progress)
+    return Path(str(result["folder"]))

@@ -1,0 +1,49 @@
+"""Whose turn it is: the home's queue as one service works it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.runners.base import AgentRunner
+from trainer_core.runners.catalog import find_runner
+from trainer_core.runs import waiting
+from trainer_core.runs.devices import same_device
+from trainer_core.runs.queue import RunQueue
+from trainer_core.service.kept import Kept
+from trainer_core.service.plan import LaunchPlan, plan_run
+
+
+class Turns:
+    def __init__(self, home: HomePaths) -> None:
+        self._home, self._queue = home, RunQueue(home)
+        self.plans: dict[str, LaunchPlan] = {}
+        """Of waiting runs that were ordered here."""
+
+    def position(self, run_id: str) -> int:
+        """From 1; 0 when it does not wait."""
+        ids = [entry.run_id for entry in self._queue.entries()]
+        return ids.index(run_id) + 1 if run_id in ids else 0
+
+    def others_wait(self, device: str) -> bool:
+        """Whether somebody waits for it whose turn comes before a new run's."""
+        return any(
+            not entry.held and any(same_device(device, wanted) for wanted in entry.devices)
+            for entry in self._queue.entries()
+        )
+
+    def next(self, runners: Sequence[AgentRunner]) -> Kept | None:
+        """The run that may start now, taken up. Raises LabError."""
+        known = {runner.id for runner in runners}
+        claim = waiting.claim(self._home, known.__contains__)
+        if claim is None:
+            return None
+        run_id, name = claim.life.record.run_id, claim.life.record.name
+        plan = self.plans.pop(run_id, None)
+        if plan is not None:
+            plan = dataclasses.replace(plan, spec=claim.spec)
+        else:
+            runner = find_runner(claim.spec.runner, runners)
+            plan = plan_run(runner, claim.spec, self._home, run_id, name)
+        return Kept(plan, claim.life, claim.device, waited=True)
