@@ -33,7 +33,7 @@ def main() -> int:
 
     create_application()
     values = np.random.default_rng(1).normal(size=(RUNS, POINTS)).cumsum(axis=1)
-    steps = np.arange(POINTS) * 2048.0
+    steps = np.arange(POINTS, dtype=np.float64) * 2048
     y_range = (float(values.min()), float(values.max()))
 
     def points(run: int) -> Any:
@@ -77,11 +77,15 @@ def _ours(points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[st
         QApplication.processEvents()
 
     def draw() -> None:
-        curves[:] = [Curve(run, "", *points(run), theme.curve_color(run)) for run in range(RUNS)]
+        curves[:] = [
+            Curve(run, "", x, y, theme.curve_color(run))
+            for run, (x, y) in enumerate(map(points, range(RUNS)))
+        ]
         show()
 
     def refresh() -> None:
-        curves[0] = Curve(0, "", *points(0), curves[0].color)
+        x, y = points(0)
+        curves[0] = Curve(0, "", x, y, curves[0].color)
         show()
 
     first = _cost(draw)
