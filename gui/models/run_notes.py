@@ -52,7 +52,9 @@ class RunNotes(QObject):
         """Remember a note, and write it down at once. Raises LabError when that is impossible."""
         if note == self[run_id]:
             return
-        notes = {**self._notes, run_id: note}
+        known = self._notes
+        self._read()  # another window of this home may have written since
+        notes = {**(self._notes or known), run_id: note}
         if note == NOTHING:
             del notes[run_id]
         self._write(notes)

@@ -27,7 +27,7 @@ COMMANDS = {
     "disk": "what each run takes of the disk",
     "archive": "runs as one file each, with hashes; --remove makes room",
     "restore": "archived runs back into a home",
-    "export": "curves for TensorBoard, or in the form of W&B's history",
+    "curves": "curves for TensorBoard, or in the form of W&B's history",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
     "query": "ask runs and records in SQL, read-only",

@@ -82,8 +82,10 @@ def main() -> int:
     for number in range(options.instants):
         row = chosen[number % len(chosen)]
         style, jitter_s = rng.choice(STYLES), rng.uniform(0, 0.05)
-        wrong = one_instant(*row, style, jitter_s)
-        counts[row].update({"instants": 1, "held": int(not wrong), style: 1})
+        wrong, hit = one_instant(*row, style, jitter_s)
+        counts[row].update({
+            "instants": 1, "held": int(not wrong), style: 1, "over before": int(not hit)
+        })  # fmt: skip
         what = f"{row[0]}, {row[1]}: {style} after {1000 * jitter_s:.0f} ms"
         if wrong:
             failures.append({"what": what, "wrong": wrong})
@@ -95,12 +97,16 @@ def main() -> int:
     return 0 if not failures else 1
 
 
-def one_instant(victim: str, state: str, style: str, jitter_s: float) -> list[str]:
-    """What did not hold."""
+def one_instant(victim: str, state: str, style: str, jitter_s: float) -> tuple[list[str], bool]:
+    """(what did not hold, whether the victim was there to be ended)."""
     home = HomePaths(Path(tempfile.mkdtemp(prefix="kill-service-")))
-    cast = Cast(home)
+    cast, hit = Cast(home), True
     try:
-        wrong = _act(cast, victim, state, style, jitter_s)
+        first = _set_up(cast, victim, state)
+        time.sleep(jitter_s)
+        pid = _pid_of(cast, victim, first)
+        hit = _there(pid)  # else it was over before; what follows is judged all the same
+        wrong = _end(cast, pid, victim, state, style, first) if hit else []
         wrong += _judge(cast)
     except LabError as error:
         wrong = [str(error)]
@@ -110,21 +116,16 @@ def one_instant(victim: str, state: str, style: str, jitter_s: float) -> list[st
         wrong.append(f"left in the end: {left}")
     if not wrong:
         shutil.rmtree(home.root, ignore_errors=True)
-    return wrong
+    return wrong, hit
 
 
 # -- one instant -----------------------------------------------------------------------------
 
 
-def _act(cast: Cast, victim: str, state: str, style: str, jitter_s: float) -> list[str]:
-    """Bring the home into `state`, end the victim, see that nothing of it stays."""
-    first = _set_up(cast, victim, state)
-    time.sleep(jitter_s)
-    pid = _pid_of(cast, victim, first)
+def _end(cast: Cast, pid: int, victim: str, state: str, style: str, first: str) -> list[str]:
+    """End the victim and see that nothing of it stays."""
     kept = [] if victim in ("second app",) or state in ("idle", "detached", "queued") else [first]
     worker = RunRegistry(cast.home).load()[first].pid if kept and first else 0
-    if not pid or not psutil.pid_exists(pid):
-        return []  # it was over before; what follows is judged all the same
     with contextlib.suppress(ProcessLookupError):
         if style == "STOP":
             os.kill(pid, signal.SIGSTOP)
@@ -336,13 +337,12 @@ async def _view_faults(cast: Cast) -> list[str]:
 
 
 def table(counts: dict[tuple[str, str], collections.Counter[str]]) -> str:
-    lines = [
-        "| ended | while | instants | TERM | KILL | STOP | held |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    head = "| ended | while | instants | TERM | KILL | STOP | over before | held |"
+    lines = [head, "|---" * 8 + "|"]
     for (victim, state), count in counts.items():
         styles = " | ".join(str(count[style]) for style in STYLES)
-        lines.append(f"| {victim} | {state} | {count['instants']} | {styles} | {count['held']} |")
+        rest = f"{count['over before']} | {count['held']}"
+        lines.append(f"| {victim} | {state} | {count['instants']} | {styles} | {rest} |")
     return "\n".join(lines)
 
 

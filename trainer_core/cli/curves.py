@@ -1,4 +1,4 @@
-"""`dmglab export RUN --to tensorboard|wandb_history`: a run's curves for other programs."""
+"""`dmglab curves RUN --to tensorboard|wandb_history`: a run's curves for other programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Options:
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    options = parse(Options, "export", argv)
+    options = parse(Options, "curves", argv)
     paths = find_run(options.run, home_paths(options.home))
     out = options.out or paths.root / options.to
     for _ in importlib.import_module(f"trainer_core.exports.{options.to}").export(paths, out):
