@@ -145,9 +145,11 @@ class Layout(QObject):
         screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
         home = QGuiApplication.primaryScreen().availableGeometry()
         room = next((room for room in screens if room.intersects(frame)), home)
-        window.setMinimumSize(window.minimumSize().boundedTo(room.size()))
+        border = frame.size() - window.size()
+        window.setMinimumSize(window.minimumSize().boundedTo(room.size() - border))
         if not room.contains(frame):
-            window.resize(window.size().boundedTo(room.size()))
-            left = min(max(frame.left(), room.left()), room.right() + 1 - window.width())
-            top = min(max(frame.top(), room.top()), room.bottom() + 1 - window.height())
+            window.resize(window.size().boundedTo(room.size() - border))
+            wide, high = window.width() + border.width(), window.height() + border.height()
+            left = min(max(frame.left(), room.left()), room.right() + 1 - wide)
+            top = min(max(frame.top(), room.top()), room.bottom() + 1 - high)
             window.move(left, top)

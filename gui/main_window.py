@@ -88,6 +88,7 @@ class MainWindow(QMainWindow):
         event.ignore()
         running = self._shutdown.running()
         if running:
-            ask_about_running(self, running, self._shutdown.begin)
+            begin = self._shutdown.begin
+            ask_about_running(self, running, lambda: begin(), lambda: begin(keep=True))
         else:
             self._shutdown.begin()

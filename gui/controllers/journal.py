@@ -32,6 +32,8 @@ class Journal(QObject):
         super().__init__()
         self._bridge, self._log, self._notices = bridge, log, notices
         self._navigation, self._checkpoints = navigation, checkpoints
+        self._alive: set[str] = set()
+        """Runs that were seen before their end: one that was imported did not end just now."""
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
         bridge.log_lines.connect(self._on_lines)
@@ -56,8 +58,12 @@ class Journal(QObject):
             detail = run.reason if run.state.is_end else notice.detail
             word = WORDS[run.state].lower()
             self._log.add(f"{run.run_id} {word}{': ' + detail if detail else ''}")
-        if run.state.is_end and not self._bridge.closing:
-            self._tell_end(run)
+        if not run.state.is_end:
+            self._alive.add(run.run_id)
+        elif run.run_id in self._alive:
+            self._alive.discard(run.run_id)
+            if not self._bridge.closing:
+                self._tell_end(run)
 
     def _tell_end(self, run: RunRecord) -> None:
         if run.state is RunState.FINISHED:

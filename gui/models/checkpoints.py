@@ -98,6 +98,8 @@ def scan(home: HomePaths, runs: Iterable[RunRecord]) -> list[CheckpointCard]:
 
 def verify(card: CheckpointCard) -> CheckpointCard:
     """The card with its weights' hash compared to the announced one. Call it in a thread."""
+    if not (card.folder / checkpoints.META).is_file():
+        return replace(card, integrity="missing")
     try:
         files = checkpoints.policy_files(checkpoints.read_meta(card.folder))
         if not files or not all((card.folder / name).is_file() for name in files):

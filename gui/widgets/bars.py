@@ -32,7 +32,12 @@ class _Bars(QWidget):
     def show_record(self, record: UpdateRecord | None) -> None:
         if record is not self._record:
             self._record = record
+            self.setHidden(record is not None and not self.is_told(record))
             self.update()
+
+    def is_told(self, record: UpdateRecord) -> bool:
+        """Whether the trainer measures this at all."""
+        raise NotImplementedError
 
     def shares(self) -> dict[str, float]:
         raise NotImplementedError
@@ -63,6 +68,9 @@ class ActionBars(_Bars):
     def __init__(self) -> None:
         super().__init__(len(ACTIONS))
 
+    def is_told(self, record: UpdateRecord) -> bool:
+        return bool(record.action_hist)
+
     def shares(self) -> dict[str, float]:
         counts = (self._record.action_hist if self._record else []) or [0] * len(ACTIONS)
         total = sum(counts) or 1
@@ -74,6 +82,9 @@ class TimeSplit(_Bars):
 
     def __init__(self) -> None:
         super().__init__(len(SECTIONS))
+
+    def is_told(self, record: UpdateRecord) -> bool:
+        return bool(record.time_split)
 
     def shares(self) -> dict[str, float]:
         split = (self._record.time_split if self._record else {}) or dict.fromkeys(SECTIONS, 0.0)

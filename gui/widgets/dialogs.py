@@ -18,20 +18,35 @@ from PySide6.QtWidgets import (
 from gui.widgets.labels import button, label
 
 
-def ask_about_running(parent: QWidget, count: int, stop_and_close: Callable[[], None]) -> None:
-    """Ask whether to stop what runs and close; returns at once, the window lives on behind it."""
+def ask_about_running(
+    parent: QWidget, count: int, stop_and_close: Callable[[], None],
+    keep_and_close: Callable[[], None],
+) -> None:  # fmt: skip
+    """Ask what becomes of what trains; returns at once, the window lives on behind it."""
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
     what = "A training is running" if count == 1 else f"{count} trainings are running"
-    box.setText(f"{what}. Closing stops it after a checkpoint.")
-    stop = box.addButton("Stop and close", QMessageBox.ButtonRole.AcceptRole)
-    stop.setObjectName("stopAndCloseButton")
-    keep = box.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
-    keep.setObjectName("keepRunningButton")
-    box.setDefaultButton(keep)
+    box.setText(f"{what}.")
+    box.setInformativeText(
+        "Keep running: it saves, goes on without the app, and is there when you come back.\n"
+        "Stop: it ends after a checkpoint."
+    )
+    answers = (
+        ("Keep running", "keepRunningButton", QMessageBox.ButtonRole.AcceptRole, keep_and_close),
+        ("Stop and close", "stopAndCloseButton", QMessageBox.ButtonRole.DestructiveRole,
+         stop_and_close),
+        ("Cancel", "cancelCloseButton", QMessageBox.ButtonRole.RejectRole, None),
+    )  # fmt: skip
+    for text, name, role, act in answers:
+        made = box.addButton(text, role)
+        made.setObjectName(name)
+        if act is not None:
+            made.clicked.connect(act)
+        else:
+            box.setDefaultButton(made)
+            box.setEscapeButton(made)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    stop.clicked.connect(stop_and_close)
     box.open()
 
 

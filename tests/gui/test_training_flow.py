@@ -221,8 +221,8 @@ def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
     until(lambda: app.controllers.training.state is RunState.RUNNING)
     pid = app.controllers.training.record.pid
     app.window.close()
-    click(app, "keepRunningButton")
-    QTest.qWait(50)
+    click(app, "cancelCloseButton")
+    assert not app.controllers.shutdown.has_begun
     assert app.controllers.training.state is RunState.RUNNING
     app.window.close()
     until(lambda: app.window.findChildren(QPushButton, "stopAndCloseButton"))
@@ -233,3 +233,22 @@ def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
         app.bridge.service.registry.load()[app.controllers.training.run_id].state
         is RunState.STOPPED
     )
+
+
+def test_keep_running_closes_the_app_and_hands_its_runs_over(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(app)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    service, kept = app.bridge.service, []
+    close = service.close
+
+    async def noted(*, keep: bool = False) -> None:
+        kept.append(keep)
+        await close()  # the test leaves no keeper behind
+
+    monkeypatch.setattr(service, "close", noted)
+    app.window.close()
+    click(app, "keepRunningButton")
+    until(lambda: app.controllers.shutdown.has_ended)
+    assert kept == [True]

@@ -146,6 +146,7 @@ class TrainerService:
         if not detach and not (wait and self._turns.others_wait(plan.spec.device)):
             device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
         if device is None and (wait or detach):
+            await self.ahead.end()  # nobody knows when its run will have its turn
             return self._enqueue(plan, detach=detach)
         try:
             life = RunLife.begin(

@@ -1,0 +1,29 @@
+"""The window fits the screen that is there, whatever was remembered."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QGuiApplication
+
+from gui.app import App
+from gui.models.run_list import COLUMNS
+
+
+def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
+    window, room = app.window, QGuiApplication.primaryScreen().availableGeometry()
+    window.setMinimumSize(room.width() * 2, room.height() * 2)
+    window.setGeometry(room.width() + 50, -400, room.width() * 2, room.height() * 2)
+    window.layouts._clamp()
+    assert room.contains(window.frameGeometry())
+    assert window.minimumWidth() <= room.width()
+
+
+def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) -> None:
+    dock = app.docks.runs
+    hidden = {}
+    for width in (300, 900):
+        dock.resize(width, 200)
+        dock._fit_columns()
+        hidden[width] = [name for n, name in enumerate(COLUMNS) if dock.table.isColumnHidden(n)]
+    assert hidden[900] == []
+    assert "State" not in hidden[300]
+    assert hidden[300]
