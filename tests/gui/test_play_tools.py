@@ -150,32 +150,30 @@ def test_a_full_disk_under_a_recording_is_told(app: App) -> None:
     assert problems == ["the recording ends after 9 frames"]
 
 
-def test_a_person_plays_on_from_the_frame_on_show(app: App) -> None:
-    play(app)
-    playing = app.controllers.playing
-    click(app, names.RECORD_BUTTON)
-    until(lambda: playing.recording)
-    begun = frame(app)
-    until(lambda: frame(app) > begun + 20)
-    click(app, names.RECORD_BUTTON)
-    until(lambda: app.controllers.replay.replay is not None)
-    app.window.center.setCurrentWidget(app.center.replay)
-    app.center.replay.slider.setValue(7)
-    click(app, "playOnButton")
-    until(lambda: playing.paused)
-    until(lambda: app.center.live.info.frame == 7)
-    assert app.window.center.currentWidget() is app.center.live
-    playing.toggle_pause()
-    until(lambda: app.center.live.info.frame > 10)
-
-
-def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> None:
+def recorded(folder: Path) -> Path:
     from tests.gui.echo_player import Recorded, picture
 
-    made = Recorded(tmp_path / "dropped", "tiny_goal", "human")
+    made = Recorded(folder, "tiny_goal", "human")
     for number in range(9):
         made.add(picture(0, 1, number), 0)
     made.finish()
-    app._on_dropped(tmp_path / "dropped")
+    return folder
+
+
+def test_a_person_plays_on_from_the_frame_on_show(app: App, tmp_path: Path) -> None:
+    play(app)
+    playing = app.controllers.playing
+    app.controllers.replay.load(recorded(tmp_path / "r"))
+    app.window.center.setCurrentWidget(app.center.replay)
+    app.center.replay.slider.setValue(7)
+    click(app, "playOnButton")
+    until(lambda: playing.paused and app.center.live.info.frame == 7, 60)
+    assert app.window.center.currentWidget() is app.center.live
+    playing.toggle_pause()
+    until(lambda: app.center.live.info.frame > 10, 60)
+
+
+def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> None:
+    app._on_dropped(recorded(tmp_path / "dropped"))
     assert app.controllers.replay.replay.folder == tmp_path / "dropped"
     assert app.window.center.currentWidget() is app.center.replay
