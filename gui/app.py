@@ -65,6 +65,7 @@ from gui.settings import Settings
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from gui.widgets.settings_dialog import Choice
+from trainer_core.protocol import recording
 from trainer_core.protocol.paths import ASSETS, HomePaths
 
 
@@ -176,9 +177,17 @@ class App(QObject):
         for view in (self.center.live, self.center.wall, self.center.replay):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
         self.center.live.pictured.connect(self.docks.task.note_picture)
-        DropTarget(window).dropped.connect(controllers.library.open_rom)
+        DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
         window.layouts.restore()
+
+    def _on_dropped(self, path: Path) -> None:
+        """A recording goes to the replay, everything else is tried as a ROM."""
+        if path.is_dir() and (path / recording.MANIFEST).is_file():
+            self.models.navigation.show(Place.REPLAY)
+            self.controllers.replay.load(path)
+        else:
+            self.controllers.library.open_rom(path)
 
     def open_home(self) -> None:
         """Show what earlier sessions left: runs, checkpoints, recordings."""

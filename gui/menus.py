@@ -34,7 +34,7 @@ MENUS = {
     "&Play": (
         "playGame", "deploy", "watchRun", "warmStart", "",
         "playPause", "playStep", "playRestart", "endPlayer", "",
-        "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "",
+        "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
         "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
     ),

@@ -61,6 +61,10 @@ def define_slots(registry: ActionRegistry, slots: SlotsController, playing: Play
 
 
 def define_export(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:
+    registry.add("playOn", "Play on from this frame", replay.play_on, "Ctrl+Shift+R",
+        short="Play on", tip="Take over where the recording was in the frame on show",
+        refusal=replay.replay_refusal, follows=(replay.changed,))  # fmt: skip
+
     def ask() -> None:
         if replay.replay is not None:
             place = Path.home() / replay.replay.folder.name

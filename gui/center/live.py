@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.center.slot_menu import SlotButton
 from gui.controllers.playing import SPEEDS, PlayController
 from gui.controllers.slots import SlotsController
 from gui.keymap import GAME_KEYS, Joypad
@@ -28,7 +29,6 @@ from gui.widgets.joypad_lights import JoypadLights
 from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.widgets.policy_bars import PolicyBars
 from gui.widgets.screen import FrameSource, Palette, Screen
-from gui.widgets.slot_menu import SlotButton
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.frames import FLAG_SUCCESS, FrameInfo
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
@@ -169,7 +169,7 @@ class LiveView(QWidget):
         self.pictured.emit()
         if (info.buttons, info.who, info.flags, info.action) != (
             self.info.buttons, self.info.who, self.info.flags, self.info.action,
-        ) or info.frame % 12 == 0:  # fmt: skip
+        ) or info.frame % 12 == 0 or self._playing.paused:  # fmt: skip
             self.info = info
             self._write_info()
 

@@ -110,6 +110,7 @@ class ReplayView(QWidget):
         self.progress.setAccessibleName("Export progress")
         self.progress.hide()
         row.addWidget(self.progress)
+        row.addWidget(action_button(actions["playOn"], "playOnButton"))
         row.addWidget(action_button(actions["exportGif"], names.EXPORT_GIF_BUTTON))
         return row
 
@@ -128,7 +129,7 @@ class ReplayView(QWidget):
         replay = self._controller.replay
         if replay is None or not 0 <= frame < len(replay):
             return
-        self.frame = frame
+        self.frame = self._controller.frame = frame
         self.screen_view.show_picture(replay.picture(frame))
         self.lane.set_frame(frame)
         self.lights.set_mask(int(replay.buttons[frame]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
@@ -242,7 +243,7 @@ class PlayController(QObject):
         self.changed.emit()
 
     async def capture(
-        self, kind: type[commands.Command], *, hold: bool = False, **fields: object
+        self, kind: type[commands.Command], *, hold: bool = False, **fields: Any
     ) -> tuple[records.AckEvent, np.ndarray]:
         """Ask something of the game while it stands still; the ack, and the picture it showed.
 
@@ -276,6 +277,25 @@ class PlayController(QObject):
 
     def load_state(self, path: Path, then: Callable[[], None]) -> None:
         self._ask(commands.LoadState, lambda ack: then(), path=str(path))
+
+    def play_on(self, task: str, recording: Path, frame: int) -> None:
+        """A person goes on from a frame of a recording; the game waits there, paused."""
+        self._session.set_mode(Mode.HUMAN)
+        self._navigation.show_game()
+        self._bridge.spawn(self._play_on(task, recording, frame), failed=self._fail)
+
+    async def _play_on(self, task: str, recording: Path, frame: int) -> None:
+        self._forget_start()
+        if not self.is_human or self.request is None or self.request.task != task:
+            self._begin("Starting the player")
+            await self._start_player(PlayerConfig(task=task, mode="human", speed=self.speed))
+        await self._accepted(self.player.request(commands.Pause))
+        self.paused = True
+        asked = self.player.request(
+            commands.PlayOn, timeout_s=120.0, recording=str(recording), frame=frame
+        )
+        await self._accepted(asked)
+        self.changed.emit()
 
     def undo_load(self) -> None:
         self._ask(commands.UndoLoad)

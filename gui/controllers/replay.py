@@ -37,7 +37,9 @@ class ReplayController(QObject):
         notices: Notices,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._bridge, self._log = bridge, log
+        self._bridge, self._log, self._playing = bridge, log, playing
+        self.frame = 0
+        """The one on show."""
         self._navigation, self._notices = navigation, notices
         self.folders: list[Path] = []
         """Recordings to choose from, the newest first."""
@@ -74,6 +76,15 @@ class ReplayController(QObject):
             "Recorded", folder.name, "good",
             "Open replay", lambda: self._navigation.show(Place.REPLAY),
         )  # fmt: skip
+
+    def play_on(self) -> None:
+        """Take over from the frame on show, exactly."""
+        if self.replay is not None:
+            recording = self.replay.recording
+            self._playing.play_on(recording.task, self.replay.folder, self.frame)
+
+    def replay_refusal(self) -> str:
+        return "" if self.replay is not None else "Record something first"
 
     # -- exporting --------------------------------------------------------------------------
 

@@ -199,6 +199,9 @@ class EchoPlayer:
             case "undo_load":
                 self.frame, self.before = self.before, self.frame
                 self.show()
+            case "play_on":
+                self.frame = command["frame"]
+                self.show()
             case "rewind":
                 self.backwards = command["on"]
             case "capture_goal":

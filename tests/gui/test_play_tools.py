@@ -12,9 +12,9 @@ from PySide6.QtTest import QTest
 
 from gui import object_names as names
 from gui.app import App
+from gui.center.slot_menu import SlotButton
 from gui.widgets.export_sheet import ExportSheet
 from gui.widgets.policy_bars import PolicyBars
-from gui.widgets.slot_menu import SlotButton
 from tests.gui.conftest import click, find, until
 from trainer_core.protocol import commands, records
 
@@ -148,3 +148,32 @@ def test_a_full_disk_under_a_recording_is_told(app: App) -> None:
     )
     app.controllers.playing._on_event(event)
     assert problems == ["the recording ends after 9 frames"]
+
+
+def recorded(folder: Path) -> Path:
+    from tests.gui.echo_player import Recorded, picture
+
+    made = Recorded(folder, "tiny_goal", "human")
+    for number in range(9):
+        made.add(picture(0, 1, number), 0)
+    made.finish()
+    return folder
+
+
+def test_a_person_plays_on_from_the_frame_on_show(app: App, tmp_path: Path) -> None:
+    play(app)
+    playing = app.controllers.playing
+    app.controllers.replay.load(recorded(tmp_path / "r"))
+    app.window.center.setCurrentWidget(app.center.replay)
+    app.center.replay.slider.setValue(7)
+    click(app, "playOnButton")
+    until(lambda: playing.paused and app.center.live.info.frame == 7, 60)
+    assert app.window.center.currentWidget() is app.center.live
+    playing.toggle_pause()
+    until(lambda: app.center.live.info.frame > 10, 60)
+
+
+def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> None:
+    app._on_dropped(recorded(tmp_path / "dropped"))
+    assert app.controllers.replay.replay.folder == tmp_path / "dropped"
+    assert app.window.center.currentWidget() is app.center.replay

@@ -244,3 +244,66 @@ def test_a_way_with_a_jump_in_it_is_no_demonstration(player: Player) -> None:
     folder = Path(player.record(False))
     with pytest.raises((TaskError, ProtocolError), match="another state before frame 10"):
         read_inputs(folder, Codec())
+
+
+def test_playing_on_from_a_frame_is_the_same_way_again(player: Player, tmp_path: Path) -> None:
+    player.record(True)
+    play(player, 30)
+    player.restart(-1)
+    play(player, 50, 300)
+    folder = Path(player.record(False))
+    end = player.game.snapshot()
+    play(player, 100, 700)
+    elsewhere = player.game.snapshot()
+    player.play_on(folder, 79)
+    assert player.game.snapshot() == end
+    player.play_on(folder, 40)
+    play(player, 39, 311)
+    assert player.game.snapshot() == end, "the same buttons from there lead to the same end"
+    player.play_on(folder, 10)
+    assert player.one_frame_back()
+    player.play_on(folder, 79)
+    player.undo_load()
+    assert player.game.snapshot() != elsewhere
+
+
+def test_playing_on_refuses_another_game_and_a_frame_that_is_not_there(
+    player: Player, tmp_path: Path
+) -> None:
+    player.record(True)
+    play(player, 20)
+    folder = Path(player.record(False))
+    with pytest.raises(LabError, match="has the frames 0 to 19, not 20"):
+        player.play_on(folder, 20)
+    manifest = folder / "recording.json"
+    manifest.write_text(manifest.read_text().replace('"rom_sha256": ""', '"rom_sha256": "abc"'))
+    there = player.game.snapshot()
+    with pytest.raises(LabError, match="another game"):
+        player.play_on(folder, 5)
+    assert player.game.snapshot() == there
+
+
+def test_a_console_plays_on_from_a_frame_of_its_recording_bit_for_bit(tmp_path: Path) -> None:
+    def tell(*_: object, **__: object) -> None: ...
+
+    console = Player(tmp_path, HomePaths(tmp_path), PlayerConfig(task=str(ROM)), tell)
+    game = console.game
+    assert isinstance(game, ConsoleGame)
+    play(console, 90)
+    console.record(True)
+    play(console, 60)
+    folder = Path(console.record(False))
+    hashed = game._emulator.state_hash()
+    play(console, 50, 1000)
+    assert game._emulator.state_hash() != hashed
+    console.play_on(folder, 59)
+    assert game._emulator.state_hash() == hashed
+    for _ in range(5):
+        console.one_frame_back()
+    console.play_on(folder, 54)
+    found = game._emulator.state_hash()
+    console.play_on(folder, 59)
+    for _ in range(5):
+        console.one_frame_back()
+    assert game._emulator.state_hash() == found
+    console.close()

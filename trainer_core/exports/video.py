@@ -178,8 +178,8 @@ def _apng(out: Path, pictures: _Pictures, rate: float) -> None:
     partial = out.with_name(f".{out.name}.tmp")
     try:
         pictures.image(0).save(
-            partial, format="PNG", save_all=True, append_images=pictures.rest(), duration=1000 / rate,
-            loop=0,
+            partial, format="PNG", save_all=True, append_images=pictures.rest(),
+            duration=1000 / rate, loop=0,
         )  # fmt: skip
         partial.replace(out)
     finally:

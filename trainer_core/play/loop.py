@@ -96,6 +96,8 @@ class PlayLoop:
                 player.load_state(Path(command.path))
             case commands.UndoLoad():
                 player.undo_load()
+            case commands.PlayOn():
+                player.play_on(Path(command.recording), command.frame)
             case commands.Rewind():
                 self.rewinding = command.on
                 player.pacer.restart()

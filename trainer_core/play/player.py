@@ -21,7 +21,7 @@ from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.recording import HEIGHT, WIDTH
+from trainer_core.protocol.recording import HEIGHT, WIDTH, read_buttons, read_recording
 from trainer_core.runs.finding import find_checkpoint
 
 EVENT_INTERVAL_S = 0.1
@@ -205,6 +205,33 @@ class Player:
         self.game.load_state(path)
         self._undo = before
         self._begin_here()
+
+    def play_on(self, folder: Path, frame: int) -> None:
+        """Be where the recording in `folder` was after `frame`; the frames before are history.
+
+        Raises LabError for a recording of another game, or a frame that it does not have.
+        """
+        recording = read_recording(folder)
+        if recording.rom_sha256 != self.game.rom_sha256:
+            raise LabError(
+                f"{folder}: recorded with the ROM {recording.rom_sha256[:12] or 'of the tiny grid'}"
+                f"..., this is {self.game.rom_sha256[:12] or 'the tiny grid'}...: another game"
+            )
+        if frame >= recording.frames:
+            raise LabError(f"{folder}: has the frames 0 to {recording.frames - 1}, not {frame}")
+        begun, state = recording.segment_at(frame)
+        masks = read_buttons(folder, recording)[begun : frame + 1]
+        if self.recording is not None:
+            self._end_recording()
+        self.load_state(folder / state)
+        for mask in masks:
+            self.press(mask)
+            self._tapped = 0  # the recorded frame says all that was held in it
+            human, self.human = self.human, True
+            self.one_frame()
+            self.human = human
+        self.press(0)
+        self._tapped = 0
 
     def undo_load(self) -> None:
         """Back to where the game was before `load_state`; again, forth. Raises LabError."""

@@ -110,6 +110,18 @@ class UndoLoad(Command, frozen=True, tag="undo_load"):
     """Player: where the game was before the last LoadState; a second one is that load again."""
 
 
+class PlayOn(Command, frozen=True, tag="play_on"):
+    """Player: go to a frame of a recording of the same ROM and go on from there.
+
+    The recorded buttons are pressed again, so the state is the one of that frame, exactly; the
+    frames before it are history, to rewind through. UndoLoad takes it back.
+    """
+
+    recording: str
+    """Folder of the recording."""
+    frame: Annotated[int, Meta(ge=0, le=10**6)]
+
+
 class Rewind(Command, frozen=True, tag="rewind"):
     """Player: true runs backwards, frame by frame, as long as there is history; false goes on."""
 
@@ -143,6 +155,7 @@ AnyCommand = (
     | SaveState
     | LoadState
     | UndoLoad
+    | PlayOn
     | Rewind
     | CaptureGoal
 )
@@ -171,6 +184,7 @@ def decode(line: bytes | str) -> AnyCommand:
             | LoadState(path=path)
             | CaptureGoal(path=path)
             | LoadPolicy(checkpoint=path)
+            | PlayOn(recording=path)
         ):
             check_path(type(command).__name__, path)
         case SetSpeed(value=value) if not math.isfinite(value):

@@ -65,6 +65,13 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     jumps: tuple[Jump, ...] = ()
     """In the order of their frames. Between them buttons alone make the pictures."""
 
+    def segment_at(self, frame: int) -> tuple[int, str]:
+        """(first frame, file of the state before it) of the piece that `frame` belongs to."""
+        for jump in reversed(self.jumps):
+            if jump.frame <= frame:
+                return jump.frame, jump.state
+        return 0, self.state
+
 
 class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
     """One agent step. Frames that belong to no finished step have no line."""
@@ -121,6 +128,14 @@ def read_recording(folder: Path) -> Recording:
     if pictures != recording.frames * PICTURE_BYTES or buttons != recording.frames:
         raise ProtocolError(f"{folder}: pictures or buttons do not match {recording.frames} frames")
     return recording
+
+
+def read_buttons(folder: Path, recording: Recording) -> bytes:
+    """A joypad mask a frame. Raises ProtocolError."""
+    try:
+        return read_regular(folder / BUTTONS, recording.frames)
+    except OSError as error:
+        raise ProtocolError(f"{error.filename}: {error.strerror}") from None
 
 
 def _size_of(path: Path) -> int:
