@@ -91,7 +91,7 @@ MUTATIONS = [
         "emulator/state/cache.py",
         "        check_consoles(records, rows)\n        for rom",
         "        for rom",
-        "tests/trainer_core/test_restored.py -k refused_and_any_other_runs",
+        "tests/trainer_core/test_restored.py -k named_with_its_console",
     ),
     (
         "emulator/emulator.py",

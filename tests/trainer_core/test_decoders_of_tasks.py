@@ -69,7 +69,7 @@ def torn_npz(draw: st.DrawFn, good: bytes, arrays: dict[str, np.ndarray], at: Pa
         lambda array: array[..., :-1] if array.ndim else array[None],
         lambda array: array[None],
         lambda array: array.astype("U3") if array.dtype.kind in "iub" else np.zeros(3),
-        lambda array: np.full_like(array, 255) if array.dtype.kind in "iub" else array[:0],
+        lambda array: np.full_like(array, 255) if array.dtype.kind in "iub" else array[None][:0],
         lambda array: array.astype(float) * np.nan if array.dtype.kind in "iub" else np.array("x"),
         lambda array: np.array(-(1 << 62)),
         lambda array: np.zeros((1, 0), array.dtype),

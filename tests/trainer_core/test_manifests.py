@@ -175,7 +175,7 @@ def test_a_mutated_goal_file_is_read_whole_or_refused(
     [
         (np.zeros((1, 144, 160), np.uint8), None, "expected"),
         (np.zeros((1, 72, 80), np.uint8), np.full((72, 80), 2, np.uint8), "0 and 1"),
-        (np.zeros((2000, 72, 80), np.uint8), None, "larger than"),
+        (np.zeros((2000, 72, 80), np.uint8), None, "at most"),
         (np.zeros((1, 72, 80)), None, "uint8"),
         (np.zeros((), np.uint8), None, "shape"),
         (np.zeros((0, 72, 80), np.uint8), None, "shape"),

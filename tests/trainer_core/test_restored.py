@@ -77,6 +77,10 @@ def test_a_state_of_another_cartridge_is_named_with_its_console() -> None:
     emulator = Emulator(cartridges[0], 3)
     records, rows = emulator.batch.console.numpy().copy(), emulator.batch.ram.numpy().copy()
     before = emulator.state_hash()
+    records["ppu_front"][1] = 1000
+    with pytest.raises(SnapshotError, match="console 1 is damaged: ppu_front"):
+        emulator.put_batch(records, rows)
+    records["ppu_front"][1] = 0
     records["rom_banks"][2] *= 2
     with pytest.raises(SnapshotError, match="console 2 is damaged: rom_banks"):
         emulator.put_batch(records, rows)

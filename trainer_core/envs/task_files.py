@@ -19,8 +19,8 @@ SHAPE = (72, 80)
 MAX_GOAL_BYTES = 8 << 20
 """A goal is a few templates; some 1,400 would fit."""
 ARRAYS = {
-    "templates": Wanted("buif", (1, 2, 3, 4), MAX_GOAL_BYTES),
-    "mask": Wanted("buif", (1, 2, 3, 4), MAX_GOAL_BYTES, optional=True),
+    "templates": Wanted("buif", (0, 1, 2, 3, 4), MAX_GOAL_BYTES),
+    "mask": Wanted("buif", (0, 1, 2, 3, 4), MAX_GOAL_BYTES, optional=True),
 }
 """Of more kinds and dimensions than are taken, so that the error says what was found."""
 

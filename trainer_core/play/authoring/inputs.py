@@ -27,6 +27,8 @@ from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Codec
 
 MAX_BYTES = 16 << 20
+MAX_REASON = 200
+"""Letters of a line that an error repeats."""
 SELECT = 1 << MASK_BITS.index("select")
 
 
@@ -62,11 +64,17 @@ def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
         raise TaskError(f"{path}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise TaskError(
-            f"{path}: no input script: {error}; write words like `wait 180 START 3 UP A`"
+            f"{path}: no input script: {_cut(error)}; write words like `wait 180 START 3 UP A`"
         ) from None
     if not found:
         raise TaskError(f"{path}: holds no script")
     return found
+
+
+def _cut(error: Exception) -> str:
+    """Its text on one line of some length: it may quote a word of the file."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}..."
 
 
 def steps_of(masks: np.ndarray, codec: Codec) -> np.ndarray:
