@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.play.episode import Played
+from trainer_core.protocol.checkpoints import POLICY, read_meta
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.runs.finding import find_checkpoint
 
@@ -34,16 +35,23 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "record", argv)
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
-    from trainer_core.play.agent import Agent
     from trainer_core.play.demonstrating import record_demonstrations
     from trainer_core.play.game import open_game
+    from trainer_core.play.league.players import Settings, open_checkpoint
 
-    agent = Agent(folder, mode=options.mode, seed=options.seed)
-    found = record_demonstrations(
-        options.out, open_game(options.task or agent.meta.task, home), lambda start: agent,
-        options.episodes, options.mode, tell=_tell,
-        checkpoint=agent.checkpoint, checkpoint_sha256=agent.sha256,
-    )  # fmt: skip
+    meta = read_meta(folder)
+    settings = Settings(
+        task=options.task or meta.task, home=home, mode=options.mode, seed=options.seed
+    )
+    game = open_game(settings.task, home)
+    agent = open_checkpoint(str(folder), settings)
+    try:
+        found = record_demonstrations(
+            options.out, game, lambda start: agent, options.episodes, options.mode, tell=_tell,
+            checkpoint=str(folder), checkpoint_sha256=meta.files.get(POLICY, ""),
+        )  # fmt: skip
+    finally:
+        agent.close()
     return {"ok": True, "checkpoint": str(folder), "mode": options.mode, **found}
 
 

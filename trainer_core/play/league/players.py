@@ -129,11 +129,12 @@ def open_player(entry: Entry, settings: Settings) -> Chooser:
                 key=os.environ.get(KEY, ""),
             )  # fmt: skip
         case "checkpoint":
-            return _open_checkpoint(entry.what, settings)
+            return open_checkpoint(entry.what, settings)
     raise ConfigError(f"{entry.name} has been played already")
 
 
-def _open_checkpoint(what: str, settings: Settings) -> Contestant:
+def open_checkpoint(what: str, settings: Settings) -> Contestant:
+    """The policy of a checkpoint folder or a run, whichever runner made it. Raises LabError."""
     folder = find_checkpoint(what, settings.home)
     runner = runner_of_checkpoint(folder)
     if not runner.capabilities.play:
