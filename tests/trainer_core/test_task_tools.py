@@ -17,10 +17,10 @@ from emulator import Cartridge
 from emulator.state.snapshot_set import load_snapshots
 from emulator.tools.replay import replay
 from trainer_core.cli.main import main
+from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, save_goal
 from trainer_core.play.authoring.inputs import follows_codec, read_inputs, steps_of
-from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.play.authoring.replaying import Replay
 from trainer_core.play.authoring.reports import aliasing
 from trainer_core.play.authoring.suggestions import rank_correlation, suggest_reward

@@ -194,11 +194,15 @@ novelty_bonus = 0.05
 
 def demonstrations(task: Task) -> str:
     file = task.folder / "demo.npz"
-    return f'''
+    return (
+        f'''
 [demo]
 file = "demo.npz"
 sha256 = "{sha256(file)}"
-''' if file.is_file() else ""
+'''
+        if file.is_file()
+        else ""
+    )
 
 
 def chances(task: Task, episodes: int) -> dict[str, float]:

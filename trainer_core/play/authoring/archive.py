@@ -13,6 +13,7 @@ import msgspec
 
 from emulator import EmulatorError
 from emulator.state.snapshot_set import load_snapshots
+from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import load_starts, read_scripts
 from trainer_core.envs.success import find_success_function
@@ -24,7 +25,6 @@ from trainer_core.play.authoring.folder import (
     manifest_toml,
     new_folder,
 )
-from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.manifest_checks import is_file_name
 from trainer_core.protocol.paths import HomePaths

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from emulator.tools.png import write_screen
+from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.task_files import load_goal, save_goal
-from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
 from trainer_core.play.authoring.demonstration import (
     FILE,
     play_inputs,

@@ -17,9 +17,9 @@ import numpy as np
 
 from emulator import Snapshot
 from emulator.state.snapshot_set import save_snapshots
+from trainer_core.envs.demonstrations import Demonstration
 from trainer_core.envs.task_files import save_goal
 from trainer_core.play.authoring.demonstration import FILE as DEMO
-from trainer_core.envs.demonstrations import Demonstration
 from trainer_core.play.authoring.demonstration import save_demonstrations
 from trainer_core.play.authoring.goals import GoalPictures
 from trainer_core.protocol.errors import TaskError

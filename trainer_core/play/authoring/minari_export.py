@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from emulator import Cartridge
+from trainer_core.envs.demonstrations import Demonstration
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.task_files import SHAPE, load_goal
-from trainer_core.envs.demonstrations import Demonstration
 from trainer_core.play.authoring.demonstration import play_demonstration
 from trainer_core.play.authoring.inputs import follows_codec, steps_of
 from trainer_core.play.judge import Judge

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from emulator import Cartridge, Snapshot
-from trainer_core.envs.roms import load_rom
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
+from trainer_core.envs.roms import load_rom
 from trainer_core.play.authoring.demonstration import (
     Trace,
     play_demonstration,
