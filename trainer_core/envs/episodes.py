@@ -108,8 +108,8 @@ def mixed_starts(own: Tensor, along: Tensor, share: float) -> Tensor:
     `share` of what is drawn to be of `along`, none of it where that is empty."""
     if not len(along) or share <= 0:
         return own
-    each_along = max(1, round(2 * len(own) * share))
-    each_own = max(1, round(2 * len(along) * (1 - share)))
+    each_along = max(1, round(8 * len(own) * share))
+    each_own = max(1, round(8 * len(along) * (1 - share)))
     return torch.cat([own.repeat(each_own), along.repeat(each_along)])
 
 
