@@ -148,7 +148,7 @@ def _worker(stage: Stage, life: RunLife, commands: tuple[int, int], events: tupl
     die_with_parent()
     if stage.fault:
         faults.arm(stage.fault)
-    code = worker.run(life.paths.root, str(life.lock.descriptor))
+    code = worker.run(life.paths.root, Pipe(), str(life.lock.descriptor))
     _leave_counts(stage)
     return code
 
