@@ -19,7 +19,7 @@ from pathlib import Path
 from trainer_core import worker
 from trainer_core.cli import launch_ranks
 from trainer_core.cli import main as cli
-from trainer_core.owned import PARENT, die_with_parent
+from trainer_core.owned import PARENT, Pipe, die_with_parent
 from trainer_core.proofs import faults
 from trainer_core.protocol import records
 from trainer_core.protocol.config import RunConfig
