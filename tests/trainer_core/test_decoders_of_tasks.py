@@ -18,14 +18,11 @@ from hypothesis import strategies as st
 from emulator.state.snapshot_set import load_snapshots
 from tests.support.mutated import mutated, mutated_json
 from tests.support.refusals import EXAMPLES, TORN, any_data, refused_or_read
+from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, save_goal
 from trainer_core.play.authoring.archive import export_task, import_task
-from trainer_core.play.authoring.demonstration import (
-    Demonstration,
-    load_demonstrations,
-    save_demonstrations,
-)
+from trainer_core.play.authoring.demonstration import save_demonstrations
 from trainer_core.play.authoring.inputs import read_inputs
 from trainer_core.play.game import TinyGame
 from trainer_core.protocol.errors import ConfigError, LabError, TaskError
