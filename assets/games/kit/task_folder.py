@@ -188,7 +188,8 @@ horizon = {task.horizon}
 step_cost = 0.005
 alpha = 1.0
 goal_bonus = 1.0
-novelty_bonus = 0.05
+shaping = "new_minimum"
+novelty_bonus = 0.004
 {demonstrations(task)}'''
 
 
