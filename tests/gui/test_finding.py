@@ -48,12 +48,12 @@ def test_keys_are_changed_and_a_clash_is_told_before_it_is_made(make_app) -> Non
     table.keys.setKeySequence(QKeySequence("Ctrl+D"))
     assert table.told.text() == "These are the keys of: Deploy checkpoint"
     assert not find(app, "setShortcutButton", QPushButton).isEnabled()
-    table.keys.setKeySequence(QKeySequence("Ctrl+Shift+N"))
+    table.keys.setKeySequence(QKeySequence("Ctrl+Alt+N"))
     find(app, "setShortcutButton", QPushButton).click()
-    assert app.actions["trainNew"].shortcut() == QKeySequence("Ctrl+Shift+N")
+    assert app.actions["trainNew"].shortcut() == QKeySequence("Ctrl+Alt+N")
     app.models.settings.save()
     again = make_app(app.bridge.home.root)
-    assert again.actions["trainNew"].shortcut() == QKeySequence("Ctrl+Shift+N")
+    assert again.actions["trainNew"].shortcut() == QKeySequence("Ctrl+Alt+N")
     again.actions.rebind("trainNew", again.actions.default("trainNew"))
     assert not again.models.settings.text("keys/trainNew")
 

@@ -77,7 +77,7 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
     [
         (("queue", "add", "--task", "nowhere"), "no task 'nowhere'"),
         (("queue", "add", "--task", "tiny_goal", "--devices", "tpu"), "cpu or cuda:N"),
-        (("queue", "add", "--task", "tiny_goal", "--gpus", "2"), "leave --gpus away"),
+        (("queue", "add", "--task", "tiny_goal", "--gpus", "2"), "leave --gpus and --nodes away"),
         (("queue", "move", "a", "0"), "count from 1"),
         (("queue", "remove", "x"), "'x' does not wait"),
         (("queue", "dance"), "no verb 'dance'"),

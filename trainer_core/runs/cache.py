@@ -20,14 +20,14 @@ from trainer_core.protocol.runs import END_STATES, RunRecord
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.index_file import decode_lines
 
-VERSION = 1
+VERSION = 2
 """Of the tables: another one makes them anew."""
 BUSY_S = 10.0
 """For another process that is bringing the cache up to date."""
 SLICE_BYTES = 4 << 20
 COLUMNS = tuple(field.name for field in msgspec.structs.fields(RunRecord))
 _TEXT = {"run_id", "runner", "task", "algo", "device", "state", "config_sha256", "reason",
-         "last_checkpoint", "name"}  # fmt: skip
+         "last_checkpoint", "name", "host", "tags"}  # fmt: skip
 _UPDATE = ("update", "opt_steps", "wall_time_s", "sps", "reward_mean", "success_rate", "done_rate",
            "entropy_mean", "value_loss", "policy_loss", "approx_kl", "explained_variance",
            "grad_norm", "learning_rate")  # fmt: skip
@@ -74,6 +74,18 @@ PUBLIC = ("runs", "records", "updates", "evals", "checkpoints", "errors", "scala
 """What may be asked; all but `runs` are read from the logs."""
 
 
+def _row(record: RunRecord) -> tuple[object, ...]:
+    """In the order of COLUMNS; tags are a JSON object, which json_extract reads."""
+    found = msgspec.structs.asdict(record)
+    return tuple((found | {"tags": msgspec.json.encode(record.tags).decode()}).values())
+
+
+def _record(row: tuple[object, ...]) -> RunRecord:
+    found = dict(zip(COLUMNS, row, strict=True))
+    tags = msgspec.json.decode(str(found["tags"]))
+    return msgspec.convert(found | {"tags": tags}, RunRecord, strict=False)
+
+
 class _Line(msgspec.Struct):
     """As much of a record as has a column of its own."""
 
@@ -105,10 +117,7 @@ class RunsCache:
             f"SELECT {', '.join(COLUMNS)} FROM runs WHERE state NOT IN ({marks})", ended
         ).fetchall()
         registry = RunRegistry(self.home)
-        unended = [
-            msgspec.convert(dict(zip(COLUMNS, row, strict=True)), RunRecord, strict=False)
-            for row in rows
-        ]
+        unended = [_record(row) for row in rows]
         with self._change():
             self._put(registry.settle(record) for record in unended)
 
@@ -132,7 +141,7 @@ class RunsCache:
         marks = ", ".join("?" for _ in COLUMNS)
         self.database.executemany(
             f"INSERT OR REPLACE INTO runs ({', '.join(COLUMNS)}) VALUES ({marks})",
-            (tuple(getattr(record, name) for name in COLUMNS) for record in records),
+            map(_row, records),
         )
 
     def _put_record(self, run_id: str, line: bytes) -> None:
