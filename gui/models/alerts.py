@@ -29,11 +29,13 @@ class AlertWatch:
     """Follows one run's records in their order. A rule that holds is told once, until it did not.
 
     Entropy: below COLLAPSED of the first one measured, while validation has not reached LEARNED.
-    Success: greedy validation below half of the best, which was LEARNED or more.
+    Success: two greedy validations in a row below half of the best, which was LEARNED or more. One
+    alone tells little: greedy play that circles on a few pictures comes and goes between updates.
     """
 
     first_entropy: float = 0.0
     best: float = 0.0
+    low: int = 0
     steps: int = 0
     told: set[str] = field(default_factory=set)
 
@@ -61,7 +63,9 @@ class AlertWatch:
 
     def _success(self, event: records.EvalRecord) -> Alert | None:
         self.best = max(self.best, event.success_rate)
-        is_lost = self.best >= LEARNED and event.success_rate < self.best / 2
+        is_low = self.best >= LEARNED and event.success_rate < self.best / 2
+        self.low = self.low + 1 if is_low else 0
+        is_lost = self.low >= 2
         text = f"validation {event.success_rate:.0%} after {self.best:.0%}"
         return self._once("success", is_lost, event.env_steps, "Success was lost", text)
 

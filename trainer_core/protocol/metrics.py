@@ -75,7 +75,8 @@ METRICS: tuple[Metric, ...] = (
     _of("reward_mean", "Reward a step", "overview", "mean", "Mean reward per environment step.",
         label="reward"),
     _share("success_rate", "Success", "overview", "ratio",
-           "Successes per ended episode; 0 when none ended.", label="success"),
+           "Successes per ended training episode, also of those that began along a demonstration; "
+           "0 when none ended.", label="success"),
     _share("done_rate", "Episodes ending a step", "overview", "mean",
            "Share of environment steps that reached the goal.", label="goal"),
     _share("trunc_rate", "Time limits a step", "overview", "mean",
