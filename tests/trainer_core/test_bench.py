@@ -14,8 +14,8 @@ from trainer_core.cli.main import main
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.vec_env import StepResult
 
-LEAK = 4 << 20
-"""Bytes that 16 machines, kept for a dozen cycles, exceed."""
+LEAK = 16 << 20
+"""Bytes that 32 machines, kept for a dozen cycles, exceed, and an allocator's habits do not."""
 TASK = "pocket_quest/leave_bedroom"
 ROM = next(iter(sorted((Path(__file__).parents[2] / "assets" / "games").rglob("*.gb"))))
 ENV_KEYS = {
@@ -166,7 +166,7 @@ def test_opening_and_closing_leaves_memory_where_it_was(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code, found = bench(
-        capsys, "cycles", "--task", TASK, "--count", 30, "--num-envs", 8, "--max-growth", LEAK
+        capsys, "cycles", "--task", TASK, "--count", 30, "--num-envs", 32, "--max-growth", LEAK
     )
     assert code == 0, found["error"]
     assert found["memory"]["process"]["growth_bytes"] <= LEAK

@@ -139,7 +139,7 @@ def test_a_child_holds_the_lock_for_its_own_life(tmp_path: Path) -> None:
 def test_a_killed_run_of_the_command_line_shows_how_far_it_came(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = train_words(tmp_path, "--seconds", 60, "--eval-every", 0, "--checkpoint-every", 0)
+    words = train_words(tmp_path, "--seconds", 300, "--eval-every", 0, "--checkpoint-every", 0)
     child = subprocess.Popen(
         [sys.executable, "-m", "trainer_core.cli.main", "train", *words],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -172,10 +172,12 @@ def test_a_run_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_closed_terminal_saves_and_a_closed_reader_does_not_matter(tmp_path: Path) -> None:
-    words = train_words(tmp_path, "--seconds", 60, "--eval-every", 0, "--checkpoint-every", 0)
+    words = train_words(tmp_path, "--seconds", 300, "--eval-every", 0, "--checkpoint-every", 0)
     child = subprocess.Popen(
         [sys.executable, "-m", "trainer_core.cli.main", "train", *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # Tests that run under nohup would hand on that it is ignored, which a training respects.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )  # fmt: skip
     assert child.stderr is not None
     assert child.stdout is not None
