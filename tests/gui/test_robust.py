@@ -146,8 +146,8 @@ def test_a_failure_of_the_disk_is_one_banner_with_its_cause(app: App) -> None:
     app.bridge.tell_unexpected(error)
     app.bridge.tell_unexpected(error)
     assert banners(app) == [
-        "Export: /home/me/curve.png: No space left on device",
-        "That did not work: /home/me/curve.png: No space left on device",
+        "Export (E06): The disk is full: /home/me/curve.png: No space left on device",
+        "That did not work (E06): The disk is full: /home/me/curve.png: No space left on device",
     ]
 
 
