@@ -147,9 +147,9 @@ def test_the_crosshair_names_x_and_every_run_that_was_there(qapp) -> None:  # ty
     card = card_of(model, "success_rate")
     card.set_hover(30 * 2048.0, tell=True)
     texts = [text for _, text in card.canvas.legend]
-    assert texts == ["step 61,440", "long  0.600", "hort  0.600"]
+    assert texts == ["step 61,440", "long own starts  0.600", "hort own starts  0.600"]
     card.set_hover(80 * 2048.0, tell=True)
-    assert [text for _, text in card.canvas.legend] == ["step 163,840", "long  1"]
+    assert [text for _, text in card.canvas.legend] == ["step 163,840", "long own starts  1"]
     model.set_focus("run-short")
     card.redraw()
     card.set_hover(80 * 2048.0)

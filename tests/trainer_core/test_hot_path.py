@@ -33,7 +33,10 @@ HOT = {
         "final_observations",
     },
     "train/metrics.py": {"add", "_sums"},
-    "train/measures.py": {"as_stored", "percentiles", "explained_variance"},
+    "train/measures.py": {
+        "as_stored", "percentiles", "explained_variance", "own_successes", "demo_successes",
+        "demo_episodes", "own_goals",
+    },
     "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_stats"},
     "envs/frame_stack.py": {"push"},
     "envs/novelty.py": {"visit"},
