@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 from pathlib import Path
 
 import numpy as np
@@ -254,7 +255,8 @@ def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> 
     assert app.models.telemetry.x_range is None
     assert bar.maximum() > 0
     assert turn(Qt.KeyboardModifier.ControlModifier)
-    low, high = app.models.telemetry.x_range
+    found: Any = app.models.telemetry.x_range
+    low, high = found
     assert high - low < 100 * 2048
     assert app.actions["followCurves"].isEnabled()
     app.actions["followCurves"].trigger()

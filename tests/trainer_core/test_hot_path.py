@@ -78,6 +78,7 @@ def _reads(call: ast.Call) -> bool:
 
 @pytest.mark.parametrize("file", HOT)
 def test_the_hot_path_reads_nothing_from_the_device(file: str) -> None:
+    assert CHECKOUT is not None
     found, wrong = reads(CHECKOUT / "trainer_core" / file, HOT[file])
     assert found == HOT[file], "a function was renamed: the test would prove nothing"
     assert [call for call in wrong if (file, call) not in ALLOWED] == []

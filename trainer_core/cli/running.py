@@ -48,7 +48,8 @@ class Narrator:
         match event:
             case records.UpdateRecord() if time.monotonic() >= self._next:
                 self._next = time.monotonic() + PROGRESS_S
-                own = round(event.episodes * (1 - event.metrics.get("demo_start_share", 0.0)))
+                ended = event.episodes or 0  # a guest need not count them
+                own = round(ended * (1 - event.metrics.get("demo_start_share", 0.0)))
                 self._say(
                     f"{event.env_steps:>12,} steps  {event.sps:>9,.0f}/s  "
                     f"reward {event.reward_mean:+.4f}  "
