@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.recording import (
     BUTTONS,
     PICTURES,
@@ -64,12 +64,13 @@ class Replay:
             return ""
         step = self.steps[index]
         name = ACTIONS[step.action] if 0 <= step.action < len(ACTIONS) else "none"
-        value = "" if step.value is None else f"   value {step.value:+.3f}"
-        return (
-            f"step {step.step}   action {name}   reward {step.reward:+.3f}{_terms(step)}   "
-            f"dist {step.dist:.4f}{value}"
-            f"{'   goal reached' if step.success else '   cut off' if step.trunc else ''}"
-        )
+        value = "" if step.value is None else tr("   value {value:+.3f}", value=step.value)
+        end = tr("   goal reached") if step.success else tr("   cut off") if step.trunc else ""
+        return tr(
+            "step {step}   action {name}   reward {reward:+.3f}{terms}   dist {dist:.4f}{value}{end}",
+            step=step.step, name=name, reward=step.reward, terms=_terms(step), dist=step.dist,
+            value=value, end=end,
+        )  # fmt: skip
 
 
 def _terms(step: RecordedStep) -> str:
