@@ -1,4 +1,4 @@
-"""Disk use: what runs take, the rule that selects old ones, archive and restore by the real tool."""
+"""Disk use: what runs take, the rule that selects old ones, archive and restore by the tool."""
 
 from __future__ import annotations
 
