@@ -1,5 +1,6 @@
 """Disk use: what runs take, the rule that selects old ones, archive and restore by the tool."""
 
+# pyright: reportOptionalMemberAccess=false, reportArgumentType=false
 from __future__ import annotations
 
 import time

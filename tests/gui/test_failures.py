@@ -1,5 +1,6 @@
 """The failure catalogue: each code knows the cause as its source words it, and a button helps."""
 
+# pyright: reportOptionalMemberAccess=false, reportArgumentType=false
 from __future__ import annotations
 
 import errno
@@ -85,7 +86,7 @@ def ran_away(folder: Path) -> str:
 def damaged(folder: Path) -> str:
     made = make_checkpoint(folder / "c")
     (made / checkpoints.POLICY).write_bytes(b"Weights")
-    return refused(lambda: checkpoints.verify(made, [checkpoints.POLICY]))
+    return refused(lambda: checkpoints.verify(made, (checkpoints.POLICY,)))
 
 
 def newer(folder: Path) -> str:

@@ -1,5 +1,6 @@
 """What goes wrong around the app: full disks, busy children, second thoughts, odd numbers."""
 
+# pyright: reportOptionalMemberAccess=false, reportPossiblyUnboundVariable=false
 from __future__ import annotations
 
 import asyncio
