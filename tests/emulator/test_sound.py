@@ -1,4 +1,4 @@
-"""What is heard: a console in slices is the same console, and each channel has its register's pitch."""
+"""What is heard: a console in slices is the same console; each channel has its register's pitch."""
 
 from __future__ import annotations
 
