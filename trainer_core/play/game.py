@@ -86,7 +86,8 @@ class ConsoleGame:
         """Without `starts` it starts at power-on."""
         codec = codec or Codec()
         self.task, self.judge, self.held_out_start = task, judge, held_out_start
-        self.rom_sha256, self.cartridge = cartridge.sha256, cartridge
+        self.rom_sha256 = cartridge.sha256
+        self.cartridge: Cartridge | None = cartridge
         self.frames_per_step = codec.frames_per_step
         self.release_after_frames = codec.release_after_frames
         self._emulator = Emulator(cartridge, 1, "cpu")
@@ -136,7 +137,7 @@ class TinyGame:
 
     task, rom_sha256 = TINY_GOAL, ""
     frames_per_step, release_after_frames = 24, 8
-    cartridge = None
+    cartridge: Cartridge | None = None
 
     def __init__(self) -> None:
         from trainer_core.envs import toy  # torch; the grid is defined there, once
