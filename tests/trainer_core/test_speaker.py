@@ -52,7 +52,7 @@ def test_what_is_heard_follows_the_game_through_jumps_and_leaves_it_alone(
     assert isinstance(alone, ConsoleGame)
     assert game.cartridge is not None
     sound = GameSound(game.cartridge)
-    shadow = sound._console
+    shadow, state = sound._console, game.snapshot()
     for frame in range(90):
         mask = 0x80 if frame % 40 < 8 else 0
         if frame == 50:
