@@ -166,6 +166,7 @@ class TrainingDock(Dock):
         head.addWidget(icon_button("copy", "Copy the command", clicked=self._on_copy))
         self.preview.hide()
         panel.addWidget(self._command_section)
+        panel.addWidget(self._detach_box())
         panel.addLayout(self._start_row())
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
@@ -177,6 +178,15 @@ class TrainingDock(Dock):
         row.addWidget(self.reason)
         panel.addLayout(row)
         return panel
+
+    def _detach_box(self) -> QCheckBox:
+        self.detach = QCheckBox("Keep running after the app closes")
+        self.detach.setObjectName(names.DETACH_CHECK)
+        self.detach.setAccessibleName("Keep running after the app closes")
+        self.detach.setToolTip("A process of its own trains it; it waits while the device is busy")
+        self.detach.setStyleSheet("margin-left: 4px")
+        self.detach.toggled.connect(self._training.set_detach)
+        return self.detach
 
     def _start_row(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -265,7 +275,7 @@ class TrainingDock(Dock):
             line = (
                 train_line(draft.config) if ours
                 else guest_line(plan.spec.runner, draft.differences())
-            )  # fmt: skip
+            ) + (" --detach" if self._training.detach else "")  # fmt: skip
         self.equivalent.setVisible(bool(line))
         self.equivalent.setText(line)
         self.equivalent.setToolTip(line)

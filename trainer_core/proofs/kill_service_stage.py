@@ -169,8 +169,6 @@ async def app(home: HomePaths, orders: int = RUNS, detach: bool = False) -> None
         plan = service.plan(SPEC)
         await service.start(plan, detach=detach)
         _announce(home, plan.run_id)
-        if detach:
-            service.works_queue = False  # the keeper's are left to the keeper
     await _stay(service)
 
 
