@@ -6,11 +6,11 @@ import signal
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QLibraryInfo, QObject, QTimer, QTranslator
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from gui import commands, theme
+from gui import commands, theme, words
 from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
 from gui.center.curves import CurvesView
@@ -65,6 +65,7 @@ from gui.settings import Settings
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from gui.widgets.settings_dialog import Choice
+from gui.words import tr
 from trainer_core.protocol import recording
 from trainer_core.protocol.paths import ASSETS, HomePaths
 
@@ -344,9 +345,9 @@ def make_choices(controllers: Controllers) -> list[Choice]:
     """What the settings dialog offers to turn on and off."""
     return [
         Choice(
-            ahead.SETTING, "Start a worker while the form is open",
-            "It loads torch and the kernels before you press Start, so that the first curve comes "
-            "seconds earlier. It holds about 450 MB until the form is left.",
+            ahead.SETTING, tr("Start a worker while the form is open"),
+            tr("It loads torch and the kernels before you press Start, so that the first curve "
+               "comes seconds earlier. It holds about 450 MB until the form is left."),
             changed=controllers.ahead.on_setting,
         ),
     ]  # fmt: skip
@@ -357,6 +358,7 @@ def create_app(home: Path, theme_name: str = "") -> App:
     application = create_application()
     paths = HomePaths(Path(home))
     settings = Settings(paths)
+    speak(application, settings.text(words.SETTING))
     chosen = theme_name or settings.text("view/theme") or theme.system_theme()
     theme.apply_theme(application, chosen)
     app = App(paths, settings)
@@ -367,6 +369,20 @@ def create_app(home: Path, theme_name: str = "") -> App:
 def create_window(home: Path, theme_name: str = "") -> MainWindow:
     """The window of `create_app`, which keeps the rest alive."""
     return create_app(home, theme_name).window
+
+
+def speak(application: QApplication, language: str) -> None:
+    """Have our words and Qt's own (its dialogs' buttons) in this language; "" is English."""
+    words.choose_language(language)
+    name = "qtTranslator"
+    if (old := application.findChild(QTranslator, name)) is not None:
+        application.removeTranslator(old)
+        old.deleteLater()
+    translator = QTranslator(application)
+    translator.setObjectName(name)
+    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    if translator.load(f"qtbase_{language}", folder):
+        application.installTranslator(translator)
 
 
 def create_application() -> QApplication:

@@ -18,6 +18,7 @@ import qasync
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QApplication
 
+from gui.words import tr
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.service import (
@@ -81,10 +82,10 @@ class Bridge(QObject):
     def tell_unexpected(self, error: BaseException) -> None:
         """The slot border of the app: nothing that fails is silent, and nothing ends the app."""
         if isinstance(error, LabError | OSError):
-            self.problem.emit("That did not work", cause_of(error))
+            self.problem.emit(tr("That did not work"), cause_of(error))
         elif isinstance(error, Exception):
             log.error("unexpected", exc_info=error)
-            self.problem.emit("Unexpected error", f"{type(error).__name__}: {error}")
+            self.problem.emit(tr("Unexpected error"), f"{type(error).__name__}: {error}")
 
     def spawn(
         self,
@@ -120,7 +121,7 @@ class Bridge(QObject):
             if failed is not None:
                 failed(cause_of(error))
             else:
-                self.problem.emit(title or "That did not work", cause_of(error))
+                self.problem.emit(title or tr("That did not work"), cause_of(error))
         except Exception as error:
             self.tell_unexpected(error)
 

@@ -17,6 +17,7 @@ from gui.models.session import Session
 from gui.settings import Settings
 from gui.widgets.banner import BannerArea
 from gui.widgets.dialogs import ask_about_running
+from gui.words import tr
 
 DEFAULT_SIZE = (1280, 800)
 LEAST_SIZE = (1024, 700)
@@ -38,10 +39,10 @@ class MainWindow(QMainWindow):
         self.center = QTabWidget()
         self.center.setObjectName(names.CENTER_TABS)
         self.center.setDocumentMode(True)
-        self.center.tabBar().setAccessibleName("Center tabs")
+        self.center.tabBar().setAccessibleName(tr("Center tabs"))
         self.center.tabBar().setExpanding(False)
         for place, view in views.items():
-            self.center.addTab(view, place.value)
+            self.center.addTab(view, tr(place.value))
         self.setCentralWidget(self.center)
         navigation.place_wanted.connect(lambda place: self.center.setCurrentWidget(views[place]))
 

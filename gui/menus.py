@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QMenuBar
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.words import tr
 
 MENUS = {
     "&File": (
@@ -46,7 +47,7 @@ MENUS = {
 def build_menus(bar: QMenuBar, registry: ActionRegistry) -> None:
     """Fill the bar. A command that is impossible now says why in its tooltip."""
     for title, ids in MENUS.items():
-        menu = bar.addMenu(title)
+        menu = bar.addMenu(tr(title))
         menu.setToolTipsVisible(True)
         for action_id in ids:
             if action_id:

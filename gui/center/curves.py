@@ -27,6 +27,7 @@ from gui.widgets.labels import label, rule
 from gui.widgets.plot_board import PlotBoard
 from gui.widgets.plot_card import NOTHING, PlotCard
 from gui.widgets.plot_menu import show_plot_menu
+from gui.words import tr
 
 LEAST_WIDTH, HEIGHT, TALL = 232, 156, 320
 """Pixels of a small multiple: least width, height, and height where there is but one column."""
@@ -45,7 +46,7 @@ class _Section(QWidget):
         column.setSpacing(2)
         head = QHBoxLayout()
         head.setContentsMargins(12, 0, 12, 0)
-        head.addWidget(label(title, "title"))
+        head.addWidget(label(tr(title), "title"))
         head.addWidget(rule(), 1)
         column.addLayout(head)
         self._grid = QGridLayout()
@@ -88,7 +89,7 @@ class CurvesView(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self._page())
         self._stack.addWidget(self._large_page())
-        empty = label(NOTHING, "muted")
+        empty = label(tr(NOTHING), "muted")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(empty)
         column.addWidget(self._stack, 1)
@@ -111,8 +112,8 @@ class CurvesView(QWidget):
         self.back = action_button(self._actions["allPlots"], "allPlotsButton")
         self.add = QComboBox()
         self.add.setObjectName("addPlotBox")
-        self.add.setAccessibleName("Add a plot by the name of its metric")
-        self.add.setPlaceholderText("Add a plot")
+        self.add.setAccessibleName(tr("Add a plot by the name of its metric"))
+        self.add.setPlaceholderText(tr("Add a plot"))
         self.add.setEditable(False)
         self.add.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon

@@ -16,6 +16,7 @@ from PySide6.QtGui import QDesktopServices
 from gui.bridge import Bridge
 from gui.models.notices import Notices
 from gui.models.run_telemetry import TelemetryModel
+from gui.words import tr
 from trainer_core.service import Job, run_job
 
 OPEN_AFTER_MS = 4000
@@ -40,32 +41,32 @@ class Dashboards(QObject):
         argv = [sys.executable, "-m", "trainer_core.exports.tensorboard", str(folder)]
         self._bridge.spawn(
             run_job(argv),
-            title="TensorBoard",
+            title=tr("TensorBoard"),
             then=lambda result: self._on_exported(Path(result["folder"])),
         )
 
     def _on_exported(self, folder: Path) -> None:
         if importlib.util.find_spec("tensorboard") is None:
-            text = f"{folder}; to see them: pip install tensorboard"
-            self._notices.tell("Events written", text)
+            text = tr("{folder}; to see them: pip install tensorboard", folder=folder)
+            self._notices.tell(tr("Events written"), text)
             return
         self.close()
         port = free_port()
         argv = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder),
                 "--host", "127.0.0.1", "--port", str(port)]  # fmt: skip
         self._bridge.spawn(
-            run_job(argv, on_start=self._on_server), title="TensorBoard", failed=self._on_failed
+            run_job(argv, on_start=self._on_server), title=tr("TensorBoard"), failed=self._on_failed
         )
         url = QUrl(f"http://127.0.0.1:{port}")
         QTimer.singleShot(OPEN_AFTER_MS, self, lambda: QDesktopServices.openUrl(url))
-        self._notices.tell("TensorBoard starts", url.toString())
+        self._notices.tell(tr("TensorBoard starts"), url.toString())
 
     def _on_server(self, job: Job) -> None:
         self._server = job
 
     def _on_failed(self, reason: str) -> None:
         if reason != "cancelled":
-            self._bridge.problem.emit("TensorBoard", reason)
+            self._bridge.problem.emit(tr("TensorBoard"), reason)
 
     def close(self) -> None:
         """End the server."""

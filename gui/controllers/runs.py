@@ -17,6 +17,7 @@ from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
 from gui.models.run_telemetry import RunTelemetry, TelemetryModel, read_run
 from gui.models.session import Session
+from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.runs import RunRecord, RunState
@@ -78,8 +79,8 @@ class RunsController(QObject):
             self.show(newest.run_id)
         for run in lost:
             self._notices.tell(
-                f"Run {run.run_id} was lost", run.reason, "warn",
-                "Resume", lambda run_id=run.run_id: self._training.resume(run_id),
+                tr("Run {run_id} was lost", run_id=run.run_id), run.reason, "warn",
+                tr("Resume"), lambda run_id=run.run_id: self._training.resume(run_id),
             )  # fmt: skip
 
     @property
@@ -117,7 +118,7 @@ class RunsController(QObject):
                 self._bridge.service.rename(run.run_id, name)
             self._notes.put(self._telemetry.focus, note)
         except (LabError, OSError) as error:
-            self._bridge.problem.emit("The run was not described", cause_of(error))
+            self._bridge.problem.emit(tr("The run was not described"), cause_of(error))
 
     def note(self) -> Note:
         """What a person wrote on the run in focus."""
@@ -162,14 +163,14 @@ class RunsController(QObject):
         self.show_all(self.sweep())
 
     def sweep_refusal(self) -> str:
-        return self.refusal() or ("" if sweep_of(self.current) else "It is no trial of a sweep")
+        return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
 
     def compared(self) -> list[RunTelemetry]:
         """The runs on show whose logs were read, the focus first."""
         return self._on_show()[:MOST_COMPARED]
 
     def compare_refusal(self) -> str:
-        return "" if len(self.compared()) > 1 else "Show the curves of two runs or more first"
+        return "" if len(self.compared()) > 1 else tr("Show the curves of two runs or more first")
 
     def resume(self) -> None:
         self._training.resume(self._telemetry.focus)
@@ -194,33 +195,33 @@ class RunsController(QObject):
 
     def refusal(self) -> str:
         """Why there is no run to speak of; empty when one is in focus."""
-        return "" if self.current is not None else "Select a run first"
+        return "" if self.current is not None else tr("Select a run first")
 
     def resume_refusal(self) -> str:
         run = self.current
         if run is None:
             return self.refusal()
         if not run.state.is_end:
-            return "It has not ended"
-        return "" if run.last_checkpoint else "It has no checkpoint to go on from"
+            return tr("It has not ended")
+        return "" if run.last_checkpoint else tr("It has no checkpoint to go on from")
 
     def error_refusal(self) -> str:
         """Why there is no error to show of the run in focus."""
         run = self.current
         failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
-        return "" if failed else "The run did not fail"
+        return "" if failed else tr("The run did not fail")
 
     def reuse_refusal(self) -> str:
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or run.meta is None:
-            return self.refusal() or "Its log does not say how it was configured"
+            return self.refusal() or tr("Its log does not say how it was configured")
         return ""
 
     def curves_refusal(self) -> str:
         """Why there is nothing to export of the run in focus."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or not len(run.table):
-            return self.refusal() or "It has no curves yet"
+            return self.refusal() or tr("It has no curves yet")
         return ""
 
     # -- following --------------------------------------------------------------------------
@@ -245,7 +246,7 @@ class RunsController(QObject):
 
     def _on_unreadable(self, run_id: str, reason: str) -> None:
         self._telemetry.end_loading(run_id, RunTelemetry(run_id))
-        self._bridge.problem.emit("The run's log cannot be read", reason)
+        self._bridge.problem.emit(tr("The run's log cannot be read"), reason)
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
         self._telemetry.follow(run_id, event)

@@ -26,6 +26,7 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.badge import paint_dot
 from gui.widgets.dock import Dock
 from gui.widgets.labels import button, label
+from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
 _WIDTHS = {
@@ -112,13 +113,13 @@ class RunsDock(Dock):
         self, model: RunList, telemetry: TelemetryModel, runs: RunsController,
         actions: ActionRegistry,
     ) -> None:  # fmt: skip
-        super().__init__("Runs", names.RUNS_DOCK)
+        super().__init__(tr("Runs"), names.RUNS_DOCK)
         self._model, self._runs, self._actions = model, runs, actions
         self._telemetry = telemetry
         self.proxy = RunFilter(model, self)
         self.table = _Table()
         self.table.setObjectName(names.RUN_TABLE)
-        self.table.setAccessibleName("Runs")
+        self.table.setAccessibleName(tr("Runs"))
         self.table.setModel(self.proxy)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -147,8 +148,8 @@ class RunsDock(Dock):
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
         self.filter = QLineEdit()
         self.filter.setObjectName("runFilter")
-        self.filter.setAccessibleName("Filter runs")
-        self.filter.setPlaceholderText("Filter: state, task, run")
+        self.filter.setAccessibleName(tr("Filter runs"))
+        self.filter.setPlaceholderText(tr("Filter: state, task, run"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(168)
         self.filter.textChanged.connect(self.proxy.set_text)
@@ -179,10 +180,10 @@ class RunsDock(Dock):
         column = QVBoxLayout(page)
         column.setSpacing(8)
         column.addStretch(1)
-        text = label("No training yet. A demo takes a minute.", "muted")
+        text = label(tr("No training yet. A demo takes a minute."), "muted")
         column.addWidget(text, 0, Qt.AlignmentFlag.AlignHCenter)
         show = self._actions["welcome"].trigger
-        start = button("Start demo", "startDemoFromRuns", clicked=show)
+        start = button(tr("Start demo"), "startDemoFromRuns", clicked=show)
         column.addWidget(start, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(1)
         return page

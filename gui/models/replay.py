@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.recording import (
@@ -57,7 +58,11 @@ class Replay:
             return ""
         step = self.steps[index]
         name = ACTIONS[step.action] if 0 <= step.action < len(ACTIONS) else "none"
-        return (
-            f"step {step.step}   action {name}   reward {step.reward:+.3f}   dist {step.dist:.4f}"
-            f"{'   goal reached' if step.success else '   cut off' if step.trunc else ''}"
+        return tr(
+            "step {step}   action {name}   reward {reward:+.3f}   dist {dist:.4f}{value}",
+            step=step.step,
+            name=name,
+            reward=step.reward,
+            dist=step.dist,
+            value="   goal reached" if step.success else "   cut off" if step.trunc else "",
         )

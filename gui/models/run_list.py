@@ -9,6 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 
 from gui.models.indices import NO_PARENT, Index
 from gui.models.run_words import WORDS
+from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
 SHOWN = "Shown"
@@ -23,8 +24,8 @@ def ago(when: float, now: float | None = None) -> str:
     seconds = max(0.0, (now or time.time()) - when)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"
+            return tr("{count} {unit} ago", count=int(seconds // size), unit=tr(unit))
+    return tr("just now")
 
 
 def count_text(value: int) -> str:
@@ -56,7 +57,7 @@ class RunList(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return "" if COLUMNS[section] == SHOWN else COLUMNS[section]
+            return "" if COLUMNS[section] == SHOWN else tr(COLUMNS[section])
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(COLUMNS[section])
         return None
@@ -75,7 +76,7 @@ class RunList(QAbstractTableModel):
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
-                return "Show or hide its curves"
+                return tr("Show or hide its curves")
             notes = self._notes(run.run_id)
             return "\n".join(part for part in (run.run_id, run.reason, notes) if part)
         return None
@@ -85,7 +86,7 @@ class RunList(QAbstractTableModel):
             case "Shown":
                 return ""
             case "State":
-                return WORDS[run.state]
+                return tr(WORDS[run.state])
             case "Run":
                 return self.label(run.run_id)
             case "Task":

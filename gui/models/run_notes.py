@@ -10,6 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.words import tr
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 
@@ -87,4 +88,10 @@ class RunNotes(QObject):
         except OSError as error:
             with contextlib.suppress(OSError):
                 half.unlink()
-            raise LabError(f"{self.path}: {error.strerror}: the note was not kept") from None
+            raise LabError(
+                tr(
+                    "{path}: {strerror}: the note was not kept",
+                    path=self.path,
+                    strerror=error.strerror,
+                )
+            ) from None

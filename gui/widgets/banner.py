@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.models.notices import Notice
 from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
+from gui.words import tr
 
 WIDTH = 560
 BOTTOM = 64
@@ -33,7 +34,7 @@ class Banner(QFrame):
         row.addWidget(ElidedLabel(notice.text, "muted"), 1)
         if notice.act is not None:
             row.addWidget(button(notice.action, clicked=self._on_act))
-        row.addWidget(icon_button("close", "Dismiss", clicked=self._dismiss))
+        row.addWidget(icon_button("close", tr("Dismiss"), clicked=self._dismiss))
         self.setAccessibleName(f"{notice.title}: {notice.text}")
         if LIFE_MS.get(notice.tone) and notice.act is None:
             QTimer.singleShot(LIFE_MS[notice.tone], self, self._dismiss)

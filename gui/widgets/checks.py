@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 
 from gui import theme
 from gui.widgets.labels import button
+from gui.words import tr
 from trainer_core.preflight.checks import Check
 
 _SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
@@ -67,13 +68,13 @@ class ChecksView(QWidget):
         column.setSpacing(4)
         self.list = QListWidget()
         self.list.setObjectName(object_name)
-        self.list.setAccessibleName("Preflight checks")
+        self.list.setAccessibleName(tr("Preflight checks"))
         self.list.setItemDelegate(_CheckDelegate(self.list))
         self.list.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.list.setStyleSheet("QListWidget { background: transparent; }")
         column.addWidget(self.list)
-        self.fix = button("Fix", "")
+        self.fix = button(tr("Fix"), "")
         self.fix.clicked.connect(self._on_fix)
         column.addWidget(self.fix)
         self._checks: list[Check] = []
@@ -104,27 +105,32 @@ class ChecksView(QWidget):
             item.setToolTip(f"{check.detail}\n{check.fix}" if check.fix else check.detail)
             self.list.addItem(item)
         if checking:
-            self.list.addItem("Checking...")
+            self.list.addItem(tr("Checking..."))
         elif not checks:
-            self.list.addItem("Runs when you press Train new, and before a start")
+            self.list.addItem(tr("Runs when you press Train new, and before a start"))
         self._fold()
         remedy = self._remedy()
         self.fix.setVisible(remedy is not None)
         if remedy is not None:
             self.fix.setText(remedy.fix)
-            self.fix.setAccessibleName(f"Fix {remedy.name}: {remedy.fix}")
+            self.fix.setAccessibleName(tr("Fix {name}: {fix}", name=remedy.name, fix=remedy.fix))
 
     def summary(self) -> tuple[str, str]:
         """A few words and the role to colour them with."""
         if self._checking:
-            return f"{len(self._checks)} of {CHECK_COUNT}", "muted"
+            return tr(
+                "{count} of {check_count}", count=len(self._checks), check_count=CHECK_COUNT
+            ), "muted"
         if not self._checks:
-            return "not run", "muted"
-        for status, word, role in (("fail", "failed", "error"), ("warn", "to look at", "warn")):
+            return tr("not run"), "muted"
+        for status, word, role in (
+            ("fail", tr("failed"), "error"),
+            ("warn", tr("to look at"), "warn"),
+        ):
             count = sum(check.status == status for check in self._checks)
             if count:
                 return f"{count} {word}", role
-        return f"{len(self._checks)} OK", "good"
+        return tr("{count} OK", count=len(self._checks)), "good"
 
     def _remedy(self) -> Check | None:
         order = {"fail": 0, "warn": 1, "ok": 2}
