@@ -169,7 +169,7 @@ class TrainingDock(Dock):
         head.addWidget(icon_button("copy", tr("Copy the command"), clicked=self._on_copy))
         self.preview.hide()
         panel.addWidget(self._command_section)
-        panel.addWidget(self._detach_box())
+        panel.addLayout(self._detach_row())
         panel.addLayout(self._start_row())
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
@@ -182,14 +182,18 @@ class TrainingDock(Dock):
         panel.addLayout(row)
         return panel
 
-    def _detach_box(self) -> QCheckBox:
-        self.detach = QCheckBox("Keep running after the app closes")
+    def _detach_row(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setContentsMargins(4, 0, 0, 0)
+        self.detach = QCheckBox(tr("Keep running after the app closes"))
         self.detach.setObjectName(names.DETACH_CHECK)
-        self.detach.setAccessibleName("Keep running after the app closes")
-        self.detach.setToolTip("A process of its own trains it; it waits while the device is busy")
-        self.detach.setStyleSheet("margin-left: 4px")
+        self.detach.setAccessibleName(tr("Keep running after the app closes"))
+        self.detach.setToolTip(
+            tr("A process of its own trains it; it waits while the device is busy")
+        )
         self.detach.toggled.connect(self._training.set_detach)
-        return self.detach
+        row.addWidget(self.detach)
+        return row
 
     def _start_row(self) -> QHBoxLayout:
         row = QHBoxLayout()

@@ -252,3 +252,18 @@ def test_keep_running_closes_the_app_and_hands_its_runs_over(
     click(app, "keepRunningButton")
     until(lambda: app.controllers.shutdown.has_ended)
     assert kept == [True]
+
+
+def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: App) -> None:
+    service, called = app.bridge.service, []
+    service._call_keeper = called.append
+    click(app, names.DETACH_CHECK)
+    assert app.docks.training.equivalent.text().endswith(" --detach")
+    start(app)
+    until(lambda: called)
+    (entry,) = service.queue.entries()
+    assert (entry.run_id, entry.detached) == (app.controllers.training.run_id, True)
+    assert app.controllers.training.state is RunState.QUEUED
+    app.window.close()
+    until(lambda: app.controllers.shutdown.has_ended)
+    assert [waits.run_id for waits in service.queue.entries()] == [entry.run_id]
