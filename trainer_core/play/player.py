@@ -86,6 +86,8 @@ class Player:
         self._frame = self._episode = 0
         self._next_event = self._next_thought = 0.0
         self._dist = 0.0
+        self._value: float | None = None
+        """What the critic expected when the step began; None while a person plays."""
         self._begin_episode()
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
@@ -97,7 +99,7 @@ class Player:
         """Run one frame, show it, and end the step, the recording or the episode that is over."""
         game = self.game
         if self._phase == 0 and not self.human and self.agent is not None:
-            self._action = self.agent.act()
+            self._action, self._value = self.agent.act(), self.agent.value
             self._tell_thought(self.agent)
         buttons = self._buttons()
         game.frame(buttons)
@@ -266,6 +268,7 @@ class Player:
         """Joypad mask of this frame."""
         if self.human:
             held, self._tapped = self._held | self._tapped, 0
+            self._value = None
             self._action = ACTION_MASKS.index(held) if held in ACTION_MASKS else -1
             return held
         pressed = self._phase < self.game.release_after_frames
@@ -296,6 +299,7 @@ class Player:
                 self.recording.add_step,
                 step=step, action=action, reward=reward, dist=dist,
                 success=success, done=success, trunc=trunc,
+                terms=self.game.judge.terms if self.game.judge else None, value=self._value,
             )  # fmt: skip
         now = time.monotonic()
         if now >= self._next_event or success or trunc:
