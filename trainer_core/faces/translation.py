@@ -47,9 +47,7 @@ def open_env(
         task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1
     )
     starts = "heldout" if held_out else "train"
-    return make_env(
-        config, HomePaths(home or default_home()), starts=starts, demo_share=demo_share
-    )
+    return make_env(config, HomePaths(home or default_home()), starts=starts, demo_share=demo_share)
 
 
 def observation_space(env: VecEnv) -> gymnasium.spaces.Box:

@@ -75,9 +75,7 @@ def enqueue(
 def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) -> RunRecord:
     """An ended run, waiting to go on. Raises LabError."""
     queue, registry = RunQueue(home), RunRegistry(home)
-    entry = QueueEntry(
-        run_id=record.run_id, devices=(full_name(record.device),), detached=first
-    )
+    entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),), detached=first)
     waiting = msgspec.structs.replace(
         record, state=RunState.QUEUED, pid=0, pid_create_time=0.0, finished_at=0.0, reason=""
     )
