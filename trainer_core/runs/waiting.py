@@ -29,7 +29,6 @@ from trainer_core.runs.lock import RunLock
 from trainer_core.runs.queue import QueueBusyError, QueueEntry, RunQueue
 from trainer_core.runs.writer import disk_error
 
-
 KEEPER_START_S = 30.0
 """For a keeper that was called for a detached run to be there."""
 
@@ -50,7 +49,8 @@ def enqueue(
 ) -> RunRecord:  # fmt: skip
     """A new run, waiting: its directory, its line of the index, its place in the queue.
 
-    `detached`: see QueueEntry; whoever says so calls the keeper. Raises LabError, DiskError; nothing waits then.
+    `detached`: see QueueEntry; whoever says so calls the keeper. Raises LabError, DiskError;
+    nothing waits then.
     """
     queue = RunQueue(home)
     entry = QueueEntry(
@@ -113,8 +113,9 @@ def claim(
 ) -> Claim | None:
     """Take up the first run whose device is free and whose runner (by id) this process `knows`.
 
-    Who is not the keeper leaves it what is detached. None while there is no such one, or somebody else works the queue this moment. What cannot be
-    started at all ends as failed. Raises DiskError where no lock can be written.
+    Who is not the keeper leaves it what is detached. None while there is no such run, or somebody
+    else works the queue this moment. What cannot be started at all ends as failed. Raises DiskError
+    where no lock can be written.
     """
     queue = RunQueue(home)
     if all(entry.held for entry in queue.entries()):
