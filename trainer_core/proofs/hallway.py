@@ -3,7 +3,7 @@
 `python -m trainer_core.proofs.hallway RUN_DIR` speaks our protocol by our own code, saves as ours
 does and resumes exactly; what it "learns" is a chain of hashes, so that a run which went on wrong
 ends with another one. Its preparing, saving and ending take a while, to be met in the middle of.
-It has a child in a session of that one's own, which must not outlive it, and SIGUSR2 fills its disk.
+It has a child in another session, which must not outlive it, and SIGUSR2 fills its disk.
 """
 
 from __future__ import annotations
