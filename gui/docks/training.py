@@ -139,7 +139,10 @@ class TrainingDock(Dock):
         panel.setSpacing(4)
         self._checks_section = Section(tr("Preflight"), is_open=False)
         self._checks_section.body.setContentsMargins(8, 0, 0, 0)
-        self.checks = ChecksView(names.PREFLIGHT_LIST)
+        self.checks = ChecksView(
+            names.PREFLIGHT_LIST, lambda command: self._actions[command].iconText()
+        )
+        self.checks.command_wanted.connect(lambda command: self._actions[command].trigger())
         self.checks.remedy_chosen.connect(self._training.apply_remedy)
         self._checks_section.body.addWidget(self.checks)
         panel.addWidget(self._checks_section)
@@ -223,7 +226,10 @@ class TrainingDock(Dock):
         head.addWidget(self.elapsed)
         column.addLayout(head)
         self.detail = ElidedLabel("", "muted")
-        column.addWidget(self.detail)
+        told = QHBoxLayout()
+        told.addWidget(self.detail, 1)
+        told.addWidget(action_button(self._actions["fixRun"], "fixRunButton"))
+        column.addLayout(told)
         self._verbs = QStackedWidget()
         self._verbs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         for verbs in (_WHILE, _AFTER):
