@@ -120,10 +120,9 @@ class RunList(QAbstractTableModel):
         found = self._words[row]
         if not found:
             run = self._runs[row]
-            found = self._words[row] = (
-                f"{run.state} {run.run_id} {run.name} {run.task} {run.algo} {run.device} "
-                f"{self._notes(run.run_id)} {' '.join(getattr(run, 'tags', {}).values())}".lower()
-            )
+            parts = (run.state, run.run_id, run.name, run.task, run.algo, run.device,
+                     self._notes(run.run_id), *run.tags.values())  # fmt: skip
+            found = self._words[row] = " ".join(parts).lower()
         return found
 
     def put(self, run: RunRecord) -> None:
