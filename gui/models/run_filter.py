@@ -31,6 +31,7 @@ class RunFilter(QAbstractTableModel):
         source.rowsInserted.connect(self._on_inserted)
         source.dataChanged.connect(self._on_changed)
         source.modelReset.connect(self._rebuild)
+        source.sweeps_changed.connect(self._rebuild)
         self._rebuild()
 
     # -- what is asked of it ----------------------------------------------------------------
@@ -40,7 +41,7 @@ class RunFilter(QAbstractTableModel):
         if words == self._words:
             return
         narrows = all(any(old in new for new in words) for old in self._words)
-        self._words = words
+        narrows, self._words = narrows and bool(self._words), words
         if narrows:  # somebody types on: what is on show is in order already
             self.beginResetModel()
             self._order = self._matching(self._order)
@@ -101,7 +102,13 @@ class RunFilter(QAbstractTableModel):
         return bool(self._matching([source_row]))
 
     def _matching(self, rows: list[int]) -> list[int]:
-        """Those of these source rows that contain every word; without words none is looked at."""
+        """Those of these source rows that contain every word.
+
+        Who filters looks for trials too; without words a folded sweep is one row.
+        """
+        if not self._words:
+            hidden = self._source.sweeps.folded_rows()
+            return [row for row in rows if row not in hidden] if hidden else rows
         text = self._source.words
         for word in self._words:
             rows = [row for row in rows if word in text(row)]
