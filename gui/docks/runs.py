@@ -37,7 +37,7 @@ _WIDTHS = {
     "Device": 56,
     "Steps": 56,
     "Best": 48,
-    "Started": 84,
+    "Started": 94,
 }
 _FIRST_TO_GO = ("Device", "Algo", "Started", "Best")
 """Columns that a narrow table leaves out, in this order: nothing is ever scrolled sideways."""
