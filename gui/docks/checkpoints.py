@@ -79,8 +79,9 @@ class _CardDelegate(QStyledItemDelegate):
         room = QRectF(top.right() - used - SPARK_WIDTH, top.y() + 3, SPARK_WIDTH, top.height() - 6)
         _paint_spark(painter, room, *self._model.way_to(card))
         painter.setPen(QColor(getattr(colors, _TONES[card.integrity])))
-        painter.drawText(low, _RIGHT, card.integrity)
-        used = painter.fontMetrics().horizontalAdvance(card.integrity) + 8
+        integrity = tr(card.integrity)
+        painter.drawText(low, _RIGHT, integrity)
+        used = painter.fontMetrics().horizontalAdvance(integrity) + 8
         painter.setPen(QColor(colors.muted))
         text = painter.fontMetrics().elidedText(
             f"{card.task.rsplit('/', 1)[-1]}, {card.algo}, {ago(card.created_at)}, "
