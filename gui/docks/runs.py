@@ -35,7 +35,7 @@ _WIDTHS = {
     "Run": 76,
     "Algo": 44,
     "Device": 56,
-    "Steps": 56,
+    "Steps": 62,
     "Best": 48,
     "Started": 94,
 }
