@@ -53,15 +53,15 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         TESTS + "test_run_life.py -k the_best_success",
     ),
     (  # the stop ladder leaves out SIGTERM
-        TRAINER,
-        "        child.signal_group(signal.SIGTERM)\n",
+        "trainer_core/service/climbing.py",
+        "    child.signal_group(signal.SIGTERM)\n",
         "",
         TESTS + "test_service.py -k 'second_stop or step_by_step'",
     ),
     (  # status 0 is always a success
-        TRAINER,
-        "        return _good_end_of(live)",
-        "        return RunState.FINISHED, live.stop_reason",
+        "trainer_core/service/kept.py",
+        "        return _good_end_of(kept)",
+        "        return RunState.FINISHED, kept.stop_reason",
         TESTS + "test_service_ends.py -k status_0",
     ),
     (  # a run of another folder changes this one

@@ -23,7 +23,7 @@ BUSY = """
 import sys, time, hashlib
 from trainer_core import owned
 owned.GRACE_S = 0.5
-{delay}
+{first}
 owned.die_with_parent()
 print(owned.os.getpid(), flush=True)
 {body}
@@ -31,9 +31,9 @@ print(owned.os.getpid(), flush=True)
 HOLDS_THE_GIL = "sum(iter(int, 1))  # one call into C that never returns to Python's loop"
 
 
-def child_of_a_parent(body: str, delay: str = "") -> tuple[subprocess.Popen[str], int]:
+def child_of_a_parent(body: str, first: str = "") -> tuple[subprocess.Popen[str], int]:
     """(a parent, the number of its child), which runs `body` after it armed itself."""
-    code = BUSY.format(body=body, delay=delay)
+    code = BUSY.format(body=body, first=first)
     parent = subprocess.Popen(
         [sys.executable, "-c", "import subprocess, sys; from trainer_core.owned import *;"
          "import os, time; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]],"
@@ -58,12 +58,12 @@ def gone(pid: int, within_s: float) -> bool:
     return False
 
 
-@pytest.mark.parametrize("body", [
-    "time.sleep(60)",
-    f"owned.signal.signal(15, lambda *_: None)\n{HOLDS_THE_GIL}",
+@pytest.mark.parametrize(("first", "body"), [
+    ("", "time.sleep(60)"),
+    ("owned.signal.signal(15, lambda *_: None)", HOLDS_THE_GIL),
 ])  # fmt: skip
-def test_a_child_ends_with_its_parent_even_busy_in_c(body: str) -> None:
-    parent, child = child_of_a_parent(body)
+def test_a_child_ends_with_its_parent_even_busy_in_c(first: str, body: str) -> None:
+    parent, child = child_of_a_parent(body, first)
     assert parent.stdout is not None
     assert int(parent.stdout.readline()) == child
     parent.kill()
@@ -72,7 +72,7 @@ def test_a_child_ends_with_its_parent_even_busy_in_c(body: str) -> None:
 
 
 def test_a_parent_that_died_before_the_signal_was_armed_is_noticed() -> None:
-    parent, child = child_of_a_parent("time.sleep(60)", delay="time.sleep(1)")
+    parent, child = child_of_a_parent("time.sleep(60)", first="time.sleep(1)")
     parent.kill()
     parent.wait()
     assert gone(child, 8)
