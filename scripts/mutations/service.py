@@ -101,4 +101,22 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         "        self._last_record = time.monotonic()\n        reason, state",
         TESTS + "test_training.py -k first_update",
     ),
+    (  # what the pipe left out stays out
+        "trainer_core/service/kept.py",
+        "        return records_between(self.life.paths, first, event.seq)",
+        "        return []",
+        TESTS + "test_service_ends.py -k left_out",
+    ),
+    (  # a keeper that sleeps holds up the training
+        "trainer_core/owned.py",
+        "                if not waits:\n                    return False\n",
+        "",
+        TESTS + "test_owned.py -k sleeps",
+    ),
+    (  # an app takes up what was asked to outlive it
+        "trainer_core/runs/waiting.py",
+        "if entry.detached and not is_keeper and _keeper_comes(home, entry):",
+        "if False:",
+        TESTS + "test_queue.py -k left_to_the_keeper",
+    ),
 ]

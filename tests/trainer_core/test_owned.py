@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -139,3 +140,26 @@ def test_a_tool_is_started_without_a_port() -> None:
     jobs: list = []
     asyncio.run(asyncio.wait_for(whole(), 30))
     assert {address for _, address, _ in seen} == {"127.0.0.1"}
+
+
+SAYS_MUCH = """
+from trainer_core.owned import LossyPipe
+pipe = LossyPipe()
+for number in range(10_000):
+    pipe.write(b'{"type":"update","number":%d}\\n' % number)
+print("said", file=__import__("sys").stderr, flush=True)
+pipe.write(b'{"type":"state","state":"finished"}\\n')
+"""
+
+
+def test_a_reader_that_sleeps_holds_up_no_training_and_misses_no_end() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", SAYS_MUCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    assert child.stderr.readline() == "said\n"  # nobody has read yet
+    lines = [json.loads(line) for line in child.communicate(timeout=60)[0].splitlines()]
+    assert lines[-1] == {"type": "state", "state": "finished"}
+    numbers = [line["number"] for line in lines[:-1]]
+    assert numbers == list(range(len(numbers)))  # whole lines, the oldest
+    assert len(numbers) < 10_000
