@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -59,21 +60,24 @@ def run_fuzzer(module: str, option: str, count: int) -> tuple[int, bool, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--examples", type=int, default=400, help="of each property test")
     parser.add_argument("--files", type=int, default=5000, help="damaged files of the emulator")
     parser.add_argument("--states", type=int, default=2000, help="random states that run on")
     options = parser.parse_args()
-    rows = [(name, run_suite, (selection, options.examples)) for name, selection in SUITES.items()]
+    rows = [
+        (name, partial(run_suite, selection, options.examples))
+        for name, selection in SUITES.items()
+    ]  # fmt: skip
     rows += [
-        (name, run_fuzzer, (module, option, getattr(options, field)))
+        (name, partial(run_fuzzer, module, option, getattr(options, field)))
         for name, (module, option, field) in FUZZERS.items()
     ]  # fmt: skip
     tried, ok, began = 0, True, time.monotonic()
     print("| what | inputs | seconds | found |\n|---|---|---|---|", flush=True)
-    for name, run, arguments in rows:
+    for name, run in rows:
         at = time.monotonic()
-        inputs, sound, said = run(*arguments)
+        inputs, sound, said = run()
         tried, ok = tried + inputs, ok and sound
         found = "nothing" if sound else "see above"
         if not sound:

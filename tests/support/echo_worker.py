@@ -119,6 +119,7 @@ class Echo:
                     continue
                 if command is None:
                     os.killpg(0, signal.SIGKILL)
+                assert command is not None
                 self.emit("ack", durable=False, id=command["id"], ok=True)
                 verb = command["cmd"]
                 if verb == "stop" and not self.options.get("ignore_stop"):

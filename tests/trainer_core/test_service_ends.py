@@ -80,7 +80,7 @@ def test_a_record_of_another_run_changes_nothing(tmp_path: Path) -> None:
 
 def test_what_the_pipe_left_out_is_read_from_the_log_in_order_and_counted(tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
-        seen: list[int] = []
+        seen: list[object] = []
         service.subscribe(
             lambda n: (
                 seen.append(n.event.update)
