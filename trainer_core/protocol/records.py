@@ -235,6 +235,16 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Return that the critic expects; None where the trainer has none."""
 
 
+class RollEvent(Record, frozen=True, tag="roll"):
+    """How much of a recording that is edited was played as its buttons stand; player's pipe."""
+
+    frames: Count
+    known: Count
+    """Frames from the first on whose pictures are known."""
+    differs: Whole = -1
+    """First frame whose recorded picture is not what its buttons make, -1 none."""
+
+
 LogRecord = (
     MetaRecord
     | UpdateRecord
@@ -244,7 +254,7 @@ LogRecord = (
     | ResumeRecord
     | ErrorRecord
 )
-Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent
+Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent | RollEvent
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
     UpdateRecord,
