@@ -27,11 +27,13 @@ from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
+from gui.controllers.demonstrations import Demonstrations
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
-from gui.controllers.replay import ReplayController
+from gui.controllers.replay import CLIP_SUFFIXES, ReplayController
+from gui.controllers.roll import RollController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.shutdown import Shutdown
@@ -61,12 +63,12 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
 from gui.play_commands import define_export, define_games, define_slots, define_task_making
+from gui.replay_commands import define_demonstrations, define_replay, define_roll
 from gui.settings import Settings
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from gui.widgets.settings_dialog import Choice
 from gui.words import tr
-from trainer_core.protocol import recording
 from trainer_core.protocol.paths import ASSETS, HomePaths
 
 
@@ -103,6 +105,8 @@ class Controllers:
     runs: RunsController
     runners: RunnersController
     replay: ReplayController
+    roll: RollController
+    demonstrations: Demonstrations
     dashboards: Dashboards
     curves: CurvesController
     demo: Demo
@@ -175,18 +179,20 @@ class App(QObject):
         define_views(self)
         build_menus(window.menuBar(), self.actions)
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
-        for view in (self.center.live, self.center.wall, self.center.replay):
+        beside = self.center.replay.beside
+        for view in (self.center.live, self.center.wall, self.center.replay, *beside):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
+        controllers.appearance.screen_changed.connect(self.center.replay.strip.update)
         self.center.live.pictured.connect(self.docks.task.note_picture)
         DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
         window.layouts.restore()
 
     def _on_dropped(self, path: Path) -> None:
-        """A recording goes to the replay, everything else is tried as a ROM."""
-        if path.is_dir() and (path / recording.MANIFEST).is_file():
+        """What can be looked at goes to the replay, everything else is tried as a ROM."""
+        if path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES:
             self.models.navigation.show(Place.REPLAY)
-            self.controllers.replay.load(path)
+            self.controllers.replay.open(path)
         else:
             self.controllers.library.open_rom(path)
 
@@ -236,6 +242,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         notices,
     )  # fmt: skip
     dashboards = Dashboards(bridge, models.telemetry, notices)
+    replay = ReplayController(bridge, playing, models.log, navigation, notices)
+    roll = RollController(bridge, replay, playing, notices)
     return Controllers(
         training=training,
         ahead=StartAhead(bridge, session, training, models.settings),
@@ -248,7 +256,9 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         checkpoints=checkpoints,
         runs=runs,
         runners=RunnersController(bridge, session, notices),
-        replay=ReplayController(bridge, playing, models.log, navigation, notices),
+        replay=replay,
+        roll=roll,
+        demonstrations=Demonstrations(bridge, replay, notices),
         dashboards=dashboards,
         alerts=Alerts(models.telemetry, training, navigation, notices),
         gauges=GaugesController(bridge, training, models.telemetry),
@@ -257,7 +267,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
-        shutdown=Shutdown(bridge, models.settings, playing, dashboards),
+        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll),
     )
 
 
@@ -276,6 +286,9 @@ def define_commands(
     commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
     define_games(actions, controllers.library, window)
     define_task_making(actions, controllers.draft)
+    define_replay(actions, controllers.replay, window)
+    define_demonstrations(actions, controllers.demonstrations, controllers.replay, window)
+    define_roll(actions, controllers.roll)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
 
@@ -314,7 +327,7 @@ def make_center(
         ),
         curves=CurvesView(models.telemetry, controllers.curves, actions),
         wall=EnvWall(bridge, controllers.training, palette),
-        replay=ReplayView(controllers.replay, actions, palette),
+        replay=ReplayView(controllers.replay, controllers.roll, actions, palette),
         games=GamesView(controllers.library, actions),
     )
 

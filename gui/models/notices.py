@@ -1,4 +1,4 @@
-"""What a person should be told now: one line with a tone and at most one way to go on."""
+"""What a person should be told now: one line with a tone and ways to go on."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ class Notice:
     action: str = ""
     act: Callable[[], object] | None = None
     """What the button named `action` does; no button without it."""
+    also: str = ""
+    act_also: Callable[[], object] | None = None
+    """A second button, the same way."""
 
 
 class Notices(QObject):
@@ -28,5 +31,6 @@ class Notices(QObject):
     def tell(
         self, title: str, text: str = "", tone: str = "info",
         action: str = "", act: Callable[[], object] | None = None,
+        also: str = "", act_also: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
-        self.told.emit(Notice(title, text, tone, action, act))
+        self.told.emit(Notice(title, text, tone, action, act, also, act_also))
