@@ -68,6 +68,7 @@ class RollController(QObject):
         self._stays = False
         """The branch that was saved just now is opened in place of its parent."""
         replay.loaded.connect(self._on_loaded)
+        replay.changed.connect(self.changed)
 
     @property
     def is_open(self) -> bool:

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.play.clips.animations import animation
-from trainer_core.play.clips.pressing import press_movie
-from trainer_core.play.clips.receipts import is_receipt, receipt
-from trainer_core.play.clips.rollouts import is_rollout, rollout
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import read_recording
@@ -53,19 +50,34 @@ def open_clip(
 
 
 def _is_known(folder: Path) -> bool:
-    return is_rollout(folder) or is_receipt(folder)
+    return _is_rollout(folder) or _is_receipt(folder)
+
+
+def _is_rollout(folder: Path) -> bool:
+    return (folder / "rollout.jsonl").is_file() and (folder / "meta.json").is_file()
+
+
+def _is_receipt(folder: Path) -> bool:
+    return (folder / "receipt.json").is_file()
 
 
 def _make(
     path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
 ) -> str:
+    """What to know of the recording. The emulator is imported only where one is needed."""
     if path.is_dir():
-        if is_rollout(path):
+        if _is_rollout(path):
+            from trainer_core.play.clips.rollouts import rollout
+
             return rollout(path, out, home)[1]
-        if is_receipt(path):
+        if _is_receipt(path):
+            from trainer_core.play.clips.receipts import receipt
+
             return receipt(path, out)[1]
         raise LabError(f"{path}: no recording, no rollout and no receipt of a failed run")
     if path.suffix.lower() in ANIMATIONS:
         animation(path, out)
         return ""
+    from trainer_core.play.clips.pressing import press_movie
+
     return press_movie(path, out, rom, home, on_progress)[1]

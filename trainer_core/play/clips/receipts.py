@@ -24,10 +24,6 @@ WANTED = {
 }  # fmt: skip
 
 
-def is_receipt(path: Path) -> bool:
-    return (path / RECEIPT).is_file()
-
-
 def receipt(folder: Path, out: Path) -> tuple[Path, str]:
     """(recording of its consoles side by side, what went wrong). Raises LabError."""
     try:

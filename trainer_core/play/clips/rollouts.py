@@ -29,10 +29,6 @@ LOG, META, GIF = "rollout.jsonl", "meta.json", "rollout.gif"
 MAX_LOG_BYTES = 16 << 20
 
 
-def is_rollout(path: Path) -> bool:
-    return (path / LOG).is_file() and (path / META).is_file()
-
-
 def rollout(folder: Path, out: Path, home: HomePaths) -> tuple[Path, str]:
     """(recording, what to know of it). Raises LabError naming the file that cannot be read."""
     try:
