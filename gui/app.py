@@ -23,6 +23,7 @@ from gui.controllers import ahead
 from gui.controllers.ahead import StartAhead
 from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
+from gui.controllers.archives import ArchivesController
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
@@ -32,6 +33,7 @@ from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
+from gui.controllers.remedies import Remedies
 from gui.controllers.replay import CLIP_SUFFIXES, ReplayController
 from gui.controllers.roll import RollController
 from gui.controllers.runners import RunnersController
@@ -63,8 +65,10 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
 from gui.play_commands import define_export, define_games, define_slots, define_task_making
+from gui.remedy_commands import define_disk, define_remedies
 from gui.replay_commands import define_demonstrations, define_replay, define_roll
 from gui.settings import Settings
+from gui.view_history import ViewHistory
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from gui.widgets.settings_dialog import Choice
@@ -113,6 +117,8 @@ class Controllers:
     alerts: Alerts
     gauges: GaugesController
     journal: Journal
+    archives: ArchivesController
+    remedies: Remedies
     status: RunStatus
     appearance: Appearance
     shutdown: Shutdown
@@ -128,6 +134,9 @@ class Docks:
     log: LogDock
     trained: TrainedPage
     task: TaskDock
+
+
+DOCK_NAMES = ("agent", "training", "telemetry", "checkpoints", "runs", "log", "task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +183,14 @@ class App(QObject):
         }
         window.place_center(views, models.navigation)
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
-        window.place_notices(models.notices)
+        window.place_notices(models.notices, self.actions)
         window.place_status(controllers.status)
+        history = self.history = ViewHistory(
+            window, [getattr(self.docks, name) for name in DOCK_NAMES], models.telemetry,
+            models.plots, models.session,
+        )  # fmt: skip
         define_views(self)
+        commands.define_undo(self.actions, history)
         build_menus(window.menuBar(), self.actions)
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
         beside = self.center.replay.beside
@@ -187,6 +201,7 @@ class App(QObject):
         DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
         window.layouts.restore()
+        history.forget_difference()
 
     def _on_dropped(self, path: Path) -> None:
         """What can be looked at goes to the replay, everything else is tried as a ROM."""
@@ -241,6 +256,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
+    remedies = Remedies(bridge, training, runs, models.telemetry, notices)
     dashboards = Dashboards(bridge, models.telemetry, notices)
     replay = ReplayController(bridge, playing, models.log, navigation, notices)
     roll = RollController(bridge, replay, playing, notices)
@@ -264,7 +280,9 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
+        remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
+        archives=ArchivesController(bridge, models.runs, checkpoints, notices),
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
         shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll),
@@ -291,6 +309,8 @@ def define_commands(
     define_roll(actions, controllers.roll)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
+    define_disk(actions, controllers.archives, window)
+    define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
 
 def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:

@@ -17,6 +17,8 @@ class Notice:
     action: str = ""
     act: Callable[[], object] | None = None
     """What the button named `action` does; no button without it."""
+    command: str = ""
+    """Id of a command that is the button instead, with its own words."""
     also: str = ""
     act_also: Callable[[], object] | None = None
     """A second button, the same way."""
@@ -30,7 +32,7 @@ class Notices(QObject):
 
     def tell(
         self, title: str, text: str = "", tone: str = "info",
-        action: str = "", act: Callable[[], object] | None = None,
+        action: str = "", act: Callable[[], object] | None = None, command: str = "",
         also: str = "", act_also: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
-        self.told.emit(Notice(title, text, tone, action, act, also, act_also))
+        self.told.emit(Notice(title, text, tone, action, act, command, also, act_also))

@@ -245,6 +245,15 @@ class RollEvent(Record, frozen=True, tag="roll"):
     """First frame whose recorded picture is not what its buttons make, -1 none."""
 
 
+class SoundEvent(Record, frozen=True, tag="sound"):
+    """Whether the player's sound is heard, once it knows; on the player's pipe."""
+
+    device: str
+    """What plays it; empty where nothing does."""
+    reason: str = ""
+    """Why nothing does."""
+
+
 LogRecord = (
     MetaRecord
     | UpdateRecord
@@ -254,7 +263,16 @@ LogRecord = (
     | ResumeRecord
     | ErrorRecord
 )
-Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent | RollEvent
+Event = (
+    LogRecord
+    | StateEvent
+    | HeartbeatEvent
+    | AckEvent
+    | PlayEvent
+    | PolicyEvent
+    | SoundEvent
+    | RollEvent
+)
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
     UpdateRecord,
@@ -268,6 +286,8 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     AckEvent,
     PlayEvent,
     PolicyEvent,
+    SoundEvent,
+    RollEvent,
 )
 
 _encoder = msgspec.json.Encoder()
