@@ -260,10 +260,10 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
-    remedies = Remedies(bridge, training, runs, models.telemetry, notices)
     dashboards = Dashboards(bridge, models.telemetry, notices)
     replay = ReplayController(bridge, playing, models.log, navigation, notices)
     roll = RollController(bridge, replay, playing, notices)
+    remedies = Remedies(bridge, training, runs, models.telemetry, notices, replay, navigation)
     return Controllers(
         training=training,
         ahead=StartAhead(bridge, session, training, models.settings),

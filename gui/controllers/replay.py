@@ -224,8 +224,8 @@ class ReplayController(QObject):
             "good",
             tr("Open"),
             lambda: show_file(path),
-            tr("Show folder"),
-            lambda: show_file(path.parent),
+            also=tr("Show folder"),
+            act_also=lambda: show_file(path.parent),
         )
         self.exported.emit(path)
 

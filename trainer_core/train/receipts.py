@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.algo.rollout import RolloutBuffer
+from trainer_core.algo.registry import Storage
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.runs import durable
 from trainer_core.train.checkpoint import png_bytes
@@ -66,7 +66,7 @@ def write_receipt(
     return folder
 
 
-def last_steps(rollout: RolloutBuffer) -> tuple[dict[str, object], bytes]:
+def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
     """What went wrong where, and the last STEPS steps of CONSOLES consoles as an .npz.
 
     The console in which a number is none comes first; where all are, the last step is told.
@@ -75,8 +75,7 @@ def last_steps(rollout: RolloutBuffer) -> tuple[dict[str, object], bytes]:
     """
     kept = min(STEPS, rollout.num_steps)
     numbers = {
-        name: getattr(rollout, name)[-kept:].cpu().numpy()
-        for name in ("rewards", "values", "logprobs", "dist")
+        name: _kept(rollout, name, kept) for name in ("rewards", "values", "logprobs", "dist")
     }
     step, env, what = kept - 1, 0, "no number of the rollout is to blame: the update failed"
     for name, found in numbers.items():
@@ -84,16 +83,25 @@ def last_steps(rollout: RolloutBuffer) -> tuple[dict[str, object], bytes]:
         if len(broken) and (what.startswith("no number") or broken[0][0] < step):
             step, env = (int(index) for index in broken[0])
             what = f"{name} is {found[step, env]}"
-    envs = [env, *(other for other in range(rollout.num_envs) if other != env)][:CONSOLES]
+    envs = [env, *(other for other in range(rollout.obs.shape[1]) if other != env)][:CONSOLES]
     arrays = {name: numbers[name][:, envs] for name in ("rewards", "values", "dist")}
     arrays |= {
-        name: getattr(rollout, name)[-kept:].cpu().numpy()[:, envs]
+        name: _kept(rollout, name, kept)[:, envs]
         for name in ("actions", "done", "trunc", "success")
     }
     arrays["pictures"] = rollout.obs[-kept:, envs, -1].cpu().numpy()
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return {"step": step, "env": env, "what": what, "envs": envs}, buffer.getvalue()
+
+
+def _kept(rollout: Storage, name: str, kept: int) -> np.ndarray:
+    """The last `kept` steps of a field [T, N]; zeros where an algorithm keeps no such field."""
+    found = getattr(rollout, name, None)
+    if found is not None:
+        return found[-kept:].cpu().numpy()
+    kind = bool if name in ("done", "trunc", "success") else np.float32
+    return np.zeros((kept, rollout.obs.shape[1]), kind)
 
 
 def _npy(array: np.ndarray) -> bytes:

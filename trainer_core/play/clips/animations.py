@@ -19,7 +19,7 @@ NO_DELAY_MS = 100.0
 
 def animation(path: Path, out: Path) -> Path:
     """Make a recording of it. Raises LabError naming what is wrong with the file."""
-    writer, frames, at_ms = None, 0, 0.0
+    writer, frames, at_ms, is_color = None, 0, 0.0, False
     try:
         for picture, lasts_ms in pictures_of(path):
             shades = shades_of(picture)
