@@ -91,7 +91,7 @@ def last_steps(rollout: Storage) -> tuple[dict[str, object], bytes]:
     }
     arrays["pictures"] = rollout.obs[-kept:, envs, -1].cpu().numpy()
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
+    np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]
     return {"step": step, "env": env, "what": what, "envs": envs}, buffer.getvalue()
 
 
