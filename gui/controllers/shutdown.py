@@ -57,11 +57,12 @@ class Shutdown(QObject):
     async def _end_processes(self, keep: bool) -> None:
         try:
             self._dashboards.close()
+            player, roll = self._playing.player, self._roll.player
+            service = self._bridge.service
             ends = (
-                self._playing.end(),
-                self._roll.player.stop(),
-                self._bridge.service.close(keep=keep),
-            )
+                self._playing.end(), player.ahead.end(), roll.stop(), roll.ahead.end(),
+                service.close(keep=keep),
+            )  # fmt: skip
             for result in await asyncio.gather(*ends, return_exceptions=True):
                 if isinstance(result, BaseException):
                     log.error("a process did not end as asked: %s", result)
