@@ -1,5 +1,6 @@
 """Demo, checkpoints and banners: what a person chose stays chosen, what plays has a name."""
 
+# pyright: reportOptionalMemberAccess=false
 from __future__ import annotations
 
 import shlex
