@@ -276,7 +276,7 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(
     until(lambda: app.window.banners.banners)
     (banner,) = app.window.banners.banners
     assert banner.accessibleName() == f"Plot written: {path}"
-    assert banner._act is not None
+    assert banner.button is not None
     if kind == "png":
         image = QImage(str(path))
         assert (image.width(), image.height()) == (1280, 720)
