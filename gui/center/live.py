@@ -74,6 +74,7 @@ class LiveView(QWidget):
         self.screen_view = Screen(palette, names.LIVE_VIEW, tr("Game screen"))
         self.screen_view.installEventFilter(self)
         self.screen_view.focus_lost.connect(self._on_focus_lost)
+        self.screen_view.pixel_clicked.connect(playing.click)
         self._stack = QStackedWidget()
         self._stack.addWidget(welcome)
         self._stack.addWidget(self.screen_view)

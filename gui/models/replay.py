@@ -12,10 +12,7 @@ from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.recording import (
     BUTTONS,
-    HEIGHT,
-    PICTURE_BYTES,
     PICTURES,
-    WIDTH,
     read_recording,
     read_steps,
     unpack_picture,
@@ -30,9 +27,10 @@ class Replay:
         self.recording = read_recording(folder)
         if not self.recording.frames:
             raise ProtocolError(f"{folder}: this recording holds no pictures")
-        self._pictures = np.memmap(
-            folder / PICTURES, np.uint8, "r", shape=(self.recording.frames, PICTURE_BYTES)
-        )
+        self.screen = self.recording.screen
+        shape = (self.recording.frames, self.screen.picture_bytes)
+        self._pictures = np.memmap(folder / PICTURES, np.uint8, "r", shape=shape)
+        self._colours = np.array(self.screen.colours, np.uint8)
         self.buttons = np.fromfile(folder / BUTTONS, np.uint8)
         self.steps = read_steps(folder, self.recording)
         self._last_frames = [step.last_frame for step in self.steps]
@@ -41,9 +39,10 @@ class Replay:
         return self.recording.frames
 
     def picture(self, frame: int) -> np.ndarray:
-        """u8[144, 160], shades 0..3."""
-        shades = unpack_picture(self._pictures[frame].tobytes())
-        return np.frombuffer(shades, np.uint8).reshape(HEIGHT, WIDTH)
+        """u8[H, W], shades 0..3; u8[H, W, 3] where the recording has colours of its own."""
+        packed = unpack_picture(self._pictures[frame].tobytes(), self.screen.bits)
+        values = np.frombuffer(packed, np.uint8).reshape(self.screen.height, self.screen.width)
+        return self._colours[values] if self.screen.palette else values
 
     def step_at(self, frame: int) -> int:
         """Index of the agent step that a frame belongs to, -1 where it belongs to none."""

@@ -19,17 +19,21 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from trainer_core.exports.gif import CENTISECOND_S, DEFAULT_DELAY_CS, PALETTES, shades_image
+from trainer_core.exports.gif import (
+    CENTISECOND_S,
+    DEFAULT_DELAY_CS,
+    PALETTES,
+    shades_image,
+    unpacked,
+)
 from trainer_core.exports.gif import save_gif as write_gif
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import (
     FRAMES_PER_SECOND,
-    HEIGHT,
-    PICTURE_BYTES,
     PICTURES,
-    WIDTH,
+    Recording,
+    ScreenShape,
     read_recording,
-    unpack_picture,
 )
 from trainer_core.protocol.regular_files import check_target
 
@@ -85,7 +89,7 @@ def export_clip(
         raise LabError(f"speed {clip.speed:g}: give more than 0, at most {MAX_SPEED:g}")
     rate = 1 / (DEFAULT_DELAY_CS * CENTISECOND_S) if suffix == ".gif" else FRAMES_PER_SECOND
     frames = chosen_frames(clip.first, last, clip.speed, rate)
-    pictures = _Pictures(recording, manifest.frames, frames, clip, on_progress)
+    pictures = _Pictures(recording, manifest, frames, clip, on_progress)
     write = {".gif": _gif, ".apng": _apng, ".mp4": _mp4, "": _pngs}[suffix]
     try:
         if suffix:
@@ -98,7 +102,7 @@ def export_clip(
         raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
     on_progress(0.95)
     return {"out": str(out), "format": FORMATS[suffix], "pictures": len(frames),
-            **check_clip(out, clip.scale, len(frames), rate)}  # fmt: skip
+            **check_clip(out, manifest.screen, clip.scale, len(frames), rate)}  # fmt: skip
 
 
 class _Pictures:
@@ -107,16 +111,16 @@ class _Pictures:
     def __init__(
         self,
         recording: Path,
-        recorded: int,
+        manifest: Recording,
         frames: list[int],
         clip: Clip,
         on_progress: Callable[[float], None] = lambda share: None,
     ) -> None:
-        """`recorded` frames lie in `recording`, of which `frames` are shown."""
+        """`manifest` is that of the folder `recording`, of which `frames` are shown."""
         self._frames, self._clip, self._on_progress = frames, clip, on_progress
-        self._packed = np.memmap(
-            recording / PICTURES, np.uint8, "r", shape=(recorded, PICTURE_BYTES)
-        )
+        self._screen = manifest.screen
+        shape = (manifest.frames, self._screen.picture_bytes)
+        self._packed = np.memmap(recording / PICTURES, np.uint8, "r", shape=shape)
 
     def __iter__(self) -> Iterator[Image.Image]:
         for number in range(len(self._frames)):
@@ -125,9 +129,9 @@ class _Pictures:
             yield self.image(number)
 
     def image(self, number: int) -> Image.Image:
-        packed = self._packed[self._frames[number]].tobytes()
-        shades = np.frombuffer(unpack_picture(packed), np.uint8).reshape(HEIGHT, WIDTH)
-        return shades_image(shades, PALETTES[self._clip.palette], self._clip.scale)
+        values = unpacked(self._packed[self._frames[number]], self._screen)
+        colours = self._screen.colours or PALETTES[self._clip.palette]
+        return shades_image(values, colours, self._clip.scale)
 
     def rest(self) -> _Pictures:
         """All but the first: Pillow goes through those of an APNG twice."""
@@ -143,7 +147,9 @@ def chosen_frames(first: int, last: int, speed: float, rate: float) -> list[int]
     return [min(last, first + int(index * step)) for index in range(count)]
 
 
-def check_clip(out: Path, scale: int, pictures: int, rate: float) -> dict[str, Any]:
+def check_clip(
+    out: Path, screen: ScreenShape, scale: int, pictures: int, rate: float
+) -> dict[str, Any]:
     """Reopen what was written: its size, its pictures, how long it lasts. Raises LabError."""
     if out.is_dir():
         files = sorted(out.glob("*.png"))
@@ -158,7 +164,7 @@ def check_clip(out: Path, scale: int, pictures: int, rate: float) -> dict[str, A
                 image.seek(index)
                 total += float(image.info.get("duration", 0.0))
         seconds = total / 1000
-    wanted = (WIDTH * scale, HEIGHT * scale)
+    wanted = (screen.width * scale, screen.height * scale)
     if size != wanted:
         raise LabError(f"{out}: {size[0]} x {size[1]} was written in place of {wanted[0]} wide")
     off = abs(seconds - pictures / rate)

@@ -15,7 +15,6 @@ from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.recording import (
     BUTTONS,
     MAX_FRAMES,
-    PICTURE_BYTES,
     PICTURES,
     STEPS,
     Jump,
@@ -63,7 +62,7 @@ class RecordingWriter:
             "checkpoint": checkpoint, "checkpoint_sha256": checkpoint_sha256,
             "created_at": time.time(),
         }  # fmt: skip
-        self._frames_per_step = game.frames_per_step
+        self._frames_per_step, self._screen = game.frames_per_step, game.screen
         self._pictures = (folder / PICTURES).open("wb")
         self._buttons = (folder / BUTTONS).open("wb")
         self._steps = (folder / STEPS).open("wb")
@@ -78,8 +77,8 @@ class RecordingWriter:
 
     def add_frame(self, picture: np.ndarray, buttons: int) -> None:
         """One frame: its picture u8[144, 160] and the joypad mask that was held in it."""
-        self._pictures.write(pack_picture(picture.tobytes()))
-        self._buttons.write(bytes((buttons,)))
+        self._pictures.write(pack_picture(picture.tobytes(), self._screen.bits))
+        self._buttons.write(bytes((buttons & 0xFF,)))
         self.frames += 1
 
     def add_step(
@@ -142,7 +141,8 @@ class RecordingWriter:
 
     def _cut(self) -> None:
         """Files hold what belongs to `frames` frames and nothing after."""
-        sizes = (self.frames * PICTURE_BYTES, self.frames, sum(line.size for line in self._lines))
+        pictures = self.frames * self._screen.picture_bytes
+        sizes = (pictures, self.frames, sum(line.size for line in self._lines))
         for file, size in zip((self._pictures, self._buttons, self._steps), sizes, strict=True):
             file.flush()
             file.truncate(size)
@@ -167,6 +167,7 @@ class RecordingWriter:
                 self.folder,
                 Recording(
                     state=STATE_FILE, frames=self.frames, success=self.success,
+                    screen=self._screen,
                     jumps=tuple(jump for jump in self._jumps if jump.frame < self.frames),
                     **self._about,
                 ),
@@ -187,11 +188,13 @@ class RecordingWriter:
         lines = itertools.accumulate(line.size for line in self._lines)
         whole = sum(end <= sizes[2] for end in lines)
         del self._lines[whole:]
-        self.frames = max(0, min(self.frames, sizes[0] // PICTURE_BYTES - SPARE_FRAMES, sizes[1]))
+        shown = sizes[0] // self._screen.picture_bytes - SPARE_FRAMES
+        self.frames = max(0, min(self.frames, shown, sizes[1]))
         while self._lines and self._lines[-1].frames > self.frames:
             self._lines.pop()
         self.success = any(line.success for line in self._lines)
-        kept = (self.frames * PICTURE_BYTES, self.frames, sum(line.size for line in self._lines))
+        pictures = self.frames * self._screen.picture_bytes
+        kept = (pictures, self.frames, sum(line.size for line in self._lines))
         for path, size in zip(paths, kept, strict=True):
             os.truncate(path, size)
 
@@ -202,9 +205,9 @@ def first_difference(folder: Path, game: Game) -> int:
     Raises ProtocolError when the folder is no finished recording, or its state is none.
     """
     recording = read_recording(folder)
-    frames = recording.frames
+    frames, size, bits = recording.frames, recording.screen.picture_bytes, recording.screen.bits
     try:
-        pictures = read_regular(folder / PICTURES, frames * PICTURE_BYTES)
+        pictures = read_regular(folder / PICTURES, frames * size)
         buttons = read_regular(folder / BUTTONS, frames)
         read_regular(folder / recording.state, MAX_STATE_BYTES)
         game.load_state(folder / recording.state)
@@ -215,7 +218,7 @@ def first_difference(folder: Path, game: Game) -> int:
         if frame in jumps:
             game.load_state(jumps[frame])
         game.frame(held)
-        shown = pictures[frame * PICTURE_BYTES : (frame + 1) * PICTURE_BYTES]
-        if pack_picture(game.picture().tobytes()) != shown:
+        shown = pictures[frame * size : (frame + 1) * size]
+        if pack_picture(game.picture().tobytes(), bits) != shown:
             return frame
     return -1

@@ -1,7 +1,7 @@
 """A recording: what a player showed, frame by frame, and the buttons that made it.
 
     <folder>/pictures.bin    5,760 bytes a frame: 160x144 shades, 4 a byte, leftmost pixel in the
-                             low bits
+                             low bits; or as `screen` of recording.json says
     <folder>/buttons.bin     one joypad mask a frame
     <folder>/steps.jsonl     RecordedStep below, one a line: the frames of each agent step, and what
                              they came to
@@ -33,12 +33,32 @@ MAX_FRAMES = 36_000
 PICTURES, BUTTONS, STEPS, MANIFEST = (
     "pictures.bin", "buttons.bin", "steps.jsonl", "recording.json",
 )  # fmt: skip
-_LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
-
-
 VERSION = 1
 MAX_STEP_BYTES = 4096
 FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$")]
+
+
+class ScreenShape(msgspec.Struct, frozen=True):
+    """Size and colours of a game's pictures."""
+
+    width: Annotated[int, Meta(ge=1, le=1024)] = WIDTH
+    height: Annotated[int, Meta(ge=1, le=1024)] = HEIGHT
+    bits: Literal[2, 4, 8] = 2
+    """Of a pixel in pictures.bin; `width` pixels fill whole bytes."""
+    palette: tuple[Annotated[int, Meta(ge=0, le=0xFFFFFF)], ...] = ()
+    """0xRRGGBB of each value; empty = the four shades of a Game Boy, in the viewer's colours."""
+
+    @property
+    def picture_bytes(self) -> int:
+        return self.width * self.height * self.bits // 8
+
+    @property
+    def colours(self) -> tuple[tuple[int, int, int], ...]:
+        """(red, green, blue) of each value; empty for the shades of a Game Boy."""
+        return tuple((rgb >> 16, rgb >> 8 & 255, rgb & 255) for rgb in self.palette)
+
+
+GAME_BOY = ScreenShape()
 
 
 class Jump(msgspec.Struct, kw_only=True, frozen=True):
@@ -64,6 +84,7 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     success: bool = False
     jumps: tuple[Jump, ...] = ()
     """In the order of their frames. Between them buttons alone make the pictures."""
+    screen: ScreenShape = GAME_BOY
 
     def segment_at(self, frame: int) -> tuple[int, str]:
         """(first frame, file of the state before it) of the piece that `frame` belongs to."""
@@ -125,7 +146,10 @@ def read_recording(folder: Path) -> Recording:
         raise ProtocolError(
             f"{path}: version {recording.v} is not {VERSION}: update DMG Lab to read it"
         )
-    if pictures != recording.frames * PICTURE_BYTES or buttons != recording.frames:
+    screen = recording.screen
+    if screen.width * screen.bits % 8 or (screen.palette and len(screen.palette) < 1 << screen.bits):
+        raise ProtocolError(f"{path}: a picture of {screen.width} pixels of {screen.bits} bits")
+    if pictures != recording.frames * screen.picture_bytes or buttons != recording.frames:
         raise ProtocolError(f"{folder}: pictures or buttons do not match {recording.frames} frames")
     return recording
 
@@ -203,16 +227,19 @@ def list_recordings(root: Path) -> list[Path]:
     return [folder for _, folder in sorted(found)]
 
 
-def pack_picture(shades: bytes) -> bytes:
-    """PICTURE_BYTES of WIDTH * HEIGHT shades, one a byte: 4 a byte, leftmost in the low bits."""
-    # One large number for every fourth pixel: four shifts pack the whole picture.
-    quarters = (int.from_bytes(shades[pixel::4]) << 2 * pixel for pixel in range(4))
-    return sum(quarters).to_bytes(PICTURE_BYTES)
+def pack_picture(values: bytes, bits: int = 2) -> bytes:
+    """Pixels, one a byte, as `bits` bits each: leftmost in the low bits of a byte."""
+    # One large number for every fourth (second) pixel: few shifts pack the whole picture.
+    each = 8 // bits
+    parts = (int.from_bytes(values[pixel::each]) << bits * pixel for pixel in range(each))
+    return sum(parts).to_bytes(len(values) // each)
 
 
-def unpack_picture(packed: bytes) -> bytes:
-    """The WIDTH * HEIGHT shades of `pack_picture`'s bytes, one a byte."""
-    shades, together = bytearray(WIDTH * HEIGHT), int.from_bytes(packed)
-    for pixel in range(4):
-        shades[pixel::4] = (together >> 2 * pixel & _LOW_SHADES).to_bytes(PICTURE_BYTES)
-    return bytes(shades)
+def unpack_picture(packed: bytes, bits: int = 2) -> bytes:
+    """The pixels of `pack_picture`'s bytes, one a byte."""
+    each, together = 8 // bits, int.from_bytes(packed)
+    values = bytearray(len(packed) * each)
+    low = int.from_bytes(bytes(((1 << bits) - 1,)) * len(packed))
+    for pixel in range(each):
+        values[pixel::each] = (together >> bits * pixel & low).to_bytes(len(packed))
+    return bytes(values)
