@@ -193,7 +193,9 @@ class LiveView(QWidget):
         self.lights.set_mask(info.buttons)
         action = ACTIONS[info.action] if 0 <= info.action < len(ACTIONS) else "none"
         parts = []
-        if not self._playing.is_rom:
+        if self._playing.note:
+            parts = [self._playing.note]
+        elif not self._playing.is_rom:
             parts = [
                 tr("distance {dist:.3f}", dist=info.dist),
                 tr("reward {reward:+.3f}", reward=info.reward),

@@ -33,9 +33,9 @@ from trainer_core.protocol.arc import (
 )
 from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.frames import ScreenShape
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import CLICK_FLAG, click_of
-from trainer_core.protocol.recording import ScreenShape
 from trainer_core.protocol.regular_files import read_regular
 
 FRAMES_PER_STEP = 12
@@ -71,7 +71,7 @@ class ArcGame:
     frames_per_step, release_after_frames = FRAMES_PER_STEP, 1
     num_starts = TRAIN_STARTS + HELD_OUT_STARTS
     held_out_start = TRAIN_STARTS
-    screen = ScreenShape(SIDE, SIDE, 4, PALETTE)
+    screen = ScreenShape(SIDE, SIDE, PALETTE)
 
     def __init__(self, info: ArcGameInfo, session: ArcSession) -> None:
         self.info, self.task, self.session = info, info.task, session

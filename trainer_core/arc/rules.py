@@ -49,6 +49,8 @@ class ArcJudge:
 
     def __init__(self, game: ArcGame, horizon: int) -> None:
         self._game, self._horizon = game, horizon
+        self.terms: dict[str, float] = {}
+        """What the last reward was made of; its sum is the reward."""
         self.standing = ArcStanding(0, 0, 1.0)
 
     @property
@@ -62,10 +64,11 @@ class ArcJudge:
         """(reward, success, trunc) of the agent step that was made."""
         before = self.standing
         self.standing = self._stands(before.steps + 1)
-        reward = LEVEL_REWARD * max(0, self.standing.levels - before.levels) - STEP_COST
+        levels = LEVEL_REWARD * max(0, self.standing.levels - before.levels)
+        self.terms = {"step_cost": -STEP_COST, "levels": levels}
         success = self._game.shown.state == "WIN"
         over = self._game.is_over or self.standing.steps >= self._horizon
-        return reward, success, over and not success
+        return levels - STEP_COST, success, over and not success
 
     def _stands(self, steps: int) -> ArcStanding:
         shown = self._game.shown

@@ -18,8 +18,10 @@ from PIL import Image
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import (
     FRAMES_PER_SECOND,
+    HEIGHT,
+    PICTURE_BYTES,
     PICTURES,
-    ScreenShape,
+    WIDTH,
     read_recording,
     unpack_picture,
 )
@@ -71,24 +73,25 @@ def export_gif(
     except OSError as error:
         raise LabError(f"{out}: {error.strerror}") from None
     manifest = read_recording(recording)
+    if not manifest.is_game_boy or manifest.pictures:
+        raise LabError(f"{recording}: no Game Boy's pictures; `dmglab export` writes them too")
     chosen = picked_frames(manifest.frames, delay_cs)
-    screen = manifest.screen
-    shape = (manifest.frames, screen.picture_bytes)
-    pictures = np.memmap(recording / PICTURES, np.uint8, "r", shape=shape)
-    colours = screen.colours or PALETTES[palette]
+    pictures = np.memmap(
+        recording / PICTURES, np.uint8, "r", shape=(manifest.frames, PICTURE_BYTES)
+    )
 
     def images() -> Iterator[Image.Image]:
         for done, frame in enumerate(chosen):
             if done % 30 == 0:
                 on_progress(0.9 * done / len(chosen))
-            yield shades_image(unpacked(pictures[frame], screen), colours, scale)
+            yield shades_image(_unpacked(pictures[frame]), PALETTES[palette], scale)
 
     try:
         save_gif(out, images(), delay_cs)
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
     on_progress(0.95)
-    return check_gif(out, pictures, screen, chosen, scale, delay_cs)
+    return check_gif(out, pictures, chosen, scale, delay_cs)
 
 
 def true_delays(pictures: int, frames_per_picture: int) -> list[int]:
@@ -118,8 +121,7 @@ def save_gif(out: Path, images: Iterator[Image.Image], delay_cs: int | list[int]
 
 
 def check_gif(
-    path: Path, pictures: np.ndarray, screen: ScreenShape, chosen: list[int], scale: int,
-    delay_cs: int,
+    path: Path, pictures: np.ndarray, chosen: list[int], scale: int, delay_cs: int
 ) -> dict[str, float | int | str]:
     """Read the GIF back: size, pixels of the first and last picture, total time.
 
@@ -132,11 +134,10 @@ def check_gif(
             total_ms += gif.info.get("duration", delay_cs * 10)
             if index in (0, count - 1):
                 frame = chosen[0] if index == 0 else chosen[-1]
-                _same_shades(path, gif, unpacked(pictures[frame], screen), screen, scale)
+                _same_shades(path, gif, pictures[frame], scale)
         width, height = gif.size
-    if (width, height) != (screen.width * scale, screen.height * scale):
-        asked = screen.width * scale
-        raise LabError(f"{path}: {width}x{height} was written, {asked} wide was asked for")
+    if (width, height) != (WIDTH * scale, HEIGHT * scale):
+        raise LabError(f"{path}: {width}x{height} was written, {WIDTH * scale} wide was asked for")
     if count > 1 and total_ms != len(chosen) * delay_cs * 10:
         raise LabError(f"{path}: lasts {total_ms} ms, expected {len(chosen) * delay_cs * 10}")
     return {
@@ -156,23 +157,15 @@ def shades_image(
     return image
 
 
-def _same_shades(
-    path: Path, gif: Image.Image, expected: np.ndarray, screen: ScreenShape, scale: int
-) -> None:
-    if screen.palette:
-        shown = np.asarray(gif.convert("RGB"))[::scale, ::scale]
-        same = np.array_equal(shown, np.array(screen.colours, np.uint8)[expected])
-    else:
-        shown = np.asarray(gif.convert("L"))[::scale, ::scale]
-        levels = [np.unique(shown[expected == shade]) for shade in range(4)]
-        used = [int(found[0]) for found in levels if len(found)]
-        same = all(len(found) <= 1 for found in levels)
-        same = same and used == sorted(set(used), reverse=True)
-    if not same:
+def _same_shades(path: Path, gif: Image.Image, packed: np.ndarray, scale: int) -> None:
+    shown = np.asarray(gif.convert("L"))[::scale, ::scale]
+    expected = _unpacked(packed)
+    levels = [np.unique(shown[expected == shade]) for shade in range(4)]
+    used = [int(found[0]) for found in levels if len(found)]
+    if any(len(found) > 1 for found in levels) or used != sorted(set(used), reverse=True):
         raise LabError(f"{path}: the pictures read back differ from the recording")
 
 
-def unpacked(packed: np.ndarray, screen: ScreenShape) -> np.ndarray:
-    """u8[H, W]: the values of one packed picture."""
-    values = np.frombuffer(unpack_picture(packed.tobytes(), screen.bits), np.uint8)
-    return values.reshape(screen.height, screen.width)
+def _unpacked(packed: np.ndarray) -> np.ndarray:
+    """u8[144, 160] shades of one packed picture."""
+    return np.frombuffer(unpack_picture(packed.tobytes()), np.uint8).reshape(HEIGHT, WIDTH)

@@ -18,8 +18,8 @@ from trainer_core.play.judge import Judge
 from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.buttons import MASK_BITS
 from trainer_core.protocol.errors import LabError, TaskError
+from trainer_core.protocol.frames import GAME_BOY, ScreenShape
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import GAME_BOY, ScreenShape
 from trainer_core.protocol.tasks import Codec, Reward, find_task
 
 if TYPE_CHECKING:

@@ -75,11 +75,7 @@ class Player:
         self.pacer = Pacer(config.speed)
         screen = self.game.screen
         self._colours = np.array(screen.colours, np.uint8)
-        kind = frames.FORMAT_RGB888 if screen.palette else frames.FORMAT_SHADE
-        self.writer = frames.FrameWriter(
-            directory / "frames.bin.new",
-            frames.FrameShape(screen.width, screen.height, format=kind),
-        )
+        self.writer = frames.FrameWriter(directory / "frames.bin.new", screen.frame_shape)
         self.recording: RecordingWriter | None = None
         self.last_recording = ""
         self._until_episode = False
@@ -92,6 +88,8 @@ class Player:
         self._frame = self._episode = 0
         self._next_event = self._next_thought = 0.0
         self._dist = 0.0
+        self._value: float | None = None
+        """What the critic expected when the step began; None while a person plays."""
         self._begin_episode()
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
@@ -103,7 +101,7 @@ class Player:
         """Run one frame, show it, and end the step, the recording or the episode that is over."""
         game = self.game
         if self._phase == 0 and not self.human and self.agent is not None:
-            self._action = self.agent.act()
+            self._action, self._value = self.agent.act(), self.agent.value
             self._tell_thought(self.agent)
         buttons = self._buttons()
         game.frame(buttons)
@@ -236,8 +234,6 @@ class Player:
         Raises LabError for a recording of another game, or a frame that it does not have.
         """
         recording = read_recording(folder)
-        if self.game.screen.palette:
-            raise LabError(f"{self.game.task}: only recordings of a Game Boy can be played on")
         if recording.rom_sha256 != self.game.rom_sha256:
             raise LabError(
                 f"{folder}: recorded with the ROM {recording.rom_sha256[:12] or 'of the tiny grid'}"
@@ -292,7 +288,7 @@ class Player:
         """Joypad mask of this frame."""
         if self.human:
             held, self._tapped = self._held | self._tapped, 0
-            clicked, self._clicked = self._clicked, 0
+            clicked, self._clicked, self._value = self._clicked, 0, None
             self._action = ACTION_MASKS.index(held) if held in ACTION_MASKS else -1
             return held | clicked
         pressed = self._phase < self.game.release_after_frames
@@ -323,6 +319,7 @@ class Player:
                 self.recording.add_step,
                 step=step, action=action, reward=reward, dist=dist,
                 success=success, done=success, trunc=trunc,
+                terms=self.game.judge.terms if self.game.judge else None, value=self._value,
             )  # fmt: skip
         now = time.monotonic()
         if now >= self._next_event or success or trunc:

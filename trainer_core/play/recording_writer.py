@@ -7,7 +7,7 @@ import itertools
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.recording import (
     BUTTONS,
     MAX_FRAMES,
+    PICTURE_BYTES,
     PICTURES,
     STEPS,
     Jump,
@@ -23,6 +24,7 @@ from trainer_core.protocol.recording import (
     encode_step,
     pack_picture,
     read_recording,
+    refuse_pictures_only,
     write_recording,
 )
 from trainer_core.protocol.regular_files import read_regular
@@ -52,17 +54,30 @@ class RecordingWriter:
     """Begins with the game's present state; `finish` makes the folder a recording."""
 
     def __init__(
-        self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str
-    ) -> None:
+        self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str,
+        **about: Any,
+    ) -> None:  # fmt: skip
+        """`about` are further fields of the manifest: `parent`, `forked_at`, `source`.
+
+        Of a game with colours the pictures alone are kept: no buttons lead to them again.
+        """
         folder.mkdir(parents=True)
         self.folder = folder
-        game.save_state(folder / STATE_FILE)
+        self._colours = np.array(game.screen.colours, np.uint8)
+        self._picture_bytes = PICTURE_BYTES
+        if game.screen.palette:
+            width, height = game.screen.width, game.screen.height
+            self._picture_bytes = 3 * width * height
+            about |= {"width": width, "height": height, "format": "rgb888", "source": game.task}
+        else:
+            game.save_state(folder / STATE_FILE)
+            about["state"] = STATE_FILE
         self._about = {
             "task": game.task, "rom_sha256": game.rom_sha256, "mode": mode,
             "checkpoint": checkpoint, "checkpoint_sha256": checkpoint_sha256,
-            "created_at": time.time(),
+            "created_at": time.time(), "state": "", **about,
         }  # fmt: skip
-        self._frames_per_step, self._screen = game.frames_per_step, game.screen
+        self._frames_per_step = game.frames_per_step
         self._pictures = (folder / PICTURES).open("wb")
         self._buttons = (folder / BUTTONS).open("wb")
         self._steps = (folder / STEPS).open("wb")
@@ -76,8 +91,10 @@ class RecordingWriter:
         return self.frames >= MAX_FRAMES
 
     def add_frame(self, picture: np.ndarray, buttons: int) -> None:
-        """One frame: its picture u8[144, 160] and the joypad mask that was held in it."""
-        self._pictures.write(pack_picture(picture.tobytes(), self._screen.bits))
+        """One frame: the game's picture u8[H, W] and the joypad mask that was held in it."""
+        colours = self._colours
+        shown = colours[picture].tobytes() if len(colours) else pack_picture(picture.tobytes())
+        self._pictures.write(shown)
         self._buttons.write(bytes((buttons & 0xFF,)))
         self.frames += 1
 
@@ -91,6 +108,8 @@ class RecordingWriter:
         success: bool = False,
         done: bool = False,
         trunc: bool = False,
+        terms: dict[str, float] | None = None,
+        value: float | None = None,
     ) -> None:
         """One agent step, ended with the last frame added; `step` counts from 1."""
         line = RecordedStep(
@@ -104,6 +123,8 @@ class RecordingWriter:
             success=success,
             done=done,
             trunc=trunc,
+            terms=terms or {},
+            value=value,
         )
         written = encode_step(line)
         self._steps.write(written)
@@ -112,6 +133,8 @@ class RecordingWriter:
 
     def jump(self, game: Game) -> None:
         """The game was put into its present state: the frames that come follow from that."""
+        if not self._about["state"]:
+            return
         if self.frames == 0:
             game.save_state(self.folder / STATE_FILE)
             return
@@ -127,7 +150,8 @@ class RecordingWriter:
         Taken back beyond its beginning the recording begins where the game is now.
         """
         if self.frames == 0:
-            game.save_state(self.folder / STATE_FILE)
+            if self._about["state"]:
+                game.save_state(self.folder / STATE_FILE)
             return
         if not was_frame:
             if self._jumps and self._jumps[-1].frame == self.frames:
@@ -141,7 +165,7 @@ class RecordingWriter:
 
     def _cut(self) -> None:
         """Files hold what belongs to `frames` frames and nothing after."""
-        pictures = self.frames * self._screen.picture_bytes
+        pictures = self.frames * self._picture_bytes
         sizes = (pictures, self.frames, sum(line.size for line in self._lines))
         for file, size in zip((self._pictures, self._buttons, self._steps), sizes, strict=True):
             file.flush()
@@ -166,8 +190,7 @@ class RecordingWriter:
             write_recording(
                 self.folder,
                 Recording(
-                    state=STATE_FILE, frames=self.frames, success=self.success,
-                    screen=self._screen,
+                    frames=self.frames, success=self.success,
                     jumps=tuple(jump for jump in self._jumps if jump.frame < self.frames),
                     **self._about,
                 ),
@@ -188,12 +211,12 @@ class RecordingWriter:
         lines = itertools.accumulate(line.size for line in self._lines)
         whole = sum(end <= sizes[2] for end in lines)
         del self._lines[whole:]
-        shown = sizes[0] // self._screen.picture_bytes - SPARE_FRAMES
-        self.frames = max(0, min(self.frames, shown, sizes[1]))
+        whole = sizes[0] // self._picture_bytes - SPARE_FRAMES
+        self.frames = max(0, min(self.frames, whole, sizes[1]))
         while self._lines and self._lines[-1].frames > self.frames:
             self._lines.pop()
         self.success = any(line.success for line in self._lines)
-        pictures = self.frames * self._screen.picture_bytes
+        pictures = self.frames * self._picture_bytes
         kept = (pictures, self.frames, sum(line.size for line in self._lines))
         for path, size in zip(paths, kept, strict=True):
             os.truncate(path, size)
@@ -205,9 +228,10 @@ def first_difference(folder: Path, game: Game) -> int:
     Raises ProtocolError when the folder is no finished recording, or its state is none.
     """
     recording = read_recording(folder)
-    frames, size, bits = recording.frames, recording.screen.picture_bytes, recording.screen.bits
+    refuse_pictures_only(folder, recording)
+    frames = recording.frames
     try:
-        pictures = read_regular(folder / PICTURES, frames * size)
+        pictures = read_regular(folder / PICTURES, frames * PICTURE_BYTES)
         buttons = read_regular(folder / BUTTONS, frames)
         read_regular(folder / recording.state, MAX_STATE_BYTES)
         game.load_state(folder / recording.state)
@@ -218,7 +242,7 @@ def first_difference(folder: Path, game: Game) -> int:
         if frame in jumps:
             game.load_state(jumps[frame])
         game.frame(held)
-        shown = pictures[frame * size : (frame + 1) * size]
-        if pack_picture(game.picture().tobytes(), bits) != shown:
+        shown = pictures[frame * PICTURE_BYTES : (frame + 1) * PICTURE_BYTES]
+        if pack_picture(game.picture().tobytes()) != shown:
             return frame
     return -1
