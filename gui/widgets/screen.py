@@ -1,4 +1,7 @@
-"""Pictures on the screen, a Game Boy's shades or colours of any size: a table look-up, one QImage, whole pixels, no smoothing."""
+"""Pictures on the screen, a Game Boy's shades or colours, of any size.
+
+A table look-up, one QImage, whole pixels, no smoothing.
+"""
 
 from __future__ import annotations
 

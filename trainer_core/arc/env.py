@@ -43,10 +43,12 @@ class ArcVecEnv:
     ) -> None:  # fmt: skip
         """Raises LabError when the game cannot be begun, TaskError when only clicks play it."""
         self.device = torch.device(device)
-        self.num_envs, self.stack_k, self.horizon = num_envs, stack_k, horizon_of(
-            game.baseline_actions
+        self.num_envs, self.stack_k, self.horizon = (
+            num_envs,
+            stack_k,
+            horizon_of(game.baseline_actions),
         )
-        self.obs_shape = (stack_k, *OBS_SHAPE)
+        self.obs_shape: tuple[int, int, int] = (stack_k, *OBS_SHAPE)
         first = TRAIN_STARTS if held_out else 0
         count = HELD_OUT_STARTS if held_out else TRAIN_STARTS
         self.start_set = torch.arange(first, first + count, device=self.device)
@@ -107,7 +109,7 @@ class ArcVecEnv:
         where = self.device
         info = StepInfo(
             dist.float().to(where), over.to(where), success.to(where), starts.to(where),
-            steps.to(where),
+            steps.to(where), torch.zeros_like(over).to(where),
         )  # fmt: skip
         return StepResult(
             self._stack.obs, reward.to(where), done.to(where), trunc.to(where), self._stack.final,
@@ -167,5 +169,3 @@ class ArcVecEnv:
     def _pictures(self) -> Tensor:
         grids = np.stack([shown.frames[-1] for shown in self._shown])
         return torch.from_numpy(encode(grids)).to(self.device)
-
-

@@ -1,7 +1,7 @@
 """An ARC-AGI-3 game as the player drives it: turns of a grid game in the time of a Game Boy.
 
-A button that goes down, or a click, is one action; the animation that it answers with is shown frame
-by frame, and whoever acts next sees where it ended. Buttons stand for actions as
+A button that goes down, or a click, is one action; the animation that it answers with is shown
+picture by picture, and whoever acts next sees where it ended. Buttons stand for actions as
 `protocol.arc.BUTTON_ACTIONS` says.
 """
 
@@ -171,7 +171,8 @@ class ArcGame:
         self._wait, self._held = state.wait, state.held
 
     def save_state(self, path: Path) -> None:
-        path.write_text(json.dumps({"game": self.info.id, "seed": self._seed, "turns": self._turns}))
+        state = {"game": self.info.id, "seed": self._seed, "turns": self._turns}
+        path.write_text(json.dumps(state))
 
     def load_state(self, path: Path) -> None:
         try:

@@ -22,8 +22,8 @@ from typing import Any
 
 SIDE = 64
 WRONG_PACKAGE = (
-    "arcengine cannot be imported ({}): under Python 3.11 and older `pip install arc-agi` brings an "
-    "unrelated package of that name; run: dmglab runner install arc"
+    "arcengine cannot be imported ({}): under Python 3.11 and older `pip install arc-agi` brings "
+    "an unrelated package of that name; run: dmglab runner install arc"
 )
 
 
@@ -35,10 +35,10 @@ class Games:
     """N games of one folder, side by side."""
 
     def __init__(self, folder: str, recordings: str) -> None:
-        from arc_agi import Arcade, OperationMode
-        from arc_agi.local_wrapper import LocalEnvironmentWrapper
+        from arc_agi import Arcade, OperationMode  # pyright: ignore
+        from arc_agi.local_wrapper import LocalEnvironmentWrapper  # pyright: ignore
 
-        self._said = _LastWords()
+        self._said = _FirstWords()
         logger = logging.getLogger("arc_agi")
         logger.handlers, logger.propagate = [self._said], False
         self.arcade = Arcade(
@@ -77,7 +77,7 @@ class Games:
             self._note(env, made.observation_space)
 
     def act(self, actions: list[int], xs: list[int], ys: list[int]) -> None:
-        from arcengine import GameAction
+        from arcengine import GameAction  # pyright: ignore
 
         for env, action in enumerate(actions):
             if action < 0:
@@ -125,21 +125,20 @@ class Games:
         return {"ok": True, "card": json.loads(found.model_dump_json())} if found else {"ok": False}
 
 
-class _LastWords(logging.Handler):
-    """The last error that the library logged: it returns None and says why only there."""
+class _FirstWords(logging.Handler):
+    """The first error that the library logged: it returns None and says why only there."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.text = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        cause = f": {record.exc_info[1]}" if record.exc_info and record.exc_info[1] else ""
-        self.text = " ".join((record.getMessage().split(": ")[0] + cause).split())
+        self.text = self.text or " ".join(record.getMessage().split())
 
 
 def serve(folder: str, recordings: str, port: int) -> None:
     """The library's own REST server, on loopback only: its default is every address."""
-    from arc_agi import Arcade, OperationMode
+    from arc_agi import Arcade, OperationMode  # pyright: ignore
 
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     arcade = Arcade(
@@ -159,7 +158,7 @@ def main(argv: list[str]) -> int:
         answers.flush()
 
     try:
-        import arcengine  # noqa: F401
+        import arcengine  # noqa: F401  # pyright: ignore
 
         if argv[2:]:
             serve(folder, recordings, int(argv[2]))

@@ -91,7 +91,8 @@ class RestGame:
         if len(grids) == 0:  # after WIN and GAME_OVER there is no frame, and nothing is counted
             if self._shown is None:
                 raise LabError(f"{self.server}: a game without a picture")
-            grids, levels, wins = self._shown.frames[-1:], self._shown.levels, self._shown.win_levels
+            last = self._shown
+            grids, levels, wins = last.frames[-1:], last.levels, last.win_levels
         return Shown(grids.astype(np.uint8), levels, wins, state, available)
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:

@@ -103,9 +103,7 @@ class HostedGames:
         self, actions: Sequence[int], xs: Sequence[int], ys: Sequence[int], *, last: bool = True
     ) -> list[Shown]:
         """An action each, NOTHING for none; `last`: only the grid that an animation ends with."""
-        self.shown = self._ask(
-            do="act", actions=list(actions), x=list(xs), y=list(ys), last=last
-        )
+        self.shown = self._ask(do="act", actions=list(actions), x=list(xs), y=list(ys), last=last)
         return self.shown
 
     def card(self) -> dict[str, Any]:

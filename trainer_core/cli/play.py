@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol import commands, records
+from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.playing import MAX_SPEED, PlayerConfig, write_player_config
-from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
 from trainer_core.runs.finding import find_checkpoint
 

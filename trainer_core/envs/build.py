@@ -132,9 +132,9 @@ def make_env(
         )
     if held_out and holds_out:
         env.start_set = chosen_starts(env.start_set, starts)
-        if not isinstance(env, toy.TinyGoalEnv) and is_arc(config.task):
-            return env
-        env.episodes.start_set = env.start_set
+        episodes = getattr(env, "episodes", None)
+        if episodes is not None:
+            episodes.start_set = env.start_set
     if config.obs_source == "noise":
         return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
     return env

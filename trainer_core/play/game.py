@@ -39,9 +39,11 @@ class Game(Protocol):
     """The first start state that training never saw; the first of all where it saw each."""
     frames_per_step: int
     release_after_frames: int
-    judge: Judge | ArcJudge | None
     screen: ScreenShape
     """Of its pictures."""
+
+    @property
+    def judge(self) -> Judge | ArcJudge | None: ...
 
     def restart(self, start: int) -> None:
         """Go to start state `start`."""

@@ -337,8 +337,8 @@ class Player:
         recording = frames.FLAG_RECORDING if self.recording is not None else 0
         info = frames.FrameInfo(
             env_steps=self._step, reward=self._reward, dist=self._dist,
-            speed=self.pacer.measured, buttons=buttons & 0xFF, who=int(self.human), action=self._action,
-            flags=self._flags | recording, frame=self._frame,
+            speed=self.pacer.measured, buttons=buttons & 0xFF, who=int(self.human),
+            action=self._action, flags=self._flags | recording, frame=self._frame,
         )  # fmt: skip
         picture = self.game.picture()
         shown = self._colours[picture] if len(self._colours) else picture

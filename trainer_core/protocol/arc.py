@@ -1,8 +1,8 @@
 """ARC-AGI-3 games as tasks: where they lie, which colours they have, what the buttons mean.
 
 Task `arc/wk01` is the game whose folder holds `metadata.json` with `"game_id": "wk01-..."` and
-`wk01.py` with a class `Wk01(ARCBaseGame)`: the layout of the library `arc-agi` for local games. Ours
-come with DMG Lab (`assets/arc`); a user's own, and games that the library downloaded, lie in
+`wk01.py` with a class `Wk01(ARCBaseGame)`: the layout of the library `arc-agi` for local games.
+Ours come with DMG Lab (`assets/arc`); a user's own, and games that the library downloaded, lie in
 `<home>/arc`.
 """
 
@@ -35,7 +35,7 @@ BUTTON_ACTIONS = (5, 7, NOTHING, 1, 2, 3, 4)
 """The ARC action of each button of buttons7.v1: A is ACTION5, B is ACTION7, the arrows are ACTION1
 to ACTION4; START is none. ACTION6 belongs to the mouse."""
 TRAIN_STARTS, HELD_OUT_STARTS = 512, 32
-"""Start states are seeds: those that training draws from, and those after them that it never sees."""
+"""Start states are seeds: those that training draws from, and those after them, never seen."""
 ARC_RULE = "arc-base4.v1"
 """The observation: each colour as two digits to the base of 4, side by side (arc.rules.encode)."""
 METADATA = "metadata.json"

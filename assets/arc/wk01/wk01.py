@@ -1,15 +1,15 @@
 """Walk: bring the blue cell to the green one, around grey walls; three levels.
 
-ACTION1 to ACTION4 go up, down, left, right. `seed` draws where walker and goal stand, and the walls.
+ACTION1 to ACTION4 go up, down, left, right. `seed` draws where walker, goal and walls stand.
 """
 
 import random
 
 from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite
 
-SIDE = 8
+SIDE = 4
 WALKER, GOAL, WALL, FLOOR = 9, 14, 3, 0
-WALLS = (0, 4, 8)
+WALLS = (0, 1, 2)
 """Of each level."""
 MOVES = {
     GameAction.ACTION1: (0, -1),
@@ -37,13 +37,13 @@ def cell(colour: int, name: str, place: tuple[int, int]) -> Sprite:
 
 
 def draw_level(rng: random.Random, walls: int) -> Level:
-    """A level that can be solved, with at least four steps to go."""
+    """A level that can be solved, with at least three steps to go."""
     while True:
         cells = [(x, y) for x in range(SIDE) for y in range(SIDE)]
         rng.shuffle(cells)
         start, goal, *rest = cells
         blocked = set(rest[:walls])
-        far = abs(start[0] - goal[0]) + abs(start[1] - goal[1]) >= 4
+        far = abs(start[0] - goal[0]) + abs(start[1] - goal[1]) >= 3
         if far and goal in reachable(start, blocked):
             break
     sprites = [cell(WALL, "wall", place) for place in sorted(blocked)]

@@ -1,8 +1,8 @@
 """An agent of any runner in that runner's own interpreter, asked through two pipes.
 
 `python -m trainer_core.play.league.contestant PLAYER_MODULE CHECKPOINT MODE SEED` reads letters: B
-begins an episode and S has led to the picture that follows, u8[H, W] as the checkpoint takes it; A is answered with one byte,
-the action. It ends with its standard input.
+begins an episode and S has led to the picture that follows, u8[H, W] as the checkpoint takes it; A
+is answered with one byte, the action. It ends with its standard input.
 """
 
 from __future__ import annotations

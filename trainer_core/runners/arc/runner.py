@@ -81,9 +81,7 @@ class ArcRunner(GuestRunner):
                 raise TaskError(f"{spec.task} is no ARC game; they are called arc/ID")
             game = find_game(spec.task, home)
         except TaskError as error:
-            return Check(
-                name="Task", status="fail", detail=str(error), fix="Pick a task arc/ID"
-            )
+            return Check(name="Task", status="fail", detail=str(error), fix="Pick a task arc/ID")
         return Check(name="Task", status="ok", detail=f"{game.title}: {game.folder}")
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
