@@ -67,7 +67,7 @@ class Standing(NamedTuple):
 class ArcGame:
     """One game; `judge` counts its levels."""
 
-    rom_sha256 = ""
+    rom_sha256, cartridge = "", None
     frames_per_step, release_after_frames = FRAMES_PER_STEP, 1
     num_starts = TRAIN_STARTS + HELD_OUT_STARTS
     held_out_start = TRAIN_STARTS

@@ -41,6 +41,8 @@ class Game(Protocol):
     release_after_frames: int
     screen: ScreenShape
     """Of its pictures."""
+    cartridge: Cartridge | None
+    """None where no Game Boy runs."""
 
     @property
     def judge(self) -> Judge | ArcJudge | None: ...
@@ -96,6 +98,7 @@ class ConsoleGame:
         codec = codec or Codec()
         self.task, self.judge, self.held_out_start = task, judge, held_out_start
         self.rom_sha256 = cartridge.sha256
+        self.cartridge: Cartridge | None = cartridge
         self.frames_per_step = codec.frames_per_step
         self.release_after_frames = codec.release_after_frames
         self._emulator = Emulator(cartridge, 1, "cpu")
@@ -145,6 +148,7 @@ class TinyGame:
 
     task, rom_sha256, screen = TINY_GOAL, "", GAME_BOY
     frames_per_step, release_after_frames = 24, 8
+    cartridge: Cartridge | None = None
 
     def __init__(self) -> None:
         from trainer_core.envs import toy  # torch; the grid is defined there, once

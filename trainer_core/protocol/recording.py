@@ -61,7 +61,7 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     v: int = VERSION
     task: str
     rom_sha256: str
-    state: FileName | Literal[""]
+    state: Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,100})?$")]
     """The console's state before the first frame, a file of the folder; "" where there is none."""
     frames: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     checkpoint: str = ""
