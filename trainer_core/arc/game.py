@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,9 @@ FRAMES_PER_PICTURE = 4
 """How long each picture of an animation stands."""
 MAX_STATE_BYTES = 1 << 20
 
+if TYPE_CHECKING:
+    from emulator import Cartridge
+
 
 class Turn(NamedTuple):
     """One action and where it clicked."""
@@ -67,7 +70,8 @@ class Standing(NamedTuple):
 class ArcGame:
     """One game; `judge` counts its levels."""
 
-    rom_sha256, cartridge = "", None
+    rom_sha256 = ""
+    cartridge: Cartridge | None = None
     frames_per_step, release_after_frames = FRAMES_PER_STEP, 1
     num_starts = TRAIN_STARTS + HELD_OUT_STARTS
     held_out_start = TRAIN_STARTS
