@@ -4,7 +4,7 @@ In the second level a click changes the neighbours to the left and right as well
 of them again.
 """
 
-from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite
+from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite  # pyright: ignore
 
 ON, OFF, FLOOR = 8, 4, 0
 LEVELS = (

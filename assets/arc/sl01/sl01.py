@@ -4,7 +4,7 @@ ACTION1 to ACTION4 push it up, down, left, right; every cell of its way is a fra
 A red hole ends the game.
 """
 
-from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite
+from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite  # pyright: ignore
 
 SLIDER, GOAL, WALL, HOLE, ICE = 9, 14, 3, 8, 10
 LEVELS = (

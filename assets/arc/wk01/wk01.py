@@ -5,7 +5,7 @@ ACTION1 to ACTION4 go up, down, left, right. `seed` draws where walker, goal and
 
 import random
 
-from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite
+from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite  # pyright: ignore
 
 SIDE = 4
 WALKER, GOAL, WALL, FLOOR = 9, 14, 3, 0
