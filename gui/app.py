@@ -16,6 +16,7 @@ from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
 from gui.center.curves import CurvesView
 from gui.center.games import GamesView
+from gui.center.league import LeagueView
 from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
@@ -31,6 +32,7 @@ from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
+from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
 from gui.controllers.remedies import Remedies
@@ -63,7 +65,13 @@ from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
-from gui.play_commands import define_export, define_games, define_slots, define_task_making
+from gui.play_commands import (
+    define_export,
+    define_games,
+    define_league,
+    define_slots,
+    define_task_making,
+)
 from gui.remedy_commands import define_disk, define_remedies
 from gui.settings import Settings
 from gui.view_history import ViewHistory
@@ -112,6 +120,7 @@ class Controllers:
     runs: RunsController
     runners: RunnersController
     replay: ReplayController
+    league: LeagueController
     dashboards: Dashboards
     curves: CurvesController
     demo: Demo
@@ -148,6 +157,7 @@ class Center:
     wall: EnvWall
     replay: ReplayView
     games: GamesView
+    league: LeagueView
 
 
 class App(QObject):
@@ -181,6 +191,7 @@ class App(QObject):
             Place.WALL: self.center.wall,
             Place.REPLAY: self.center.replay,
             Place.GAMES: self.center.games,
+            Place.LEAGUE: self.center.league,
         }
         window.place_center(views, models.navigation)
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
@@ -257,6 +268,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     )  # fmt: skip
     remedies = Remedies(bridge, training, runs, models.telemetry, notices)
     dashboards = Dashboards(bridge, models.telemetry, notices)
+    replay = ReplayController(bridge, playing, models.log, navigation, notices)
     return Controllers(
         training=training,
         ahead=StartAhead(bridge, session, training, models.settings),
@@ -270,7 +282,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         checkpoints=checkpoints,
         runs=runs,
         runners=RunnersController(bridge, session, notices),
-        replay=ReplayController(bridge, playing, models.log, navigation, notices),
+        replay=replay,
+        league=LeagueController(bridge, session, navigation, replay, models.checkpoints),
         dashboards=dashboards,
         alerts=Alerts(models.telemetry, training, navigation, notices),
         gauges=GaugesController(bridge, training, models.telemetry),
@@ -299,6 +312,7 @@ def define_commands(
     commands.define_checkpoints(actions, controllers.checkpoints, window)
     commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
     define_games(actions, controllers.library, window)
+    define_league(actions, controllers.league)
     define_task_making(actions, controllers.draft)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
@@ -342,6 +356,7 @@ def make_center(
         wall=EnvWall(bridge, controllers.training, palette),
         replay=ReplayView(controllers.replay, actions, palette),
         games=GamesView(controllers.library, actions),
+        league=LeagueView(controllers.league, actions),
     )
 
 
