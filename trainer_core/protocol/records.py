@@ -237,6 +237,16 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Return that the critic expects; None where the trainer has none."""
 
 
+class RollEvent(Record, frozen=True, tag="roll"):
+    """How much of a recording that is edited was played as its buttons stand; player's pipe."""
+
+    frames: Count
+    known: Count
+    """Frames from the first on whose pictures are known."""
+    differs: Whole = -1
+    """First frame whose recorded picture is not what its buttons make, -1 none."""
+
+
 class SoundEvent(Record, frozen=True, tag="sound"):
     """Whether the player's sound is heard, once it knows; on the player's pipe."""
 
@@ -255,7 +265,16 @@ LogRecord = (
     | ResumeRecord
     | ErrorRecord
 )
-Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent | SoundEvent
+Event = (
+    LogRecord
+    | StateEvent
+    | HeartbeatEvent
+    | AckEvent
+    | PlayEvent
+    | PolicyEvent
+    | SoundEvent
+    | RollEvent
+)
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
     UpdateRecord,
@@ -270,6 +289,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     PlayEvent,
     PolicyEvent,
     SoundEvent,
+    RollEvent,
 )
 
 _encoder = msgspec.json.Encoder()
