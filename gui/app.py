@@ -23,6 +23,7 @@ from gui.controllers import ahead
 from gui.controllers.ahead import StartAhead
 from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
+from gui.controllers.archives import ArchivesController
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
@@ -31,6 +32,7 @@ from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
+from gui.controllers.remedies import Remedies
 from gui.controllers.replay import ReplayController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
@@ -61,6 +63,7 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
 from gui.play_commands import define_export, define_games, define_slots, define_task_making
+from gui.remedy_commands import define_disk, define_remedies
 from gui.settings import Settings
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
@@ -109,6 +112,8 @@ class Controllers:
     alerts: Alerts
     gauges: GaugesController
     journal: Journal
+    archives: ArchivesController
+    remedies: Remedies
     status: RunStatus
     appearance: Appearance
     shutdown: Shutdown
@@ -170,7 +175,7 @@ class App(QObject):
         }
         window.place_center(views, models.navigation)
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
-        window.place_notices(models.notices)
+        window.place_notices(models.notices, self.actions)
         window.place_status(controllers.status)
         define_views(self)
         build_menus(window.menuBar(), self.actions)
@@ -235,6 +240,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
+    remedies = Remedies(bridge, training, runs, models.telemetry, notices)
     dashboards = Dashboards(bridge, models.telemetry, notices)
     return Controllers(
         training=training,
@@ -254,7 +260,9 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
+        remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
+        archives=ArchivesController(bridge, models.runs, checkpoints, notices),
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
         shutdown=Shutdown(bridge, models.settings, playing, dashboards),
@@ -278,6 +286,8 @@ def define_commands(
     define_task_making(actions, controllers.draft)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
+    define_disk(actions, controllers.archives, window)
+    define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
 
 def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:

@@ -10,7 +10,7 @@ from gui.words import tr
 
 MENUS = {
     "&File": (
-        "openRom", "showGames", "", "import", "exportGif", "exportAs", "openHome", "",
+        "openRom", "showGames", "", "import", "exportGif", "exportAs", "openHome", "diskUse", "",
         "settings", "", "quit",
     ),
     "&Run": (
@@ -18,7 +18,8 @@ MENUS = {
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
         "openTensorBoard", "",
         "pinRun", "showListed", "showSweep", "hideOthers", "compareRuns", "", "filterRuns", "",
-        "installRunner", "cancelInstall",
+        "installRunner", "cancelInstall", "",
+        "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
     "&View": (
         *(f"dock.{name}" for name in (

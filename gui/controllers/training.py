@@ -162,6 +162,10 @@ class TrainingController(QObject):
         self.plan = service.plan(spec, run_id=reserved) if spec else None
         self.plan_changed.emit()
 
+    def set_detach(self, detach: bool) -> None:
+        self.detach = detach
+        self.plan_changed.emit()
+
     # -- the start --------------------------------------------------------------------------
 
     def start(self) -> None:

@@ -14,7 +14,7 @@ from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.fields import described
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.spec import RunSpec
-from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.config import PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 
 ALGORITHMS = ("ppo", "dqn", "ppo_atari")
@@ -22,7 +22,7 @@ GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w:.-]+-v\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CleanRlConfig(GuestConfig):
+class CleanRlConfig(PlayingGuestConfig):
     """What a CleanRL script may be asked; its own options go into `arguments`."""
 
     task: str = field(default="pocket_quest/leave_bedroom", metadata=described("Task", "basics"))
