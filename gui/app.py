@@ -65,6 +65,7 @@ from gui.models.task_draft import DraftModel
 from gui.play_commands import define_export, define_games, define_slots, define_task_making
 from gui.remedy_commands import define_disk, define_remedies
 from gui.settings import Settings
+from gui.view_history import ViewHistory
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from gui.widgets.settings_dialog import Choice
@@ -131,6 +132,9 @@ class Docks:
     task: TaskDock
 
 
+DOCK_NAMES = ("agent", "training", "telemetry", "checkpoints", "runs", "log", "task")
+
+
 @dataclass(frozen=True, slots=True)
 class Center:
     welcome: Welcome
@@ -177,7 +181,12 @@ class App(QObject):
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
         window.place_notices(models.notices, self.actions)
         window.place_status(controllers.status)
+        history = self.history = ViewHistory(
+            window, [getattr(self.docks, name) for name in DOCK_NAMES], models.telemetry,
+            models.plots, models.session,
+        )  # fmt: skip
         define_views(self)
+        commands.define_undo(self.actions, history)
         build_menus(window.menuBar(), self.actions)
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
         for view in (self.center.live, self.center.wall, self.center.replay):
@@ -186,6 +195,7 @@ class App(QObject):
         DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
         window.layouts.restore()
+        history.forget_difference()
 
     def _on_dropped(self, path: Path) -> None:
         """A recording goes to the replay, everything else is tried as a ROM."""

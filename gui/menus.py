@@ -16,8 +16,9 @@ MENUS = {
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
-        "openTensorBoard", "",
-        "pinRun", "showListed", "showSweep", "hideOthers", "compareRuns", "", "filterRuns", "",
+        "openTensorBoard", "exportWandb", "",
+        "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
+        "filterRuns", "",
         "installRunner", "cancelInstall", "",
         "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
@@ -27,7 +28,7 @@ MENUS = {
             names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK,
         )), "",
         "themeDark", "themeLight", "", "screenGreen", "screenGrey", "",
-        "fullScreen", "resetLayout",
+        "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
         "followCurves", "plotMaximise", "plotLog", "plotHide", "",

@@ -162,6 +162,16 @@ class RunsController(QObject):
         """Show the curves of every trial of the sweep."""
         self.show_all(self.sweep())
 
+    def toggle_sweep(self) -> None:
+        """Give each trial of the sweep its row in the table, or all of them one."""
+        self._model.toggle_sweep(sweep_of(self.current))
+
+    def is_sweep_open(self) -> bool:
+        run = self.current
+        return (
+            run is not None and bool(sweep_of(run)) and not self._model.sweeps.is_folded_sweep(run)
+        )
+
     def sweep_refusal(self) -> str:
         return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
 

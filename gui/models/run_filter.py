@@ -31,6 +31,7 @@ class RunFilter(QAbstractTableModel):
         source.rowsInserted.connect(self._on_inserted)
         source.dataChanged.connect(self._on_changed)
         source.modelReset.connect(self._rebuild)
+        source.sweeps_changed.connect(self._rebuild)
         self._rebuild()
 
     # -- what is asked of it ----------------------------------------------------------------
@@ -91,6 +92,9 @@ class RunFilter(QAbstractTableModel):
         return place if found else -1
 
     def _accepts(self, source_row: int) -> bool:
+        """Who filters looks for trials too; else a folded sweep is one row."""
+        if not self._words:
+            return not self._source.sweeps.is_folded(source_row)
         text = self._source.words(source_row)
         return all(word in text for word in self._words)
 

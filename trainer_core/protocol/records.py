@@ -235,6 +235,15 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Return that the critic expects; None where the trainer has none."""
 
 
+class SoundEvent(Record, frozen=True, tag="sound"):
+    """Whether the player's sound is heard, once it knows; on the player's pipe."""
+
+    device: str
+    """What plays it; empty where nothing does."""
+    reason: str = ""
+    """Why nothing does."""
+
+
 LogRecord = (
     MetaRecord
     | UpdateRecord
@@ -244,7 +253,7 @@ LogRecord = (
     | ResumeRecord
     | ErrorRecord
 )
-Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent
+Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent | SoundEvent
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
     UpdateRecord,
@@ -258,6 +267,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     AckEvent,
     PlayEvent,
     PolicyEvent,
+    SoundEvent,
 )
 
 _encoder = msgspec.json.Encoder()
