@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -72,6 +73,9 @@ from gui.widgets.settings_dialog import Choice
 from gui.words import tr
 from trainer_core.protocol import recording
 from trainer_core.protocol.paths import ASSETS, HomePaths
+
+GC_THRESHOLD = (20_000, 10, 10)
+"""Python's own starts a collection every 700 objects, which is every 30 records of a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,11 +421,23 @@ def create_application() -> QApplication:
     return app
 
 
+def open_app(home: Path, theme_name: str = "") -> App:
+    """`create_app` with its window on show, for a process that does nothing else.
+
+    What is there by then (modules, widgets, thousands of runs) stays; the collector that walked it
+    all again from time to time held the window up for 60 ms and more.
+    """
+    gc.set_threshold(*GC_THRESHOLD)
+    app = create_app(home, theme_name)
+    app.window.show()
+    QTimer.singleShot(0, app, gc.freeze)
+    return app
+
+
 def run_app(home: Path, theme_name: str = "") -> int:
     """Open the app and stay in it. Returns the exit status."""
-    app = create_app(home, theme_name)
+    app = open_app(home, theme_name)
     app.bridge.catch_all()
-    app.window.show()
     # Python handles signals between bytecodes only; a timer gives it some while Qt sleeps.
     signal.signal(signal.SIGINT, lambda *_: app.controllers.shutdown.begin())
     signal.signal(signal.SIGTERM, lambda *_: app.controllers.shutdown.begin())

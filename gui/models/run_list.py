@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 
@@ -139,7 +140,7 @@ class RunList(QAbstractTableModel):
             case _:
                 return ago(run.created_at)
 
-    def sort_key(self, row: int, column_number: int) -> object:
+    def sort_key(self, row: int, column_number: int) -> Any:
         """What rows are sorted by in a column."""
         run = self._runs[row]
         match COLUMNS[column_number]:
@@ -157,10 +158,9 @@ class RunList(QAbstractTableModel):
         found = self._words[row]
         if not found:
             run = self._runs[row]
-            found = self._words[row] = (
-                f"{run.state} {run.run_id} {run.name} {run.task} {run.algo} {run.device} "
-                f"{self._notes(run.run_id)} {' '.join(getattr(run, 'tags', {}).values())}".lower()
-            )
+            parts = (run.state, run.run_id, run.name, run.task, run.algo, run.device,
+                     self._notes(run.run_id), *run.tags.values())  # fmt: skip
+            found = self._words[row] = " ".join(parts).lower()
         return found
 
     def put(self, run: RunRecord) -> None:

@@ -27,10 +27,10 @@ class SweepGroups:
         name = run.tags.get("sweep", "")
         return len(self._rows.get(name, ())) > 1 and name not in self._open
 
-    def is_folded(self, row: int) -> bool:
-        """Whether the row is hidden behind the first of its sweep."""
-        run = self._runs[row]
-        return self.is_folded_sweep(run) and self._rows[run.tags["sweep"]][0] != row
+    def folded_rows(self) -> set[int]:
+        """Rows that are hidden behind the first of their sweep."""
+        groups = (rows for name, rows in self._rows.items() if name not in self._open)
+        return {row for rows in groups for row in rows[1:]}
 
     def led_by(self, row: int) -> list[RunRecord]:
         """Every trial of the sweep whose first row this is; empty for any other row."""
