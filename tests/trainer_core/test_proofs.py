@@ -23,7 +23,10 @@ def test_a_verdict_holds_only_when_nothing_is_wrong() -> None:
         "differing": (), "lost_lines": 0, "log_errors": (),
     }  # fmt: skip
     assert Verdict(**good).holds
-    for bad in ({"equal_records": 2}, {"differing": ("x",)}, {"lost_lines": 1}):
+    spoilt: list[dict[str, Any]] = [
+        {"equal_records": 2}, {"differing": ("x",)}, {"lost_lines": 1},
+    ]  # fmt: skip
+    for bad in spoilt:
         assert not Verdict(**(good | bad)).holds
 
 
