@@ -3,7 +3,7 @@
     python scripts/measure_roll.py [--frames 3600] [--seeks 100] [--keep FOLDER]
 
 Records random steps of Pocket Quest, opens the piano roll's player on them, waits until it has
-played all, then asks for random frames; then changes a button and asks for the frame a second later.
+played all, then asks for random frames; then changes a button and asks for a frame a second on.
 One JSON object: milliseconds from the command to its answer, when the picture is in frames.bin.
 """
 
