@@ -121,6 +121,7 @@ def define_export(registry: ActionRegistry, replay: ReplayController, window: QM
         return tr("An export is under way") if replay.is_exporting else replay.export_refusal()
 
     registry.add("exportAs", tr("Export the recording as..."), ask, "Ctrl+Shift+E",
+        short=tr("Export..."),
         tip=tr("GIF, APNG, MP4 or PNGs; range, speed, scale and colours"),
         refusal=refusal,
         follows=(replay.changed,))  # fmt: skip
