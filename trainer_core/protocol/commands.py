@@ -215,7 +215,7 @@ def decode(line: bytes | str) -> AnyCommand:
     try:
         command = _decoder.decode(line)
     except BAD_JSON as error:
-        raise ProtocolError(f"not a command: {error}") from None
+        raise ProtocolError(f"not a command: {str(error)[:400]}") from None
     match command:
         case (
             SaveState(path=path)

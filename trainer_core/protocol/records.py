@@ -316,7 +316,7 @@ def decode(line: bytes | str) -> Event:
     try:
         record = _decoder.decode(line)
     except BAD_JSON as error:
-        raise ProtocolError(f"not a record: {error}") from None
+        raise ProtocolError(f"not a record: {str(error)[:400]}") from None
     if record.v < 1:
         raise ProtocolError(f"schema version {record.v} never was; versions count from 1")
     if record.v > SCHEMA_VERSION:
@@ -339,7 +339,7 @@ def _upgraded(record: Event, line: bytes | str) -> Event:
         try:
             changes["metrics"] = msgspec.json.decode(line, type=_Stats).stats
         except BAD_JSON as error:
-            raise ProtocolError(f"not a record: {error}") from None
+            raise ProtocolError(f"not a record: {str(error)[:400]}") from None
     return msgspec.structs.replace(record, **changes)
 
 
