@@ -155,6 +155,7 @@ def test_checkpoint_files(name: str, copy: Path, data: st.DataObject) -> None:
 @TORN
 @any_data
 def test_recordings(walk: Path, tmp_path: Path, data: st.DataObject) -> None:
+    shutil.rmtree(tmp_path / "rec", ignore_errors=True)
     folder = Path(shutil.copytree(walk, tmp_path / "rec"))
     name = data.draw(st.sampled_from(["recording.json", "steps.jsonl", "state.npz", "buttons.bin"]))
     path = folder / name
