@@ -19,12 +19,12 @@ from torch import Tensor
 from emulator import Emulator, EmulatorError, StateCache
 from emulator.launch.warp_start import start_warp
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
+from trainer_core.envs.curriculum import LIMIT_LEAST, StartCurriculum, states_to_go
 from trainer_core.envs.demonstrations import states_along, task_demonstrations
 from trainer_core.envs.episodes import (
     Episodes,
     GoalTemplates,
     Outcome,
-    mixed_starts,
     step_stats,
 )
 from trainer_core.envs.frame_stack import FrameStack
@@ -223,10 +223,9 @@ class GameEnv:
         self.emulator = ShardedEmulator(
             parts.cartridge, num_envs, self.device, shards, cuda_graphs=cuda_graphs
         )
-        starts = parts.starts
-        if demo_share > 0:
-            demos = task_demonstrations(task)
-            starts = starts + states_along(parts.cartridge, demos, manifest.codec, str(self.device))
+        demos = task_demonstrations(task) if demo_share > 0 else []
+        along = states_along(parts.cartridge, demos, manifest.codec, str(self.device))
+        starts = parts.starts + along
         self.emulator.set_starts(starts)
         start_pictures = self._start_pictures(len(starts))
         goal = GoalTemplates(
@@ -235,9 +234,15 @@ class GameEnv:
             manifest.goal.distance,
         )
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
-        along = torch.arange(manifest.starts.count, len(starts), device=self.device)
-        along = along[goal.distances(start_pictures[along]) >= manifest.goal.tau]
-        self.start_set = mixed_starts(own, along, demo_share)
+        steps = [len(demo.masks) // self._frames for demo in demos]
+        states = states_to_go(steps, manifest.starts.count, self.device)
+        states = states.where(goal.distances(start_pictures[states.index]) >= manifest.goal.tau)
+        curriculum = None
+        if len(states.index):
+            curriculum = StartCurriculum(own, states, demo_share, len(starts), self.horizon)
+        self.shortest_limit = min(self.horizon, LIMIT_LEAST if curriculum else self.horizon)
+        self.start_set = own
+        """The task's own starts; the curriculum's are those along the demonstrations besides."""
         self.episodes = Episodes(
             num_envs,
             goal,
@@ -249,6 +254,7 @@ class GameEnv:
             # On a CPU torch is as fast, and there is one kernel less to compile.
             reader=None if on_cpu else WarpReader(goal, num_envs, self.device),
             own_starts=manifest.starts.count,
+            curriculum=curriculum,
         )
         height, width = start_pictures.shape[1:]
         self.obs_shape = (stack_k, height, width)

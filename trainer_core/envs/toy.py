@@ -74,7 +74,7 @@ class TinyGoalEnv:
     """See the module; `held_out` draws the starts that training never sees."""
 
     num_actions = len(ACTIONS)
-    horizon = HORIZON
+    horizon = shortest_limit = HORIZON
 
     def __init__(
         self,

@@ -68,6 +68,8 @@ class VecEnv(Protocol):
     """(K, H, W) of one env's observation."""
     horizon: int
     """Steps after which an episode is cut off."""
+    shortest_limit: int
+    """Steps before which none is cut off: training may cut those along demonstrations earlier."""
     start_set: Tensor
     """i64[S] the start states that `reset` and autoreset draw from."""
     device: torch.device
