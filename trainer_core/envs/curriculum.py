@@ -31,7 +31,7 @@ takes from there, and not before so many: what comes later says little about the
 class Along(NamedTuple):
     """The states along the demonstrations that episodes may begin at."""
 
-    index: Tensor
+    start: Tensor
     """i64[D] start indices, each demonstration's in its order."""
     demo: Tensor
     """i64[D] the demonstration's number."""
@@ -40,7 +40,7 @@ class Along(NamedTuple):
 
     def where(self, wanted: Tensor) -> Along:
         """Those of `wanted` bool[D]."""
-        return Along(self.index[wanted], self.demo[wanted], self.togo[wanted])
+        return Along(self.start[wanted], self.demo[wanted], self.togo[wanted])
 
 
 def states_to_go(steps: list[int], first: int, device: torch.device) -> Along:
@@ -59,7 +59,7 @@ def successors(along: Along) -> Tensor:
 
     Near the end the goal fills the rows up.
     """
-    count = len(along.index)
+    count = len(along.start)
     rows = torch.full((count, AHEAD), count, dtype=torch.int64)
     demo = along.demo.tolist()
     for position in range(count):
@@ -67,7 +67,7 @@ def successors(along: Along) -> Tensor:
             after = position + 1 + step
             if after < count and demo[after] == demo[position]:
                 rows[position, step] = after
-    return rows.to(along.index.device)
+    return rows.to(along.start.device)
 
 
 class StartCurriculum:
@@ -83,9 +83,9 @@ class StartCurriculum:
         self.limit = torch.full((count,), horizon, dtype=torch.int32, device=device)
         """i32[S] steps after which an episode from each start state is cut off."""
         cut = (LIMIT_TIMES * along.togo).clamp(min=LIMIT_LEAST, max=max(horizon, 1))
-        self.limit[along.index] = cut.clamp(max=horizon).to(torch.int32)
+        self.limit[along.start] = cut.clamp(max=horizon).to(torch.int32)
         self._after = successors(along)
-        self._candidates = torch.cat([own, along.index])
+        self._candidates = torch.cat([own, along.start])
         self._goal = torch.ones(1, device=device)
 
     def fold(self, starts: Tensor, ended: Tensor, success: Tensor) -> None:
@@ -99,7 +99,7 @@ class StartCurriculum:
 
     def weights(self) -> Tensor:
         """f32[S' + D] what `draw` draws in proportion to."""
-        known = self.success[self.along.index]
+        known = self.success[self.along.start]
         reach = torch.cat([known, self._goal])[self._after].mean(1)
         along = reach * (1 - known) + ANYWHERE
         own = 1 - self.success[self.own] + SOLVED_OWN

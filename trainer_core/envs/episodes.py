@@ -215,7 +215,9 @@ class Episodes:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError, before anything is changed, for what is no state of these."""
         # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
-        check_like(state, self.state_dict(), "the episodes' state", optional=["best", "start_success"])
+        check_like(
+            state, self.state_dict(), "the episodes' state", optional=["best", "start_success"]
+        )
         limits = {
             "start_index": len(self.start_pictures) - 1, "steps": self.rules.horizon,
             "held": self.rules.horizon, "dist": 1, "best": 1, "counts": MOST_COUNT,

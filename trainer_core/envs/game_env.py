@@ -236,9 +236,9 @@ class GameEnv:
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
         steps = [len(demo.masks) // self._frames for demo in demos]
         states = states_to_go(steps, manifest.starts.count, self.device)
-        states = states.where(goal.distances(start_pictures[states.index]) >= manifest.goal.tau)
+        states = states.where(goal.distances(start_pictures[states.start]) >= manifest.goal.tau)
         curriculum = None
-        if len(states.index):
+        if len(states.start):
             curriculum = StartCurriculum(own, states, demo_share, len(starts), self.horizon)
         self.shortest_limit = min(self.horizon, LIMIT_LEAST if curriculum else self.horizon)
         self.start_set = own
@@ -278,6 +278,10 @@ class GameEnv:
     @property
     def obs(self) -> Tensor:
         return self._stack.obs
+
+    @property
+    def episode_steps(self) -> Tensor:
+        return self.episodes.steps
 
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:

@@ -33,6 +33,10 @@ class NoiseEnv:
     def stopwatch(self, stopwatch: Stopwatch) -> None:
         self._env.stopwatch = stopwatch
 
+    @property
+    def episode_steps(self) -> Tensor:
+        return self._env.episode_steps
+
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:
             self._rng.manual_seed(seed)

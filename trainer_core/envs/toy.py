@@ -113,6 +113,10 @@ class TinyGoalEnv:
         self._tile = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self.stopwatch = Stopwatch(self.device)
 
+    @property
+    def episode_steps(self) -> Tensor:
+        return self.episodes.steps
+
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:
             self.episodes.seed(seed)

@@ -81,6 +81,11 @@ class VecEnv(Protocol):
         """What to act on now; after `load_state_dict` the restored observation."""
         ...
 
+    @property
+    def episode_steps(self) -> Tensor:
+        """i32[N] steps of each env's episode so far; 0 in one that begins."""
+        ...
+
     def reset(self, seed: int | None = None) -> Tensor:
         """Put every env to a start state; returns obs u8[N, K, 72, 80]."""
         ...

@@ -13,7 +13,10 @@ from trainer_core.protocol.fields import MAX_SEED, check_device, check_value, li
 from trainer_core.protocol.regular_files import read_regular
 
 MAX_SPEED = 64.0
-PolicyMode = Literal["greedy", "sample"]
+PolicyMode = Literal["greedy", "sample", "leave_loops"]
+"""The likeliest button; drawn by the probabilities; the likeliest, but drawn where a picture comes
+back in an episode, since greedy play would go round for ever."""
+MODES = ("human", "greedy", "sample", "leave_loops")
 
 
 class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -23,7 +26,7 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     """Task id, task folder or ROM file."""
     checkpoint: str = ""
     """Checkpoint folder, or a run: its best checkpoint; none is needed for a person."""
-    mode: Literal["human", "greedy", "sample"] = "human"
+    mode: Literal["human", "greedy", "sample", "leave_loops"] = "human"
     device: str = "cpu"
     """Where the policy is computed."""
     speed: float = 1.0
@@ -31,8 +34,8 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.mode not in ("human", "greedy", "sample"):
-            raise ConfigError(f"mode must be human, greedy or sample, got {self.mode!r}")
+        if self.mode not in MODES:
+            raise ConfigError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
         if self.mode != "human" and not self.checkpoint:
             raise ConfigError(f"mode {self.mode} needs a checkpoint; mode human needs none")
         check_device(self.device)
@@ -44,7 +47,7 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     @property
     def policy_mode(self) -> PolicyMode:
         """How a policy picks buttons when it is at them; a person may load one later."""
-        return "sample" if self.mode == "sample" else "greedy"
+        return "leave_loops" if self.mode == "human" else self.mode
 
 
 def check_speed(speed: float) -> None:
