@@ -1,9 +1,11 @@
-"""Two tasks of Nectar Run: fill the first jar, fell the first hornet.
+"""Two tasks of Nectar Run: fill the first jar to three quarters, fell the first hornet.
 
     PYTHONPATH=assets/games python assets/games/nectar_run/make_tasks.py [--replay | --check]
 
-A jar takes eight drops and a drop falls every hundred frames, a hornet bears 24 shots and a press
-of A sends two: both take far more than twelve actions.
+Six drops are gathered and a drop falls every hundred frames, a hornet bears 24 shots and a press
+of A sends two: both take far more than twelve actions. The jar's goal is its meter, masked as a
+user would mask a counter: the page that follows a full jar says nothing on the way there. Seven
+drops count as well, for two may be caught between two pictures.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ COUNT = TRAIN_STARTS + HELDOUT_STARTS
 DEMONSTRATIONS = 4
 FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
-    "nectar_run/fill_jar", "Fill the jar",
-    "Gather eight drops of nectar in the first garden before the third sting.",
-    "Nectar Run", ROM, 0.02, 96,
+    "nectar_run/fill_jar", "Fill the jar to three quarters",
+    "Gather six of the eight drops of nectar in the first garden before the third sting.",
+    "Nectar Run", ROM, 0.06, 96,
 )  # fmt: skip
+ENOUGH = (6, 7)
+METER_ROWS, METER_LEFT, CELL = slice(69, 71), 45, 4  # of an observation; a cell is two pixels wide
 FELL_HORNET = Task(
     "nectar_run/fell_hornet", "Fell the hornet",
     "Dodge the stings of the first hornet and shoot until it falls.",
@@ -42,24 +46,37 @@ def garden_starts(rng: np.random.Generator) -> list[Start]:
     return starts
 
 
-def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray, np.ndarray]:
-    """Ways to a hornet that is unhurt yet; the pages seen before it and after it."""
+def meter_goal() -> tuple[np.ndarray, np.ndarray]:
+    """Pictures with ENOUGH drops in the jar, and the mask: the insides of the meter's first cells."""
+    pilot = Pilot(TITLE_FRAMES)
+    pictures = []
+    for drops in ENOUGH:
+        pilot.fly_until(lambda drops=drops: pilot.value("jar") == drops)
+        pictures.append(pilot.game.pictures()[0].copy())
+    mask = np.zeros((72, 80), bool)
+    for cell in range(max(ENOUGH)):
+        left = METER_LEFT + CELL * cell
+        mask[METER_ROWS, left : left + 2] = True
+    return np.stack(pictures), mask
+
+
+def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray]:
+    """Ways to a hornet that is unhurt yet; the page seen after it."""
     starts: list[Start] = []
     pages: list[np.ndarray] = []
     for flight in range(FLIGHTS):
         pilot = Pilot(TITLE_FRAMES + 31 * flight)
         pilot.fill_the_jar()
         pilot.press("B", "B", "B")
-        jar_page = pilot.game.pictures()[0].copy()
         pilot.wait_for_the_hornet()
         for _ in range(COUNT // FLIGHTS):
             moves = rng.choice(["LEFT", "RIGHT", "UP"], int(rng.integers(1, 4)))
             starts.append(Start(pilot.wait_frames, (*pilot.actions, *map(str, moves))))
         if not pages:
             pilot.fell_the_hornet()
-            pages = [jar_page, pilot.game.pictures()[0].copy()]
+            pages = [pilot.game.pictures()[0].copy()]
     order = rng.permutation(len(starts))
-    return [starts[k] for k in order], pages[0][None], pages[1][None]
+    return [starts[k] for k in order], pages[0][None]
 
 
 def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
@@ -78,8 +95,8 @@ def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
 
 
 def fill_the_jar(pilot: Pilot) -> None:
-    pilot.fill_the_jar()
-    pilot.press(*["B"] * 4)  # until the page is read
+    pilot.fly_until(lambda: pilot.value("jar") >= ENOUGH[0])
+    pilot.press("B")  # until the meter shows it
 
 
 def main() -> int:
@@ -92,8 +109,8 @@ def main() -> int:
             task_folder.remake(task)
     else:
         rng = np.random.default_rng(20261122)
-        starts, jar_page, clear_page = hornet_starts(rng)
-        task_folder.write(FILL_JAR, garden_starts(rng), jar_page)
+        starts, clear_page = hornet_starts(rng)
+        task_folder.write(FILL_JAR, garden_starts(rng), *meter_goal())
         task_folder.write(FELL_HORNET, starts, clear_page)
         demonstrate(FILL_JAR, fill_the_jar)
         demonstrate(FELL_HORNET, Pilot.fell_the_hornet)
