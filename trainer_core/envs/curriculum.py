@@ -1,10 +1,11 @@
-"""Where training episodes begin: along the demonstrations where it can be learned next, and at the
-task's own starts, more of them the more is learned.
+"""Where training episodes begin: along the demonstrations where it can be learned next, at the
+task's own starts, the more often the more of them are solved, and a few random presses after them.
 
 Reverse curricula: Salimans and Chen 2018 (arXiv:1812.03381) move the start back along a
 demonstration as success rises; Florensa et al. 2017 (arXiv:1707.05300) keep starts that are neither
 solved nor hopeless. Here each start state keeps an estimate of success from it, and a state is
-drawn the more often, the surer the states just after it are and the less sure it is itself. Device
+drawn the more often, the surer the states just after it are and the less sure it is itself. The
+random walks make many starts of few, so that what is learned from them holds on others too. Device
 tensors only, nothing is read by the host.
 """
 
@@ -23,6 +24,10 @@ ANYWHERE = 0.02
 """Weight that a state has while nothing after it succeeds, or when it always succeeds."""
 SOLVED_OWN = 0.25
 """Weight of an own start that always succeeds, where one that always fails has 1 + this."""
+WALKS, WALK_STEPS = 4, 8
+"""Random walks from each own start, and the most presses of one."""
+WALKED = 0.1
+"""Weight of a walked start that always or never succeeds: the walk may have led to a dead end."""
 LIMIT_TIMES, LIMIT_LEAST = 4, 32
 """An episode along a demonstration is cut off after so many times the steps that the demonstration
 takes from there, and not before so many: what comes later says little about the way back."""
@@ -73,11 +78,14 @@ def successors(along: Along) -> Tensor:
 class StartCurriculum:
     """Draws start states; `fold` tells it how the episodes from them ended."""
 
-    def __init__(self, own: Tensor, along: Along, share: float, count: int, horizon: int) -> None:
-        """`own` i64[S'] the task's own starts, `share` of the episodes that begin along the
-        demonstrations while nothing is learned, `count` of all start states there are."""
+    def __init__(
+        self, own: Tensor, walked: Tensor, along: Along, share: float, count: int, horizon: int
+    ) -> None:
+        """`own` i64[S'] the task's own starts, `walked` i64[W] those a random walk after them,
+        `share` of the episodes that begin along the demonstrations while no own start is solved,
+        `count` of all start states there are."""
         device = own.device
-        self.own, self.along, self.share = own, along, share
+        self.own, self.walked, self.along, self.share = own, walked, along, share
         self.success = torch.zeros(count, device=device)
         """f32[S] estimated success of episodes from each start state."""
         self.limit = torch.full((count,), horizon, dtype=torch.int32, device=device)
@@ -85,7 +93,7 @@ class StartCurriculum:
         cut = (LIMIT_TIMES * along.togo).clamp(min=LIMIT_LEAST, max=max(horizon, 1))
         self.limit[along.start] = cut.clamp(max=horizon).to(torch.int32)
         self._after = successors(along)
-        self._candidates = torch.cat([own, along.start])
+        self._candidates = torch.cat([own, walked, along.start])
         self._goal = torch.ones(1, device=device)
 
     def fold(self, starts: Tensor, ended: Tensor, success: Tensor) -> None:
@@ -98,12 +106,13 @@ class StartCurriculum:
         self.success.mul_(kept).add_(found * (1 - kept))
 
     def weights(self) -> Tensor:
-        """f32[S' + D] what `draw` draws in proportion to."""
+        """f32[S' + W + D] what `draw` draws in proportion to."""
         known = self.success[self.along.start]
         reach = torch.cat([known, self._goal])[self._after].mean(1)
         along = reach * (1 - known) + ANYWHERE
-        own = 1 - self.success[self.own] + SOLVED_OWN
-        share = self.share * (1 - known.mean())
+        solved, after = self.success[self.own], self.success[self.walked]
+        own = torch.cat([1 - solved + SOLVED_OWN, 2 * after * (1 - after) + WALKED])
+        share = self.share * (1 - solved.mean())
         return torch.cat([own / own.sum() * (1 - share), along / along.sum() * share])
 
     def draw(self, count: int, rng: torch.Generator) -> Tensor:

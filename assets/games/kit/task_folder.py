@@ -81,7 +81,7 @@ def sha256(file: Path) -> str:
 def write(
     task: Task, starts: Sequence[Start], templates: np.ndarray, mask: np.ndarray | None = None
 ) -> None:
-    """The whole folder; `templates` uint8[G, 72, 80], `mask` bool[72, 80]: the pixels that count."""
+    """The whole folder; `templates` uint8[G, 72, 80], `mask` bool[72, 80] what counts of them."""
     task.folder.mkdir(parents=True, exist_ok=True)
     masked = {} if mask is None else {"mask": mask}
     np.savez_compressed(task.folder / "goal.npz", templates=templates, **masked)
@@ -122,7 +122,7 @@ def add_demonstrations(task: Task, ways: Sequence[tuple[int, Sequence[str]]]) ->
 def read_goal(folder: Path) -> tuple[np.ndarray, np.ndarray | None]:
     """Templates uint8[G, 72, 80], and the pixels that count if not all do."""
     with np.load(folder / "goal.npz") as data:
-        return data["templates"], data["mask"] if "mask" in data else None
+        return data["templates"], data.get("mask")
 
 
 def _save_demonstrations(task: Task, snapshots: list[Snapshot]) -> None:

@@ -47,7 +47,7 @@ def garden_starts(rng: np.random.Generator) -> list[Start]:
 
 
 def meter_goal() -> tuple[np.ndarray, np.ndarray]:
-    """Pictures with ENOUGH drops in the jar, and the mask: the insides of the meter's first cells."""
+    """Pictures with ENOUGH drops in the jar; the mask: the insides of the meter's first cells."""
     pilot = Pilot(TITLE_FRAMES)
     pictures = []
     for drops in ENOUGH:
