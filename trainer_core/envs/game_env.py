@@ -218,7 +218,8 @@ class GameEnv:
         `skip_reset_if_empty`: ask whether any console must be reset before launching the kernel
         that resets. A GPU's host has to wait for the answer; the kernel skips by itself what
         stays, so the default is to ask on a CPU only. `demo_share`: how many of the episodes begin
-        along the task's demonstrations, if it has any; those states follow its own starts.
+        along the task's demonstrations, if it has any, while none is solved (curriculum.py). Start
+        indices: the task's own, walks from them, states along the demonstrations.
         `cuda_graphs`: see Emulator.
         """
         manifest = task.manifest

@@ -24,7 +24,8 @@ class StepInfo(NamedTuple):
     episode_steps: Tensor
     """i32[N] steps of that episode so far, this one included."""
     from_demo: Tensor
-    """bool[N] that episode began along a demonstration, not at a start of the task's own."""
+    """bool[N] that episode began along a demonstration, not at a start of the task's own or a walk
+    from one."""
 
 
 class StepStats(NamedTuple):

@@ -59,12 +59,12 @@ class GameBatch:
 def distances(
     pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray | None = None
 ) -> np.ndarray:
-    """Mean absolute shade difference / 3 to the nearest template, float[N]; of `mask` bool[72, 80]
+    """Mean absolute shade difference / 3 to the nearest template, float[N]; of `mask` bool[G, 72, 80]
     alone if there is one."""
-    mask = np.ones(templates.shape[1:], bool) if mask is None else mask
+    masks = np.ones(templates.shape, bool) if mask is None else mask
     found = [
-        (np.abs(pictures.astype(np.int16) - goal) * mask).sum((1, 2)) / (MAX_SHADE * mask.sum())
-        for goal in templates.astype(np.int16)
+        (np.abs(pictures.astype(np.int16) - goal) * of).sum((1, 2)) / (MAX_SHADE * of.sum())
+        for goal, of in zip(templates.astype(np.int16), masks, strict=True)
     ]
     return np.min(found, axis=0)
 

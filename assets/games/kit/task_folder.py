@@ -81,7 +81,7 @@ def sha256(file: Path) -> str:
 def write(
     task: Task, starts: Sequence[Start], templates: np.ndarray, mask: np.ndarray | None = None
 ) -> None:
-    """The whole folder; `templates` uint8[G, 72, 80], `mask` bool[72, 80] what counts of them."""
+    """The whole folder; `templates` uint8[G, 72, 80], `mask` bool[G, 72, 80] what counts."""
     task.folder.mkdir(parents=True, exist_ok=True)
     masked = {} if mask is None else {"mask": mask}
     np.savez_compressed(task.folder / "goal.npz", templates=templates, **masked)

@@ -1,11 +1,11 @@
-"""Two tasks of Nectar Run: fill the first jar to three quarters, fell the first hornet.
+"""Two tasks of Nectar Run: fill the first jar but for a drop, fell the first hornet.
 
     PYTHONPATH=assets/games python assets/games/nectar_run/make_tasks.py [--replay | --check]
 
-Six drops are gathered and a drop falls every hundred frames, a hornet bears 24 shots and a press
+Seven drops are gathered and a drop falls every hundred frames, a hornet bears 24 shots and a press
 of A sends two: both take far more than twelve actions. The jar's goal is its meter, masked as a
-user would mask a counter: the page that follows a full jar says nothing on the way there. Seven
-drops count as well, for two may be caught between two pictures.
+user would mask a counter: the page that follows a full jar says nothing on the way there. Who
+catches the last two drops between two pictures sees only that page, so its letters count too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 from kit import task_folder
+from kit.game_batch import MAX_SHADE
 from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task
 from pilot import OPENING, ROM, TITLE_FRAMES, Pilot
 
@@ -23,12 +24,13 @@ COUNT = TRAIN_STARTS + HELDOUT_STARTS
 DEMONSTRATIONS = 4
 FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
-    "nectar_run/fill_jar", "Fill the jar to three quarters",
-    "Gather six of the eight drops of nectar in the first garden before the third sting.",
-    "Nectar Run", ROM, 0.06, 96,
+    "nectar_run/fill_jar", "Fill the jar but for a drop",
+    "Gather seven of the eight drops of nectar in the first garden before the third sting.",
+    "Nectar Run", ROM, 0.06, 64,
 )  # fmt: skip
-ENOUGH = (6, 7)
+ENOUGH = 7
 METER_ROWS, METER_LEFT, CELL = slice(69, 71), 45, 4  # of an observation; a cell is two pixels wide
+PAGE_ROWS = slice(16, 56)  # those of its text
 FELL_HORNET = Task(
     "nectar_run/fell_hornet", "Fell the hornet",
     "Dodge the stings of the first hornet and shoot until it falls.",
@@ -47,17 +49,20 @@ def garden_starts(rng: np.random.Generator) -> list[Start]:
 
 
 def meter_goal() -> tuple[np.ndarray, np.ndarray]:
-    """Pictures with ENOUGH drops in the jar; the mask: the insides of the meter's first cells."""
+    """Pictures with ENOUGH drops in the jar and of the page after it; what counts of each: the
+    insides of the meter's first cells, and the letters, which no garden has."""
     pilot = Pilot(TITLE_FRAMES)
-    pictures = []
-    for drops in ENOUGH:
-        pilot.fly_until(lambda drops=drops: pilot.value("jar") == drops)
-        pictures.append(pilot.game.pictures()[0].copy())
-    mask = np.zeros((72, 80), bool)
-    for cell in range(max(ENOUGH)):
+    pilot.fly_until(lambda: pilot.value("jar") == ENOUGH)
+    meter = pilot.game.pictures()[0].copy()
+    pilot.fill_the_jar()
+    pilot.press("B", "B", "B")
+    page = pilot.game.pictures()[0].copy()
+    masks = np.zeros((2, 72, 80), bool)
+    for cell in range(ENOUGH):
         left = METER_LEFT + CELL * cell
-        mask[METER_ROWS, left : left + 2] = True
-    return np.stack(pictures), mask
+        masks[0, METER_ROWS, left : left + 2] = True
+    masks[1, PAGE_ROWS] = page[PAGE_ROWS] == MAX_SHADE
+    return np.stack([meter, page]), masks
 
 
 def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray]:
@@ -95,7 +100,7 @@ def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
 
 
 def fill_the_jar(pilot: Pilot) -> None:
-    pilot.fly_until(lambda: pilot.value("jar") >= ENOUGH[0])
+    pilot.fly_until(lambda: pilot.value("jar") >= ENOUGH)
     pilot.press("B")  # until the meter shows it
 
 
