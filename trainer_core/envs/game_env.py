@@ -251,20 +251,18 @@ class GameEnv:
             torch.from_numpy(parts.mask.copy()).to(self.device),
             manifest.goal.distance,
         )
-        steps = [len(demo.masks) // self._frames for demo in demos]
         first = manifest.starts.count + len(walked)
         far = goal.distances(start_pictures) >= manifest.goal.tau
+        walks = torch.arange(manifest.starts.count, first, device=self.device)
+        steps = [len(demo.masks) // self._frames for demo in demos]
         states = states_to_go(steps, first, self.device)
         states = states.where(far[states.start])
-        after = torch.arange(manifest.starts.count, first, device=self.device)
-        curriculum = None
-        if len(states.start):
-            curriculum = StartCurriculum(
-                own, after[far[after]], states, demo_share, len(starts), self.horizon
-            )
+        curriculum = StartCurriculum(
+            own, walks[far[walks]], states, demo_share, len(starts), self.horizon
+        ) if len(states.start) else None  # fmt: skip
         self.shortest_limit = min(self.horizon, LIMIT_LEAST if curriculum else self.horizon)
         self.start_set = own
-        """The task's own starts; the curriculum's are those along the demonstrations besides."""
+        """The task's own; a curriculum draws walks and states along the demonstrations besides."""
         self.episodes = Episodes(
             num_envs,
             goal,

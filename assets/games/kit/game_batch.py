@@ -59,8 +59,8 @@ class GameBatch:
 def distances(
     pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray | None = None
 ) -> np.ndarray:
-    """Mean absolute shade difference / 3 to the nearest template, float[N]; of `mask` bool[G, 72, 80]
-    alone if there is one."""
+    """Mean absolute shade difference / 3 to the nearest template, float[N]; over `mask`
+    bool[G, 72, 80] if there is one."""
     masks = np.ones(templates.shape, bool) if mask is None else mask
     found = [
         (np.abs(pictures.astype(np.int16) - goal) * of).sum((1, 2)) / (MAX_SHADE * of.sum())
