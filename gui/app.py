@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,23 +16,29 @@ from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
 from gui.center.curves import CurvesView
 from gui.center.games import GamesView
+from gui.center.league import LeagueView
 from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
 from gui.controllers import ahead
-from gui.controllers.ahead import StartAhead
+from gui.controllers.ahead import PlayAhead, StartAhead
 from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
+from gui.controllers.archives import ArchivesController
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
+from gui.controllers.demonstrations import Demonstrations
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
+from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
-from gui.controllers.replay import ReplayController
+from gui.controllers.remedies import Remedies
+from gui.controllers.replay import CLIP_SUFFIXES, ReplayController
+from gui.controllers.roll import RollController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.shutdown import Shutdown
@@ -60,14 +67,25 @@ from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
-from gui.play_commands import define_export, define_games, define_slots, define_task_making
+from gui.play_commands import (
+    define_export,
+    define_games,
+    define_league,
+    define_slots,
+    define_task_making,
+)
+from gui.remedy_commands import define_disk, define_remedies
+from gui.replay_commands import define_demonstrations, define_replay, define_roll
 from gui.settings import Settings
+from gui.view_history import ViewHistory
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from gui.widgets.settings_dialog import Choice
 from gui.words import tr
-from trainer_core.protocol import recording
 from trainer_core.protocol.paths import ASSETS, HomePaths
+
+GC_THRESHOLD = (20_000, 10, 10)
+"""Python's own starts a collection every 700 objects, which is every 30 records of a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +113,7 @@ class Controllers:
 
     training: TrainingController
     ahead: StartAhead
+    play_ahead: PlayAhead
     playing: PlayController
     draft: TaskDraft
     library: LibraryController
@@ -103,12 +122,17 @@ class Controllers:
     runs: RunsController
     runners: RunnersController
     replay: ReplayController
+    league: LeagueController
+    roll: RollController
+    demonstrations: Demonstrations
     dashboards: Dashboards
     curves: CurvesController
     demo: Demo
     alerts: Alerts
     gauges: GaugesController
     journal: Journal
+    archives: ArchivesController
+    remedies: Remedies
     status: RunStatus
     appearance: Appearance
     shutdown: Shutdown
@@ -126,6 +150,9 @@ class Docks:
     task: TaskDock
 
 
+DOCK_NAMES = ("agent", "training", "telemetry", "checkpoints", "runs", "log", "task")
+
+
 @dataclass(frozen=True, slots=True)
 class Center:
     welcome: Welcome
@@ -134,6 +161,7 @@ class Center:
     wall: EnvWall
     replay: ReplayView
     games: GamesView
+    league: LeagueView
 
 
 class App(QObject):
@@ -167,26 +195,35 @@ class App(QObject):
             Place.WALL: self.center.wall,
             Place.REPLAY: self.center.replay,
             Place.GAMES: self.center.games,
+            Place.LEAGUE: self.center.league,
         }
         window.place_center(views, models.navigation)
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
-        window.place_notices(models.notices)
+        window.place_notices(models.notices, self.actions)
         window.place_status(controllers.status)
+        history = self.history = ViewHistory(
+            window, [getattr(self.docks, name) for name in DOCK_NAMES], models.telemetry,
+            models.plots, models.session,
+        )  # fmt: skip
         define_views(self)
+        commands.define_undo(self.actions, history)
         build_menus(window.menuBar(), self.actions)
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
-        for view in (self.center.live, self.center.wall, self.center.replay):
+        beside = self.center.replay.beside
+        for view in (self.center.live, self.center.wall, self.center.replay, *beside):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
+        controllers.appearance.screen_changed.connect(self.center.replay.strip.update)
         self.center.live.pictured.connect(self.docks.task.note_picture)
         DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
         window.layouts.restore()
+        history.forget_difference()
 
     def _on_dropped(self, path: Path) -> None:
-        """A recording goes to the replay, everything else is tried as a ROM."""
-        if path.is_dir() and (path / recording.MANIFEST).is_file():
+        """What can be looked at goes to the replay, everything else is tried as a ROM."""
+        if path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES:
             self.models.navigation.show(Place.REPLAY)
-            self.controllers.replay.load(path)
+            self.controllers.replay.open(path)
         else:
             self.controllers.library.open_rom(path)
 
@@ -236,9 +273,13 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         notices,
     )  # fmt: skip
     dashboards = Dashboards(bridge, models.telemetry, notices)
+    replay = ReplayController(bridge, playing, models.log, navigation, notices)
+    roll = RollController(bridge, replay, playing, notices)
+    remedies = Remedies(bridge, training, runs, models.telemetry, notices, replay, navigation)
     return Controllers(
         training=training,
         ahead=StartAhead(bridge, session, training, models.settings),
+        play_ahead=PlayAhead(bridge, models.checkpoints, playing, models.settings),
         playing=playing,
         draft=TaskDraft(bridge, session, playing, training, notices, models.task_draft),
         library=LibraryController(
@@ -248,16 +289,21 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         checkpoints=checkpoints,
         runs=runs,
         runners=RunnersController(bridge, session, notices),
-        replay=ReplayController(bridge, playing, models.log, navigation, notices),
+        replay=replay,
+        league=LeagueController(bridge, session, navigation, replay, models.checkpoints),
+        roll=roll,
+        demonstrations=Demonstrations(bridge, replay, notices),
         dashboards=dashboards,
         alerts=Alerts(models.telemetry, training, navigation, notices),
         gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
+        remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
+        archives=ArchivesController(bridge, models.runs, checkpoints, notices),
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
-        shutdown=Shutdown(bridge, models.settings, playing, dashboards),
+        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll),
     )
 
 
@@ -275,9 +321,15 @@ def define_commands(
     commands.define_checkpoints(actions, controllers.checkpoints, window)
     commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
     define_games(actions, controllers.library, window)
+    define_league(actions, controllers.league)
     define_task_making(actions, controllers.draft)
+    define_replay(actions, controllers.replay, window)
+    define_demonstrations(actions, controllers.demonstrations, controllers.replay, window)
+    define_roll(actions, controllers.roll)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
+    define_disk(actions, controllers.archives, window)
+    define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
 
 def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:
@@ -314,8 +366,9 @@ def make_center(
         ),
         curves=CurvesView(models.telemetry, controllers.curves, actions),
         wall=EnvWall(bridge, controllers.training, palette),
-        replay=ReplayView(controllers.replay, actions, palette),
+        replay=ReplayView(controllers.replay, controllers.roll, actions, palette),
         games=GamesView(controllers.library, actions),
+        league=LeagueView(controllers.league, actions),
     )
 
 
@@ -349,6 +402,12 @@ def make_choices(controllers: Controllers) -> list[Choice]:
             tr("It loads torch and the kernels before you press Start, so that the first curve "
                "comes seconds earlier. It holds about 450 MB until the form is left."),
             changed=controllers.ahead.on_setting,
+        ),
+        Choice(
+            ahead.PLAY_SETTING, tr("Start a player while a checkpoint is selected"),
+            tr("It loads torch and the kernels before you press Deploy, so that the agent is seen "
+               "seconds earlier. It holds about 350 MB until ten minutes have passed."),
+            changed=controllers.play_ahead.on_setting,
         ),
     ]  # fmt: skip
 
@@ -397,11 +456,23 @@ def create_application() -> QApplication:
     return app
 
 
+def open_app(home: Path, theme_name: str = "") -> App:
+    """`create_app` with its window on show, for a process that does nothing else.
+
+    What is there by then (modules, widgets, thousands of runs) stays; the collector that walked it
+    all again from time to time held the window up for 60 ms and more.
+    """
+    gc.set_threshold(*GC_THRESHOLD)
+    app = create_app(home, theme_name)
+    app.window.show()
+    QTimer.singleShot(0, app, gc.freeze)
+    return app
+
+
 def run_app(home: Path, theme_name: str = "") -> int:
     """Open the app and stay in it. Returns the exit status."""
-    app = create_app(home, theme_name)
+    app = open_app(home, theme_name)
     app.bridge.catch_all()
-    app.window.show()
     # Python handles signals between bytecodes only; a timer gives it some while Qt sleeps.
     signal.signal(signal.SIGINT, lambda *_: app.controllers.shutdown.begin())
     signal.signal(signal.SIGTERM, lambda *_: app.controllers.shutdown.begin())

@@ -8,6 +8,7 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QTabWidget, QWidget
 
 from gui import object_names as names
+from gui.actions import ActionRegistry
 from gui.controllers.shutdown import Shutdown
 from gui.controllers.status import RunStatus
 from gui.layout import Docks, Layout
@@ -53,9 +54,9 @@ class MainWindow(QMainWindow):
         navigation.dock_wanted.connect(self.layouts.raise_dock)
         self._shutdown.began.connect(self._on_end)
 
-    def place_notices(self, notices: Notices) -> None:
+    def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
         """Banners lie over the foot of the center tabs."""
-        self.banners = BannerArea(self, self.center)
+        self.banners = BannerArea(self, self.center, actions)
         notices.told.connect(self.banners.show_notice)
 
     def place_status(self, status: RunStatus) -> None:

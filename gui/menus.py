@@ -10,15 +10,17 @@ from gui.words import tr
 
 MENUS = {
     "&File": (
-        "openRom", "showGames", "", "import", "exportGif", "exportAs", "openHome", "",
-        "settings", "", "quit",
+        "openRom", "showGames", "showLeague", "", "import", "exportGif", "exportAs", "openHome",
+        "diskUse", "", "settings", "", "quit",
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
-        "openTensorBoard", "",
-        "pinRun", "showListed", "showSweep", "hideOthers", "compareRuns", "", "filterRuns", "",
-        "installRunner", "cancelInstall",
+        "openTensorBoard", "exportWandb", "",
+        "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
+        "filterRuns", "",
+        "installRunner", "cancelInstall", "",
+        "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
     "&View": (
         *(f"dock.{name}" for name in (
@@ -26,7 +28,7 @@ MENUS = {
             names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK,
         )), "",
         "themeDark", "themeLight", "", "screenGreen", "screenGrey", "",
-        "fullScreen", "resetLayout",
+        "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
         "followCurves", "plotMaximise", "plotLog", "plotHide", "",
@@ -36,6 +38,8 @@ MENUS = {
         "playGame", "deploy", "watchRun", "warmStart", "",
         "playPause", "playStep", "playRestart", "endPlayer", "",
         "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
+        "openReplay", "openReplayFolder", "useAsDemo", "rollOpen", "rollUndo", "rollRedo",
+        "rollInsert", "rollDelete", "rollSave", "rollPlayOn", "",
         "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
     ),

@@ -6,6 +6,7 @@ come in on standard input, events go out on the old standard output: docs/protoc
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -16,11 +17,13 @@ from queue import SimpleQueue
 from trainer_core.owned import Pipe, die_with_parent, end_group
 from trainer_core.play.agent import Agent
 from trainer_core.play.loop import Inbox, PlayLoop
-from trainer_core.play.player import MakeAgent, Player
+from trainer_core.play.player import MakeAgent, Player, Tell
+from trainer_core.play.roll_loop import RollLoop
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import home_of_player
-from trainer_core.protocol.playing import read_player_config
+from trainer_core.protocol.playing import PlayerConfig, read_player_config
+from trainer_core.waiting_worker import AHEAD, wait_for_order
 
 HEARTBEAT_S = 1.0
 
@@ -38,15 +41,15 @@ class Events:
             self._pipe.write(records.encode(record))
 
 
-def run(directory: Path, make_agent: MakeAgent = Agent) -> int:
+def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
     """Play until told to stop; returns the exit status."""
-    events = Events(Pipe(), directory.name)
+    events = Events(pipe, directory.name)
     inbox: Inbox = SimpleQueue()
     try:
         config = read_player_config(directory)
         events.tell(records.StateEvent, state="starting", detail="starting the Game Boy")
         threading.Thread(target=_beat, args=(events,), daemon=True).start()
-        player = Player(directory, home_of_player(directory), config, events.tell, make_agent)
+        loop = _open(directory, config, inbox, events.tell, make_agent)
     except (LabError, OSError) as error:
         print(f"player: {error}", file=sys.stderr)
         events.tell(records.ErrorRecord, kind=type(error).__name__, message=str(error))
@@ -56,9 +59,19 @@ def run(directory: Path, make_agent: MakeAgent = Agent) -> int:
         signal.signal(number, lambda *_: inbox.put(None))
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
     events.tell(records.StateEvent, state="running")
-    PlayLoop(player, inbox, events.tell).run()
+    loop.run()
     events.tell(records.StateEvent, state="finished")
     return 0
+
+
+def _open(
+    directory: Path, config: PlayerConfig, inbox: Inbox, tell: Tell, make_agent: MakeAgent
+) -> PlayLoop | RollLoop:
+    """What shows the first picture now and runs from then on. Raises LabError."""
+    home = home_of_player(directory)
+    if config.mode == "edit":
+        return RollLoop(directory, home, config, inbox, tell)
+    return PlayLoop(Player(directory, home, config, tell, make_agent), inbox, tell)
 
 
 def _listen(inbox: Inbox) -> None:
@@ -78,13 +91,22 @@ def _beat(events: Events) -> None:
         time.sleep(HEARTBEAT_S)
 
 
+def _rehearse(directory: Path) -> None:
+    from trainer_core.play.rehearsal import rehearse
+
+    rehearse(home_of_player(directory))
+
+
 def main(make_agent: MakeAgent = Agent) -> None:
     """The whole process; another runner's player gives what opens its checkpoints."""
     if len(sys.argv) != 2:
         print("usage: python -m trainer_core.player PLAYER_DIR", file=sys.stderr)
         sys.exit(2)
     die_with_parent()
-    code = run(Path(sys.argv[1]), make_agent)
+    pipe, directory = Pipe(), Path(sys.argv[1])
+    if order := os.environ.pop(AHEAD, ""):
+        os.environ.update(wait_for_order(lambda: _rehearse(directory), int(order)))
+    code = run(directory, make_agent, pipe)
     sys.stderr.flush()
     end_group(code)
 

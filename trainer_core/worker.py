@@ -15,6 +15,7 @@ from pathlib import Path
 
 from trainer_core.owned import (
     GRACE_S,
+    LossyPipe,
     Pipe,
     die_with_parent,
     end_group,
@@ -116,6 +117,12 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     return 0
 
 
+def _rehearse(run_dir: Path) -> None:
+    from trainer_core.train.rehearsal import rehearse
+
+    rehearse(home_of(RunPaths(run_dir)))
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print("usage: python -m trainer_core.worker RUN_DIR", file=sys.stderr)
@@ -126,9 +133,9 @@ def main() -> int:
         from trainer_core.proofs import faults
 
         faults.arm(os.environ["DMGLAB_FAULT"])
-    pipe, run_dir = Pipe(), Path(sys.argv[1])
+    pipe, run_dir = LossyPipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
-        os.environ.update(wait_for_order(run_dir, int(order)))
+        os.environ.update(wait_for_order(lambda: _rehearse(run_dir), int(order)))
     code = run(run_dir, pipe, os.environ.pop(INHERITED, ""))
     sys.stderr.flush()
     end_group(code)  # the listener blocks in read(0); there is nothing left to finalise

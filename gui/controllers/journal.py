@@ -11,6 +11,7 @@ from PySide6.QtGui import QDesktopServices
 from gui import object_names as names
 from gui.bridge import Bridge, in_thread
 from gui.controllers.checkpoints import CheckpointsController
+from gui.models.failures import failure_of
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation
 from gui.models.notices import Notices
@@ -80,10 +81,7 @@ class Journal(QObject):
                 self._checkpoints.deploy_selected,
             )
         elif run.state is RunState.FAILED:
-            self._notices.tell(
-                tr("Training failed"), run.reason, "error",
-                tr("Show log"), lambda: self._navigation.show_dock(names.LOG_DOCK),
-            )  # fmt: skip
+            self._tell_failure(tr("Training failed"), run.reason)
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
         if isinstance(event, records.CheckpointRecord):
@@ -99,4 +97,16 @@ class Journal(QObject):
 
     def _on_problem(self, title: str, cause: str) -> None:
         self._log.add(f"{title}: {cause}", 2)
-        self._notices.tell(title, cause, "error")
+        self._tell_failure(title, cause)
+
+    def _tell_failure(self, title: str, cause: str) -> None:
+        """One banner: the catalogue's code and title, the cause, and the command that helps."""
+        failure = failure_of(cause)
+        if failure is None:
+            self._notices.tell(
+                title, cause, "error",
+                tr("Show log"), lambda: self._navigation.show_dock(names.LOG_DOCK),
+            )  # fmt: skip
+            return
+        text = f"{tr(failure.title)}: {cause}"
+        self._notices.tell(f"{title} ({failure.code})", text, "error", command=failure.command)

@@ -162,6 +162,10 @@ class TrainingController(QObject):
         self.plan = service.plan(spec, run_id=reserved) if spec else None
         self.plan_changed.emit()
 
+    def set_detach(self, detach: bool) -> None:
+        self.detach = detach
+        self.plan_changed.emit()
+
     # -- the start --------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -199,6 +203,11 @@ class TrainingController(QObject):
     @property
     def record(self) -> RunRecord | None:
         return self._bridge.service.runs.get(self.run_id)
+
+    @property
+    def missed(self) -> int:
+        """Records of the run on show that came too fast for the app and were read from its log."""
+        return self._bridge.service.missed.get(self.run_id, 0)
 
     @property
     def waiting_words(self) -> str:

@@ -139,7 +139,10 @@ class TrainingDock(Dock):
         panel.setSpacing(4)
         self._checks_section = Section(tr("Preflight"), is_open=False)
         self._checks_section.body.setContentsMargins(8, 0, 0, 0)
-        self.checks = ChecksView(names.PREFLIGHT_LIST)
+        self.checks = ChecksView(
+            names.PREFLIGHT_LIST, lambda command: self._actions[command].iconText()
+        )
+        self.checks.command_wanted.connect(lambda command: self._actions[command].trigger())
         self.checks.remedy_chosen.connect(self._training.apply_remedy)
         self._checks_section.body.addWidget(self.checks)
         panel.addWidget(self._checks_section)
@@ -169,6 +172,7 @@ class TrainingDock(Dock):
         head.addWidget(icon_button("copy", tr("Copy the command"), clicked=self._on_copy))
         self.preview.hide()
         panel.addWidget(self._command_section)
+        panel.addLayout(self._detach_row())
         panel.addLayout(self._start_row())
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
@@ -180,6 +184,19 @@ class TrainingDock(Dock):
         row.addWidget(self.reason)
         panel.addLayout(row)
         return panel
+
+    def _detach_row(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setContentsMargins(4, 0, 0, 0)
+        self.detach = QCheckBox(tr("Keep running after the app closes"))
+        self.detach.setObjectName(names.DETACH_CHECK)
+        self.detach.setAccessibleName(tr("Keep running after the app closes"))
+        self.detach.setToolTip(
+            tr("A process of its own trains it; it waits while the device is busy")
+        )
+        self.detach.toggled.connect(self._training.set_detach)
+        row.addWidget(self.detach)
+        return row
 
     def _start_row(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -209,7 +226,10 @@ class TrainingDock(Dock):
         head.addWidget(self.elapsed)
         column.addLayout(head)
         self.detail = ElidedLabel("", "muted")
-        column.addWidget(self.detail)
+        told = QHBoxLayout()
+        told.addWidget(self.detail, 1)
+        told.addWidget(action_button(self._actions["fixRun"], "fixRunButton"))
+        column.addLayout(told)
         self._verbs = QStackedWidget()
         self._verbs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         for verbs in (_WHILE, _AFTER):
@@ -268,7 +288,7 @@ class TrainingDock(Dock):
             line = (
                 train_line(draft.config) if ours
                 else guest_line(plan.spec.runner, draft.differences())
-            )  # fmt: skip
+            ) + (" --detach" if self._training.detach else "")  # fmt: skip
         self.equivalent.setVisible(bool(line))
         self.equivalent.setText(line)
         self.equivalent.setToolTip(line)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trainer_core.protocol.metrics import scalars
+from trainer_core.protocol.metrics import scalar_row
 from trainer_core.protocol.records import UpdateRecord
 
 Array = NDArray[np.float64]
@@ -52,12 +52,12 @@ class MetricTable:
         return name in self._index
 
     def append(self, record: UpdateRecord) -> None:
-        found = scalars(record)
-        if tuple(found) != self._names:
-            self._meet(tuple(found))
+        names, values = scalar_row(record)
+        if names != self._names:
+            self._meet(names)
         if self._length == self._data.shape[1]:
             self._data = np.hstack([self._data, np.full_like(self._data, np.nan)])
-        self._data[self._places, self._length] = list(found.values())
+        self._data[self._places, self._length] = values
         self._length += 1
         self.version += 1
 
@@ -117,20 +117,28 @@ def smooth(values: Array, weight: float) -> Array:
 
 def _average(values: Array, weight: float, carry: float) -> Array:
     """The biased average, going on from `carry`, its value before the first of `values`."""
-    out = np.empty_like(values)
-    powers = weight ** np.arange(1, _BLOCK + 1)
-    for start in range(0, len(values), _BLOCK):
-        block = values[start : start + _BLOCK]
-        decay = powers[: len(block)]
-        out[start : start + len(block)] = decay * (
-            carry + (1.0 - weight) * np.cumsum(block / decay)
-        )
-        carry = float(out[start + len(block) - 1])
-    return out
+    decay = weight ** np.arange(1, _BLOCK + 1)
+    blocks = np.zeros((-(-len(values) // _BLOCK), _BLOCK))
+    blocks.ravel()[: len(values)] = values
+    blocks /= decay
+    np.cumsum(blocks, axis=1, out=blocks)
+    blocks *= 1.0 - weight
+    carries = np.empty(len(blocks))
+    for number, end in enumerate(blocks[:, -1].tolist()):  # each block goes on from the one before
+        carries[number] = carry
+        carry = float(decay[-1]) * (carry + end)
+    blocks += carries[:, None]
+    blocks *= decay
+    return blocks.ravel()[: len(values)]
 
 
 def _bias(weight: float, first: int, last: int) -> Array:
-    return 1.0 - np.power(weight, np.arange(first + 1, last + 1), dtype=np.float64)
+    """What the average is divided by, f64[last - first]: 1 but for the first few points."""
+    found = np.ones(last - first)
+    few = min(last, 1 + int(np.log(1e-17) / np.log(weight)))
+    if first < few:
+        found[: few - first] -= np.power(weight, np.arange(first + 1, few + 1), dtype=np.float64)
+    return found
 
 
 def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:

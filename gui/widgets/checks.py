@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import (
@@ -14,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui import theme
+from gui.models.failures import Failure, failure_of_check
 from gui.widgets.labels import button
 from gui.words import tr
 from trainer_core.preflight.checks import Check
@@ -60,9 +63,13 @@ class ChecksView(QWidget):
     """`list` has one item a check; its text says all there is to say."""
 
     remedy_chosen = Signal(object)
+    command_wanted = Signal(str)
+    """Id of the command that the failure catalogue names for a check."""
 
-    def __init__(self, object_name: str) -> None:
+    def __init__(self, object_name: str, words: Callable[[str], str] = str) -> None:
+        """`words` gives what a command's button says, by its id."""
         super().__init__()
+        self._words = words
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -102,15 +109,18 @@ class ChecksView(QWidget):
         for check in checks:
             item = QListWidgetItem(f"{check.status} {check.name}: {check.detail}")
             item.setData(Qt.ItemDataRole.UserRole, check)
-            item.setToolTip(f"{check.detail}\n{check.fix}" if check.fix else check.detail)
+            item.setToolTip(_tip(check))
             self.list.addItem(item)
         if checking:
             self.list.addItem(tr("Checking..."))
         elif not checks:
             self.list.addItem(tr("Runs when you press Train new, and before a start"))
         self._fold()
-        remedy = self._remedy()
-        self.fix.setVisible(remedy is not None)
+        remedy, helping = self._remedy(), self._helping()
+        self.fix.setVisible(remedy is not None or helping is not None)
+        if remedy is None and helping is not None:
+            self.fix.setText(self._words(helping.command))
+            self.fix.setAccessibleName(f"{tr(helping.title)}: {self._words(helping.command)}")
         if remedy is not None:
             self.fix.setText(remedy.fix)
             self.fix.setAccessibleName(tr("Fix {name}: {fix}", name=remedy.name, fix=remedy.fix))
@@ -137,7 +147,21 @@ class ChecksView(QWidget):
         found = [check for check in self._checks if check.remedy]
         return min(found, key=lambda check: order[check.status], default=None)
 
+    def _helping(self) -> Failure | None:
+        """The catalogue's entry of the first check that failed and proposes no change itself."""
+        failed = (check for check in self._checks if check.status == "fail" and not check.remedy)
+        return next(filter(None, map(failure_of_check, failed)), None)
+
     def _on_fix(self) -> None:
-        remedy = self._remedy()
+        remedy, helping = self._remedy(), self._helping()
         if remedy is not None:
             self.remedy_chosen.emit(remedy)
+        elif helping is not None:
+            self.command_wanted.emit(helping.command)
+
+
+def _tip(check: Check) -> str:
+    """Everything there is to say of a check, line by line."""
+    failure = failure_of_check(check)
+    code = f"{failure.code} {tr(failure.title)}" if failure is not None else ""
+    return "\n".join(part for part in (code, check.detail, check.fix) if part)

@@ -21,7 +21,7 @@ from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunState
 from trainer_core.runs import index
 from trainer_core.runs.devices import same_device
-from trainer_core.service import BadLineSeen, Notice, RunChanged, TrainerService
+from trainer_core.service import BadLineSeen, EventReceived, Notice, RunChanged, TrainerService
 from trainer_core.service.capped_log import CappedLog
 from trainer_core.service.child import BAD_LINES_A_SECOND
 from trainer_core.service.stream import BadLine, LineParser
@@ -78,6 +78,24 @@ def test_a_record_of_another_run_changes_nothing(tmp_path: Path) -> None:
     run(tmp_path, body)
 
 
+def test_what_the_pipe_left_out_is_read_from_the_log_in_order_and_counted(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        seen: list[object] = []
+        service.subscribe(
+            lambda n: (
+                seen.append(n.event.update)
+                if isinstance(n, EventReceived) and isinstance(n.event, records.UpdateRecord)
+                else None
+            )
+        )
+        run_id = await start(service, updates=9, interval_s=0.01, unsent=[2, 3, 4, 9])
+        await until(lambda: service.runs[run_id].state.is_end)
+        assert seen == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+        assert service.missed[run_id] == 4
+
+    run(tmp_path, body)
+
+
 def test_a_full_disk_at_the_end_leaves_neither_a_silent_run_nor_a_stuck_queue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,12 +147,12 @@ def test_cuda_and_cuda_0_are_one_device() -> None:
 
 def test_a_stream_that_is_never_quite_read_costs_no_memory() -> None:
     parser = LineParser()
-    line = b'{"type":"nonsense"}\n'
+    line = b'{"type":"nonsense","text":"%s"}\n' % (b"x" * 1000)
     tracemalloc.start()
     parser.feed(line)
-    for _ in range(500):  # 10 MB; one line always waits, as when the budget of a slice ran out
-        parser.feed(line * 1000)
-        for _ in range(1000):
+    for _ in range(100):  # 10 MB; one line always waits, as when the budget of a slice ran out
+        parser.feed(line * 100)
+        for _ in range(100):
             parser.next()
         assert parser.waits
     _, peak = tracemalloc.get_traced_memory()

@@ -33,12 +33,14 @@ COMMANDS = {
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
     "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",
+    "clip": "a rollout, GIF, input movie or failed run's receipt as a recording",
     "query": "ask runs and records in SQL, read-only",
     "task": "make, check, audit, share and list tasks",
     "rom": "register your own ROMs: add, list, remove",
     "runner": "install, check or remove the environment of another library's trainer",
     "gif": "a recording as an animated GIF",
     "replay": "press a recording's buttons again and compare the pictures",
+    "sound": "what a game sounds like, as a WAV file",
     "bench": "measure training, the consoles alone, or the consoles beside PyBoy",
     "doctor": "device, driver, versions, compiled kernels and caches of this machine",
     "sweep": "many runs side by side: grid or random, on this computer or a Ray cluster",
@@ -46,7 +48,7 @@ COMMANDS = {
 }
 MODULES = {"bench": "bench.command"}
 """Commands whose module has another name."""
-OWN_STDOUT = {"disk", "export", "gif", "query", "queue", "runner", "runs"}
+OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
 

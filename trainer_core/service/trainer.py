@@ -71,18 +71,22 @@ class TrainerService:
         runners: tuple[AgentRunner, ...] = registered_runners(),
         ladder: StopLadder | None = None,
         works_queue: bool = True,
+        is_keeper: bool = False,
         call_keeper: Callable[[HomePaths], object] = ensure_keeper,
     ) -> None:
-        """`works_queue`: take up waiting runs as devices become free."""
+        """`works_queue`: take up waiting runs as devices become free; `is_keeper`: detached ones
+        too, which others leave to it."""
         self._call_keeper = call_keeper
         self.home, self.runners, self.works_queue = home, runners, works_queue
         self.registry, self.queue = RunRegistry(home), RunQueue(home)
         self.ladder = ladder or StopLadder()
         self.ahead = AheadWorker()
         self.runs: dict[str, RunRecord] = {}
+        self.missed: dict[str, int] = {}
+        """Records by run that its pipe left out while this process was busy; read from the log."""
         self._live: dict[str, Kept] = {}
         self._launching: dict[str, Kept] = {}
-        self._turns = Turns(home)
+        self._turns = Turns(home, is_keeper)
         self.telemetry = Telemetry(self)
         self._listeners: list[Callable[[Notice], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,9 +98,8 @@ class TrainerService:
 
         On a running loop the service then looks after mail, queue and the runs of others.
         """
-        before = self.registry.load()
-        self.runs = self.registry.reconcile()
-        self._others.begin(self.runs)
+        before = self._others.begin()
+        self.runs = self.registry.reconcile(before)
         with contextlib.suppress(RuntimeError):  # no loop: a look at the index was all
             _keep_looking(asyncio.get_running_loop(), weakref.ref(self))
         return [
@@ -168,6 +171,7 @@ class TrainerService:
             algo=plan.runner.algorithm(plan.spec),
             name=plan.name,
             tags=plan.tags,
+            detached=detach,
         )
         if detach:
             self._show(record, "handed to the keeper")
@@ -436,6 +440,12 @@ class TrainerService:
         if live.plan.runner.writes_log and event.run_id != run_id:
             self._on_bad_line(run_id, BadLine(f"a record of another run, {event.run_id!r}", ""))
             return
+        missed = live.missed(event)
+        self.missed[run_id] = self.missed.get(run_id, 0) + len(missed)
+        for one in (*missed, event):
+            self._take_event(run_id, live, one)
+
+    def _take_event(self, run_id: str, live: Kept, event: records.Event) -> None:
         live.said_anything = live.said_anything or isinstance(event, records.LogRecord)
         try:
             if live.scribe is not None:
