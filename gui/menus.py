@@ -26,7 +26,8 @@ MENUS = {
             names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK, names.TELEMETRY_DOCK,
             names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK,
         )), "",
-        "themeDark", "themeLight", "", "screenGreen", "screenGrey", "",
+        "themeDark", "themeLight", "",
+        "screenGreen", "screenGrey", "screenPocket", "screenLight", "screenLcd", "",
         "fullScreen", "resetLayout",
     ),
     "&Curves": (
@@ -35,7 +36,7 @@ MENUS = {
     ),
     "&Play": (
         "playGame", "deploy", "watchRun", "warmStart", "",
-        "playPause", "playStep", "playRestart", "endPlayer", "",
+        "playPause", "playStep", "playRestart", "endPlayer", "mute", "",
         "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
         "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
