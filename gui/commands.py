@@ -35,6 +35,7 @@ from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.settings import Settings
+from gui.view_history import ViewHistory
 from gui.widgets.command_palette import CommandPalette
 from gui.widgets.comparison import Comparison
 from gui.widgets.dialogs import CheatSheet, ask_folder, ask_new_file
@@ -130,6 +131,9 @@ def define_runs(
     add("showSweep", tr("Show the curves of the sweep"), runs.show_sweep,
         tip=tr("Every trial of the sweep that the run belongs to"),
         refusal=runs.sweep_refusal, follows=focus)  # fmt: skip
+    add("toggleSweep", tr("Every trial of the sweep as a row"), runs.toggle_sweep,
+        tip=tr("A double-click on the sweep's row does this too"), refusal=runs.sweep_refusal,
+        is_on=runs.is_sweep_open, follows=focus)  # fmt: skip
     add("hideOthers", tr("Hide the curves of other runs"), runs.hide_others,
         refusal=lambda: "" if telemetry.pinned else tr("No other run is on show"),
         follows=(telemetry.pins_changed,))  # fmt: skip
@@ -144,6 +148,9 @@ def define_runs(
         refusal=runs.refusal, follows=focus)  # fmt: skip
     add("openTensorBoard", tr("Open the run in TensorBoard"), dashboards.open_tensorboard,
         short=tr("TensorBoard"), tip=tr("Export the curves and open them in your browser"),
+        refusal=runs.curves_refusal, follows=focus)  # fmt: skip
+    add("exportWandb", tr("Write the run for Weights and Biases"), dashboards.export_wandb,
+        short="W&&B", tip=tr("As its client keeps a run offline; nothing is sent"),
         refusal=runs.curves_refusal, follows=focus)  # fmt: skip
 
 
@@ -274,6 +281,15 @@ def define_views(
         lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))  # fmt: skip
     add("quit", tr("Quit"), window.close, "Ctrl+Q")
     add("shortcuts", tr("Keyboard"), lambda: CheatSheet(window, _all_keys(registry)).show(), "F12")
+
+
+def define_undo(registry: ActionRegistry, history: ViewHistory) -> None:
+    follows = (history.changed,)
+    registry.add("undoView", tr("Undo the change of the view"), history.undo, "Ctrl+Z",
+        tip=tr("Docks, plots, axes, zoom and pinned runs; nothing that was done"),
+        refusal=history.undo_refusal, follows=follows)  # fmt: skip
+    registry.add("redoView", tr("Redo the change of the view"), history.redo, "Ctrl+Shift+Z",
+        refusal=history.redo_refusal, follows=follows)  # fmt: skip
 
 
 def define_dialogs(

@@ -16,8 +16,9 @@ MENUS = {
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
-        "openTensorBoard", "",
-        "pinRun", "showListed", "showSweep", "hideOthers", "compareRuns", "", "filterRuns", "",
+        "openTensorBoard", "exportWandb", "",
+        "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
+        "filterRuns", "",
         "installRunner", "cancelInstall", "",
         "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
@@ -28,7 +29,7 @@ MENUS = {
         )), "",
         "themeDark", "themeLight", "",
         "screenGreen", "screenGrey", "screenPocket", "screenLight", "screenLcd", "",
-        "fullScreen", "resetLayout",
+        "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
         "followCurves", "plotMaximise", "plotLog", "plotHide", "",

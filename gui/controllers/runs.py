@@ -8,14 +8,14 @@ from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from gui import object_names as names
-from gui.bridge import Bridge, cause_of, in_thread
+from gui.bridge import Bridge, cause_of
 from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel, read_run
+from gui.models.run_telemetry import RunTelemetry, TelemetryModel, reading
 from gui.models.session import Session
 from gui.words import tr
 from trainer_core.protocol import records
@@ -162,6 +162,16 @@ class RunsController(QObject):
         """Show the curves of every trial of the sweep."""
         self.show_all(self.sweep())
 
+    def toggle_sweep(self) -> None:
+        """Give each trial of the sweep its row in the table, or all of them one."""
+        self._model.toggle_sweep(sweep_of(self.current))
+
+    def is_sweep_open(self) -> bool:
+        run = self.current
+        return (
+            run is not None and bool(sweep_of(run)) and not self._model.sweeps.is_folded_sweep(run)
+        )
+
     def sweep_refusal(self) -> str:
         return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
 
@@ -227,11 +237,13 @@ class RunsController(QObject):
     # -- following --------------------------------------------------------------------------
 
     def _load_history(self, run_id: str) -> None:
-        """Read what the log has and the model lacks, in a thread; live records follow on."""
+        """Read what the log has and the model lacks, a slice a turn; live records follow on."""
         if run_id and self._telemetry.begin_loading(run_id):
             log = self._bridge.home.run(run_id).train_log
             self._bridge.spawn(
-                in_thread(read_run, run_id, log, lambda: run_id in self._telemetry.shown()),
+                self._bridge.in_slices(
+                    reading(run_id, log, lambda: run_id in self._telemetry.shown())
+                ),
                 then=lambda run: self._on_read(run_id, run),
                 failed=lambda reason: self._on_unreadable(run_id, reason),
             )

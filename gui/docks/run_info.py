@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui import theme
@@ -37,12 +37,8 @@ class RunInfo(QWidget):
         row.setSpacing(8)
         row.addWidget(label(tr("Open in"), "muted"))
         tensorboard = action_button(actions["openTensorBoard"], names.OPEN_TENSORBOARD_BUTTON)
-        self.wandb: QPushButton = button("W&&B", names.OPEN_WANDB_BUTTON)
-        self.wandb.setAccessibleName(tr("Weights and Biases"))
-        self.wandb.setEnabled(False)
-        self.wandb.setToolTip(tr("This run was not sent to Weights and Biases"))
         row.addWidget(tensorboard)
-        row.addWidget(self.wandb)
+        row.addWidget(action_button(actions["exportWandb"], names.OPEN_WANDB_BUTTON))
         row.addStretch(1)
         row.addWidget(button(tr("Copy"), "copyRunInfo", clicked=self._copy))
         column.addLayout(row)

@@ -43,7 +43,8 @@ _FIRST_TO_GO = ("Device", "Algo", "Started", "Best")
 """Columns that a narrow table leaves out, in this order: nothing is ever scrolled sideways."""
 LEAST_TASK = 96
 MENU = (
-    "describeRun", "pinRun", "hideOthers", "compareRuns", "resumeRun", "reuseConfig",
+    "describeRun", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
+    "resumeRun", "reuseConfig",
     "openRunFolder",
 )  # fmt: skip
 """Commands about the run in focus; a click into the table puts its row there first."""
@@ -143,6 +144,7 @@ class RunsDock(Dock):
             COLUMNS.index(SHOWN), _EyeDelegate(telemetry, self.table)
         )
         self.table.eye_clicked.connect(runs.toggle_shown)
+        self.table.doubleClicked.connect(self._on_double_click)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(self._menu)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
@@ -210,6 +212,12 @@ class RunsDock(Dock):
         run = self.current()
         if run is not None and selected.count():
             self._runs.show(run.run_id)
+
+    def _on_double_click(self, index: QModelIndex) -> None:
+        """On the row of a sweep: each trial gets its row, or all of them one again."""
+        run = index.data(RUN_ROLE)
+        if self._model.sweeps.led_by(self._model.row_of(run.run_id)):
+            self._model.toggle_sweep(run.tags["sweep"])
 
     def _menu(self, position) -> None:  # type: ignore[no-untyped-def]
         if self.current() is not None:

@@ -59,30 +59,33 @@ class AlertWatch:
             return None
         self.first_entropy = self.first_entropy or entropy
         is_low = entropy < COLLAPSED * self.first_entropy and self.best < LEARNED
+        if not self._begins("entropy", is_low):
+            return None
         text = tr(
             "entropy {entropy:.3f} after {first_entropy:.2f} at the start",
             entropy=entropy,
             first_entropy=self.first_entropy,
         )
-        return self._once("entropy", is_low, event.env_steps, tr("Entropy collapsed"), text)
+        return Alert("entropy", event.env_steps, tr("Entropy collapsed"), text)
 
     def _success(self, event: records.EvalRecord) -> Alert | None:
         self.best = max(self.best, event.success_rate)
         is_low = self.best >= LEARNED and event.success_rate < self.best / 2
         self.low = self.low + 1 if is_low else 0
-        is_lost = self.low >= 2
+        if not self._begins("success", self.low >= 2):
+            return None
         text = tr(
             "validation {success_rate:.0%} after {best:.0%}",
             success_rate=event.success_rate,
             best=self.best,
         )
-        return self._once("success", is_lost, event.env_steps, tr("Success was lost"), text)
+        return Alert("success", event.env_steps, tr("Success was lost"), text)
 
-    def _once(self, kind: str, holds: bool, steps: int, title: str, text: str) -> Alert | None:
+    def _begins(self, kind: str, holds: bool) -> bool:
+        """Whether a rule holds now and did not before."""
         if not holds:
             self.told.discard(kind)
-            return None
-        if kind in self.told:
-            return None
+            return False
+        is_new = kind not in self.told
         self.told.add(kind)
-        return Alert(kind, steps, title, text)
+        return is_new

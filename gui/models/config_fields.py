@@ -39,6 +39,8 @@ class FieldSpec:
     maximum: float | None
     unit: str
     choices: tuple[str, ...]
+    is_folder: bool = False
+    """The text names a folder."""
 
     def parse(self, text: str) -> Any:
         """The value that `text` means. Raises ConfigError in words for a person."""
@@ -134,6 +136,7 @@ def _declared(config_type: type) -> tuple[FieldSpec, ...]:
                 maximum=meta.get("max"),
                 unit=meta.get("unit", ""),
                 choices=tuple(meta.get("choices") or choices),
+                is_folder=bool(meta.get("is_folder")),
             )
         )
     return tuple(found)

@@ -47,7 +47,8 @@ class RunNotes(QObject):
         return self._notes.get(run_id, NOTHING)
 
     def line(self, run_id: str) -> str:
-        return self[run_id].line
+        note = self._notes.get(run_id)
+        return note.line if note else ""
 
     def put(self, run_id: str, note: Note) -> None:
         """Remember a note, and write it down at once. Raises LabError when that is impossible."""

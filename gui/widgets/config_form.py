@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
@@ -170,6 +171,10 @@ class _Row(QObject):
         box.addWidget(self.editor, 1)
         if self._spec.unit:
             box.addWidget(self._unit)
+        if self._spec.is_folder:
+            words = tr("Choose the folder of {label}", label=tr(self._spec.label))
+            name = f"browse_{self._spec.name}"
+            box.addWidget(icon_button("folder", words, name, clicked=self._browse))
         grid.addLayout(box, line, 1)
         grid.addWidget(self._dot, line, 2)
 
@@ -201,6 +206,13 @@ class _Row(QObject):
             f"{text}\n{_help(self._spec)}" if isinstance(editor, QComboBox) else _help(self._spec)
         )
         editor.setToolTip(error or shown)
+
+    def _browse(self) -> None:
+        title = tr("Choose the folder of {label}", label=tr(self._spec.label))
+        begin = self.editor.text() if isinstance(self.editor, QLineEdit) else ""
+        folder = QFileDialog.getExistingDirectory(self.editor.window(), title, begin)
+        if folder:
+            self._send(folder)
 
     def _send(self, text: str) -> None:
         self.edited.emit(self._spec.name, text)

@@ -232,7 +232,7 @@ def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view)
     assert view.large.canvas.scene.y_range[0] > 0
     QTest.mouseDClick(view.large.canvas, Qt.MouseButton.LeftButton)
     assert view.large is None
-    assert len(shown(view)) > 10
+    until(lambda: len(shown(view)) > 10)
 
 
 def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> None:  # type: ignore[no-untyped-def]

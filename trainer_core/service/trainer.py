@@ -96,9 +96,8 @@ class TrainerService:
 
         On a running loop the service then looks after mail, queue and the runs of others.
         """
-        before = self.registry.load()
-        self.runs = self.registry.reconcile()
-        self._others.begin(self.runs)
+        before = self._others.begin()
+        self.runs = self.registry.reconcile(before)
         with contextlib.suppress(RuntimeError):  # no loop: a look at the index was all
             _keep_looking(asyncio.get_running_loop(), weakref.ref(self))
         return [

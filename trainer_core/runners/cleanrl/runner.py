@@ -35,7 +35,7 @@ class CleanRlConfig(PlayingGuestConfig):
         default="ppo", metadata=described("Script", "basics", choices=ALGORITHMS)
     )
     """Which script: cleanrl/ALGO.py of the checkout."""
-    checkout: str = field(default="", metadata=described("Checkout", "basics"))
+    checkout: str = field(default="", metadata=described("Checkout", "basics", is_folder=True))
     """Folder with CleanRL's source (its repository); its scripts run as they are."""
 
     arguments: str = field(default="", metadata=described("Arguments", "learning"))
