@@ -10,8 +10,8 @@ from gui.words import tr
 
 MENUS = {
     "&File": (
-        "openRom", "showGames", "", "import", "exportGif", "exportAs", "openHome", "diskUse", "",
-        "settings", "", "quit",
+        "openRom", "showGames", "showLeague", "", "import", "exportGif", "exportAs", "openHome",
+        "diskUse", "", "settings", "", "quit",
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
@@ -39,6 +39,8 @@ MENUS = {
         "playGame", "deploy", "watchRun", "warmStart", "",
         "playPause", "playStep", "playRestart", "endPlayer", "mute", "",
         "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
+        "openReplay", "openReplayFolder", "useAsDemo", "rollOpen", "rollUndo", "rollRedo",
+        "rollInsert", "rollDelete", "rollSave", "rollPlayOn", "",
         "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
     ),

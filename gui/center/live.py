@@ -46,6 +46,7 @@ class LiveView(QWidget):
         self.screen_view = Screen(palette, names.LIVE_VIEW, tr("Game screen"))
         self.input = PlayInput(self.screen_view, playing, session, keys, gamepad, notices)
         self.input.focused.connect(self.refresh)
+        self.screen_view.pixel_clicked.connect(playing.click)
         self._stack = QStackedWidget()
         self._stack.addWidget(welcome)
         self._stack.addWidget(self.screen_view)

@@ -120,7 +120,9 @@ class PlayStrip(QWidget):
         set_role(self.who, "role", "warn" if human and mode is Mode.HYBRID else "")
         self.lights.set_mask(info.buttons)
         parts = []
-        if not self._playing.is_rom:
+        if self._playing.note:
+            parts = [self._playing.note]
+        elif not self._playing.is_rom:
             parts = [
                 tr("distance {dist:.3f}", dist=info.dist),
                 tr("reward {reward:+.3f}", reward=info.reward),

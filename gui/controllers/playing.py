@@ -16,6 +16,7 @@ from gui.models.navigation import Navigation
 from gui.models.session import Mode, Session
 from gui.words import tr
 from trainer_core.protocol import commands, records
+from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
 from trainer_core.protocol.playing import PlayerConfig, PolicyMode
@@ -62,6 +63,8 @@ class PlayController(QObject):
         self.until: commands.RecordUntil = "stopped"
         """What ends a recording that is begun next."""
         self.recorded_frames = 0
+        self.note = ""
+        """How the game stands, in its own words; empty for a Game Boy's."""
         self.speed = 1.0
         self.checkpoint = ""
         self.policy_mode: PolicyMode = "greedy"
@@ -209,6 +212,11 @@ class PlayController(QObject):
             self._mask = mask
             self.player.send(commands.SetButtons, mask=mask)
 
+    def click(self, x: int, y: int) -> None:
+        """A pixel of the picture; only ARC games take clicks."""
+        if self.request is not None and is_arc(self.request.task):
+            self._ask(commands.Click, x=x, y=y)
+
     def take_over(self, human: bool) -> None:
         """Hybrid: the person takes the buttons, or hands them back."""
         if human != self.taken_over and self._session.mode is Mode.HYBRID and self.is_active:
@@ -285,13 +293,16 @@ class PlayController(QObject):
     def load_state(self, path: Path, then: Callable[[], None]) -> None:
         self._ask(commands.LoadState, lambda ack: then(), path=str(path))
 
-    def play_on(self, task: str, recording: Path, frame: int) -> None:
-        """A person goes on from a frame of a recording; the game waits there, paused."""
+    def play_on(self, task: str, recording: Path, frame: int, branch: bool = False) -> None:
+        """A person goes on from a frame of a recording; the game waits there, paused.
+
+        As a `branch` it is recorded, the recording's beginning included.
+        """
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
-        self._bridge.spawn(self._play_on(task, recording, frame), failed=self._fail)
+        self._bridge.spawn(self._play_on(task, recording, frame, branch), failed=self._fail)
 
-    async def _play_on(self, task: str, recording: Path, frame: int) -> None:
+    async def _play_on(self, task: str, recording: Path, frame: int, branch: bool) -> None:
         self._forget_start()
         if not self.is_human or self.request is None or self.request.task != task:
             self._begin(tr("Starting the player"))
@@ -299,9 +310,10 @@ class PlayController(QObject):
         await self._accepted(self.player.request(commands.Pause))
         self.paused = True
         asked = self.player.request(
-            commands.PlayOn, timeout_s=120.0, recording=str(recording), frame=frame
+            commands.PlayOn, timeout_s=120.0, recording=str(recording), frame=frame, branch=branch
         )
         await self._accepted(asked)
+        self.recording, self.recorded_frames = branch, frame + 1 if branch else 0
         self.changed.emit()
 
     def undo_load(self) -> None:
@@ -355,7 +367,7 @@ class PlayController(QObject):
 
     def _on_event(self, event: records.Event) -> None:
         if isinstance(event, records.PlayEvent):
-            self.recorded_frames = event.recording_frames
+            self.recorded_frames, self.note = event.recording_frames, event.note
             self.played.emit(event)
         elif isinstance(event, records.PolicyEvent):
             self.thought.emit(event)

@@ -69,6 +69,8 @@ class PlayLoop:
         match command:
             case commands.SetButtons():
                 player.press(command.mask)
+            case commands.Click():
+                player.click(command.x, command.y)
             case commands.Stop():
                 self.running = False
             case commands.Pause():
@@ -99,7 +101,7 @@ class PlayLoop:
             case commands.UndoLoad():
                 player.undo_load()
             case commands.PlayOn():
-                player.play_on(Path(command.recording), command.frame)
+                player.play_on(Path(command.recording), command.frame, command.branch)
             case commands.Rewind():
                 self.rewinding = command.on
                 player.pacer.restart()

@@ -217,6 +217,8 @@ class PlayEvent(Record, frozen=True, tag="play"):
     speed: float
     """Measured speed: 1.0 is 59.7 frames a second."""
     recording_frames: Count = 0
+    note: str = ""
+    """How the game stands, in its own words: levels and actions of an ARC game."""
 
 
 class PolicyEvent(Record, frozen=True, tag="policy"):
@@ -233,6 +235,16 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Of the seven buttons, in the order of buttons7.v1."""
     value: float | None = None
     """Return that the critic expects; None where the trainer has none."""
+
+
+class RollEvent(Record, frozen=True, tag="roll"):
+    """How much of a recording that is edited was played as its buttons stand; player's pipe."""
+
+    frames: Count
+    known: Count
+    """Frames from the first on whose pictures are known."""
+    differs: Whole = -1
+    """First frame whose recorded picture is not what its buttons make, -1 none."""
 
 
 class SoundEvent(Record, frozen=True, tag="sound"):
@@ -253,7 +265,16 @@ LogRecord = (
     | ResumeRecord
     | ErrorRecord
 )
-Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent | SoundEvent
+Event = (
+    LogRecord
+    | StateEvent
+    | HeartbeatEvent
+    | AckEvent
+    | PlayEvent
+    | PolicyEvent
+    | SoundEvent
+    | RollEvent
+)
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
     UpdateRecord,
@@ -268,6 +289,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     PlayEvent,
     PolicyEvent,
     SoundEvent,
+    RollEvent,
 )
 
 _encoder = msgspec.json.Encoder()

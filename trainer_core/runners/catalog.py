@@ -9,6 +9,7 @@ from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
 from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runners.arc.runner import ARC
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.cleanrl.runner import CLEANRL
 from trainer_core.runners.d3rlpy.runner import D3RLPY
@@ -33,6 +34,7 @@ _RUNNERS: tuple[AgentRunner, ...] = (
     CLEANRL.at(_HERE),
     D3RLPY.at(_HERE),
     SKRL.at(_HERE),
+    ARC.at(_HERE),
 )
 
 
