@@ -31,8 +31,8 @@ from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
-from gui.controllers.gamepad import Gamepad
 from gui.controllers.demonstrations import Demonstrations
+from gui.controllers.gamepad import Gamepad
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.league import LeagueController
