@@ -144,7 +144,7 @@ def test_a_key_is_changed_in_the_settings_and_works_at_once(app: App) -> None:
     assert table.item(table.currentRow(), 1).text() == "J"
     find(app, "settingsDialog").accept()
     QTest.keyPress(app.center.live.screen_view, Qt.Key.Key_J)
-    until(lambda: app.center.live.info.buttons == 1 << 4)
+    assert app.center.live.input._joypad.mask == 1 << 4
 
 
 def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
