@@ -64,8 +64,8 @@ def _in_process(seed: int, steps: int) -> dict:
 class Monkey:
     def __init__(self, seed: int) -> None:
         from PySide6.QtGui import QDesktopServices
+        from PySide6.QtWidgets import QFileDialog
 
-        import gui.commands
         from gui.app import create_app, create_application
         from tests.gui.conftest import use_echo
         from trainer_core.service import StopLadder
@@ -76,8 +76,10 @@ class Monkey:
         self.longest, self.steps = 0.0, Counter()
         self.home = Path(tempfile.mkdtemp(prefix="dmglab-monkey-"))
         QDesktopServices.openUrl = lambda url: True  # type: ignore[method-assign]
-        gui.commands.ask_folder = lambda parent, title, then: then(self.home)
-        gui.commands.ask_new_file = lambda parent, title, name, then: then(self.home / name)
+        # A file dialog waits for its answer: every one of the app's gets it at once.
+        QFileDialog.getExistingDirectory = lambda *args: str(self.home)  # type: ignore[method-assign]
+        QFileDialog.getSaveFileName = lambda *args: (str(self.home / "made"), "")  # type: ignore[method-assign]
+        QFileDialog.getOpenFileName = lambda *args: (str(self.home / "none.gb"), "")  # type: ignore[method-assign]
         self.application = create_application()
         self.app = create_app(self.home, "dark")
         self.app.bridge.service.ladder = StopLadder(0.5, 0.5)
@@ -113,7 +115,7 @@ class Monkey:
         children = self._children()
         self.app.controllers.shutdown.begin()
         until(lambda: self.app.controllers.shutdown.has_ended, 60.0)
-        orphans = [pid for pid in children if self._is_alive(pid)]
+        orphans = [f"{pid} {name}" for pid, name in children.items() if self._is_alive(pid)]
         return {
             "seed": self.seed, "steps": self.steps.total(), "longest_ms": round(self.longest * 1e3),
             "errors": self.errors, "hangs": self.hangs, "orphans": orphans,
@@ -221,10 +223,13 @@ class Monkey:
     # -- what is left -----------------------------------------------------------------------
 
     @staticmethod
-    def _children() -> list[int]:
+    def _children() -> dict[int, str]:
         import psutil
 
-        return [child.pid for child in psutil.Process().children(recursive=True)]
+        return {
+            child.pid: " ".join(child.cmdline()[1:6])
+            for child in psutil.Process().children(recursive=True)
+        }
 
     @staticmethod
     def _is_alive(pid: int) -> bool:

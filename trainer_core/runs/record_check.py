@@ -24,7 +24,7 @@ OWED_META = ("task", "algo", "config", "codec", "device", "num_envs")
 OWED_META_OF_A_TRAINING = ("argv", "versions")
 """Beside OWED_META, unless the run was made around an imported checkpoint."""
 SECTIONS = {"emulate", "observe", "forward", "learn", "log"}
-MODES = ("greedy", "sample")
+MODES = ("greedy", "sample", "leave_loops")
 REASONS = ("periodic", "best", "request", "stop", "final", "imported")
 MAX_ENTROPY = math.log(records.NUM_ACTIONS)
 ENTROPY_SLACK = 0.02
@@ -78,7 +78,11 @@ def line_findings(line: bytes) -> Iterator[str]:
             doubled.update(name for name in found if names.count(name) > 1)
         return found
 
-    top = json.loads(line, object_pairs_hook=note)
+    try:
+        top = json.loads(line, object_pairs_hook=note)
+    except (ValueError, RecursionError) as error:  # in a field that this version does not know
+        yield f"cannot be read whole: {error}"
+        return
     if doubled:
         yield f"{', '.join(sorted(doubled))} stands there twice"
     if "v" not in top:
