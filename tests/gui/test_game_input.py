@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
+from gui import object_names as names
 from gui.app import App
 from gui.controllers.gamepad import Gamepad
 from gui.keymap import PLAY_ACTS
@@ -18,8 +19,7 @@ from gui.models.game_keys import GameKeys
 from gui.models.notices import Notice
 from gui.settings import Settings
 from gui.widgets.screen import Palette, Screen
-from tests.gui.conftest import find, until
-from tests.gui.test_playing import play
+from tests.gui.conftest import click, find, until
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.paths import HomePaths
 
@@ -46,6 +46,11 @@ class VirtualPad:
             self.sdl.SDL_JoystickClose(self._joystick)
             self.sdl.SDL_JoystickDetachVirtual(self.index)
             self._joystick = None
+
+
+def play(app: App) -> None:
+    click(app, names.MODE_HUMAN)
+    until(lambda: app.center.live.screen_view.has_picture)
 
 
 @pytest.fixture
