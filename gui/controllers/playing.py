@@ -34,6 +34,8 @@ class PlayController(QObject):
     played = Signal(object)
     thought = Signal(object)
     """A PolicyEvent: what the policy thinks of the step that begins."""
+    mind_told = Signal(object)
+    """A BeliefsEvent of an agent that has a mind."""
     recorded = Signal(object)
     """Folder of a finished recording."""
     started = Signal()
@@ -352,6 +354,8 @@ class PlayController(QObject):
             self.played.emit(event)
         elif isinstance(event, records.PolicyEvent):
             self.thought.emit(event)
+        elif isinstance(event, records.BeliefsEvent):
+            self.mind_told.emit(event)
         elif isinstance(event, records.ErrorRecord) and event.kind == "recording":
             self._bridge.problem.emit("Recording", event.message)
         elif isinstance(event, records.StateEvent) and self.busy and event.detail:

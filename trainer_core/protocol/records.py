@@ -235,6 +235,23 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Return that the critic expects; None where the trainer has none."""
 
 
+class BeliefsEvent(Record, frozen=True, tag="beliefs"):
+    """The mind of an agent that has one, a few times a second; on the pipe only.
+
+    Sent by a player, and by a worker whose runner has the capability `beliefs`.
+    """
+
+    episode: Count
+    step: Count
+    """Steps of that episode so far."""
+    beliefs: list[str]
+    """As the agent's language writes them, sorted; `[who]` behind one that somebody told it."""
+    intentions: list[str]
+    """What it is about to do, goals from the outermost in: `leave > judge(up)`."""
+    messages: list[str] = []
+    """The last ones that it or its company heard, oldest first: `WHO tell WHAT to WHOM`."""
+
+
 LogRecord = (
     MetaRecord
     | UpdateRecord
@@ -244,7 +261,7 @@ LogRecord = (
     | ResumeRecord
     | ErrorRecord
 )
-Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent
+Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent | BeliefsEvent
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
     UpdateRecord,
@@ -258,6 +275,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     AckEvent,
     PlayEvent,
     PolicyEvent,
+    BeliefsEvent,
 )
 
 _encoder = msgspec.json.Encoder()

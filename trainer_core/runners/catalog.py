@@ -15,6 +15,7 @@ from trainer_core.runners.d3rlpy.runner import D3RLPY
 from trainer_core.runners.native import NATIVE
 from trainer_core.runners.sb3.runner import SB3
 from trainer_core.runners.skrl.runner import SKRL
+from trainer_core.runners.spade_bdi.runner import SPADE_BDI
 from trainer_core.runs.config_file import read_spec
 
 __all__ = [
@@ -33,6 +34,7 @@ _RUNNERS: tuple[AgentRunner, ...] = (
     CLEANRL.at(_HERE),
     D3RLPY.at(_HERE),
     SKRL.at(_HERE),
+    SPADE_BDI.at(_HERE),
 )
 
 

@@ -42,8 +42,9 @@ class Validator:
     """Owns the environment of the validation starts; made on first use."""
 
     def __init__(
-        self, config: RunConfig, home: HomePaths, learner: Forwards, paths: RunPaths
+        self, config: RunConfig, home: HomePaths, learner: Forwards | None, paths: RunPaths
     ) -> None:
+        """Without a `learner`, `_play` has to be another's: who decides is no network."""
         self.config, self.home, self.learner, self.paths = config, home, learner, paths
         self.success_rate = self.sampled_success_rate = 0.0
         self._env: VecEnv | None = None
@@ -65,8 +66,9 @@ class Validator:
                 "env_steps": env_steps, "task": self.config.task, **found.summary(),
             }  # fmt: skip
 
-    def _play(self, env: VecEnv, rng: torch.Generator) -> tuple[Evaluation, Evaluation]:
+    def _play(self, env: VecEnv, rng: torch.Generator) -> tuple[Evaluation, ...]:
         """Greedy and sampled episodes side by side: few consoles cost a GPU as much as many."""
+        assert self.learner is not None
         forward = self.learner.forward
         most_likely, drawn = greedy(forward), sampled(forward, rng)
         first, second = (
