@@ -11,6 +11,7 @@ from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
 from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.cleanrl.runner import CLEANRL
+from trainer_core.runners.corl.runner import CORL
 from trainer_core.runners.d3rlpy.runner import D3RLPY
 from trainer_core.runners.native import NATIVE
 from trainer_core.runners.sb3.runner import SB3
@@ -35,6 +36,7 @@ _RUNNERS: tuple[AgentRunner, ...] = (
     D3RLPY.at(_HERE),
     SKRL.at(_HERE),
     SPADE_BDI.at(_HERE),
+    CORL.at(_HERE),
 )
 
 

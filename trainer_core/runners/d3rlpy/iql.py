@@ -81,8 +81,8 @@ class DiscreteIQLImpl(dqn.DQNImpl):
         _descend(modules.policy_optim, policy_loss)
         torch_utility.soft_sync(modules.targ_q_funcs, modules.q_funcs, config.tau)
         return {
-            "loss": float(policy_loss), "critic_loss": float(q_loss),
-            "value_loss": float(value_loss), "advantage_weight": float(weight.mean()),
+            "loss": policy_loss.item(), "critic_loss": q_loss.item(),
+            "value_loss": value_loss.item(), "advantage_weight": weight.mean().item(),
         }  # fmt: skip
 
     def inner_predict_best_action(self, x: Any) -> Tensor:
