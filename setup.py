@@ -9,6 +9,7 @@ setup(
     ],
     package_dir={"dmglab_assets": "assets"},
     package_data={
+        "gui": ["languages/*.json"],
         "trainer_core.runners": ["requirements/*.txt"],
         # What runs needs; how games and pictures are made stays in the source archive.
         "dmglab_assets": [

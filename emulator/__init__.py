@@ -18,6 +18,7 @@ Rooms, lowest first; a file imports from its own room and from those before it
     kernels.sm83        instructions of both executors, interrupts, the service of what is rare
     kernels.launch      the kernels: a launch of either executor, resets, sorting
     emulator            `Emulator`, the batch with methods
+    sound               what a console sounds like, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
 
 Inside kernels.sm83: `contract` says what hot path and service tell each other; `registers`,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QLibraryInfo, QObject, QTimer, QTranslator
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from gui import commands, theme
+from gui import commands, theme, words
 from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
 from gui.center.curves import CurvesView
@@ -23,6 +24,7 @@ from gui.controllers import ahead
 from gui.controllers.ahead import StartAhead
 from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
+from gui.controllers.archives import ArchivesController
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
@@ -31,6 +33,7 @@ from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
+from gui.controllers.remedies import Remedies
 from gui.controllers.replay import ReplayController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
@@ -62,12 +65,18 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
 from gui.play_commands import define_export, define_games, define_slots, define_task_making
+from gui.remedy_commands import define_disk, define_remedies
 from gui.settings import Settings
+from gui.view_history import ViewHistory
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from gui.widgets.settings_dialog import Choice
+from gui.words import tr
 from trainer_core.protocol import recording
 from trainer_core.protocol.paths import ASSETS, HomePaths
+
+GC_THRESHOLD = (20_000, 10, 10)
+"""Python's own starts a collection every 700 objects, which is every 30 records of a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,8 @@ class Controllers:
     alerts: Alerts
     gauges: GaugesController
     journal: Journal
+    archives: ArchivesController
+    remedies: Remedies
     status: RunStatus
     appearance: Appearance
     shutdown: Shutdown
@@ -124,6 +135,9 @@ class Docks:
     log: LogDock
     trained: TrainedPage
     task: TaskDock
+
+
+DOCK_NAMES = ("agent", "training", "telemetry", "checkpoints", "runs", "log", "task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +184,14 @@ class App(QObject):
         }
         window.place_center(views, models.navigation)
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
-        window.place_notices(models.notices)
+        window.place_notices(models.notices, self.actions)
         window.place_status(controllers.status)
+        history = self.history = ViewHistory(
+            window, [getattr(self.docks, name) for name in DOCK_NAMES], models.telemetry,
+            models.plots, models.session,
+        )  # fmt: skip
         define_views(self)
+        commands.define_undo(self.actions, history)
         build_menus(window.menuBar(), self.actions)
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
         for view in (self.center.live, self.center.wall, self.center.replay):
@@ -181,6 +200,7 @@ class App(QObject):
         DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
         window.layouts.restore()
+        history.forget_difference()
 
     def _on_dropped(self, path: Path) -> None:
         """A recording goes to the replay, everything else is tried as a ROM."""
@@ -235,6 +255,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
+    remedies = Remedies(bridge, training, runs, models.telemetry, notices)
     dashboards = Dashboards(bridge, models.telemetry, notices)
     return Controllers(
         training=training,
@@ -254,7 +275,9 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
+        remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
+        archives=ArchivesController(bridge, models.runs, checkpoints, notices),
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
         shutdown=Shutdown(bridge, models.settings, playing, dashboards),
@@ -278,6 +301,8 @@ def define_commands(
     define_task_making(actions, controllers.draft)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
+    define_disk(actions, controllers.archives, window)
+    define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
 
 def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:
@@ -351,9 +376,9 @@ def make_choices(controllers: Controllers) -> list[Choice]:
     """What the settings dialog offers to turn on and off."""
     return [
         Choice(
-            ahead.SETTING, "Start a worker while the form is open",
-            "It loads torch and the kernels before you press Start, so that the first curve comes "
-            "seconds earlier. It holds about 450 MB until the form is left.",
+            ahead.SETTING, tr("Start a worker while the form is open"),
+            tr("It loads torch and the kernels before you press Start, so that the first curve "
+               "comes seconds earlier. It holds about 450 MB until the form is left."),
             changed=controllers.ahead.on_setting,
         ),
     ]  # fmt: skip
@@ -364,6 +389,7 @@ def create_app(home: Path, theme_name: str = "") -> App:
     application = create_application()
     paths = HomePaths(Path(home))
     settings = Settings(paths)
+    speak(application, settings.text(words.SETTING))
     chosen = theme_name or settings.text("view/theme") or theme.system_theme()
     theme.apply_theme(application, chosen)
     app = App(paths, settings)
@@ -374,6 +400,20 @@ def create_app(home: Path, theme_name: str = "") -> App:
 def create_window(home: Path, theme_name: str = "") -> MainWindow:
     """The window of `create_app`, which keeps the rest alive."""
     return create_app(home, theme_name).window
+
+
+def speak(application: QApplication, language: str) -> None:
+    """Have our words and Qt's own (its dialogs' buttons) in this language; "" is English."""
+    words.choose_language(language)
+    name = "qtTranslator"
+    if (old := application.findChild(QTranslator, name)) is not None:
+        application.removeTranslator(old)
+        old.deleteLater()
+    translator = QTranslator(application)
+    translator.setObjectName(name)
+    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    if translator.load(f"qtbase_{language}", folder):
+        application.installTranslator(translator)
 
 
 def create_application() -> QApplication:
@@ -388,11 +428,23 @@ def create_application() -> QApplication:
     return app
 
 
+def open_app(home: Path, theme_name: str = "") -> App:
+    """`create_app` with its window on show, for a process that does nothing else.
+
+    What is there by then (modules, widgets, thousands of runs) stays; the collector that walked it
+    all again from time to time held the window up for 60 ms and more.
+    """
+    gc.set_threshold(*GC_THRESHOLD)
+    app = create_app(home, theme_name)
+    app.window.show()
+    QTimer.singleShot(0, app, gc.freeze)
+    return app
+
+
 def run_app(home: Path, theme_name: str = "") -> int:
     """Open the app and stay in it. Returns the exit status."""
-    app = create_app(home, theme_name)
+    app = open_app(home, theme_name)
     app.bridge.catch_all()
-    app.window.show()
     # Python handles signals between bytecodes only; a timer gives it some while Qt sleeps.
     signal.signal(signal.SIGINT, lambda *_: app.controllers.shutdown.begin())
     signal.signal(signal.SIGTERM, lambda *_: app.controllers.shutdown.begin())

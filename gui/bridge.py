@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,6 +19,7 @@ import qasync
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QApplication
 
+from gui.words import tr
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.service import (
@@ -30,6 +32,8 @@ from trainer_core.service import (
 )
 
 log = logging.getLogger(__name__)
+SLICE_S = 0.005
+"""Of work on the UI thread, in one turn: a picture every 16 ms is painted in between."""
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
@@ -66,6 +70,7 @@ class Bridge(QObject):
         self.service = service or TrainerService(home)
         self._unsubscribe = self.service.subscribe(self._on_notice)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._slices = asyncio.Lock()
         self.closing = False
         """The app waits for its processes to end; nothing new is begun."""
 
@@ -81,10 +86,10 @@ class Bridge(QObject):
     def tell_unexpected(self, error: BaseException) -> None:
         """The slot border of the app: nothing that fails is silent, and nothing ends the app."""
         if isinstance(error, LabError | OSError):
-            self.problem.emit("That did not work", cause_of(error))
+            self.problem.emit(tr("That did not work"), cause_of(error))
         elif isinstance(error, Exception):
             log.error("unexpected", exc_info=error)
-            self.problem.emit("Unexpected error", f"{type(error).__name__}: {error}")
+            self.problem.emit(tr("Unexpected error"), f"{type(error).__name__}: {error}")
 
     def spawn(
         self,
@@ -120,9 +125,24 @@ class Bridge(QObject):
             if failed is not None:
                 failed(cause_of(error))
             else:
-                self.problem.emit(title or "That did not work", cause_of(error))
+                self.problem.emit(title or tr("That did not work"), cause_of(error))
         except Exception as error:
             self.tell_unexpected(error)
+
+    async def in_slices(self, work: Generator[None, None, Any]) -> Any:
+        """Run a generator to its end on the UI thread, a few milliseconds a turn; its return value.
+
+        One at a time, in the order of asking: ten of them take a turn no longer than one.
+        """
+        async with self._slices:
+            while True:
+                deadline = time.perf_counter() + SLICE_S
+                while time.perf_counter() < deadline:
+                    try:
+                        next(work)
+                    except StopIteration as end:
+                        return end.value
+                await asyncio.sleep(0.001)
 
     def _on_notice(self, notice: Notice) -> None:
         match notice:

@@ -32,11 +32,13 @@ from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.settings import Settings
+from gui.view_history import ViewHistory
 from gui.widgets.command_palette import CommandPalette
 from gui.widgets.comparison import Comparison
 from gui.widgets.dialogs import CheatSheet, ask_folder, ask_new_file
 from gui.widgets.run_note_form import RunNoteForm
 from gui.widgets.settings_dialog import Choice, SettingsDialog
+from gui.words import tr
 from trainer_core.protocol.runs import RunState
 
 TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
@@ -55,33 +57,47 @@ def define_training(
     def is_stopping() -> bool:
         return training.state is RunState.STOPPING
 
-    add("trainNew", "New run", training.train_new, "Ctrl+N",
-        tip="Turn to the form of a new run and check it")  # fmt: skip
-    add("start", "Start training", training.start, "Ctrl+Return",
+    add("trainNew", tr("New run"), training.train_new, "Ctrl+N",
+        tip=tr("Turn to the form of a new run and check it"))  # fmt: skip
+    add("start", tr("Start training"), training.start, "Ctrl+Return",
         refusal=training.reason, follows=(training.ready_changed,))  # fmt: skip
-    add("pause", lambda: "Resume training" if is_paused() else "Pause training",
-        training.toggle_pause, "Ctrl+P", short=lambda: "Resume" if is_paused() else "Pause",
+    add("pause", lambda: tr("Resume training") if is_paused() else tr("Pause training"),
+        training.toggle_pause, "Ctrl+P", short=lambda: tr("Resume") if is_paused() else tr("Pause"),
         refusal=training.pause_refusal, is_there=lambda: training.capabilities.pause,
         follows=state)  # fmt: skip
-    add("checkpoint", "Save checkpoint", training.save_checkpoint, "Ctrl+S", short="Checkpoint",
-        tip="Write a checkpoint at the next update", refusal=training.checkpoint_refusal,
-        is_there=lambda: training.capabilities.checkpoints, follows=state)  # fmt: skip
-    add("stop", lambda: "Force the training to stop now" if is_stopping() else "Stop training",
-        training.stop, "Ctrl+.", short=lambda: "Force now" if is_stopping() else "Stop",
-        refusal=training.stop_refusal, follows=state)  # fmt: skip
-    add("welcome", "Welcome", navigation.show_welcome, tip="Where the demo is")
+    add(
+        "checkpoint",
+        tr("Save checkpoint"),
+        training.save_checkpoint,
+        "Ctrl+S",
+        short=tr("Checkpoint"),
+        tip=tr("Write a checkpoint at the next update"),
+        refusal=training.checkpoint_refusal,
+        is_there=lambda: training.capabilities.checkpoints,
+        follows=state,
+    )
+    add(
+        "stop",
+        lambda: tr("Force the training to stop now") if is_stopping() else tr("Stop training"),
+        training.stop,
+        "Ctrl+.",
+        short=lambda: tr("Force now") if is_stopping() else tr("Stop"),
+        refusal=training.stop_refusal,
+        follows=state,
+    )
+    add("welcome", tr("Welcome"), navigation.show_welcome, tip=tr("Where the demo is"))
 
 
 def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:
     add, follows = registry.add, (runners.changed,)
-    add("installRunner", "Install the chosen trainer", runners.install, short="Install",
-        tip="Fetch it from the package index into an environment of its own",
+    add("installRunner", tr("Install the chosen trainer"), runners.install, short=tr("Install"),
+        tip=tr("Fetch it from the package index into an environment of its own"),
         refusal=runners.refusal,
         is_there=lambda: runners.wanted is not None and not runners.installing,
         follows=follows)  # fmt: skip
-    add("cancelInstall", "Cancel the installation", runners.cancel, short="Cancel",
-        tip="What it wrote so far is removed",
-        refusal=lambda: "" if runners.installing else "Nothing is being installed",
+    add("cancelInstall", tr("Cancel the installation"), runners.cancel, short=tr("Cancel"),
+        tip=tr("What it wrote so far is removed"),
+        refusal=lambda: "" if runners.installing else tr("Nothing is being installed"),
         is_there=lambda: runners.installing is not None, follows=follows)  # fmt: skip
 
 
@@ -100,32 +116,38 @@ def define_runs(
         Comparison(window, names, runs.differences(), runs.parallel()).open()
 
     focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
-    add("pinRun", "Pin the run's curves", runs.toggle_pin,
-        tip="Show them beside those of other runs",
+    add("pinRun", tr("Pin the run's curves"), runs.toggle_pin,
+        tip=tr("Show them beside those of other runs"),
         refusal=runs.refusal, is_on=lambda: telemetry.focus in telemetry.pinned,
         follows=(*focus, telemetry.pins_changed))  # fmt: skip
-    add("describeRun", "Name, tags and notes...", ask_note, "Ctrl+T",
+    add("describeRun", tr("Name, tags and notes..."), ask_note, "Ctrl+T",
         refusal=runs.refusal, follows=focus)  # fmt: skip
-    add("compareRuns", "Compare the configurations", compare, "Ctrl+Shift+C",
-        tip="What the runs with an open eye were told differently",
+    add("compareRuns", tr("Compare the configurations"), compare, "Ctrl+Shift+C",
+        tip=tr("What the runs with an open eye were told differently"),
         refusal=runs.compare_refusal, follows=(*focus, telemetry.pins_changed))  # fmt: skip
-    add("showSweep", "Show the curves of the sweep", runs.show_sweep,
-        tip="Every trial of the sweep that the run belongs to",
+    add("showSweep", tr("Show the curves of the sweep"), runs.show_sweep,
+        tip=tr("Every trial of the sweep that the run belongs to"),
         refusal=runs.sweep_refusal, follows=focus)  # fmt: skip
-    add("hideOthers", "Hide the curves of other runs", runs.hide_others,
-        refusal=lambda: "" if telemetry.pinned else "No other run is on show",
+    add("toggleSweep", tr("Every trial of the sweep as a row"), runs.toggle_sweep,
+        tip=tr("A double-click on the sweep's row does this too"), refusal=runs.sweep_refusal,
+        is_on=runs.is_sweep_open, follows=focus)  # fmt: skip
+    add("hideOthers", tr("Hide the curves of other runs"), runs.hide_others,
+        refusal=lambda: "" if telemetry.pinned else tr("No other run is on show"),
         follows=(telemetry.pins_changed,))  # fmt: skip
-    add("resumeRun", "Resume the run from its checkpoint", runs.resume, short="Resume",
+    add("resumeRun", tr("Resume the run from its checkpoint"), runs.resume, short=tr("Resume"),
         refusal=runs.resume_refusal, follows=focus)  # fmt: skip
-    add("reuseConfig", "New run with its configuration", runs.reuse_config,
+    add("reuseConfig", tr("New run with its configuration"), runs.reuse_config,
         refusal=runs.reuse_refusal, follows=focus)  # fmt: skip
-    add("showError", "Show the run's log", runs.show_log, short="Error",
-        tip="Its last words", refusal=runs.error_refusal,
+    add("showError", tr("Show the run's log"), runs.show_log, short=tr("Error"),
+        tip=tr("Its last words"), refusal=runs.error_refusal,
         is_there=lambda: not runs.error_refusal(), follows=focus)  # fmt: skip
-    add("openRunFolder", "Open the run's folder", runs.open_folder, short="Folder",
+    add("openRunFolder", tr("Open the run's folder"), runs.open_folder, short=tr("Folder"),
         refusal=runs.refusal, follows=focus)  # fmt: skip
-    add("openTensorBoard", "Open the run in TensorBoard", dashboards.open_tensorboard,
-        short="TensorBoard", tip="Export the curves and open them in your browser",
+    add("openTensorBoard", tr("Open the run in TensorBoard"), dashboards.open_tensorboard,
+        short=tr("TensorBoard"), tip=tr("Export the curves and open them in your browser"),
+        refusal=runs.curves_refusal, follows=focus)  # fmt: skip
+    add("exportWandb", tr("Write the run for Weights and Biases"), dashboards.export_wandb,
+        short="W&&B", tip=tr("As its client keeps a run offline; nothing is sent"),
         refusal=runs.curves_refusal, follows=focus)  # fmt: skip
 
 
@@ -136,26 +158,35 @@ def define_curves(
     add, choices = registry.add, curves.choices
     spoken = (choices.spoken_of, choices.changed, choices.maximised)
 
-    add("followCurves", "Follow new data", curves.follow, short="Follow",
-        tip="Show everything and follow new data", refusal=curves.follow_refusal,
+    add("followCurves", tr("Follow new data"), curves.follow, short=tr("Follow"),
+        tip=tr("Show everything and follow new data"), refusal=curves.follow_refusal,
         follows=(telemetry.view_changed,))  # fmt: skip
-    add("plotMaximise", lambda: "Show all plots" if choices.is_maximised else "Maximise the plot",
+    add(
+        "plotMaximise",
+        lambda: tr("Show all plots") if choices.is_maximised else tr("Maximise the plot"),
         curves.toggle_maximised,
-        tip="A double-click on a plot does this too", refusal=curves.refusal,
-        follows=spoken)  # fmt: skip
-    add("allPlots", "All plots", curves.toggle_maximised, tip="Back to every plot",
+        tip=tr("A double-click on a plot does this too"),
+        refusal=curves.refusal,
+        follows=spoken,
+    )
+    add("allPlots", tr("All plots"), curves.toggle_maximised, tip=tr("Back to every plot"),
         is_there=lambda: choices.is_maximised, follows=(choices.maximised,))  # fmt: skip
-    add("plotLog", "Logarithmic y axis", curves.toggle_log, refusal=curves.refusal,
+    add("plotLog", tr("Logarithmic y axis"), curves.toggle_log, refusal=curves.refusal,
         is_on=lambda: choices.is_log(choices.current), follows=spoken)  # fmt: skip
-    add("plotHide", "Hide the plot", curves.hide, tip="Add a plot brings it back",
+    add("plotHide", tr("Hide the plot"), curves.hide, tip=tr("Add a plot brings it back"),
         refusal=curves.refusal, follows=spoken)  # fmt: skip
     for kind in ("png", "svg", "csv"):
-        add(f"plot{kind.capitalize()}", f"Export the plot as {kind.upper()}...",
+        add(
+            f"plot{kind.capitalize()}",
+            tr("Export the plot as {upper}...", upper=kind.upper()),
             lambda kind=kind: ask_new_file(
-                window, "Export the plot", curves.file_name(kind), partial(curves.export, kind)),
-            refusal=curves.refusal, follows=spoken)  # fmt: skip
-    add("resetPlots", "Reset the plots", choices.reset,
-        tip="Every plot, in the first order, with straight axes")  # fmt: skip
+                window, tr("Export the plot"), curves.file_name(kind), partial(curves.export, kind)
+            ),
+            refusal=curves.refusal,
+            follows=spoken,
+        )
+    add("resetPlots", tr("Reset the plots"), choices.reset,
+        tip=tr("Every plot, in the first order, with straight axes"))  # fmt: skip
 
 
 def define_checkpoints(
@@ -164,20 +195,27 @@ def define_checkpoints(
     add, chosen = registry.add, (checkpoints.model.selection_changed,)
 
     def ask_import() -> None:
-        ask_folder(window, "Import a checkpoint folder", checkpoints.import_folder)
+        ask_folder(window, tr("Import a checkpoint folder"), checkpoints.import_folder)
 
-    add("import", "Import checkpoint...", ask_import, "Ctrl+O", short="Import...",
-        tip="Copy a checkpoint folder into this home")  # fmt: skip
-    add("deploy", "Deploy checkpoint", checkpoints.deploy_selected, "Ctrl+D", short="Deploy",
-        tip="Let it play in the live view", refusal=checkpoints.refusal,
-        follows=chosen)  # fmt: skip
-    add("watchRun", "Watch the run play", checkpoints.watch_run, short="Watch",
-        tip="Deploy its best checkpoint, or its newest",
+    add("import", tr("Import checkpoint..."), ask_import, "Ctrl+O", short=tr("Import..."),
+        tip=tr("Copy a checkpoint folder into this home"))  # fmt: skip
+    add(
+        "deploy",
+        tr("Deploy checkpoint"),
+        checkpoints.deploy_selected,
+        "Ctrl+D",
+        short=tr("Deploy"),
+        tip=tr("Let it play in the live view"),
+        refusal=checkpoints.refusal,
+        follows=chosen,
+    )
+    add("watchRun", tr("Watch the run play"), checkpoints.watch_run, short=tr("Watch"),
+        tip=tr("Deploy its best checkpoint, or its newest"),
         refusal=checkpoints.watch_refusal,
         follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved,
                  checkpoints.training_changed))  # fmt: skip
-    add("warmStart", "Warm start", checkpoints.warm_start_selected,
-        tip="Begin a new run with its weights", refusal=checkpoints.warm_start_refusal,
+    add("warmStart", tr("Warm start"), checkpoints.warm_start_selected,
+        tip=tr("Begin a new run with its weights"), refusal=checkpoints.warm_start_refusal,
         follows=chosen)  # fmt: skip
 
 
@@ -189,28 +227,28 @@ def define_playing(
     def capture_refusal() -> str:
         return playing.refusal() or draft.refusal()
 
-    add("playGame", "Play the game", playing.play_game, "Ctrl+G")
-    add("playPause", lambda: "Go on" if playing.paused else "Pause", playing.toggle_pause,
-        tip="Pause or go on (Space)", symbol=lambda: "play" if playing.paused else "pause",
+    add("playGame", tr("Play the game"), playing.play_game, "Ctrl+G")
+    add("playPause", lambda: tr("Go on") if playing.paused else tr("Pause"), playing.toggle_pause,
+        tip=tr("Pause or go on (Space)"), symbol=lambda: "play" if playing.paused else "pause",
         refusal=refusal, follows=state)  # fmt: skip
-    add("playStep", "One step", playing.step, tip="One step (.)", symbol="step",
+    add("playStep", tr("One step"), playing.step, tip=tr("One step (.)"), symbol="step",
         refusal=refusal, follows=state)  # fmt: skip
-    add("playRestart", "New episode", playing.restart, symbol="restart",
+    add("playRestart", tr("New episode"), playing.restart, symbol="restart",
         refusal=refusal, follows=state)  # fmt: skip
-    add("endPlayer", "End the player", playing.stop, symbol="stop",
+    add("endPlayer", tr("End the player"), playing.stop, symbol="stop",
         refusal=refusal, follows=state)  # fmt: skip
-    add("saveStart", "Save start state", draft.save_start, "F7",
-        tip="Episodes of a new task begin where the game is now",
+    add("saveStart", tr("Save start state"), draft.save_start, "F7",
+        tip=tr("Episodes of a new task begin where the game is now"),
         refusal=capture_refusal, follows=state)  # fmt: skip
-    add("captureGoal", "Capture goal", draft.capture_goal, "F8",
-        tip="The picture on show becomes the goal of a new task",
+    add("captureGoal", tr("Capture goal"), draft.capture_goal, "F8",
+        tip=tr("The picture on show becomes the goal of a new task"),
         refusal=capture_refusal, follows=state)  # fmt: skip
-    add("record", lambda: "Stop recording" if playing.recording else "Record",
-        playing.toggle_record, "Ctrl+R", tip="Keep the pictures and buttons for a replay",
+    add("record", lambda: tr("Stop recording") if playing.recording else tr("Record"),
+        playing.toggle_record, "Ctrl+R", tip=tr("Keep the pictures and buttons for a replay"),
         is_on=lambda: playing.recording, refusal=refusal, follows=state)  # fmt: skip
-    add("exportGif", lambda: "Cancel the export" if replay.is_exporting else "Export GIF",
+    add("exportGif", lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
         replay.toggle_export, "Ctrl+E",
-        short=lambda: "Cancel" if replay.is_exporting else "Export GIF",
+        short=lambda: tr("Cancel") if replay.is_exporting else tr("Export GIF"),
         refusal=replay.export_refusal, follows=(replay.changed,))  # fmt: skip
 
 
@@ -220,19 +258,28 @@ def define_views(
 ) -> None:  # fmt: skip
     add = registry.add
     themes, screens = (appearance.theme_changed,), (appearance.screen_changed,)
-    for name, text in (("dark", "Dark"), ("light", "Light")):
-        add(f"theme{text}", text, partial(appearance.set_theme, name),
+    for name, text in (("dark", tr("Dark")), ("light", tr("Light"))):
+        add(f"theme{name.capitalize()}", text, partial(appearance.set_theme, name),
             is_on=lambda name=name: appearance.theme == name, follows=themes)  # fmt: skip
-    for name, text in (("green", "greens"), ("grey", "greys")):
-        add(f"screen{name.capitalize()}", f"Screen in {text}",
+    for name, text in (("green", tr("greens")), ("grey", tr("greys"))):
+        add(f"screen{name.capitalize()}", tr("Screen in {what}", what=text),
             partial(appearance.set_screen, name),
             is_on=lambda name=name: appearance.screen == name, follows=screens)  # fmt: skip
-    add("fullScreen", "Full screen", lambda: _toggle_full_screen(window), "F11")
-    add("resetLayout", "Reset layout", layout.reset, "Ctrl+0")
-    add("openHome", "Open data folder",
+    add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
+    add("resetLayout", tr("Reset layout"), layout.reset, "Ctrl+0")
+    add("openHome", tr("Open data folder"),
         lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))  # fmt: skip
-    add("quit", "Quit", window.close, "Ctrl+Q")
-    add("shortcuts", "Keyboard", lambda: CheatSheet(window, _all_keys(registry)).show(), "F12")
+    add("quit", tr("Quit"), window.close, "Ctrl+Q")
+    add("shortcuts", tr("Keyboard"), lambda: CheatSheet(window, _all_keys(registry)).show(), "F12")
+
+
+def define_undo(registry: ActionRegistry, history: ViewHistory) -> None:
+    follows = (history.changed,)
+    registry.add("undoView", tr("Undo the change of the view"), history.undo, "Ctrl+Z",
+        tip=tr("Docks, plots, axes, zoom and pinned runs; nothing that was done"),
+        refusal=history.undo_refusal, follows=follows)  # fmt: skip
+    registry.add("redoView", tr("Redo the change of the view"), history.redo, "Ctrl+Shift+Z",
+        refusal=history.redo_refusal, follows=follows)  # fmt: skip
 
 
 def define_dialogs(
@@ -240,14 +287,14 @@ def define_dialogs(
     journal: Journal, telemetry: TelemetryModel,
 ) -> None:  # fmt: skip
     """What is opened over the window; last, so that they know every command."""
-    registry.add("bugReport", "Write a bug report...",
+    registry.add("bugReport", tr("Write a bug report..."),
         lambda: ask_new_file(
-            window, "Bug report", f"dmglab-report{'-' if telemetry.focus else ''}"
+            window, tr("Bug report"), f"dmglab-report{'-' if telemetry.focus else ''}"
             f"{telemetry.focus}.zip", partial(journal.write_report, telemetry.focus)),
-        tip="Logs and configuration of the run in one file, no ROM and no weights")  # fmt: skip
-    registry.add("commandPalette", "Find a command...",
+        tip=tr("Logs and configuration of the run in one file, no ROM and no weights"))  # fmt: skip
+    registry.add("commandPalette", tr("Find a command..."),
         lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P")  # fmt: skip
-    registry.add("settings", "Settings...",
+    registry.add("settings", tr("Settings..."),
         lambda: SettingsDialog(window, settings, choices, registry).open(), "Ctrl+,")  # fmt: skip
 
 
@@ -262,18 +309,18 @@ def define_places(
     """
 
     def refusal(shown: QTabWidget, index: int) -> str:
-        return "" if shown.isTabVisible(index) else "There is nothing to show there"
+        return "" if shown.isTabVisible(index) else tr("There is nothing to show there")
 
     for dock, keys in docks.items():
         registry.adopt(f"dock.{dock.objectName()}", dock.toggleViewAction(), keys)
-    registry.add("showListed", "Show the curves of every run in the list",
+    registry.add("showListed", tr("Show the curves of every run in the list"),
         lambda: runs.show_all(listed.run_ids()),
-        tip="Those that the filter leaves, from the top, 250 at most")  # fmt: skip
-    registry.add("filterRuns", "Filter runs", partial(_focus, run_filter, navigation), "Ctrl+F")
+        tip=tr("Those that the filter leaves, from the top, 250 at most"))  # fmt: skip
+    registry.add("filterRuns", tr("Filter runs"), partial(_focus, run_filter, navigation), "Ctrl+F")
     for name, shown in tabs.items():
         for index in range(shown.count()):
             registry.add(
-                f"{name}.{index}", f"{name.capitalize()}: {shown.tabText(index)}",
+                f"{name}.{index}", f"{tr(name.capitalize())}: {shown.tabText(index)}",
                 partial(shown.setCurrentIndex, index), f"{TAB_KEYS[name]}+{index + 1}",
                 refusal=partial(refusal, shown, index),
                 follows=(telemetry.focus_changed, telemetry.pins_changed, telemetry.run_told),
@@ -281,7 +328,9 @@ def define_places(
 
 
 def _all_keys(registry: ActionRegistry) -> list[tuple[str, str]]:
-    return registry.cheat_sheet() + [(keys, f"Game: {words}") for keys, words in PLAY_KEYS]
+    return registry.cheat_sheet() + [
+        (tr(keys), tr("Game: {words}", words=tr(words))) for keys, words in PLAY_KEYS
+    ]
 
 
 def _toggle_full_screen(window: QMainWindow) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QTabWidget, QWidget
 
 from gui import object_names as names
+from gui.actions import ActionRegistry
 from gui.controllers.shutdown import Shutdown
 from gui.controllers.status import RunStatus
 from gui.layout import Docks, Layout
@@ -17,6 +18,7 @@ from gui.models.session import Session
 from gui.settings import Settings
 from gui.widgets.banner import BannerArea
 from gui.widgets.dialogs import ask_about_running
+from gui.words import tr
 
 DEFAULT_SIZE = (1280, 800)
 LEAST_SIZE = (1024, 700)
@@ -38,10 +40,10 @@ class MainWindow(QMainWindow):
         self.center = QTabWidget()
         self.center.setObjectName(names.CENTER_TABS)
         self.center.setDocumentMode(True)
-        self.center.tabBar().setAccessibleName("Center tabs")
+        self.center.tabBar().setAccessibleName(tr("Center tabs"))
         self.center.tabBar().setExpanding(False)
         for place, view in views.items():
-            self.center.addTab(view, place.value)
+            self.center.addTab(view, tr(place.value))
         self.setCentralWidget(self.center)
         navigation.place_wanted.connect(lambda place: self.center.setCurrentWidget(views[place]))
 
@@ -52,9 +54,9 @@ class MainWindow(QMainWindow):
         navigation.dock_wanted.connect(self.layouts.raise_dock)
         self._shutdown.began.connect(self._on_end)
 
-    def place_notices(self, notices: Notices) -> None:
+    def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
         """Banners lie over the foot of the center tabs."""
-        self.banners = BannerArea(self, self.center)
+        self.banners = BannerArea(self, self.center, actions)
         notices.told.connect(self.banners.show_notice)
 
     def place_status(self, status: RunStatus) -> None:

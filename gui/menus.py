@@ -6,18 +6,21 @@ from PySide6.QtWidgets import QMenuBar
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.words import tr
 
 MENUS = {
     "&File": (
-        "openRom", "showGames", "", "import", "exportGif", "exportAs", "openHome", "",
+        "openRom", "showGames", "", "import", "exportGif", "exportAs", "openHome", "diskUse", "",
         "settings", "", "quit",
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
-        "openTensorBoard", "",
-        "pinRun", "showListed", "showSweep", "hideOthers", "compareRuns", "", "filterRuns", "",
-        "installRunner", "cancelInstall",
+        "openTensorBoard", "exportWandb", "",
+        "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
+        "filterRuns", "",
+        "installRunner", "cancelInstall", "",
+        "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
     "&View": (
         *(f"dock.{name}" for name in (
@@ -25,7 +28,7 @@ MENUS = {
             names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK,
         )), "",
         "themeDark", "themeLight", "", "screenGreen", "screenGrey", "",
-        "fullScreen", "resetLayout",
+        "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
         "followCurves", "plotMaximise", "plotLog", "plotHide", "",
@@ -46,7 +49,7 @@ MENUS = {
 def build_menus(bar: QMenuBar, registry: ActionRegistry) -> None:
     """Fill the bar. A command that is impossible now says why in its tooltip."""
     for title, ids in MENUS.items():
-        menu = bar.addMenu(title)
+        menu = bar.addMenu(tr(title))
         menu.setToolTipsVisible(True)
         for action_id in ids:
             if action_id:

@@ -16,53 +16,85 @@ from gui.controllers.replay import ReplayController
 from gui.controllers.slots import SlotsController
 from gui.controllers.task_draft import TaskDraft
 from gui.widgets.export_sheet import ExportSheet
+from gui.words import tr
 
 
 def define_games(registry: ActionRegistry, library: LibraryController, window: QMainWindow) -> None:
     add, chosen = registry.add, (library.library.selection_changed,)
     library.file_wanted.connect(partial(_ask_rom, window))
-    add("openRom", "Open ROM...", library.ask_open, "Ctrl+Shift+O",
-        tip="Play a Game Boy game of your own; the file stays where it is")  # fmt: skip
-    add("showGames", "Games", library.show, "Ctrl+Shift+G", tip="Every game there is to play")
-    add("playRom", "Play the chosen game", library.play_selected, short="Play",
+    add("openRom", tr("Open ROM..."), library.ask_open, "Ctrl+Shift+O",
+        tip=tr("Play a Game Boy game of your own; the file stays where it is"))  # fmt: skip
+    add(
+        "showGames",
+        tr("Games"),
+        library.show,
+        "Ctrl+Shift+G",
+        tip=tr("Every game there is to play"),
+    )
+    add("playRom", tr("Play the chosen game"), library.play_selected, short=tr("Play"),
         refusal=library.refusal, follows=chosen)  # fmt: skip
-    add("locateRom", "Locate the chosen game...", library.locate_selected, short="Locate...",
-        tip="Say where its file is now", refusal=library.locate_refusal,
-        follows=chosen)  # fmt: skip
-    add("forgetRom", "Take the chosen game off the list", library.forget_selected,
-        short="Forget", tip="Take it off the list; the file stays",
+    add(
+        "locateRom",
+        tr("Locate the chosen game..."),
+        library.locate_selected,
+        short=tr("Locate..."),
+        tip=tr("Say where its file is now"),
+        refusal=library.locate_refusal,
+        follows=chosen,
+    )
+    add("forgetRom", tr("Take the chosen game off the list"), library.forget_selected,
+        short=tr("Forget"), tip=tr("Take it off the list; the file stays"),
         refusal=library.locate_refusal, follows=chosen)  # fmt: skip
 
 
 def define_task_making(registry: ActionRegistry, draft: TaskDraft) -> None:
     add, changed = registry.add, (draft.model.changed,)
-    add("makeTask", "Make the task", draft.make, "Ctrl+M", refusal=draft.make_refusal,
-        tip="Write it, then find out how hard it is", follows=changed)  # fmt: skip
-    add("trainTask", "Train on the new task", draft.train, "Ctrl+Shift+N", short="Train new",
-        refusal=draft.train_refusal, follows=changed)  # fmt: skip
-    add("newDraft", "Begin another task", lambda: draft.start_over(),
-        tip="Forget the start states and the goal",
-        refusal=lambda: "Nothing was captured yet" if draft.model.is_empty else "",
+    add("makeTask", tr("Make the task"), draft.make, "Ctrl+M", refusal=draft.make_refusal,
+        tip=tr("Write it, then find out how hard it is"), follows=changed)  # fmt: skip
+    add(
+        "trainTask",
+        tr("Train on the new task"),
+        draft.train,
+        "Ctrl+Shift+N",
+        short=tr("Train new"),
+        refusal=draft.train_refusal,
+        follows=changed,
+    )
+    add("newDraft", tr("Begin another task"), lambda: draft.start_over(),
+        tip=tr("Forget the start states and the goal"),
+        refusal=lambda: tr("Nothing was captured yet") if draft.model.is_empty else "",
         follows=changed)  # fmt: skip
 
 
 def define_slots(registry: ActionRegistry, slots: SlotsController, playing: PlayController) -> None:
     add, changed = registry.add, (slots.changed,)
-    add("saveSlot", lambda: f"Save state, slot {slots.current}", slots.save, "F5",
-        refusal=playing.refusal, follows=changed)  # fmt: skip
-    add("loadSlot", lambda: f"Load state, slot {slots.current}", slots.load, "F9",
-        refusal=slots.load_refusal, follows=changed)  # fmt: skip
-    add("undoLoad", "Take the load back", slots.undo, "Shift+F9",
+    add(
+        "saveSlot",
+        lambda: tr("Save state, slot {current}", current=slots.current),
+        slots.save,
+        "F5",
+        refusal=playing.refusal,
+        follows=changed,
+    )
+    add(
+        "loadSlot",
+        lambda: tr("Load state, slot {current}", current=slots.current),
+        slots.load,
+        "F9",
+        refusal=slots.load_refusal,
+        follows=changed,
+    )
+    add("undoLoad", tr("Take the load back"), slots.undo, "Shift+F9",
         refusal=slots.undo_refusal, follows=changed)  # fmt: skip
-    add("recordEpisode", "Recordings end with the episode",
+    add("recordEpisode", tr("Recordings end with the episode"),
         lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
-        tip="Else they go on until you stop them, ten minutes at most",
+        tip=tr("Else they go on until you stop them, ten minutes at most"),
         is_on=lambda: playing.until == "episode", follows=(playing.changed,))  # fmt: skip
 
 
 def define_export(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:
-    registry.add("playOn", "Play on from this frame", replay.play_on, "Ctrl+Shift+R",
-        short="Play on", tip="Take over where the recording was in the frame on show",
+    registry.add("playOn", tr("Play on from this frame"), replay.play_on, "Ctrl+Shift+R",
+        short=tr("Play on"), tip=tr("Take over where the recording was in the frame on show"),
         refusal=replay.replay_refusal, follows=(replay.changed,))  # fmt: skip
 
     def ask() -> None:
@@ -71,10 +103,10 @@ def define_export(registry: ActionRegistry, replay: ReplayController, window: QM
             ExportSheet(window, len(replay.replay), place, has_mp4(), replay.export_as).open()
 
     def refusal() -> str:
-        return "An export is under way" if replay.is_exporting else replay.export_refusal()
+        return tr("An export is under way") if replay.is_exporting else replay.export_refusal()
 
-    registry.add("exportAs", "Export the recording as...", ask, "Ctrl+Shift+E",
-        tip="GIF, APNG, MP4 or PNGs; range, speed, scale and colours",
+    registry.add("exportAs", tr("Export the recording as..."), ask, "Ctrl+Shift+E",
+        tip=tr("GIF, APNG, MP4 or PNGs; range, speed, scale and colours"),
         refusal=refusal,
         follows=(replay.changed,))  # fmt: skip
 
@@ -88,7 +120,7 @@ def has_mp4() -> bool:
 def _ask_rom(window: QMainWindow, title: str, then: object) -> None:
     """Ask for a ROM file; `then` gets its path unless the person cancels."""
     path, _ = QFileDialog.getOpenFileName(
-        window, title, "", "Game Boy ROMs (*.gb *.gbc);;All files (*)"
+        window, title, "", tr("Game Boy ROMs (*.gb *.gbc);;All files (*)")
     )
     if path:
         then(Path(path))  # type: ignore[operator]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -27,9 +29,12 @@ from gui.widgets.labels import label, rule
 from gui.widgets.plot_board import PlotBoard
 from gui.widgets.plot_card import NOTHING, PlotCard
 from gui.widgets.plot_menu import show_plot_menu
+from gui.words import tr
 
 LEAST_WIDTH, HEIGHT, TALL = 232, 156, 320
 """Pixels of a small multiple: least width, height, and height where there is but one column."""
+MAKE_S = 0.01
+"""Longest that one turn goes on making plots: each is two dozen parts."""
 SECTIONS = {**PAGES, "other": MORE, "added": "Added"}
 
 
@@ -45,7 +50,7 @@ class _Section(QWidget):
         column.setSpacing(2)
         head = QHBoxLayout()
         head.setContentsMargins(12, 0, 12, 0)
-        head.addWidget(label(title, "title"))
+        head.addWidget(label(tr(title), "title"))
         head.addWidget(rule(), 1)
         column.addLayout(head)
         self._grid = QGridLayout()
@@ -88,12 +93,12 @@ class CurvesView(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self._page())
         self._stack.addWidget(self._large_page())
-        empty = label(NOTHING, "muted")
+        empty = label(tr(NOTHING), "muted")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(empty)
         column.addWidget(self._stack, 1)
         self._later = QTimer(self, singleShot=True, interval=0)
-        self._later.timeout.connect(self.arrange)
+        self._later.timeout.connect(self._arrange_in_front)
         for signal in (model.focus_changed, model.pins_changed, model.run_told):
             signal.connect(lambda *_: self._later.start())
         self._choices.changed.connect(self._later.start)
@@ -111,8 +116,8 @@ class CurvesView(QWidget):
         self.back = action_button(self._actions["allPlots"], "allPlotsButton")
         self.add = QComboBox()
         self.add.setObjectName("addPlotBox")
-        self.add.setAccessibleName("Add a plot by the name of its metric")
-        self.add.setPlaceholderText("Add a plot")
+        self.add.setAccessibleName(tr("Add a plot by the name of its metric"))
+        self.add.setPlaceholderText(tr("Add a plot"))
         self.add.setEditable(False)
         self.add.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
@@ -161,9 +166,22 @@ class CurvesView(QWidget):
         runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
         return list({name: True for run in runs if run is not None for name in run.table.names})
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._arrange_in_front()
+
+    def _arrange_in_front(self) -> None:
+        """Behind other tabs there is nothing to arrange: that waits until this one is shown."""
+        if self.isVisible():
+            self.arrange()
+
     def arrange(self) -> None:
-        """Show the plots of what is measured, where the person wants them."""
-        measured = self.measured()
+        """Show the plots of what is measured, where the person wants them.
+
+        Plots that were never shown are made in later turns once this one took long.
+        """
+        measured, chosen, is_whole = self.measured(), [], True
+        deadline, most = time.perf_counter() + MAKE_S, len(self.board.cards) + 1
         found = set(measured)
         specs = [*every_spec(), *further_specs(measured)]
         specs = [spec for spec in specs if any(name in found for name, _ in spec.lines)]
@@ -175,8 +193,17 @@ class CurvesView(QWidget):
             by_name = {spec.metric: spec for spec in mine}
             wanted = self._choices.ordered(list(by_name))
             shown = [name for name in wanted if not self._choices.is_hidden(name)]
-            section.place([self._card(by_name[name]) for name in shown], columns)
-        self._offer(measured)
+            cards = []
+            for name in shown:
+                is_late = time.perf_counter() > deadline and len(self.board.cards) >= most
+                if name in self.board.cards or not is_late:
+                    cards.append(self._card(by_name[name]))
+            section.place(cards, columns)
+            chosen += shown
+            is_whole = is_whole and len(cards) == len(shown)
+        self._offer([name for name in measured if name not in chosen])
+        if not is_whole:
+            self._later.start()
         if self.large is None:
             self._stack.setCurrentIndex(0 if measured else 2)
 
@@ -191,9 +218,8 @@ class CurvesView(QWidget):
             card.dropped.connect(lambda moved: self._on_dropped(moved, spec.metric))
         return card
 
-    def _offer(self, measured: list[str]) -> None:
-        shown = {card.spec.metric for section in self._sections.values() for card in section.cards}
-        rest = sorted(name for name in measured if name not in shown)
+    def _offer(self, unshown: list[str]) -> None:
+        rest = sorted(unshown)
         if rest != [self.add.itemText(index) for index in range(self.add.count())]:
             self.add.clear()
             self.add.addItems(rest)

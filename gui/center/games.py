@@ -13,6 +13,7 @@ from gui.controllers.library import LibraryController
 from gui.models.rom_library import RomCard
 from gui.widgets.action_button import action_button
 from gui.widgets.labels import ElidedLabel, label, set_role
+from gui.words import tr
 
 PICTURE = QSize(160, 144)
 _KEY = Qt.ItemDataRole.UserRole
@@ -25,7 +26,7 @@ class GamesView(QWidget):
         self._controller, self._library = controller, controller.library
         self.list = QListWidget()
         self.list.setObjectName(names.GAME_LIST)
-        self.list.setAccessibleName("Games, the latest first; Enter plays")
+        self.list.setAccessibleName(tr("Games, the latest first; Enter plays"))
         self.list.setViewMode(QListWidget.ViewMode.IconMode)
         self.list.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.list.setMovement(QListWidget.Movement.Static)
@@ -95,7 +96,7 @@ class GamesView(QWidget):
         for row in range(self.list.count()):
             if card is not None and self.list.item(row).data(_KEY) == card.key:
                 self.list.setCurrentRow(row)
-        self.title.setText(card.title if card else "No game yet")
+        self.title.setText(card.title if card else tr("No game yet"))
         self.facts.setText(f"{card.facts}   {card.path}" if card else library.error)
         problem = card.problem if card else ""
         self.note.setText(problem or ("; ".join(card.warnings) if card else ""))

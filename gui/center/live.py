@@ -29,6 +29,7 @@ from gui.widgets.joypad_lights import JoypadLights
 from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.widgets.policy_bars import PolicyBars
 from gui.widgets.screen import FrameSource, Palette, Screen
+from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.frames import FLAG_SUCCESS, FrameInfo
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
@@ -70,7 +71,7 @@ class LiveView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.screen_view = Screen(palette, names.LIVE_VIEW, "Game screen")
+        self.screen_view = Screen(palette, names.LIVE_VIEW, tr("Game screen"))
         self.screen_view.installEventFilter(self)
         self.screen_view.focus_lost.connect(self._on_focus_lost)
         self._stack = QStackedWidget()
@@ -97,7 +98,7 @@ class LiveView(QWidget):
         column.setSpacing(8)
         self.what = ElidedLabel("", "muted")
         self.what.setObjectName("playsBadge")
-        self.what.setAccessibleName("What plays")
+        self.what.setAccessibleName(tr("What plays"))
         column.addWidget(self.what)
         self.thoughts = PolicyBars()
         self._playing.thought.connect(self.thoughts.show_thought)
@@ -131,7 +132,7 @@ class LiveView(QWidget):
         playing = self._playing
         self.speed = QComboBox()
         self.speed.setObjectName("speedBox")
-        self.speed.setAccessibleName("Speed")
+        self.speed.setAccessibleName(tr("Speed"))
         for value in SPEEDS:
             self.speed.addItem(speed_text(value), value)
         self.speed.activated.connect(lambda: playing.set_speed(float(self.speed.currentData())))
@@ -140,7 +141,7 @@ class LiveView(QWidget):
         row.addWidget(SlotButton(self._slots, actions))
         self.clock = label("", "muted")
         self.clock.setObjectName("recordingClock")
-        self.clock.setAccessibleName("Length of the recording")
+        self.clock.setAccessibleName(tr("Length of the recording"))
         row.addWidget(self.clock)
         row.addWidget(action_button(actions["record"], names.RECORD_BUTTON))
         return row
@@ -186,17 +187,20 @@ class LiveView(QWidget):
     def _write_info(self) -> None:
         info = self.info
         human = info.who == 1
-        self.who.setText("HUMAN" if human else "AGENT")
+        self.who.setText(tr("HUMAN") if human else tr("AGENT"))
         set_role(self.who, "role", "warn" if human and self._session.mode is Mode.HYBRID else "")
         self.lights.set_mask(info.buttons)
         action = ACTIONS[info.action] if 0 <= info.action < len(ACTIONS) else "none"
         parts = []
         if not self._playing.is_rom:
-            parts = [f"distance {info.dist:.3f}", f"reward {info.reward:+.3f}"]
+            parts = [
+                tr("distance {dist:.3f}", dist=info.dist),
+                tr("reward {reward:+.3f}", reward=info.reward),
+            ]
         if not human:
-            parts.append(f"action {action}")
+            parts.append(tr("action {action}", action=action))
         if info.flags & FLAG_SUCCESS:
-            parts.insert(0, "goal reached")
+            parts.insert(0, tr("goal reached"))
         self.values.setText("   ".join(parts))
         self.real_speed.setText(f"{info.speed:.2f}x" if info.speed else "")
         self._write_clock()
@@ -234,14 +238,19 @@ class LiveView(QWidget):
             return ""
         playing_rom = self._playing.is_rom
         if request.mode == "human":
-            return f"{Path(request.task).name if playing_rom else request.task}, you play"
+            return tr(
+                "{value}, you play", value=Path(request.task).name if playing_rom else request.task
+            )
         row = self._checkpoints.row_of(Path(self._playing.checkpoint))
         if row < 0:
             return f"{request.task}, {Path(self._playing.checkpoint).name}"
         card = self._checkpoints.cards[row]
-        return (
-            f"{card.task}, {card.algo} after {count_text(card.env_steps)} steps, "
-            f"{card.success_rate:.0%} success"
+        return tr(
+            "{task}, {algo} after {count_text} steps, {success_rate:.0%} success",
+            task=card.task,
+            algo=card.algo,
+            count_text=count_text(card.env_steps),
+            success_rate=card.success_rate,
         )
 
     def _hint(self) -> str:
@@ -252,15 +261,15 @@ class LiveView(QWidget):
             return playing.error
         if not playing.is_active:
             if self._session.mode is Mode.HUMAN:
-                return "Press Human again, or Play > Play the game, to start"
-            return "Pick a checkpoint and press Deploy"
+                return tr("Press Human again, or Play > Play the game, to start")
+            return tr("Pick a checkpoint and press Deploy")
         if playing.rewinding:
-            return "Rewinding"
+            return tr("Rewinding")
         if playing.paused:
-            return "Paused: Space goes on, . steps"
+            return tr("Paused: Space goes on, . steps")
         human = self._session.mode is Mode.HUMAN
         if human and not self.screen_view.hasFocus():
-            return "Click to play"
+            return tr("Click to play")
         return ""
 
     # -- keys -------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from gui.widgets.joypad_lights import JoypadLights
 from gui.widgets.labels import ElidedLabel, icon_button, label
 from gui.widgets.lane import ActionLane
 from gui.widgets.screen import Palette, Screen
+from gui.words import tr
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
 SPEEDS = (0.25, 1.0, 4.0)
@@ -35,10 +36,10 @@ class ReplayView(QWidget):
         super().__init__()
         self._controller = controller
         self.frame = 0
-        self.screen_view = Screen(palette, names.REPLAY_VIEW, "Replay")
+        self.screen_view = Screen(palette, names.REPLAY_VIEW, tr("Replay"))
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setObjectName(names.REPLAY_SLIDER)
-        self.slider.setAccessibleName("Frame of the replay")
+        self.slider.setAccessibleName(tr("Frame of the replay"))
         self.slider.setSingleStep(1)
         self.slider.setPageStep(24)
         self.slider.valueChanged.connect(self.show_frame)
@@ -78,25 +79,25 @@ class ReplayView(QWidget):
     def _control_row(self, actions: ActionRegistry) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(4)
-        self.play = icon_button("play", "Play", "replayPlayButton", flat=False,
+        self.play = icon_button("play", tr("Play"), "replayPlayButton", flat=False,
                                 clicked=self.toggle)  # fmt: skip
-        self.back = icon_button("back", "One frame back", "replayBackButton", flat=False,
+        self.back = icon_button("back", tr("One frame back"), "replayBackButton", flat=False,
                                 clicked=lambda: self._move(-1))  # fmt: skip
-        self.next = icon_button("step", "One frame on", "replayNextButton", flat=False,
+        self.next = icon_button("step", tr("One frame on"), "replayNextButton", flat=False,
                                 clicked=lambda: self._move(1))  # fmt: skip
         for made in (self.back, self.play, self.next):
             made.setProperty("transport", True)
             row.addWidget(made)
         self.speed = QComboBox()
         self.speed.setObjectName("replaySpeed")
-        self.speed.setAccessibleName("Replay speed")
+        self.speed.setAccessibleName(tr("Replay speed"))
         for value in SPEEDS:
             self.speed.addItem(f"{value:g}x", value)
         self.speed.setCurrentIndex(1)
         row.addWidget(self.speed)
         self.choices = QComboBox()
         self.choices.setObjectName("recordingBox")
-        self.choices.setAccessibleName("Recording")
+        self.choices.setAccessibleName(tr("Recording"))
         self.choices.setMinimumContentsLength(14)
         self.choices.activated.connect(
             lambda: self._controller.load(Path(self.choices.currentData()))
@@ -107,7 +108,7 @@ class ReplayView(QWidget):
         self.progress.setRange(0, 100)
         self.progress.setTextVisible(False)
         self.progress.setFixedWidth(96)
-        self.progress.setAccessibleName("Export progress")
+        self.progress.setAccessibleName(tr("Export progress"))
         self.progress.hide()
         row.addWidget(self.progress)
         row.addWidget(action_button(actions["playOn"], "playOnButton"))
@@ -182,7 +183,7 @@ class ReplayView(QWidget):
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
         self.choices.setEnabled(self.choices.count() > 0)
         self.progress.setVisible(controller.is_exporting)
-        self.screen_view.hint = "" if has else "Deploy a checkpoint and press Record"
+        self.screen_view.hint = "" if has else tr("Deploy a checkpoint and press Record")
         self.screen_view.update()
 
     def _on_progress(self, share: float) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QProxyStyle, QStyle, QToolButton
 
 from gui.actions import ActionRegistry
 from gui.controllers.slots import SLOTS, SlotsController
+from gui.words import tr
 
 PICTURE = QSize(80, 72)
 
@@ -28,13 +29,13 @@ class SlotButton(QToolButton):
         super().__init__()
         self._slots, self._actions = slots, actions
         self.setObjectName("slotButton")
-        self.setText("States")
-        self.setAccessibleName("Save slots")
-        self.setToolTip("Save and load states (F5, F9)")
+        self.setText(tr("States"))
+        self.setAccessibleName(tr("Save slots"))
+        self.setToolTip(tr("Save and load states (F5, F9)"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self)
         menu.setStyle(_LargeIcons(menu.style().name()))
-        self._into = QMenu("Save into", menu)
+        self._into = QMenu(tr("Save into"), menu)
         menu.aboutToShow.connect(self._fill)
         self.setMenu(menu)
 
@@ -51,4 +52,6 @@ class SlotButton(QToolButton):
             path = slots.path(slot)
             if path.is_file():
                 picture = QIcon(str(path.with_suffix(".png")))
-                menu.addAction(picture, f"Load {slots.label(slot)}", partial(slots.load, slot))
+                menu.addAction(
+                    picture, tr("Load {label}", label=slots.label(slot)), partial(slots.load, slot)
+                )

@@ -14,6 +14,7 @@ from gui.bridge import Bridge
 from gui.controllers.training import TrainingController
 from gui.widgets.labels import button, label
 from gui.widgets.screen import FrameSource, Palette, Screen
+from gui.words import tr
 from trainer_core.protocol import commands
 from trainer_core.protocol.runs import RunState
 
@@ -66,21 +67,21 @@ class EnvWall(QWidget):
         self._zoomed = -1
         self._columns = 1
         self._tile = (144, 160)
-        self.screen_view = _WallScreen(palette, names.ENV_WALL, "Game Boys of the training run")
+        self.screen_view = _WallScreen(palette, names.ENV_WALL, tr("Game Boys of the training run"))
         self.screen_view.tile_clicked.connect(self._on_click)
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
         self.caption = label("", "muted")
         row.addWidget(self.caption, 1)
-        self.back = button("Show all", "wallBackButton", clicked=lambda: self._zoom(-1))
+        self.back = button(tr("Show all"), "wallBackButton", clicked=lambda: self._zoom(-1))
         self.back.hide()
         row.addWidget(self.back)
         self.count = QComboBox()
         self.count.setObjectName("wallCount")
-        self.count.setAccessibleName("Game Boys on the wall")
+        self.count.setAccessibleName(tr("Game Boys on the wall"))
         for number in WATCH_ENVS:
-            self.count.addItem(f"{number} Game Boys", number)
+            self.count.addItem(tr("{number} Game Boys", number=number), number)
         self.count.setCurrentIndex(1)
         self.count.activated.connect(lambda: self._watch(again=True))
         row.addWidget(self.count)
@@ -132,7 +133,7 @@ class EnvWall(QWidget):
 
     def _send(self, run_id: str, envs: int) -> None:
         work = self._bridge.service.request(run_id, commands.Watch, envs=envs)
-        self._bridge.spawn(work, title="Env wall")
+        self._bridge.spawn(work, title=tr("Env wall"))
 
     def _on_frame(self) -> None:
         found = self.source.latest()
@@ -166,17 +167,17 @@ class EnvWall(QWidget):
         watching = bool(self._watched)
         self.screen_view.hint = ""
         if not watching and not self.screen_view.has_picture:
-            self.screen_view.hint = "Start a run to see its Game Boys here"
+            self.screen_view.hint = tr("Start a run to see its Game Boys here")
         elif watching and not self.source.seq:
-            self.screen_view.hint = "Waiting for the first picture"
-        text = "Nothing is training"
+            self.screen_view.hint = tr("Waiting for the first picture")
+        text = tr("Nothing is training")
         if watching:
-            text = f"Run {self._watched[-4:]}"
+            text = tr("Run {value}", value=self._watched[-4:])
         elif self.screen_view.has_picture:
-            text = "The last pictures of the run"
+            text = tr("The last pictures of the run")
         if self._zoomed >= 0:
-            text += f", Game Boy {self._zoomed}"
+            text += tr(", Game Boy {zoomed}", zoomed=self._zoomed)
         elif watching:
-            text += ", click one to see it large"
+            text += tr(", click one to see it large")
         self.caption.setText(text)
         self.screen_view.update()

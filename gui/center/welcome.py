@@ -17,6 +17,7 @@ from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation
 from gui.widgets.checks import ChecksView
 from gui.widgets.labels import button, label
+from gui.words import tr
 from trainer_core.protocol.runs import RunState
 
 CARD_WIDTH = 460
@@ -59,27 +60,30 @@ class Welcome(QWidget):
         column = QVBoxLayout(face)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(label("Train an agent on a Game Boy", "heading"))
+        column.addWidget(label(tr("Train an agent on a Game Boy"), "heading"))
         column.addWidget(
             label(
-                "Many Game Boys run side by side; one policy learns from their screens alone. "
-                "The demo starts a short run on this computer and shows its curves as they move.",
+                tr(
+                    "Many Game Boys run side by side; one policy learns from their screens alone. "
+                    "The demo starts a short run on this computer and shows its curves as they "
+                    "move."
+                ),
                 "muted",
                 wrap=True,
             )
         )
         column.addSpacing(8)
         self.start = button(
-            "Start the demo", "startDemoButton", primary=True, clicked=self._on_start
+            tr("Start the demo"), "startDemoButton", primary=True, clicked=self._on_start
         )
         self.start.setDefault(True)
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.start)
         play = self._actions["playGame"].trigger
-        row.addWidget(button("Play it yourself", "playYourselfButton", clicked=play))
+        row.addWidget(button(tr("Play it yourself"), "playYourselfButton", clicked=play))
         rom = self._actions["openRom"].trigger
-        row.addWidget(button("Open ROM...", "openOwnRomButton", clicked=rom))
+        row.addWidget(button(tr("Open ROM..."), "openOwnRomButton", clicked=rom))
         row.addStretch(1)
         column.addLayout(row)
         column.addStretch(1)
@@ -90,10 +94,10 @@ class Welcome(QWidget):
         column = QVBoxLayout(face)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(label("This command will run", "heading"))
+        column.addWidget(label(tr("This command will run"), "heading"))
         self.command = QPlainTextEdit()
         self.command.setObjectName("demoCommand")
-        self.command.setAccessibleName("The demo's exact command")
+        self.command.setAccessibleName(tr("The demo's exact command"))
         self.command.setReadOnly(True)
         self.command.setTabChangesFocus(True)
         self.command.setFont(theme.mono_font())
@@ -107,10 +111,10 @@ class Welcome(QWidget):
         column.addSpacing(8)
         row = QHBoxLayout()
         row.setSpacing(8)
-        self.agree = button("Run it", "runDemoButton", primary=True,
+        self.agree = button(tr("Run it"), "runDemoButton", primary=True,
                             clicked=self._training.agree_and_start)  # fmt: skip
         row.addWidget(self.agree)
-        row.addWidget(button("Back", "demoBackButton", clicked=lambda: self._show_face(0)))
+        row.addWidget(button(tr("Back"), "demoBackButton", clicked=lambda: self._show_face(0)))
         row.addStretch(1)
         column.addLayout(row)
         column.addStretch(1)
@@ -135,10 +139,13 @@ class Welcome(QWidget):
         self.command.setPlainText(plan.command_line if plan else "")
         folder = plan.run_dir.parent if plan else ""
         self.where.setText(
-            f"It writes only into {folder} and stops a minute after its first update."
+            tr(
+                "It writes only into {folder} and stops a minute after its first update.",
+                folder=folder,
+            )
         )
         self.checks.show_checks(training.checks, training.checking)
         failed = any(check.status == "fail" for check in training.checks)
         idle = training.state in (RunState.IDLE,) or training.state.is_end
         self.agree.setEnabled(plan is not None and not failed and idle and not training.starting)
-        self.agree.setText("Starting..." if training.starting else "Run it")
+        self.agree.setText(tr("Starting...") if training.starting else tr("Run it"))

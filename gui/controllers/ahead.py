@@ -12,6 +12,7 @@ from gui.bridge import Bridge
 from gui.controllers.training import TrainingController
 from gui.models.session import Mode, Operation, Session
 from gui.settings import Settings
+from gui.words import tr
 
 SETTING = "training/start_ahead"
 IDLE_MS = 10 * 60 * 1000
@@ -45,11 +46,11 @@ class StartAhead(QObject):
         plan = self._training.plan
         if plan is not None and self.is_wanted():
             self._idle.start()
-            self._bridge.spawn(self._bridge.service.ahead.prepare(plan), title="Worker")
+            self._bridge.spawn(self._bridge.service.ahead.prepare(plan), title=tr("Worker"))
 
     def end(self) -> None:
         self._idle.stop()
-        self._bridge.spawn(self._bridge.service.ahead.end(), title="Worker")
+        self._bridge.spawn(self._bridge.service.ahead.end(), title=tr("Worker"))
 
     def on_setting(self) -> None:
         """It was allowed, or no longer."""

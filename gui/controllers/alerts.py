@@ -9,6 +9,7 @@ from gui.models.alerts import Alert
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.run_telemetry import TelemetryModel
+from gui.words import tr
 
 LOOK_MS = 2000
 
@@ -37,11 +38,14 @@ class Alerts(QObject):
         silent, run_id = self._training.stalled_for(), self._training.run_id
         if silent and self._stalled != run_id:
             self._stalled = run_id
-            self._tell(f"No word from {self._telemetry.label(run_id)}", f"for {silent:.0f} seconds")
+            self._tell(
+                tr("No word from {label}", label=self._telemetry.label(run_id)),
+                tr("for {silent:.0f} seconds", silent=silent),
+            )
         elif not silent and self._stalled == run_id:
             self._stalled = ""
 
     def _tell(self, title: str, text: str) -> None:
         self._notices.tell(
-            title, text, "warn", "Show curves", lambda: self._navigation.show(Place.CURVES)
+            title, text, "warn", tr("Show curves"), lambda: self._navigation.show(Place.CURVES)
         )

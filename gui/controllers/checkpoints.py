@@ -26,6 +26,7 @@ from gui.models.navigation import Navigation
 from gui.models.notices import Notices
 from gui.models.run_list import RunList
 from gui.models.session import Mode, Operation, Session
+from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord
 from trainer_core.service import RunChanged, import_checkpoint
@@ -50,7 +51,7 @@ class CheckpointsController(QObject):
 
     def reload(self) -> None:
         """Look through every run's folder, the newest runs first, in a thread."""
-        self._bridge.spawn(self._scan(), title="Checkpoints")
+        self._bridge.spawn(self._scan(), title=tr("Checkpoints"))
 
     async def _scan(self) -> None:
         for runs in chunks(self._bridge.service.runs.values()):
@@ -66,7 +67,7 @@ class CheckpointsController(QObject):
         run = self._bridge.service.runs.get(run_id)
         if run is not None:
             work = in_thread(scan, self._bridge.home, [run])
-            self._bridge.spawn(work, title="Checkpoints", then=self.model.put_all)
+            self._bridge.spawn(work, title=tr("Checkpoints"), then=self.model.put_all)
 
     # -- playing one ------------------------------------------------------------------------
 
@@ -74,9 +75,9 @@ class CheckpointsController(QObject):
         """Why the selected checkpoint can neither play nor be begun from; empty when it can."""
         card = self.model.selected
         if card is None:
-            return "Select a checkpoint first"
+            return tr("Select a checkpoint first")
         if not card.is_usable:
-            return "Its file does not match the hash that was announced"
+            return tr("Its file does not match the hash that was announced")
         return ""
 
     def warm_start_refusal(self) -> str:
@@ -85,7 +86,9 @@ class CheckpointsController(QObject):
         run = self._bridge.service.runs.get(card.run_id) if card else None
         for runner in self._bridge.service.runners:
             if run and runner.id == run.runner and not runner.capabilities.warm_start:
-                return f"{runner.title} cannot begin with the weights of a checkpoint"
+                return tr(
+                    "{title} cannot begin with the weights of a checkpoint", title=runner.title
+                )
         return self.refusal()
 
     def deploy_selected(self) -> None:
@@ -98,7 +101,7 @@ class CheckpointsController(QObject):
         self._navigation.show_game()
         if self._session.mode is Mode.HUMAN:
             self._session.set_mode(Mode.AGENT)
-        self._bridge.spawn(in_thread(verify, card), title="Deploy", then=self._on_verified)
+        self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=self._on_verified)
 
     def _on_verified(self, card: CheckpointCard) -> None:
         self.model.put(card)
@@ -106,9 +109,13 @@ class CheckpointsController(QObject):
             self._playing.deploy(card.task, card.folder)
         else:
             self._notices.tell(
-                "This checkpoint was not loaded",
-                f"its weights are {card.integrity}; what played before goes on", "error",
-            )  # fmt: skip
+                tr("This checkpoint was not loaded"),
+                tr(
+                    "its weights are {integrity}; what played before goes on",
+                    integrity=card.integrity,
+                ),
+                "error",
+            )
 
     def _of_run(self) -> CheckpointCard | None:
         """The best checkpoint of the run on show, its newest while none was better than another."""
@@ -118,7 +125,7 @@ class CheckpointsController(QObject):
 
     def watch_refusal(self) -> str:
         """Why the run on show cannot play; empty when it can."""
-        return "" if self._of_run() else "The run has no checkpoint yet"
+        return "" if self._of_run() else tr("The run has no checkpoint yet")
 
     def watch_run(self) -> None:
         """Deploy the best that the run on show has."""
@@ -136,14 +143,18 @@ class CheckpointsController(QObject):
             self._session.turn_to_training()
             self._session.set_runner(self._bridge.service.runs[card.run_id].runner)
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
-            self._notices.tell("Warm start", f"the next run begins with {card.folder.name}")
+            self._notices.tell(
+                tr("Warm start"), tr("the next run begins with {name}", name=card.folder.name)
+            )
 
     # -- bringing one in --------------------------------------------------------------------
 
     def import_folder(self, folder: Path) -> None:
         """Copy, verify and register a checkpoint folder; the copy is then selected."""
         work = in_thread(import_checkpoint, folder, self._bridge.home)
-        self._bridge.spawn(work, title="The checkpoint was not imported", then=self._on_imported)
+        self._bridge.spawn(
+            work, title=tr("The checkpoint was not imported"), then=self._on_imported
+        )
 
     def _on_imported(self, found: tuple[RunRecord, Path]) -> None:
         run, folder = found
@@ -152,7 +163,11 @@ class CheckpointsController(QObject):
         cards = run_cards(run, self._bridge.home.run(run.run_id))
         self.model.put_all(replace(card, integrity="verified") for card in cards)
         self.model.select(folder)
-        self._notices.tell("Imported", f"{run.task}, {run.env_steps:,} steps", "good")
+        self._notices.tell(
+            tr("Imported"),
+            tr("{task}, {env_steps:,} steps", task=run.task, env_steps=run.env_steps),
+            "good",
+        )
 
     # -- following runs ---------------------------------------------------------------------
 

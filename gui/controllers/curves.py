@@ -13,6 +13,7 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.plot_choices import PlotChoices
 from gui.models.run_telemetry import TelemetryModel
+from gui.words import tr
 
 
 class CurvesController(QObject):
@@ -30,11 +31,11 @@ class CurvesController(QObject):
 
     def refusal(self) -> str:
         """Why there is no plot to speak of; empty when there is one."""
-        return "" if self.choices.current else "Click on a plot first"
+        return "" if self.choices.current else tr("Click on a plot first")
 
     def follow_refusal(self) -> str:
         zoomed = self._telemetry.x_range is not None
-        return "" if zoomed else "Everything is on show and new data is followed"
+        return "" if zoomed else tr("Everything is on show and new data is followed")
 
     def follow(self) -> None:
         self._telemetry.set_x_range(None)
@@ -64,13 +65,13 @@ class CurvesController(QObject):
         """Write the plot; the confirmation opens its folder."""
         content = self.draw(self.choices.current, kind)
         self._bridge.spawn(
-            in_thread(path.write_bytes, content), title="The plot was not written",
+            in_thread(path.write_bytes, content), title=tr("The plot was not written"),
             then=lambda _: self._on_written(path),
         )  # fmt: skip
 
     def _on_written(self, path: Path) -> None:
         folder = QUrl.fromLocalFile(str(path.parent))
         self._notices.tell(
-            "Plot written", str(path), "good",
-            "Open folder", lambda: QDesktopServices.openUrl(folder),
+            tr("Plot written"), str(path), "good",
+            tr("Open folder"), lambda: QDesktopServices.openUrl(folder),
         )  # fmt: skip

@@ -1,31 +1,46 @@
-"""TensorBoard in the user's own browser: export the run's events, start the server, open the page.
+"""Other people's dashboards: TensorBoard in the user's own browser, W&B's offline files.
 
-Nothing is embedded, nothing is fetched; the server ends with the app.
+Nothing is embedded, nothing is fetched, nothing leaves this computer; the server ends with the app.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import socket
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 
 from gui.bridge import Bridge
 from gui.models.notices import Notices
 from gui.models.run_telemetry import TelemetryModel
+from gui.words import tr
 from trainer_core.service import Job, run_job
 
-OPEN_AFTER_MS = 4000
-"""TensorBoard needs this long to listen; the browser would show an error before."""
+LISTEN_S, LOOK_S = 60.0, 0.2
+"""How long TensorBoard may take to listen, and how often it is asked; a browser would not wait."""
 
 
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+async def answers(port: int) -> bool:
+    """Whether something listens there before patience ends."""
+    for _ in range(round(LISTEN_S / LOOK_S)):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(LOOK_S)
+            continue
+        writer.close()
+        return True
+    return False
 
 
 class Dashboards(QObject):
@@ -40,32 +55,53 @@ class Dashboards(QObject):
         argv = [sys.executable, "-m", "trainer_core.exports.tensorboard", str(folder)]
         self._bridge.spawn(
             run_job(argv),
-            title="TensorBoard",
+            title=tr("TensorBoard"),
             then=lambda result: self._on_exported(Path(result["folder"])),
         )
 
     def _on_exported(self, folder: Path) -> None:
         if importlib.util.find_spec("tensorboard") is None:
-            text = f"{folder}; to see them: pip install tensorboard"
-            self._notices.tell("Events written", text)
+            text = tr("{folder}; to see them: pip install tensorboard", folder=folder)
+            self._notices.tell(tr("Events written"), text)
             return
         self.close()
         port = free_port()
         argv = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder),
                 "--host", "127.0.0.1", "--port", str(port)]  # fmt: skip
         self._bridge.spawn(
-            run_job(argv, on_start=self._on_server), title="TensorBoard", failed=self._on_failed
+            run_job(argv, on_start=self._on_server), title=tr("TensorBoard"), failed=self._on_failed
         )
         url = QUrl(f"http://127.0.0.1:{port}")
-        QTimer.singleShot(OPEN_AFTER_MS, self, lambda: QDesktopServices.openUrl(url))
-        self._notices.tell("TensorBoard starts", url.toString())
+        self._notices.tell(tr("TensorBoard starts"), url.toString())
+        self._bridge.spawn(
+            answers(port), title=tr("TensorBoard"),
+            then=lambda there: QDesktopServices.openUrl(url) if there else None,
+        )  # fmt: skip
+
+    def export_wandb(self) -> None:
+        """Write the run in focus as W&B's client keeps it offline; without the client, as JSON."""
+        run = self._bridge.home.run(self._telemetry.focus).root
+        has_client = importlib.util.find_spec("wandb") is not None
+        module = "wandb_offline" if has_client else "wandb_history"
+        argv = [sys.executable, "-m", f"trainer_core.exports.{module}", str(run)]
+        self._bridge.spawn(
+            run_job(argv), title=tr("Weights and Biases"),
+            then=lambda result: self._on_wandb(Path(result["folder"]), has_client),
+        )  # fmt: skip
+
+    def _on_wandb(self, folder: Path, has_client: bool) -> None:
+        line = f"wandb sync {folder}" if has_client else "pip install wandb"
+        self._notices.tell(
+            tr("Written for W&B"), f"{folder}; {line}", "good",
+            tr("Copy the command"), lambda: QGuiApplication.clipboard().setText(line),
+        )  # fmt: skip
 
     def _on_server(self, job: Job) -> None:
         self._server = job
 
     def _on_failed(self, reason: str) -> None:
         if reason != "cancelled":
-            self._bridge.problem.emit("TensorBoard", reason)
+            self._bridge.problem.emit(tr("TensorBoard"), reason)
 
     def close(self) -> None:
         """End the server."""

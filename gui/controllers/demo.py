@@ -13,6 +13,7 @@ from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.training import TrainingController
 from gui.models.notices import Notices
 from gui.models.presets import DEMO, DEMO_S
+from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.service import RunChanged
 
@@ -55,7 +56,7 @@ class Demo(QObject):
     def _on_time_up(self) -> None:
         self._is_over = True
         self._bridge.spawn(
-            self._bridge.service.stop(self.run_id, "the demo's minute is over"), title="Stop"
+            self._bridge.service.stop(self.run_id, "the demo's minute is over"), title=tr("Stop")
         )
 
     def _on_run_changed(self, notice: RunChanged) -> None:
@@ -67,14 +68,24 @@ class Demo(QObject):
             return
         if run.best_success_rate >= DEMO.fields["target_success"]:
             self._notices.tell(
-                "It learned", f"{run.best_success_rate:.0%} success", "good",
-                "Watch it play", self._checkpoints.deploy_selected,
-            )  # fmt: skip
+                tr("It learned"),
+                tr("{best_success_rate:.0%} success", best_success_rate=run.best_success_rate),
+                "good",
+                tr("Watch it play"),
+                self._checkpoints.deploy_selected,
+            )
         else:
             self._notices.tell(
-                "Not yet", f"{run.best_success_rate:.0%} success after {DEMO_S:g} s of training",
-                "warn", f"Train {DEMO_S:g} s more", self.train_more,
-            )  # fmt: skip
+                tr("Not yet"),
+                tr(
+                    "{best_success_rate:.0%} success after {demo_s:g} s of training",
+                    best_success_rate=run.best_success_rate,
+                    demo_s=DEMO_S,
+                ),
+                "warn",
+                tr("Train {demo_s:g} s more", demo_s=DEMO_S),
+                self.train_more,
+            )
 
 
 def _is_demo(options: dict[str, object]) -> bool:

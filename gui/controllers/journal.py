@@ -11,10 +11,12 @@ from PySide6.QtGui import QDesktopServices
 from gui import object_names as names
 from gui.bridge import Bridge, in_thread
 from gui.controllers.checkpoints import CheckpointsController
+from gui.models.failures import failure_of
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation
 from gui.models.notices import Notices
 from gui.models.run_words import WORDS
+from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.service import BadLine, RunChanged, write_report
@@ -45,12 +47,16 @@ class Journal(QObject):
         lines = [line.text for line in self._log.lines]
         work = in_thread(write_report, self._bridge.home, run_id, path, lines)
         self._bridge.spawn(
-            work, title="The report was not written",
+            work,
+            title=tr("The report was not written"),
             then=lambda names: self._notices.tell(
-                "Bug report written", f"{path}: {len(names)} files, no ROM, no weights", "good",
-                "Open folder", partial(open_folder, path.parent),
+                tr("Bug report written"),
+                tr("{path}: {count} files, no ROM, no weights", path=path, count=len(names)),
+                "good",
+                tr("Open folder"),
+                partial(open_folder, path.parent),
             ),
-        )  # fmt: skip
+        )
 
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record
@@ -68,14 +74,14 @@ class Journal(QObject):
     def _tell_end(self, run: RunRecord) -> None:
         if run.state is RunState.FINISHED:
             self._notices.tell(
-                "Training finished", f"{run.env_steps:,} environment steps", "good",
-                "Watch it play", self._checkpoints.deploy_selected,
-            )  # fmt: skip
+                tr("Training finished"),
+                tr("{env_steps:,} environment steps", env_steps=run.env_steps),
+                "good",
+                tr("Watch it play"),
+                self._checkpoints.deploy_selected,
+            )
         elif run.state is RunState.FAILED:
-            self._notices.tell(
-                "Training failed", run.reason, "error",
-                "Show log", lambda: self._navigation.show_dock(names.LOG_DOCK),
-            )  # fmt: skip
+            self._tell_failure(tr("Training failed"), run.reason)
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
         if isinstance(event, records.CheckpointRecord):
@@ -91,4 +97,16 @@ class Journal(QObject):
 
     def _on_problem(self, title: str, cause: str) -> None:
         self._log.add(f"{title}: {cause}", 2)
-        self._notices.tell(title, cause, "error")
+        self._tell_failure(title, cause)
+
+    def _tell_failure(self, title: str, cause: str) -> None:
+        """One banner: the catalogue's code and title, the cause, and the command that helps."""
+        failure = failure_of(cause)
+        if failure is None:
+            self._notices.tell(
+                title, cause, "error",
+                tr("Show log"), lambda: self._navigation.show_dock(names.LOG_DOCK),
+            )  # fmt: skip
+            return
+        text = f"{tr(failure.title)}: {cause}"
+        self._notices.tell(f"{title} ({failure.code})", text, "error", command=failure.command)

@@ -18,6 +18,7 @@ from gui.models.notices import Notices
 from gui.models.rom_library import RomCard, RomLibrary, file_sha256
 from gui.models.session import Session
 from gui.widgets.screen import Palette
+from gui.words import tr
 from trainer_core.service import run_job
 
 THUMBNAIL_AFTER_MS = 8000
@@ -46,13 +47,13 @@ class LibraryController(QObject):
     # -- opening ----------------------------------------------------------------------------
 
     def ask_open(self) -> None:
-        self.file_wanted.emit("Open ROM", self.open_rom)
+        self.file_wanted.emit(tr("Open ROM"), self.open_rom)
 
     def open_rom(self, path: Path) -> None:
         """Play a ROM file and, once it plays, register it by its hash."""
         path = Path(path).expanduser().absolute()
         if problem := why_no_rom(path):
-            self._tell(f"{path}: {problem}", "Open another...", self.ask_open)
+            self._tell(f"{path}: {problem}", tr("Open another..."), self.ask_open)
             return
         if str(path) == self._session.rom:
             self._playing.play_game()
@@ -75,15 +76,15 @@ class LibraryController(QObject):
         self.play(self.library.selected)
 
     def refusal(self) -> str:
-        return "" if self.library.card(self.library.selected) else "Choose a game first"
+        return "" if self.library.card(self.library.selected) else tr("Choose a game first")
 
     def _on_hashed(self, card: RomCard, found: str) -> None:
         if found == card.key:
             self.open_rom(card.path)
             return
-        what = "is not there any more" if not card.path.is_file() else "is another file now"
+        what = tr("is not there any more") if not card.path.is_file() else tr("is another file now")
         text = f"{card.title}: {card.path} {what}"
-        self._tell(text, "Locate...", lambda: self.locate(card.key))
+        self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
         self.library.reload()
 
     # -- finding again ----------------------------------------------------------------------
@@ -92,7 +93,9 @@ class LibraryController(QObject):
         """Ask where a registered game is now."""
         card = self.library.card(key)
         if card is not None:
-            self.file_wanted.emit(f"Where is {card.title}?", lambda path: self._found(card, path))
+            self.file_wanted.emit(
+                tr("Where is {title}?", title=card.title), lambda path: self._found(card, path)
+            )
 
     def locate_selected(self) -> None:
         self.locate(self.library.selected)
@@ -100,16 +103,21 @@ class LibraryController(QObject):
     def locate_refusal(self) -> str:
         card = self.library.card(self.library.selected)
         if card is None:
-            return "Choose a game first"
-        return "It comes with DMG Lab" if card.shipped else ""
+            return tr("Choose a game first")
+        return tr("It comes with DMG Lab") if card.shipped else ""
 
     def _found(self, card: RomCard, path: Path) -> None:
         def check(found: str) -> None:
             if found == card.key:
                 self.open_rom(path)
                 return
-            text = f"{path} is not {card.title}: SHA-256 {found[:12] or 'of no ROM'}..."
-            self._tell(text, "Locate...", lambda: self.locate(card.key))
+            text = tr(
+                "{path} is not {title}: SHA-256 {value}...",
+                path=path,
+                title=card.title,
+                value=found[:12] or tr("of no ROM"),
+            )
+            self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
 
         self._bridge.spawn(in_thread(file_sha256, Path(path)), then=check)
 
@@ -138,7 +146,7 @@ class LibraryController(QObject):
         row = found["roms"][0]
         self.library.note_played(row["sha256"])
         for warning in row.get("warnings", ())[:1]:
-            self._notices.tell(row["title"] or "This ROM", warning, "warn")
+            self._notices.tell(row["title"] or tr("This ROM"), warning, "warn")
 
     def _on_playing(self) -> None:
         """A ROM that could not be played is not the session's."""
@@ -171,20 +179,20 @@ class LibraryController(QObject):
     def _rom(self, verb: str, what: str, then: Callable[[dict[str, Any]], object]) -> None:
         home = str(self._bridge.home.root)
         argv = [sys.executable, "-m", "trainer_core.cli.main", "rom", verb, what, "--home", home]
-        self._bridge.spawn(run_job(argv), title="The list of ROMs", then=then)
+        self._bridge.spawn(run_job(argv), title=tr("The list of ROMs"), then=then)
 
     def _tell(self, text: str, action: str, act: Callable[[], object]) -> None:
-        self._notices.tell("This ROM cannot be played", text, "error", action, act)
+        self._notices.tell(tr("This ROM cannot be played"), text, "error", action, act)
 
 
 def why_no_rom(path: Path) -> str:
     """What is wrong with a path at first sight; empty when it may be a ROM."""
     if path.is_dir():
-        return "a folder; choose a .gb file"
+        return tr("a folder; choose a .gb file")
     if not path.is_file():
-        return "there is no such file"
+        return tr("there is no such file")
     if path.suffix.lower() not in ROM_SUFFIXES:
-        return "no .gb file; DMG Lab plays Game Boy ROMs"
+        return tr("no .gb file; DMG Lab plays Game Boy ROMs")
     return ""
 
 

@@ -14,6 +14,7 @@ from gui.bridge import Bridge
 from gui.models.log_buffer import MAX_LINES, LogBuffer
 from gui.models.navigation import Navigation
 from gui.models.session import Mode, Session
+from gui.words import tr
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
@@ -94,7 +95,7 @@ class PlayController(QObject):
 
     def refusal(self) -> str:
         """Why nothing can be asked of a player; empty when one plays."""
-        return "" if self.is_active else "Nothing plays"
+        return "" if self.is_active else tr("Nothing plays")
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -117,7 +118,7 @@ class PlayController(QObject):
         now = self.request
         same = now is not None and now.task == task and now.mode == self.policy_mode
         if same and not self._is_starting and self.player.can_load(checkpoint):
-            self._begin(f"Loading {checkpoint.name}")
+            self._begin(tr("Loading {name}", name=checkpoint.name))
             work = self._accepted(self.player.load(checkpoint))
             self._bridge.spawn(work, then=lambda ack: self._end_busy(), failed=self._fail)
             return
@@ -130,7 +131,7 @@ class PlayController(QObject):
     def _start(self, request: PlayerConfig) -> None:
         """Start a player; one that is still starting is not wanted any more, and ends unheard."""
         self._forget_start()
-        self._begin("Starting the player")
+        self._begin(tr("Starting the player"))
         self._starting = self._bridge.spawn(self._start_player(request), failed=self._fail)
 
     @property
@@ -153,7 +154,7 @@ class PlayController(QObject):
         self.started.emit()
 
     def stop(self) -> None:
-        self._bridge.spawn(self.end(), title="The player did not stop")
+        self._bridge.spawn(self.end(), title=tr("The player did not stop"))
 
     async def end(self) -> None:
         """End the player, and one that is still starting."""
@@ -289,7 +290,7 @@ class PlayController(QObject):
     async def _play_on(self, task: str, recording: Path, frame: int) -> None:
         self._forget_start()
         if not self.is_human or self.request is None or self.request.task != task:
-            self._begin("Starting the player")
+            self._begin(tr("Starting the player"))
             await self._start_player(PlayerConfig(task=task, mode="human", speed=self.speed))
         await self._accepted(self.player.request(commands.Pause))
         self.paused = True
@@ -331,7 +332,7 @@ class PlayController(QObject):
     async def _accepted(self, asked: Awaitable[records.AckEvent]) -> records.AckEvent:
         ack = await asked
         if not ack.ok:
-            raise LabError(ack.detail or "the player refused")
+            raise LabError(ack.detail or tr("the player refused"))
         return ack
 
     def _begin(self, what: str) -> None:
@@ -345,7 +346,7 @@ class PlayController(QObject):
     def _fail(self, reason: str) -> None:
         self._record_asked = False
         self.busy, self.error = "", reason
-        self._bridge.problem.emit("The player", reason)
+        self._bridge.problem.emit(tr("The player"), reason)
         self.changed.emit()
 
     def _on_event(self, event: records.Event) -> None:
@@ -357,7 +358,7 @@ class PlayController(QObject):
         elif isinstance(event, records.BeliefsEvent):
             self.mind_told.emit(event)
         elif isinstance(event, records.ErrorRecord) and event.kind == "recording":
-            self._bridge.problem.emit("Recording", event.message)
+            self._bridge.problem.emit(tr("Recording"), event.message)
         elif isinstance(event, records.StateEvent) and self.busy and event.detail:
             self._begin(event.detail)
 

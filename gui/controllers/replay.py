@@ -15,6 +15,7 @@ from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.replay import Replay
+from gui.words import tr
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.recording import list_recordings
 from trainer_core.service import Job, run_job
@@ -64,7 +65,7 @@ class ReplayController(QObject):
         try:
             self.replay = Replay(folder)
         except ProtocolError as error:
-            self._bridge.problem.emit("This recording cannot be shown", str(error))
+            self._bridge.problem.emit(tr("This recording cannot be shown"), str(error))
             return
         self.loaded.emit()
         self.changed.emit()
@@ -73,8 +74,8 @@ class ReplayController(QObject):
         self.load(folder)
         self.reload()
         self._notices.tell(
-            "Recorded", folder.name, "good",
-            "Open replay", lambda: self._navigation.show(Place.REPLAY),
+            tr("Recorded"), folder.name, "good",
+            tr("Open replay"), lambda: self._navigation.show(Place.REPLAY),
         )  # fmt: skip
 
     def play_on(self) -> None:
@@ -84,12 +85,12 @@ class ReplayController(QObject):
             self._playing.play_on(recording.task, self.replay.folder, self.frame)
 
     def replay_refusal(self) -> str:
-        return "" if self.replay is not None else "Record something first"
+        return "" if self.replay is not None else tr("Record something first")
 
     # -- exporting --------------------------------------------------------------------------
 
     def export_refusal(self) -> str:
-        return "" if self.replay is not None or self.is_exporting else "Record something first"
+        return "" if self.replay is not None or self.is_exporting else tr("Record something first")
 
     def toggle_export(self) -> None:
         """Make the GIF beside the recording, or cancel the one that is being made."""
@@ -128,10 +129,14 @@ class ReplayController(QObject):
     def _on_exported(self, path: Path) -> None:
         self._job = None
         self.changed.emit()
-        kind = path.suffix[1:].upper() or "PNGs"
+        kind = path.suffix[1:].upper() or tr("PNGs")
         self._log.add(f"{kind} written: {path}")
         self._notices.tell(
-            f"{kind} written", str(path), "good", "Show folder", lambda: show_file(path.parent)
+            tr("{kind} written", kind=kind),
+            str(path),
+            "good",
+            tr("Show folder"),
+            lambda: show_file(path.parent),
         )
         self.exported.emit(path)
 
@@ -146,7 +151,7 @@ class ReplayController(QObject):
                 partial.unlink(missing_ok=True)
         self.changed.emit()
         if reason != "cancelled":
-            self._bridge.problem.emit("Nothing was exported", reason)
+            self._bridge.problem.emit(tr("Nothing was exported"), reason)
 
 
 def show_file(path: Path) -> None:

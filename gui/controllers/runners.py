@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from gui.bridge import Bridge, in_thread
 from gui.models.notices import Notices
 from gui.models.session import Session
+from gui.words import tr
 from trainer_core.protocol.errors import LabError
 from trainer_core.runners.catalog import AgentRunner, Installation
 from trainer_core.service import Job, run_job
@@ -40,8 +41,8 @@ class RunnersController(QObject):
     def refusal(self) -> str:
         """Why nothing can be installed now; empty when the chosen trainer can be."""
         if self.installing is not None:
-            return f"{self.installing.title} is being installed"
-        return "" if self.wanted else f"{self._session.runner.title} is ready"
+            return tr("{title} is being installed", title=self.installing.title)
+        return "" if self.wanted else tr("{title} is ready", title=self._session.runner.title)
 
     def install(self) -> None:
         """Make the chosen trainer's environment."""
@@ -61,13 +62,15 @@ class RunnersController(QObject):
     async def _install(self, runner: AgentRunner, wanted: Installation) -> None:
         try:
             await run_job(wanted.argv, on_progress=self._on_progress, on_start=self._on_start)
-            self._notices.tell(f"{runner.title} is ready", str(wanted.folder), "good")
+            self._notices.tell(
+                tr("{title} is ready", title=runner.title), str(wanted.folder), "good"
+            )
         except (LabError, OSError) as error:
             await in_thread(self._discard, wanted)
             if not self._cancelled:
                 self._notices.tell(
-                    f"{runner.title} was not installed", str(error), "error",
-                    "Try again", self.install,
+                    tr("{title} was not installed", title=runner.title), str(error), "error",
+                    tr("Try again"), self.install,
                 )  # fmt: skip
         except asyncio.CancelledError:
             wanted.discard()

@@ -8,15 +8,16 @@ from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from gui import object_names as names
-from gui.bridge import Bridge, cause_of, in_thread
+from gui.bridge import Bridge, cause_of
 from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel, read_run
+from gui.models.run_telemetry import RunTelemetry, TelemetryModel, reading
 from gui.models.session import Session
+from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.runs import RunRecord, RunState
@@ -78,8 +79,8 @@ class RunsController(QObject):
             self.show(newest.run_id)
         for run in lost:
             self._notices.tell(
-                f"Run {run.run_id} was lost", run.reason, "warn",
-                "Resume", lambda run_id=run.run_id: self._training.resume(run_id),
+                tr("Run {run_id} was lost", run_id=run.run_id), run.reason, "warn",
+                tr("Resume"), lambda run_id=run.run_id: self._training.resume(run_id),
             )  # fmt: skip
 
     @property
@@ -117,7 +118,7 @@ class RunsController(QObject):
                 self._bridge.service.rename(run.run_id, name)
             self._notes.put(self._telemetry.focus, note)
         except (LabError, OSError) as error:
-            self._bridge.problem.emit("The run was not described", cause_of(error))
+            self._bridge.problem.emit(tr("The run was not described"), cause_of(error))
 
     def note(self) -> Note:
         """What a person wrote on the run in focus."""
@@ -161,15 +162,25 @@ class RunsController(QObject):
         """Show the curves of every trial of the sweep."""
         self.show_all(self.sweep())
 
+    def toggle_sweep(self) -> None:
+        """Give each trial of the sweep its row in the table, or all of them one."""
+        self._model.toggle_sweep(sweep_of(self.current))
+
+    def is_sweep_open(self) -> bool:
+        run = self.current
+        return (
+            run is not None and bool(sweep_of(run)) and not self._model.sweeps.is_folded_sweep(run)
+        )
+
     def sweep_refusal(self) -> str:
-        return self.refusal() or ("" if sweep_of(self.current) else "It is no trial of a sweep")
+        return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
 
     def compared(self) -> list[RunTelemetry]:
         """The runs on show whose logs were read, the focus first."""
         return self._on_show()[:MOST_COMPARED]
 
     def compare_refusal(self) -> str:
-        return "" if len(self.compared()) > 1 else "Show the curves of two runs or more first"
+        return "" if len(self.compared()) > 1 else tr("Show the curves of two runs or more first")
 
     def resume(self) -> None:
         self._training.resume(self._telemetry.focus)
@@ -194,43 +205,45 @@ class RunsController(QObject):
 
     def refusal(self) -> str:
         """Why there is no run to speak of; empty when one is in focus."""
-        return "" if self.current is not None else "Select a run first"
+        return "" if self.current is not None else tr("Select a run first")
 
     def resume_refusal(self) -> str:
         run = self.current
         if run is None:
             return self.refusal()
         if not run.state.is_end:
-            return "It has not ended"
-        return "" if run.last_checkpoint else "It has no checkpoint to go on from"
+            return tr("It has not ended")
+        return "" if run.last_checkpoint else tr("It has no checkpoint to go on from")
 
     def error_refusal(self) -> str:
         """Why there is no error to show of the run in focus."""
         run = self.current
         failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
-        return "" if failed else "The run did not fail"
+        return "" if failed else tr("The run did not fail")
 
     def reuse_refusal(self) -> str:
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or run.meta is None:
-            return self.refusal() or "Its log does not say how it was configured"
+            return self.refusal() or tr("Its log does not say how it was configured")
         return ""
 
     def curves_refusal(self) -> str:
         """Why there is nothing to export of the run in focus."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or not len(run.table):
-            return self.refusal() or "It has no curves yet"
+            return self.refusal() or tr("It has no curves yet")
         return ""
 
     # -- following --------------------------------------------------------------------------
 
     def _load_history(self, run_id: str) -> None:
-        """Read what the log has and the model lacks, in a thread; live records follow on."""
+        """Read what the log has and the model lacks, a slice a turn; live records follow on."""
         if run_id and self._telemetry.begin_loading(run_id):
             log = self._bridge.home.run(run_id).train_log
             self._bridge.spawn(
-                in_thread(read_run, run_id, log, lambda: run_id in self._telemetry.shown()),
+                self._bridge.in_slices(
+                    reading(run_id, log, lambda: run_id in self._telemetry.shown())
+                ),
                 then=lambda run: self._on_read(run_id, run),
                 failed=lambda reason: self._on_unreadable(run_id, reason),
             )
@@ -245,7 +258,7 @@ class RunsController(QObject):
 
     def _on_unreadable(self, run_id: str, reason: str) -> None:
         self._telemetry.end_loading(run_id, RunTelemetry(run_id))
-        self._bridge.problem.emit("The run's log cannot be read", reason)
+        self._bridge.problem.emit(tr("The run's log cannot be read"), reason)
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
         self._telemetry.follow(run_id, event)

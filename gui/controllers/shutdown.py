@@ -11,6 +11,7 @@ from gui.bridge import Bridge
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.playing import PlayController
 from gui.settings import Settings
+from gui.words import tr
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class Shutdown(QObject):
         self._bridge.closing = True
         self.began.emit()
         self._settings.save()
-        self._bridge.spawn(self._end_processes(keep), title="Closing")
+        self._bridge.spawn(self._end_processes(keep), title=tr("Closing"))
 
     async def _end_processes(self, keep: bool) -> None:
         try:

@@ -13,6 +13,7 @@ from gui.controllers.library import image_of
 from gui.controllers.playing import PlayController
 from gui.models.notices import Notices
 from gui.widgets.screen import Palette
+from gui.words import tr
 from trainer_core.protocol import commands
 
 SLOTS = range(1, 10)
@@ -48,31 +49,31 @@ class SlotsController(QObject):
     def label(self, slot: int) -> str:
         path = self.path(slot)
         if not path.is_file():
-            return f"Slot {slot}, empty"
+            return tr("Slot {slot}, empty", slot=slot)
         saved = time.strftime("%d %b %H:%M:%S", time.localtime(path.stat().st_mtime))
-        return f"Slot {slot}, {saved}"
+        return tr("Slot {slot}, {saved}", slot=slot, saved=saved)
 
     def load_refusal(self) -> str:
         if refusal := self._playing.refusal():
             return refusal
         empty = not self.path(self.current).is_file()
-        return f"Slot {self.current} is empty" if empty else ""
+        return tr("Slot {current} is empty", current=self.current) if empty else ""
 
     def undo_refusal(self) -> str:
         if refusal := self._playing.refusal():
             return refusal
-        return "" if self.can_undo else "Nothing was loaded"
+        return "" if self.can_undo else tr("Nothing was loaded")
 
     def save(self, slot: int = 0) -> None:
         """Keep where the game is in `slot`, 0 = the current one."""
         self.current = slot or self.current
-        self._bridge.spawn(self._save(self.current), title="The state was not saved")
+        self._bridge.spawn(self._save(self.current), title=tr("The state was not saved"))
 
     async def _save(self, slot: int) -> None:
         path = self.path(slot)
         _, picture = await self._playing.capture(commands.SaveState, path=str(path))
         image_of(self._palette, picture).save(str(path.with_suffix(".png")))
-        self._notices.tell("State saved", f"slot {slot}", "good")
+        self._notices.tell(tr("State saved"), tr("slot {slot}", slot=slot), "good")
         self.changed.emit()
 
     def load(self, slot: int = 0) -> None:
@@ -81,7 +82,9 @@ class SlotsController(QObject):
         if self.path(self.current).is_file():
             self._playing.load_state(self.path(self.current), self._on_loaded)
         else:
-            self._bridge.problem.emit("No state", f"slot {self.current} is empty")
+            self._bridge.problem.emit(
+                tr("No state"), tr("slot {current} is empty", current=self.current)
+            )
 
     def _on_loaded(self) -> None:
         self.can_undo = True

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from gui.controllers.training import TrainingController
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.run_words import WORDS
+from gui.words import tr
 from trainer_core.protocol.runs import RunState
 
 
@@ -42,12 +43,16 @@ class RunStatus(QObject):
 
     def renew(self) -> None:
         run, state = self._training.record, self._training.state
-        self.run = f"Run {run.run_id[-4:]} {WORDS[state].lower()}" if run else "No run"
+        self.run = (
+            tr("Run {value} {lower}", value=run.run_id[-4:], lower=tr(WORDS[state]).lower())
+            if run
+            else tr("No run")
+        )
         shown = self._telemetry.runs.get(self._training.run_id)
         last = shown.last_update if shown is not None and state is RunState.RUNNING else None
-        self.speed = f"{last.sps:,.0f} steps/s" if last else ""
+        self.speed = tr("{sps:,.0f} steps/s", sps=last.sps) if last else ""
         self.age = (
-            f"last record {time.time() - last.time:.0f} s ago" if last
+            tr("last record {value:.0f} s ago", value=time.time() - last.time) if last
             else self._training.waiting_words
         )  # fmt: skip
         self.changed.emit()

@@ -18,6 +18,7 @@ from gui.controllers.training import TrainingController
 from gui.models.notices import Notices
 from gui.models.session import Session
 from gui.models.task_draft import Captured, DraftModel, Goal, read_template
+from gui.words import tr
 from trainer_core.preflight.checks import BUILT_IN_TASKS
 from trainer_core.protocol import commands
 from trainer_core.protocol.errors import LabError
@@ -53,16 +54,16 @@ class TaskDraft(QObject):
         """Why nothing can be captured now; empty when it can."""
         request = self._playing.request
         if request is None:
-            return "Play the game first"
+            return tr("Play the game first")
         if request.task in BUILT_IN_TASKS:
-            return f"{request.task} is built in; play a game to make a task of it"
+            return tr("{task} is built in; play a game to make a task of it", task=request.task)
         return ""
 
     def save_start(self) -> None:
         """Add where the game is now to the states that episodes begin from."""
         if self._begin():
             path = self.model.folder / f"start_{time.time_ns()}.npz"
-            self._bridge.spawn(self._save_start(path), title="Nothing was captured")
+            self._bridge.spawn(self._save_start(path), title=tr("Nothing was captured"))
 
     async def _save_start(self, path: Path) -> None:
         _, picture = await self._playing.capture(
@@ -76,7 +77,7 @@ class TaskDraft(QObject):
         """Take the present picture as the goal. The game pauses, so that nothing moves on."""
         if self._begin():
             path = self.model.folder / f"goal_{time.time_ns()}.npz"
-            self._bridge.spawn(self._capture_goal(path), title="Nothing was captured")
+            self._bridge.spawn(self._capture_goal(path), title=tr("Nothing was captured"))
 
     async def _capture_goal(self, path: Path) -> None:
         way = path.with_name(path.name.replace("goal", "way"))
@@ -97,7 +98,7 @@ class TaskDraft(QObject):
         """A draft for the game that is played now; another game begins another draft."""
         reason = self.refusal()
         if reason:
-            self._bridge.problem.emit("Nothing was captured", reason)
+            self._bridge.problem.emit(tr("Nothing was captured"), reason)
             return False
         task = self._playing.request.task if self._playing.request else ""
         rom = task if self._playing.is_rom else ""
@@ -126,7 +127,7 @@ class TaskDraft(QObject):
         if model.goal is None or not model.starts or model.made:
             return
         self._cancel_job()
-        model.tell(working="Playing a minute at random", share=0.0, probe=None, error="")
+        model.tell(working=tr("Playing a minute at random"), share=0.0, probe=None, error="")
         argv = [*self._tool("probe"), *self._game(), *self._files()]
         self._run(argv, lambda found: model.tell(working="", probe=found))
 
@@ -135,8 +136,10 @@ class TaskDraft(QObject):
     def make_refusal(self) -> str:
         model = self.model
         if model.made:
-            return f"{model.made} is made"
-        return ("", "Save a start state first (F7)", "Capture a goal first (F8)", "")[model.step]
+            return tr("{made} is made", made=model.made)
+        return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[
+            model.step
+        ]
 
     def task_id(self) -> str:
         """Under `mine/`, in the letters that a task's id may have."""
@@ -146,12 +149,12 @@ class TaskDraft(QObject):
     def make(self) -> None:
         """Write the task, then audit it; training need not wait for the audit."""
         if reason := self.make_refusal():
-            self._bridge.problem.emit("No task yet", reason)
+            self._bridge.problem.emit(tr("No task yet"), reason)
             return
         model, task_id = self.model, self.task_id()
         self._settle.stop()
         self._cancel_job()
-        model.tell(working="Making the task", share=0.0, error="")
+        model.tell(working=tr("Making the task"), share=0.0, error="")
         argv = [
             *self._tool("new"), "--id", task_id, *self._game(), *self._files(), *self._way(),
             "--title", model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
@@ -168,16 +171,16 @@ class TaskDraft(QObject):
         return ["--way", str(goal.way), *(("--around",) if alone else ())]
 
     def _on_made(self, task_id: str, found: dict[str, Any]) -> None:
-        self.model.tell(made=task_id, choices=found, working="Auditing the task", share=0.0)
+        self.model.tell(made=task_id, choices=found, working=tr("Auditing the task"), share=0.0)
         self._session.tasks_changed.emit()
         self._session.set_task(task_id)
-        self._notices.tell("Task made", task_id, "good", "Train new", self.train)
+        self._notices.tell(tr("Task made"), task_id, "good", tr("Train new"), self.train)
         self.made.emit(task_id)
         argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES)]
         self._run(argv, lambda found: self.model.tell(working="", audit=found))
 
     def train_refusal(self) -> str:
-        return "" if self.model.made else "Make the task first"
+        return "" if self.model.made else tr("Make the task first")
 
     def train(self) -> None:
         """To the form of a new run on the task, with the discount that its length asks for."""

@@ -12,6 +12,7 @@ from gui.models.config_draft import ConfigDraft
 from gui.models.navigation import Navigation
 from gui.models.presets import DEMO
 from gui.models.session import FIRST_TASK, Session
+from gui.words import tr
 from trainer_core.preflight.checks import Check, run_checks
 from trainer_core.protocol import commands
 from trainer_core.protocol.capabilities import RunnerCapabilities
@@ -97,12 +98,12 @@ class TrainingController(QObject):
         if self.draft.spec is None:
             return self.draft.reason
         if self.starting:
-            return "Starting"
+            return tr("Starting")
         failed = next((check for check in self.checks if check.status == "fail"), None)
         if failed is not None:
             return f"{failed.name}: {failed.detail}"
         if not self.consent:
-            return "Tick the box under the command first"
+            return tr("Tick the box under the command first")
         return ""
 
     def set_consent(self, given: bool) -> None:
@@ -117,7 +118,7 @@ class TrainingController(QObject):
         self._generation += 1
         self.checks, self.checking, self.checked_once = [], True, True
         self.checks_changed.emit()
-        self._bridge.spawn(self._check(self._generation), title="Preflight")
+        self._bridge.spawn(self._check(self._generation), title=tr("Preflight"))
 
     async def _check(self, generation: int) -> None:
         spec, runner = self.draft.spec, self._session.runner
@@ -161,6 +162,10 @@ class TrainingController(QObject):
         self.plan = service.plan(spec, run_id=reserved) if spec else None
         self.plan_changed.emit()
 
+    def set_detach(self, detach: bool) -> None:
+        self.detach = detach
+        self.plan_changed.emit()
+
     # -- the start --------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -171,7 +176,7 @@ class TrainingController(QObject):
         self.run_id, self.notice = "", None
         self.badge_changed.emit()
         self.ready_changed.emit()
-        self._bridge.spawn(self._start(), title="The run could not be started")
+        self._bridge.spawn(self._start(), title=tr("The run could not be started"))
 
     async def _start(self) -> None:
         try:
@@ -203,7 +208,11 @@ class TrainingController(QObject):
     def waiting_words(self) -> str:
         """That a worker is up for the next run, and what it takes; empty without one."""
         held = self._bridge.service.ahead.memory_bytes()
-        return f"A worker is up for the next run, {held / 1e6:.0f} MB" if held else ""
+        return (
+            tr("A worker is up for the next run, {value:.0f} MB", value=held / 1000000.0)
+            if held
+            else ""
+        )
 
     @property
     def capabilities(self) -> RunnerCapabilities:
@@ -224,14 +233,14 @@ class TrainingController(QObject):
 
     def pause_refusal(self) -> str:
         possible = self.state in (RunState.RUNNING, RunState.PAUSED)
-        return "" if possible else "Only a running training can be paused"
+        return "" if possible else tr("Only a running training can be paused")
 
     def stop_refusal(self) -> str:
-        return "" if self.state in _STOPPABLE else "Nothing is training"
+        return "" if self.state in _STOPPABLE else tr("Nothing is training")
 
     def checkpoint_refusal(self) -> str:
         possible = self.state is RunState.RUNNING
-        return "" if possible else "Only a running training can write a checkpoint"
+        return "" if possible else tr("Only a running training can write a checkpoint")
 
     def show(self, run_id: str) -> None:
         """Make the badge and the buttons speak of this run."""
@@ -242,25 +251,25 @@ class TrainingController(QObject):
     def toggle_pause(self) -> None:
         service = self._bridge.service
         if self.state is RunState.PAUSED:
-            self._bridge.spawn(service.unpause(self.run_id), title="Resume")
+            self._bridge.spawn(service.unpause(self.run_id), title=tr("Resume"))
         elif self.state is RunState.RUNNING:
-            self._bridge.spawn(service.pause(self.run_id), title="Pause")
+            self._bridge.spawn(service.pause(self.run_id), title=tr("Pause"))
 
     def stop(self) -> None:
         """Stop the run; a second call takes the ladder's next step at once."""
         if self.record is not None:
-            self._bridge.spawn(self._bridge.service.stop(self.run_id), title="Stop")
+            self._bridge.spawn(self._bridge.service.stop(self.run_id), title=tr("Stop"))
 
     def save_checkpoint(self) -> None:
         if self.state is RunState.RUNNING:
             request = self._bridge.service.request(self.run_id, commands.SaveCheckpoint)
-            self._bridge.spawn(request, title="Save checkpoint")
+            self._bridge.spawn(request, title=tr("Save checkpoint"))
 
     def resume(self, run_id: str) -> None:
         self.show(run_id)
         self._bridge.spawn(
             self._bridge.service.resume(run_id),
-            title="Resume",
+            title=tr("Resume"),
             then=lambda record: self.started.emit(record.run_id),
         )
 

@@ -23,6 +23,7 @@ from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
 from gui.widgets.labels import ElidedLabel, label
 from gui.widgets.segmented import Segmented
+from gui.words import tr
 
 _TIP = Qt.ItemDataRole.ToolTipRole
 _HINTS = {
@@ -47,7 +48,7 @@ class Missing(QWidget):
         row.addWidget(self.words, 1)
         self.bar = QProgressBar()
         self.bar.setObjectName("installProgress")
-        self.bar.setAccessibleName("How far the installation is")
+        self.bar.setAccessibleName(tr("How far the installation is"))
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
         self.bar.setFixedWidth(72)
@@ -62,13 +63,17 @@ class Missing(QWidget):
         self.bar.setVisible(under_way is not None)
         self.bar.setValue(round(runners.progress * 1000))
         if under_way is not None:
-            self.words.setText(f"Installing {runners.progress:.0%}")
-            self.words.setToolTip(f"{under_way.title}: it takes a few minutes")
+            self.words.setText(tr("Installing {progress:.0%}", progress=runners.progress))
+            self.words.setToolTip(tr("{title}: it takes a few minutes", title=under_way.title))
         elif lacks is not None:
-            self.words.setText("Not installed here")
+            self.words.setText(tr("Not installed here"))
             self.words.setToolTip(
-                f"Install fetches it from the package index into {lacks.folder}: a few minutes, "
-                f"at most {lacks.needed_bytes >> 30} GiB"
+                tr(
+                    "Install fetches it from the package index into {folder}: a few minutes, "
+                    "at most {value} GiB",
+                    folder=lacks.folder,
+                    value=lacks.needed_bytes >> 30,
+                )
             )
 
 
@@ -76,7 +81,7 @@ class AgentDock(Dock):
     def __init__(
         self, session: Session, runners: RunnersController, actions: ActionRegistry
     ) -> None:
-        super().__init__("Agent and mode", names.AGENT_DOCK)
+        super().__init__(tr("Agent and mode"), names.AGENT_DOCK)
         self._session, self._runners = session, runners
         body = QWidget()
         column = QVBoxLayout(body)
@@ -85,11 +90,11 @@ class AgentDock(Dock):
         self.modes = Segmented(
             names.MODE_SWITCH,
             [
-                (Mode.HUMAN, "Human", names.MODE_HUMAN),
-                (Mode.HYBRID, "Hybrid", names.MODE_HYBRID),
-                (Mode.AGENT, "Agent", names.MODE_AGENT),
+                (Mode.HUMAN, tr("Human"), names.MODE_HUMAN),
+                (Mode.HYBRID, tr("Hybrid"), names.MODE_HYBRID),
+                (Mode.AGENT, tr("Agent"), names.MODE_AGENT),
             ],
-            "Mode",
+            tr("Mode"),
         )
         self.modes.picked.connect(lambda value: session.set_mode(Mode(value)))
         self.modes.button(Mode.HUMAN).clicked.connect(actions["playGame"].trigger)
@@ -100,11 +105,11 @@ class AgentDock(Dock):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         grid.setColumnStretch(1, 1)
-        self.tasks = self._combo(names.TASK_CATALOG, "Game and task")
-        self.runners = self._combo(names.AGENT_CATALOG, "Trainer")
-        self._trainer_label = label("Trainer", "muted")
+        self.tasks = self._combo(names.TASK_CATALOG, tr("Game and task"))
+        self.runners = self._combo(names.AGENT_CATALOG, tr("Trainer"))
+        self._trainer_label = label(tr("Trainer"), "muted")
         for row, (text, combo) in enumerate(
-            ((label("Task", "muted"), self.tasks), (self._trainer_label, self.runners))
+            ((label(tr("Task"), "muted"), self.tasks), (self._trainer_label, self.runners))
         ):
             text.setMinimumWidth(48)
             grid.addWidget(text, row, 0)
@@ -115,10 +120,10 @@ class AgentDock(Dock):
         self.operations = Segmented(
             "operationSwitch",
             [
-                (Operation.TRAIN, "Train new", names.TRAIN_NEW_BUTTON),
-                (Operation.USE, "Use trained", names.USE_TRAINED_BUTTON),
+                (Operation.TRAIN, tr("Train new"), names.TRAIN_NEW_BUTTON),
+                (Operation.USE, tr("Use trained"), names.USE_TRAINED_BUTTON),
             ],
-            "Operation",
+            tr("Operation"),
         )
         self.operations.picked.connect(lambda value: session.set_operation(Operation(value)))
         self.operations.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)
@@ -129,7 +134,7 @@ class AgentDock(Dock):
         self.reload_tasks()
         for runner in session.runners:
             self.runners.addItem(runner.title, runner.id)
-            self.runners.setItemData(self.runners.count() - 1, runner.summary, _TIP)
+            self.runners.setItemData(self.runners.count() - 1, tr(runner.summary), _TIP)
         self.tasks.activated.connect(lambda: session.set_task(str(self.tasks.currentData())))
         self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
         session.mode_changed.connect(lambda mode: self._refresh())
@@ -142,11 +147,11 @@ class AgentDock(Dock):
 
     def _keys(self) -> QWidget:
         """The keys of the joypad, for whoever plays; the others are in the cheat sheet."""
-        text = (
+        text = tr(
             "Arrows, Z is A, X is B, Enter is START. Space pauses, R rewinds. F12 lists all keys."
         )
         self._legend = label(text, "muted", wrap=True)
-        self._legend.setToolTip("\n".join(f"{keys}: {text}" for keys, text in PLAY_KEYS))
+        self._legend.setToolTip("\n".join(f"{tr(keys)}: {tr(text)}" for keys, text in PLAY_KEYS))
         return self._legend
 
     @staticmethod
@@ -171,7 +176,7 @@ class AgentDock(Dock):
         mode = self._session.mode
         self.modes.set_value(mode)
         self.operations.set_value(self._session.operation)
-        self._hint.setText(_HINTS[mode])
+        self._hint.setText(tr(_HINTS[mode]))
         self._hint.setVisible(bool(_HINTS[mode]))
         shown = 0 if self._session.rom else self.tasks.findData(self._session.task)
         self.tasks.setCurrentIndex(max(0, shown))

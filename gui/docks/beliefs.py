@@ -14,6 +14,7 @@ from gui.controllers.playing import PlayController
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.widgets.labels import label
+from gui.words import tr
 from trainer_core.protocol.records import BeliefsEvent
 
 WAITING = "Nothing was told yet: an agent tells a few times a second while its run is kept here"
@@ -30,14 +31,14 @@ class BeliefsTab(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(8)
-        self.heading = label(WAITING, "muted", wrap=True)
+        self.heading = label(tr(WAITING), "muted", wrap=True)
         column.addWidget(self.heading)
         self.tree = QTreeWidget()
         self.tree.setObjectName(names.BELIEFS_TREE)
-        self.tree.setAccessibleName("Beliefs, intentions and messages")
+        self.tree.setAccessibleName(tr("Beliefs, intentions and messages"))
         self.tree.setHeaderHidden(True)
         self.tree.setFont(theme.mono_font())
-        self.sections = [QTreeWidgetItem(self.tree, [title]) for title in SECTIONS]
+        self.sections = [QTreeWidgetItem(self.tree, [tr(title)]) for title in SECTIONS]
         for section in self.sections:
             section.setExpanded(True)
         column.addWidget(self.tree, 1)
@@ -60,13 +61,16 @@ class BeliefsTab(QWidget):
         self._shown = event
         told = (event.beliefs, event.intentions, event.messages) if event else ([], [], [])
         for section, title, lines in zip(self.sections, SECTIONS, told, strict=True):
-            section.setText(0, f"{title} ({len(lines)})")
+            section.setText(0, f"{tr(title)} ({len(lines)})")
             _fill(section, lines)
         if event is None:
-            self.heading.setText(WAITING)
+            self.heading.setText(tr(WAITING))
             return
-        who = "The agent at the buttons" if self._played else self._model.label(event.run_id)
-        self.heading.setText(f"{who}: episode {event.episode}, step {event.step}")
+        who = tr("The agent at the buttons") if self._played else self._model.label(event.run_id)
+        self.heading.setText(
+            tr("{who}: episode {episode}, step {step}",
+               who=who, episode=event.episode, step=event.step)
+        )  # fmt: skip
 
     def _on_played(self, event: BeliefsEvent) -> None:
         self._played = event

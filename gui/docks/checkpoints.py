@@ -25,6 +25,7 @@ from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
 from gui.widgets.icons import icon
 from gui.widgets.labels import label
+from gui.words import tr
 
 ROW_HEIGHT = 48
 THUMB = QRect(12, 6, 40, 36)
@@ -63,14 +64,14 @@ class _CardDelegate(QStyledItemDelegate):
         top = QRect(left, rect.y() + 6, right - left, 18)
         low = QRect(left, rect.y() + 24, right - left, 18)
         painter.setPen(QColor(colors.text))
-        steps = f"{count_text(card.env_steps)} steps"
+        steps = tr("{count_text} steps", count_text=count_text(card.env_steps))
         painter.drawText(top, _LEFT, steps)
         if self._model.is_best(card):
             used = painter.fontMetrics().horizontalAdvance(steps) + 6
             painter.setPen(QColor(colors.accent))
-            painter.drawText(top.adjusted(used, 0, 0, 0), _LEFT, "\u2605 best")
+            painter.drawText(top.adjusted(used, 0, 0, 0), _LEFT, tr("\u2605 best"))
             painter.setPen(QColor(colors.text))
-        rate = f"{card.success_rate * 100:.0f} % success"
+        rate = tr("{value:.0f} % success", value=card.success_rate * 100)
         painter.drawText(top, _RIGHT, rate)
         painter.setPen(QColor(getattr(colors, _TONES[card.integrity])))
         painter.drawText(low, _RIGHT, card.integrity)
@@ -101,11 +102,11 @@ def _thumbnail(path: Path) -> QPixmap:
 
 class CheckpointsDock(Dock):
     def __init__(self, model: CheckpointList, actions: ActionRegistry) -> None:
-        super().__init__("Checkpoints", names.CHECKPOINTS_DOCK)
+        super().__init__(tr("Checkpoints"), names.CHECKPOINTS_DOCK)
         self._model = model
         self.list = QListView()
         self.list.setObjectName(names.CHECKPOINT_LIST)
-        self.list.setAccessibleName("Checkpoints")
+        self.list.setAccessibleName(tr("Checkpoints"))
         self.list.setModel(model)
         self.list.setItemDelegate(_CardDelegate(model, self.list))
         self.list.setMouseTracking(True)
@@ -115,7 +116,7 @@ class CheckpointsDock(Dock):
         self.list.setUniformItemSizes(True)
         self.list.doubleClicked.connect(actions["deploy"].trigger)
         self.list.selectionModel().currentChanged.connect(self._on_current)
-        empty = label("No checkpoints yet.\nA run writes one every few updates.", "muted")
+        empty = label(tr("No checkpoints yet.\nA run writes one every few updates."), "muted")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.list)

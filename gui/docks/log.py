@@ -17,6 +17,7 @@ from gui import theme
 from gui.models.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
 from gui.widgets.dock import Dock
 from gui.widgets.labels import icon_button
+from gui.words import tr
 
 FLUSH_MS = 250
 BUSY_MS = 25
@@ -28,33 +29,33 @@ class LogDock(Dock):
     """Takes lines from the buffer in slices; stays put when it was scrolled up."""
 
     def __init__(self, buffer: LogBuffer) -> None:
-        super().__init__("Log", names.LOG_DOCK)
+        super().__init__(tr("Log"), names.LOG_DOCK)
         self._buffer = buffer
         self.view = QPlainTextEdit()
         self.view.setObjectName(names.LOG_VIEW)
-        self.view.setAccessibleName("Log")
+        self.view.setAccessibleName(tr("Log"))
         self.view.setReadOnly(True)
         self.view.setMaximumBlockCount(MAX_LINES)
         self.view.setFont(theme.mono_font())
         self.view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.view.setPlaceholderText("Nothing was logged yet")
+        self.view.setPlaceholderText(tr("Nothing was logged yet"))
         self.view.setTabChangesFocus(True)
         self.view.setStyleSheet("QPlainTextEdit { border: none; border-radius: 0; }")
         self.level = QComboBox()
         self.level.setObjectName("logLevel")
-        self.level.setAccessibleName("Least level shown")
-        self.level.addItems(LEVELS)
+        self.level.setAccessibleName(tr("Least level shown"))
+        self.level.addItems([tr(level) for level in LEVELS])
         self.level.currentIndexChanged.connect(self._rebuild)
         self.search = QLineEdit()
         self.search.setObjectName("logFind")
-        self.search.setAccessibleName("Show only lines that contain this")
-        self.search.setPlaceholderText("Filter")
+        self.search.setAccessibleName(tr("Show only lines that contain this"))
+        self.search.setPlaceholderText(tr("Filter"))
         self.search.setClearButtonEnabled(True)
         self.search.setFixedWidth(120)
         self.search.textChanged.connect(self._rebuild)
         for widget in (self.level, self.search):
             self.head.addWidget(widget)
-        self.head.addWidget(icon_button("copy", "Copy the log", clicked=self._copy))
+        self.head.addWidget(icon_button("copy", tr("Copy the log"), clicked=self._copy))
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui import theme
@@ -13,6 +13,7 @@ from gui.actions import ActionRegistry
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.action_button import action_button
 from gui.widgets.labels import button, label
+from gui.words import tr
 
 
 class RunInfo(QWidget):
@@ -26,24 +27,20 @@ class RunInfo(QWidget):
         column.setSpacing(8)
         self.text = QPlainTextEdit()
         self.text.setObjectName("runInfo")
-        self.text.setAccessibleName("What this run is")
+        self.text.setAccessibleName(tr("What this run is"))
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
         self.text.setFont(theme.mono_font())
-        self.text.setPlaceholderText("Start a run, or pick one under Runs")
+        self.text.setPlaceholderText(tr("Start a run, or pick one under Runs"))
         column.addWidget(self.text, 1)
         row = QHBoxLayout()
         row.setSpacing(8)
-        row.addWidget(label("Open in", "muted"))
+        row.addWidget(label(tr("Open in"), "muted"))
         tensorboard = action_button(actions["openTensorBoard"], names.OPEN_TENSORBOARD_BUTTON)
-        self.wandb: QPushButton = button("W&&B", names.OPEN_WANDB_BUTTON)
-        self.wandb.setAccessibleName("Weights and Biases")
-        self.wandb.setEnabled(False)
-        self.wandb.setToolTip("This run was not sent to Weights and Biases")
         row.addWidget(tensorboard)
-        row.addWidget(self.wandb)
+        row.addWidget(action_button(actions["exportWandb"], names.OPEN_WANDB_BUTTON))
         row.addStretch(1)
-        row.addWidget(button("Copy", "copyRunInfo", clicked=self._copy))
+        row.addWidget(button(tr("Copy"), "copyRunInfo", clicked=self._copy))
         column.addLayout(row)
 
     def refresh(self) -> None:
@@ -53,7 +50,7 @@ class RunInfo(QWidget):
         if key == self._shown or not self.isVisible():
             return
         self._shown = key
-        size = f"{'on disk':<21}{(key[1] or 0) / 1e6:,.1f} MB\n"
+        size = f"{tr('on disk'):<21}{(key[1] or 0) / 1e6:,.1f} MB\n"
         self.text.setPlainText(size + self._describe(meta) if meta else "")
 
     def show_disk_use(self, run_id: str, size: int) -> None:

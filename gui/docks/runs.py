@@ -26,6 +26,7 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.badge import paint_dot
 from gui.widgets.dock import Dock
 from gui.widgets.labels import button, label
+from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
 _WIDTHS = {
@@ -42,7 +43,8 @@ _FIRST_TO_GO = ("Device", "Algo", "Started", "Best")
 """Columns that a narrow table leaves out, in this order: nothing is ever scrolled sideways."""
 LEAST_TASK = 96
 MENU = (
-    "describeRun", "pinRun", "hideOthers", "compareRuns", "resumeRun", "reuseConfig",
+    "describeRun", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
+    "resumeRun", "reuseConfig",
     "openRunFolder",
 )  # fmt: skip
 """Commands about the run in focus; a click into the table puts its row there first."""
@@ -112,13 +114,13 @@ class RunsDock(Dock):
         self, model: RunList, telemetry: TelemetryModel, runs: RunsController,
         actions: ActionRegistry,
     ) -> None:  # fmt: skip
-        super().__init__("Runs", names.RUNS_DOCK)
+        super().__init__(tr("Runs"), names.RUNS_DOCK)
         self._model, self._runs, self._actions = model, runs, actions
         self._telemetry = telemetry
         self.proxy = RunFilter(model, self)
         self.table = _Table()
         self.table.setObjectName(names.RUN_TABLE)
-        self.table.setAccessibleName("Runs")
+        self.table.setAccessibleName(tr("Runs"))
         self.table.setModel(self.proxy)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -142,13 +144,14 @@ class RunsDock(Dock):
             COLUMNS.index(SHOWN), _EyeDelegate(telemetry, self.table)
         )
         self.table.eye_clicked.connect(runs.toggle_shown)
+        self.table.doubleClicked.connect(self._on_double_click)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(self._menu)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
         self.filter = QLineEdit()
         self.filter.setObjectName("runFilter")
-        self.filter.setAccessibleName("Filter runs")
-        self.filter.setPlaceholderText("Filter: state, task, run")
+        self.filter.setAccessibleName(tr("Filter runs"))
+        self.filter.setPlaceholderText(tr("Filter: state, task, run"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(168)
         self.filter.textChanged.connect(self.proxy.set_text)
@@ -179,10 +182,10 @@ class RunsDock(Dock):
         column = QVBoxLayout(page)
         column.setSpacing(8)
         column.addStretch(1)
-        text = label("No training yet. A demo takes a minute.", "muted")
+        text = label(tr("No training yet. A demo takes a minute."), "muted")
         column.addWidget(text, 0, Qt.AlignmentFlag.AlignHCenter)
         show = self._actions["welcome"].trigger
-        start = button("Start demo", "startDemoFromRuns", clicked=show)
+        start = button(tr("Start demo"), "startDemoFromRuns", clicked=show)
         column.addWidget(start, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(1)
         return page
@@ -209,6 +212,12 @@ class RunsDock(Dock):
         run = self.current()
         if run is not None and selected.count():
             self._runs.show(run.run_id)
+
+    def _on_double_click(self, index: QModelIndex) -> None:
+        """On the row of a sweep: each trial gets its row, or all of them one again."""
+        run = index.data(RUN_ROLE)
+        if self._model.sweeps.led_by(self._model.row_of(run.run_id)):
+            self._model.toggle_sweep(run.tags["sweep"])
 
     def _menu(self, position) -> None:  # type: ignore[no-untyped-def]
         if self.current() is not None:

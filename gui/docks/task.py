@@ -26,6 +26,7 @@ from gui.widgets.dock import Dock
 from gui.widgets.labels import ElidedLabel, button, label, set_role
 from gui.widgets.mask_painter import MaskPainter
 from gui.widgets.screen import Palette
+from gui.words import tr
 
 THUMBNAIL = QSize(80, 72)
 MIN_WIDTH = 288
@@ -35,7 +36,7 @@ class TaskDock(Dock):
     def __init__(
         self, draft: TaskDraft, playing: PlayController, actions: ActionRegistry, palette: Palette
     ) -> None:
-        super().__init__("New task", names.TASK_DOCK)
+        super().__init__(tr("New task"), names.TASK_DOCK)
         self._draft, self._model, self._playing = draft, draft.model, playing
         self._palette = palette
         self._shown: list[object] = []
@@ -66,7 +67,7 @@ class TaskDock(Dock):
         self._start_title = self._heading(column, actions, "saveStart", names.SAVE_STATE_BUTTON)
         self.starts = QListWidget()
         self.starts.setObjectName(names.START_LIST)
-        self.starts.setAccessibleName("Start states; Delete removes one")
+        self.starts.setAccessibleName(tr("Start states; Delete removes one"))
         self.starts.setViewMode(QListWidget.ViewMode.IconMode)
         self.starts.setFlow(QListWidget.Flow.LeftToRight)
         self.starts.setWrapping(False)
@@ -84,8 +85,8 @@ class TaskDock(Dock):
         row = QHBoxLayout()
         self.distance = label("", "muted")
         self.distance.setObjectName("liveDistance")
-        self.distance.setAccessibleName("Distance of the game's picture to the goal")
-        self.clear = button("All counts", "clearMaskButton", tip="Every pixel counts again",
+        self.distance.setAccessibleName(tr("Distance of the game's picture to the goal"))
+        self.clear = button(tr("All counts"), "clearMaskButton", tip=tr("Every pixel counts again"),
                             clicked=self._model.clear_mask)  # fmt: skip
         row.addWidget(self.distance, 1)
         row.addWidget(self.clear)
@@ -95,12 +96,12 @@ class TaskDock(Dock):
         column.addWidget(self.finding)
 
     def _name_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
-        self._name_title = label("3  Name it")
+        self._name_title = label(tr("3  Name it"))
         column.addWidget(self._name_title)
         self.name = QLineEdit()
         self.name.setObjectName(names.TASK_NAME)
-        self.name.setAccessibleName("Name of the task")
-        self.name.setPlaceholderText("Name, for example first door")
+        self.name.setAccessibleName(tr("Name of the task"))
+        self.name.setPlaceholderText(tr("Name, for example first door"))
         self.name.setMaxLength(60)
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
         self.name.returnPressed.connect(actions["makeTask"].trigger)
@@ -115,7 +116,7 @@ class TaskDock(Dock):
         self.progress.setRange(0, 100)
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(6)
-        self.progress.setAccessibleName("Progress of the measurement")
+        self.progress.setAccessibleName(tr("Progress of the measurement"))
         column.addWidget(self.progress)
         self.audit = label("", "muted", wrap=True)
         self.audit.setObjectName("auditFinding")
@@ -143,15 +144,19 @@ class TaskDock(Dock):
         if found is None:
             return
         met = bool(model.tau) and found < model.tau
-        self.distance.setText(f"distance now {found:.4f}" + ("  goal" if met else ""))
+        self.distance.setText(
+            tr("distance now {found:.4f}", found=found) + (tr("  goal") if met else "")
+        )
         set_role(self.distance, "role", "good" if met else "muted")
 
     def _refresh(self) -> None:
         model = self._model
         step = model.step
         count = len(model.starts)
-        self._start_title.setText(f"1  Start states: {count}" if count else "1  Where it begins")
-        self._goal_title.setText("2  Goal")
+        self._start_title.setText(
+            tr("1  Start states: {count}", count=count) if count else tr("1  Where it begins")
+        )
+        self._goal_title.setText(tr("2  Goal"))
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
         self._show_starts()
@@ -177,8 +182,10 @@ class TaskDock(Dock):
         for number, start in enumerate(self._model.starts, 1):
             image = image_of(self._palette, start.picture).scaled(THUMBNAIL)
             item = QListWidgetItem(QIcon(QPixmap.fromImage(image)), "")
-            item.setToolTip(f"Start state {number}; Delete removes it")
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"Start state {number}")
+            item.setToolTip(tr("Start state {number}; Delete removes it", number=number))
+            item.setData(
+                Qt.ItemDataRole.AccessibleTextRole, tr("Start state {number}", number=number)
+            )
             self.starts.addItem(item)
 
     def _on_start_key(self, event) -> None:  # type: ignore[no-untyped-def]
@@ -190,14 +197,22 @@ class TaskDock(Dock):
     def _finding(self) -> str:
         model = self._model
         if model.goal is None:
-            return "Walk to where the agent should get, then capture. The game pauses."
+            return tr("Walk to where the agent should get, then capture. The game pauses.")
         if model.probe is None:
-            return model.working or ("Save a start state too" if not model.starts else "")
+            return model.working or (tr("Save a start state too") if not model.starts else "")
         found = model.probe
-        way = f", your way {model.goal.way_frames / 59.7:.0f} s" if model.goal.way else ""
-        return (
-            f"tau {found['tau']:g} suggested; {found['false_positive_rate']:.1%} of "
-            f"{found['consoles']} random players met it in a minute{way}"
+        way = (
+            tr(", your way {value:.0f} s", value=model.goal.way_frames / 59.7)
+            if model.goal.way
+            else ""
+        )
+        return tr(
+            "tau {value:g} suggested; {value2:.1%} of {value3} random players met it in a "
+            "minute{way}",
+            value=found["tau"],
+            value2=found["false_positive_rate"],
+            value3=found["consoles"],
+            way=way,
         )
 
     def _audit_lines(self) -> list[str]:
@@ -212,7 +227,7 @@ class TaskDock(Dock):
 
 def _way_lines(model: DraftModel) -> list[str]:
     way = str(model.choices.get("way", ""))
-    return [f"your way was {way}"] if way.startswith("left out") else []
+    return [tr("your way was {way}", way=way)] if way.startswith("left out") else []
 
 
 def audit_lines(model: DraftModel) -> list[str]:
@@ -223,7 +238,11 @@ def audit_lines(model: DraftModel) -> list[str]:
     best, rate = max(audit["one_button_success"].items(), key=lambda item: item[1])
     shortest = audit["shortest_demonstration"]
     return [
-        f"random play succeeds in {audit['random_success']:.0%}",
-        f"{best} alone in {rate:.0%}" if rate else "no button alone ever",
-        f"your way takes {shortest} steps" if shortest else "no demonstration was kept",
+        tr("random play succeeds in {value:.0%}", value=audit["random_success"]),
+        tr("{best} alone in {rate:.0%}", best=best, rate=rate)
+        if rate
+        else tr("no button alone ever"),
+        tr("your way takes {shortest} steps", shortest=shortest)
+        if shortest
+        else tr("no demonstration was kept"),
     ]

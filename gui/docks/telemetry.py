@@ -23,6 +23,7 @@ from gui.widgets.dock import Dock
 from gui.widgets.plot_board import PlotBoard
 from gui.widgets.plot_card import MOST_DASHED, PlotCard
 from gui.widgets.plot_menu import show_plot_menu
+from gui.words import tr
 
 CLOCK_MS = 250
 MOST_NAMED = 8
@@ -42,14 +43,14 @@ class TelemetryDock(Dock):
         self, model: TelemetryModel, curves: CurvesController, gauges: GaugesController,
         actions: ActionRegistry, beliefs: BeliefsTab,
     ) -> None:  # fmt: skip
-        super().__init__("Telemetry", names.TELEMETRY_DOCK)
+        super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
         self.model = model
         self._curves, self._actions = curves, actions
         self.board = PlotBoard(model, curves.choices, self, self.visible_cards)
         self.tabs = QTabWidget()
         self.tabs.setObjectName(names.TELEMETRY_TABS)
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName("Telemetry tabs")
+        self.tabs.tabBar().setAccessibleName(tr("Telemetry tabs"))
         self.tabs.tabBar().setExpanding(False)
         self.buttons_chosen = ActionBars()
         self.split = TimeSplit()
@@ -61,20 +62,20 @@ class TelemetryDock(Dock):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.split)
         column.addWidget(self.gauges)
-        extras = {"Env": self.buttons_chosen, "Perf": busy}
+        extras = {"env": self.buttons_chosen, "perf": busy}
         for group, title in PAGES.items():
-            page = CurvePage(extras.get(title))
-            self.tabs.addTab(page, title)
+            page = CurvePage(extras.get(group))
+            self.tabs.addTab(page, tr(title))
             for spec in page_specs(group):
                 self._add_card(page, spec)
             page.cards[-1].show_axis()
         self.info = RunInfo(model, actions)
         gauges.disk_use_read.connect(self.info.show_disk_use)
-        self.tabs.addTab(self.info, "Run info")
+        self.tabs.addTab(self.info, tr("Run info"))
         self.beliefs = beliefs
-        self.tabs.setTabVisible(self.tabs.addTab(beliefs, "Beliefs"), False)
+        self.tabs.setTabVisible(self.tabs.addTab(beliefs, tr("Beliefs")), False)
         self.more = CurvePage()
-        self.tabs.addTab(self.more, MORE)
+        self.tabs.addTab(self.more, tr(MORE))
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
@@ -173,7 +174,7 @@ class TelemetryDock(Dock):
             name = html.escape(self.model.label(run_id))
             texts.append(f'<span style="color:{color}">{mark}</span> {name}')
         if len(shown) > MOST_NAMED:
-            texts.append(f"and {len(shown) - MOST_NAMED} more")
+            texts.append(tr("and {value} more", value=len(shown) - MOST_NAMED))
         self.legend.setText("&nbsp; ".join(texts))
 
     def recolor(self) -> None:

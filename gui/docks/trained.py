@@ -8,6 +8,7 @@ from gui.controllers.playing import PlayController
 from gui.models.checkpoints import CheckpointCard, CheckpointList
 from gui.models.run_list import ago
 from gui.widgets.labels import ElidedLabel, label
+from gui.words import tr
 
 _MODES = (("greedy", "Greedy: the likeliest action"), ("sample", "Sampled: as in training"))
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "Saved", "Integrity", "Run")
@@ -29,16 +30,16 @@ class TrainedPage(QWidget):
         grid.setColumnStretch(1, 1)
         self._values: dict[str, ElidedLabel] = {}
         for row, name in enumerate(_ROWS):
-            grid.addWidget(label(name, "muted"), row, 0)
+            grid.addWidget(label(tr(name), "muted"), row, 0)
             self._values[name] = ElidedLabel()
             grid.addWidget(self._values[name], row, 1)
         column.addLayout(grid)
-        column.addWidget(label("Actions", "muted"))
+        column.addWidget(label(tr("Actions"), "muted"))
         self.modes = QComboBox()
         self.modes.setObjectName("policyMode")
-        self.modes.setAccessibleName("How the policy chooses its actions")
+        self.modes.setAccessibleName(tr("How the policy chooses its actions"))
         for value, text in _MODES:
-            self.modes.addItem(text, value)
+            self.modes.addItem(tr(text), value)
         self.modes.activated.connect(
             lambda: setattr(playing, "policy_mode", self.modes.currentData())
         )
@@ -49,15 +50,15 @@ class TrainedPage(QWidget):
 
     def show_card(self, card: CheckpointCard | None) -> None:
         self._hint.setText(
-            "Pick a checkpoint at the lower right, then press Deploy."
+            tr("Pick a checkpoint at the lower right, then press Deploy.")
             if card is None
-            else "Press Deploy under Checkpoints to watch it play."
+            else tr("Press Deploy under Checkpoints to watch it play.")
         )
         texts = [""] * len(_ROWS)
         if card is not None:
             texts = [
                 card.task, card.algo, f"{card.env_steps:,}", f"{card.success_rate * 100:.0f} %",
-                ago(card.created_at), card.integrity, card.run_id,
+                ago(card.created_at), tr(card.integrity), card.run_id,
             ]  # fmt: skip
         for name, text in zip(_ROWS, texts, strict=True):
             self._values[name].setText(text)

@@ -35,6 +35,7 @@ from gui.widgets.config_form import ConfigForm
 from gui.widgets.dock import Dock
 from gui.widgets.labels import ElidedLabel, icon_button, label, rule
 from gui.widgets.section import Section
+from gui.words import tr
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import NATIVE_ID
 
@@ -62,7 +63,7 @@ class TrainingDock(Dock):
         self, session: Session, training: TrainingController, status: RunStatus,
         trained: TrainedPage, actions: ActionRegistry,
     ) -> None:  # fmt: skip
-        super().__init__("Training", names.TRAINING_DOCK)
+        super().__init__(tr("Training"), names.TRAINING_DOCK)
         self._status = status
         self._session, self._training, self._actions = session, training, actions
         self._pages = QStackedWidget()
@@ -104,17 +105,17 @@ class TrainingDock(Dock):
         head = QHBoxLayout()
         head.setContentsMargins(12, 0, 12, 0)
         head.setSpacing(8)
-        head.addWidget(label("Preset", "muted"))
+        head.addWidget(label(tr("Preset"), "muted"))
         self._preset_row = QWidget()
         self._preset_row.setLayout(head)
         self.presets = QComboBox()
         self.presets.setObjectName(names.PRESET_BOX)
-        self.presets.setAccessibleName("Preset")
-        self.presets.addItem("Choose...")
+        self.presets.setAccessibleName(tr("Preset"))
+        self.presets.addItem(tr("Choose..."))
         for preset in all_presets().values():
-            self.presets.addItem(preset.title, preset.fields)
+            self.presets.addItem(tr(preset.title), preset.fields)
             self.presets.setItemData(
-                self.presets.count() - 1, preset.summary, Qt.ItemDataRole.ToolTipRole
+                self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole
             )
         self.presets.activated.connect(self._on_preset)
         head.addWidget(self.presets, 1)
@@ -136,36 +137,42 @@ class TrainingDock(Dock):
         panel = QVBoxLayout()
         panel.setContentsMargins(8, 4, 12, 8)
         panel.setSpacing(4)
-        self._checks_section = Section("Preflight", is_open=False)
+        self._checks_section = Section(tr("Preflight"), is_open=False)
         self._checks_section.body.setContentsMargins(8, 0, 0, 0)
-        self.checks = ChecksView(names.PREFLIGHT_LIST)
+        self.checks = ChecksView(
+            names.PREFLIGHT_LIST, lambda command: self._actions[command].iconText()
+        )
+        self.checks.command_wanted.connect(lambda command: self._actions[command].trigger())
         self.checks.remedy_chosen.connect(self._training.apply_remedy)
         self._checks_section.body.addWidget(self.checks)
         panel.addWidget(self._checks_section)
-        self._command_section = Section("Command", is_open=True)
+        self._command_section = Section(tr("Command"), is_open=True)
         self._command_section.body.setContentsMargins(4, 0, 0, 0)
         self.equivalent = label("", wrap=True)
         self.equivalent.setObjectName("equivalentLine")
-        self.equivalent.setAccessibleName("The same run from a terminal")
+        self.equivalent.setAccessibleName(tr("The same run from a terminal"))
         self.equivalent.setFont(theme.mono_font())
         self.equivalent.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.equivalent.setMaximumHeight(self.equivalent.fontMetrics().lineSpacing() * 3 + 4)
         self._command_section.body.addWidget(self.equivalent)
         self.preview = QPlainTextEdit()
         self.preview.setObjectName(names.COMMAND_PREVIEW)
-        self.preview.setAccessibleName("The exact command that will be run")
+        self.preview.setAccessibleName(tr("The exact command that will be run"))
         self.preview.setReadOnly(True)
         self.preview.setFont(theme.mono_font())
         self.preview.setTabChangesFocus(True)
-        self.preview.setPlaceholderText("Correct the form to see the command")
+        self.preview.setPlaceholderText(tr("Correct the form to see the command"))
         self._command_section.body.addWidget(self.preview)
         head = self._command_section.head
-        self.exact = icon_button("more", "Show the exact process", "exactCommand", checkable=True)
+        self.exact = icon_button(
+            "more", tr("Show the exact process"), "exactCommand", checkable=True
+        )
         self.exact.toggled.connect(self.preview.setVisible)
         head.addWidget(self.exact)
-        head.addWidget(icon_button("copy", "Copy the command", clicked=self._on_copy))
+        head.addWidget(icon_button("copy", tr("Copy the command"), clicked=self._on_copy))
         self.preview.hide()
         panel.addWidget(self._command_section)
+        panel.addLayout(self._detach_row())
         panel.addLayout(self._start_row())
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
@@ -178,13 +185,26 @@ class TrainingDock(Dock):
         panel.addLayout(row)
         return panel
 
+    def _detach_row(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setContentsMargins(4, 0, 0, 0)
+        self.detach = QCheckBox(tr("Keep running after the app closes"))
+        self.detach.setObjectName(names.DETACH_CHECK)
+        self.detach.setAccessibleName(tr("Keep running after the app closes"))
+        self.detach.setToolTip(
+            tr("A process of its own trains it; it waits while the device is busy")
+        )
+        self.detach.toggled.connect(self._training.set_detach)
+        row.addWidget(self.detach)
+        return row
+
     def _start_row(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setContentsMargins(4, 0, 0, 0)
-        self.consent = QCheckBox("Run this here")
+        self.consent = QCheckBox(tr("Run this here"))
         self.consent.setObjectName(names.CONSENT_CHECK)
-        self.consent.setAccessibleName("I have read the command; run it on this computer")
-        self.consent.setToolTip("I have read the command; run it on this computer")
+        self.consent.setAccessibleName(tr("I have read the command; run it on this computer"))
+        self.consent.setToolTip(tr("I have read the command; run it on this computer"))
         self.consent.toggled.connect(self._training.set_consent)
         row.addWidget(self.consent)
         start = self._actions["start"]
@@ -206,7 +226,10 @@ class TrainingDock(Dock):
         head.addWidget(self.elapsed)
         column.addLayout(head)
         self.detail = ElidedLabel("", "muted")
-        column.addWidget(self.detail)
+        told = QHBoxLayout()
+        told.addWidget(self.detail, 1)
+        told.addWidget(action_button(self._actions["fixRun"], "fixRunButton"))
+        column.addLayout(told)
         self._verbs = QStackedWidget()
         self._verbs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         for verbs in (_WHILE, _AFTER):
@@ -265,12 +288,12 @@ class TrainingDock(Dock):
             line = (
                 train_line(draft.config) if ours
                 else guest_line(plan.spec.runner, draft.differences())
-            )  # fmt: skip
+            ) + (" --detach" if self._training.detach else "")  # fmt: skip
         self.equivalent.setVisible(bool(line))
         self.equivalent.setText(line)
         self.equivalent.setToolTip(line)
         self.preview.setPlainText(plan.command_line if plan else "")
-        self.preview.setToolTip(f"Runs in {plan.cwd}" if plan else "")
+        self.preview.setToolTip(tr("Runs in {cwd}", cwd=plan.cwd) if plan else "")
 
     def _on_ready(self) -> None:
         reason = self._training.reason()
@@ -282,7 +305,9 @@ class TrainingDock(Dock):
     def _on_badge(self) -> None:
         training, state = self._training, self._training.state
         silent = training.stalled_for()
-        self.badge.set_state(state, f"Stalled, no data for {silent:.0f} s" if silent else "")
+        self.badge.set_state(
+            state, tr("Stalled, no data for {silent:.0f} s", silent=silent) if silent else ""
+        )
         ended = training.record is not None and state.is_end and not training.starting
         self._verbs.setCurrentIndex(1 if ended else 0)
         self._on_detail()
@@ -293,7 +318,7 @@ class TrainingDock(Dock):
         else:
             self.badge.set_state(
                 self._training.state,
-                f"Stalled, no data for {silent:.0f} s"
+                tr("Stalled, no data for {silent:.0f} s", silent=silent)
                 if (silent := self._training.stalled_for())
                 else "",
             )
@@ -303,15 +328,17 @@ class TrainingDock(Dock):
         record, notice = self._training.record, self._training.notice
         if record is None:
             self.elapsed.setText("00:00:00")
-            self.detail.setText(self._training.waiting_words or "Nothing has been started yet")
+            self.detail.setText(self._training.waiting_words or tr("Nothing has been started yet"))
             return
         self.elapsed.setText(elapsed_text(self._status.elapsed_s()))
         text = record.reason if record.state.is_end else notice.detail if notice else ""
         if notice is not None and notice.force_at:
             left = max(0.0, notice.force_at - time.monotonic())
-            text = f"{notice.detail.split(';')[0]}, forcing in {left:.0f} s"
+            text = tr(
+                "{value}, forcing in {left:.0f} s", value=notice.detail.split(";")[0], left=left
+            )
         if record.state is RunState.RUNNING:
-            text = f"{record.env_steps:,} environment steps"
+            text = tr("{env_steps:,} environment steps", env_steps=record.env_steps)
         self.detail.setText(text or record.run_id)
 
     def _on_copy(self) -> None:

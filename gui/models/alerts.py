@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from msgspec import UnsetType
 
+from gui.words import tr
 from trainer_core.protocol import records
 
 COLLAPSED = 0.05
@@ -47,7 +48,7 @@ class AlertWatch:
             case records.EvalRecord(mode="greedy"):
                 return self._success(event)
             case records.ErrorRecord():
-                return Alert("error", self.steps, "The run reported an error", event.message)
+                return Alert("error", self.steps, tr("The run reported an error"), event.message)
             case records.ResumeRecord():
                 self.told.clear()
         return None
@@ -58,22 +59,33 @@ class AlertWatch:
             return None
         self.first_entropy = self.first_entropy or entropy
         is_low = entropy < COLLAPSED * self.first_entropy and self.best < LEARNED
-        text = f"entropy {entropy:.3f} after {self.first_entropy:.2f} at the start"
-        return self._once("entropy", is_low, event.env_steps, "Entropy collapsed", text)
+        if not self._begins("entropy", is_low):
+            return None
+        text = tr(
+            "entropy {entropy:.3f} after {first_entropy:.2f} at the start",
+            entropy=entropy,
+            first_entropy=self.first_entropy,
+        )
+        return Alert("entropy", event.env_steps, tr("Entropy collapsed"), text)
 
     def _success(self, event: records.EvalRecord) -> Alert | None:
         self.best = max(self.best, event.success_rate)
         is_low = self.best >= LEARNED and event.success_rate < self.best / 2
         self.low = self.low + 1 if is_low else 0
-        is_lost = self.low >= 2
-        text = f"validation {event.success_rate:.0%} after {self.best:.0%}"
-        return self._once("success", is_lost, event.env_steps, "Success was lost", text)
+        if not self._begins("success", self.low >= 2):
+            return None
+        text = tr(
+            "validation {success_rate:.0%} after {best:.0%}",
+            success_rate=event.success_rate,
+            best=self.best,
+        )
+        return Alert("success", event.env_steps, tr("Success was lost"), text)
 
-    def _once(self, kind: str, holds: bool, steps: int, title: str, text: str) -> Alert | None:
+    def _begins(self, kind: str, holds: bool) -> bool:
+        """Whether a rule holds now and did not before."""
         if not holds:
             self.told.discard(kind)
-            return None
-        if kind in self.told:
-            return None
+            return False
+        is_new = kind not in self.told
         self.told.add(kind)
-        return Alert(kind, steps, title, text)
+        return is_new

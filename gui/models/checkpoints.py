@@ -11,6 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
 
 from gui.models.indices import NO_PARENT, Index
+from gui.words import tr
 from trainer_core.protocol import checkpoints, records
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import HomePaths, RunPaths
@@ -148,9 +149,14 @@ class CheckpointList(QAbstractListModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         card = self.cards[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
-            return f"{card.task} {card.env_steps:,} steps, success {card.success_rate:.2f}"
+            return tr(
+                "{task} {env_steps:,} steps, success {success_rate:.2f}",
+                task=card.task,
+                env_steps=card.env_steps,
+                success_rate=card.success_rate,
+            )
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{card.folder}\nSHA-256 {card.sha256}\n{card.integrity}"
+            return f"{card.folder}\nSHA-256 {card.sha256}\n{tr(card.integrity)}"
         if role == Qt.ItemDataRole.UserRole:
             return card
         return None

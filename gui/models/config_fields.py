@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from gui.words import tr
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.spec import NEUTRAL
@@ -38,6 +39,8 @@ class FieldSpec:
     maximum: float | None
     unit: str
     choices: tuple[str, ...]
+    is_folder: bool = False
+    """The text names a folder."""
 
     def parse(self, text: str) -> Any:
         """The value that `text` means. Raises ConfigError in words for a person."""
@@ -46,19 +49,31 @@ class FieldSpec:
             return text.lower() in ("true", "1", "yes", "on")
         if self.kind is str:
             if not text and self.default != "":
-                raise ConfigError(f"{self.label} is empty")
+                raise ConfigError(tr("{label} is empty", label=tr(self.label)))
             return text
         number = _number(text, self.label)
         if self.kind is int and not isinstance(number, int):
             if number != int(number):
-                raise ConfigError(f"{self.label} must be a whole number")
+                raise ConfigError(tr("{label} must be a whole number", label=tr(self.label)))
             number = int(number)
         if self.kind is float:
             number = float(number)
         if self.minimum is not None and number < self.minimum:
-            raise ConfigError(f"{self.label} must be at least {self.show(self.minimum)}")
+            raise ConfigError(
+                tr(
+                    "{label} must be at least {show}",
+                    label=tr(self.label),
+                    show=self.show(self.minimum),
+                )
+            )
         if self.maximum is not None and number > self.maximum:
-            raise ConfigError(f"{self.label} must be at most {self.show(self.maximum)}")
+            raise ConfigError(
+                tr(
+                    "{label} must be at most {show}",
+                    label=tr(self.label),
+                    show=self.show(self.maximum),
+                )
+            )
         return number
 
     def show(self, value: Any) -> str:
@@ -81,7 +96,9 @@ def _number(text: str, label: str) -> float:
         number = float(plain[:-1] if scale != 1.0 else plain) * scale
         int(number)  # refuses nan and infinity
     except (ValueError, OverflowError):
-        raise ConfigError(f"{label} must be a number, got {text!r}") from None
+        raise ConfigError(
+            tr("{label} must be a number, got {what!r}", label=label, what=text)
+        ) from None
     return number
 
 
@@ -119,6 +136,7 @@ def _declared(config_type: type) -> tuple[FieldSpec, ...]:
                 maximum=meta.get("max"),
                 unit=meta.get("unit", ""),
                 choices=tuple(meta.get("choices") or choices),
+                is_folder=bool(meta.get("is_folder")),
             )
         )
     return tuple(found)

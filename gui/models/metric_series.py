@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trainer_core.protocol.metrics import scalars
+from trainer_core.protocol.metrics import scalar_row
 from trainer_core.protocol.records import UpdateRecord
 
 Array = NDArray[np.float64]
@@ -52,12 +52,12 @@ class MetricTable:
         return name in self._index
 
     def append(self, record: UpdateRecord) -> None:
-        found = scalars(record)
-        if tuple(found) != self._names:
-            self._meet(tuple(found))
+        names, values = scalar_row(record)
+        if names != self._names:
+            self._meet(names)
         if self._length == self._data.shape[1]:
             self._data = np.hstack([self._data, np.full_like(self._data, np.nan)])
-        self._data[self._places, self._length] = list(found.values())
+        self._data[self._places, self._length] = values
         self._length += 1
         self.version += 1
 

@@ -17,6 +17,8 @@ class Notice:
     action: str = ""
     act: Callable[[], object] | None = None
     """What the button named `action` does; no button without it."""
+    command: str = ""
+    """Id of a command that is the button instead, with its own words."""
 
 
 class Notices(QObject):
@@ -27,6 +29,6 @@ class Notices(QObject):
 
     def tell(
         self, title: str, text: str = "", tone: str = "info",
-        action: str = "", act: Callable[[], object] | None = None,
+        action: str = "", act: Callable[[], object] | None = None, command: str = "",
     ) -> None:  # fmt: skip
-        self.told.emit(Notice(title, text, tone, action, act))
+        self.told.emit(Notice(title, text, tone, action, act, command))

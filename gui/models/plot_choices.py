@@ -104,6 +104,18 @@ class PlotChoices(QObject):
             self._settings.set(f"curves/{name}", "[]")
         self.changed.emit()
 
+    def state(self) -> tuple[tuple[str, ...], ...]:
+        """Order, hidden, logarithmic and added plots: what `put_state` brings back."""
+        return tuple(self._order), tuple(self._hidden), tuple(self._log), tuple(self._added)
+
+    def put_state(self, state: tuple[tuple[str, ...], ...]) -> None:
+        if state == self.state():
+            return
+        self._order, self._hidden, self._log, self._added = (list(part) for part in state)
+        for name, part in zip(("order", "hidden", "log", "added"), state, strict=True):
+            self._settings.set(f"curves/{name}", json.dumps(part))
+        self.changed.emit()
+
     def speak_of(self, metric: str) -> None:
         """Have commands be about this plot."""
         self.current = metric

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gui.words import tr
 from trainer_core.protocol.metrics import METRICS, Metric, metric
 
 PAGES = {"overview": "Overview", "policy": "Policy", "env": "Env", "perf": "Perf"}
@@ -37,9 +38,9 @@ def spec_of(row: Metric) -> PlotSpec:
     rows = (row, *(other for other in METRICS if other.beside == row.name))
     return PlotSpec(
         metric=row.name,
-        title=row.title,
-        lines=tuple((line.name, line.label or line.title) for line in rows),
-        help="\n".join(line.help for line in rows if line.help),
+        title=tr(row.title),
+        lines=tuple((line.name, tr(line.label or line.title)) for line in rows),
+        help="\n".join(tr(line.help) for line in rows if line.help),
         evals=row.name == WITH_EVALS,
         is_share=row.is_share,
         is_fixed=row.is_share and row.reduction != "mean",

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.recording import (
     BUTTONS,
-    HEIGHT,
-    PICTURE_BYTES,
     PICTURES,
-    WIDTH,
+    RecordedStep,
     read_recording,
+    read_shown,
     read_steps,
     unpack_picture,
 )
@@ -26,23 +25,30 @@ class Replay:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.recording = read_recording(folder)
-        if not self.recording.frames:
-            raise ProtocolError(f"{folder}: this recording holds no pictures")
-        self._pictures = np.memmap(
-            folder / PICTURES, np.uint8, "r", shape=(self.recording.frames, PICTURE_BYTES)
-        )
+        self.recording = recording = read_recording(folder)
+        self._shown = read_shown(folder, recording)
+        shape = (recording.pictures or recording.frames, recording.picture_bytes)
+        self._pictures = np.memmap(folder / PICTURES, np.uint8, "r", shape=shape)
         self.buttons = np.fromfile(folder / BUTTONS, np.uint8)
-        self.steps = read_steps(folder, self.recording)
+        self.steps = read_steps(folder, recording)
         self._last_frames = [step.last_frame for step in self.steps]
 
     def __len__(self) -> int:
         return self.recording.frames
 
+    @property
+    def can_play_on(self) -> bool:
+        """Whether there is a console to press its buttons on."""
+        return bool(self.recording.state)
+
     def picture(self, frame: int) -> np.ndarray:
-        """u8[144, 160], shades 0..3."""
-        shades = unpack_picture(self._pictures[frame].tobytes())
-        return np.frombuffer(shades, np.uint8).reshape(HEIGHT, WIDTH)
+        """u8[H, W] shades 0..3, or u8[H, W, 3] colours."""
+        number = frame if self._shown is None else bisect.bisect_right(self._shown, frame) - 1
+        packed, about = self._pictures[number], self.recording
+        if about.format == "rgb888":
+            return packed.reshape(about.height, about.width, 3)
+        shades = np.frombuffer(unpack_picture(packed.tobytes()), np.uint8)
+        return shades.reshape(about.height, about.width)
 
     def step_at(self, frame: int) -> int:
         """Index of the agent step that a frame belongs to, -1 where it belongs to none."""
@@ -52,12 +58,23 @@ class Replay:
         return index
 
     def describe(self, frame: int) -> str:
+        """The step that a frame belongs to: what was pressed in it and what it came to."""
         index = self.step_at(frame)
         if index < 0:
             return ""
         step = self.steps[index]
         name = ACTIONS[step.action] if 0 <= step.action < len(ACTIONS) else "none"
-        return (
-            f"step {step.step}   action {name}   reward {step.reward:+.3f}   dist {step.dist:.4f}"
-            f"{'   goal reached' if step.success else '   cut off' if step.trunc else ''}"
-        )
+        value = "" if step.value is None else tr("   value {value:+.3f}", value=step.value)
+        end = tr("   goal reached") if step.success else tr("   cut off") if step.trunc else ""
+        return tr(
+            "step {step}   action {name}   reward {reward:+.3f}{terms}   dist {dist:.4f}"
+            "{value}{end}",
+            step=step.step, name=name, reward=step.reward, terms=_terms(step), dist=step.dist,
+            value=value, end=end,
+        )  # fmt: skip
+
+
+def _terms(step: RecordedStep) -> str:
+    """What a reward is made of, in brackets; what is nothing is left out."""
+    told = [f"{name.replace('_', ' ')} {part:+.3f}" for name, part in step.terms.items() if part]
+    return f" ({', '.join(told)})" if told else ""

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
+from gui.words import tr
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.roms import RegisteredRom, registered_roms
@@ -91,12 +92,14 @@ class RomLibrary(QObject):
 
 def _card(sha256: str, rom: RegisteredRom) -> RomCard:
     path = Path(rom.path)
-    parts = [rom.mapper, f"{rom.size >> 10} KiB" if rom.size else ""]
-    parts.append(f"{rom.ram_size >> 10} KiB of cartridge RAM" if rom.ram_size >= 1024 else "")
+    parts = [rom.mapper, tr("{value} KiB", value=rom.size >> 10) if rom.size else ""]
+    parts.append(
+        tr("{value} KiB of cartridge RAM", value=rom.ram_size >> 10) if rom.ram_size >= 1024 else ""
+    )
     return RomCard(
         key=sha256, path=path, title=rom.title.strip() or path.stem,
         facts=", ".join(part for part in parts if part), warnings=rom.warnings,
-        problem="" if path.is_file() else f"{path} is not there",
+        problem="" if path.is_file() else tr("{path} is not there", path=path),
     )  # fmt: skip
 
 
@@ -104,9 +107,12 @@ def _shipped(path: Path) -> RomCard:
     title = path.stem.replace("_", " ").title()
     size = path.stat().st_size >> 10
     return RomCard(
-        key=str(path), path=path, title=title, facts=f"{size} KiB, comes with DMG Lab",
+        key=str(path),
+        path=path,
+        title=title,
+        facts=tr("{size} KiB, comes with DMG Lab", size=size),
         shipped=True,
-    )  # fmt: skip
+    )
 
 
 def file_sha256(path: Path) -> str:

@@ -31,14 +31,22 @@ class RunFilter(QAbstractTableModel):
         source.rowsInserted.connect(self._on_inserted)
         source.dataChanged.connect(self._on_changed)
         source.modelReset.connect(self._rebuild)
+        source.sweeps_changed.connect(self._rebuild)
         self._rebuild()
 
     # -- what is asked of it ----------------------------------------------------------------
 
     def set_text(self, text: str) -> None:
         words = text.lower().split()
-        if words != self._words:
-            self._words = words
+        if words == self._words:
+            return
+        narrows = all(any(old in new for new in words) for old in self._words)
+        narrows, self._words = narrows and bool(self._words), words
+        if narrows:  # somebody types on: what is on show is in order already
+            self.beginResetModel()
+            self._order = self._matching(self._order)
+            self.endResetModel()
+        else:
             self._rebuild()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
@@ -91,13 +99,26 @@ class RunFilter(QAbstractTableModel):
         return place if found else -1
 
     def _accepts(self, source_row: int) -> bool:
-        text = self._source.words(source_row)
-        return all(word in text for word in self._words)
+        return bool(self._matching([source_row]))
+
+    def _matching(self, rows: list[int]) -> list[int]:
+        """Those of these source rows that contain every word.
+
+        Who filters looks for trials too; without words a folded sweep is one row.
+        """
+        if not self._words:
+            hidden = self._source.sweeps.folded_rows()
+            return [row for row in rows if row not in hidden] if hidden else rows
+        text = self._source.words
+        for word in self._words:
+            rows = [row for row in rows if word in text(row)]
+        return rows
 
     def _rebuild(self) -> None:
         self.beginResetModel()
-        self._order = [row for row in range(self._source.rowCount()) if self._accepts(row)]
-        self._order.sort(key=self._key)
+        column = self._column
+        self._order = self._matching(list(range(self._source.rowCount())))
+        self._order.sort(key=lambda row: self._source.sort_key(row, column))  # equals stay in order
         self.endResetModel()
 
     def _on_inserted(self, parent: QModelIndex, first: int, last: int) -> None:

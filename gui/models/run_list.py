@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 
 from gui.models.indices import NO_PARENT, Index
 from gui.models.run_words import WORDS
+from gui.models.sweep_groups import SweepGroups
+from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
 SHOWN = "Shown"
@@ -23,8 +26,8 @@ def ago(when: float, now: float | None = None) -> str:
     seconds = max(0.0, (now or time.time()) - when)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"
+            return tr("{count} {unit} ago", count=int(seconds // size), unit=tr(unit))
+    return tr("just now")
 
 
 def count_text(value: int) -> str:
@@ -34,6 +37,11 @@ def count_text(value: int) -> str:
 
 
 class RunList(QAbstractTableModel):
+    """`sweeps` knows which rows are trials of one sweep: folded, the first speaks for all."""
+
+    sweeps_changed = Signal()
+    """One was folded or unfolded."""
+
     def __init__(
         self, notes: Callable[[str], str] = lambda run_id: "", parent: QObject | None = None
     ) -> None:
@@ -43,6 +51,7 @@ class RunList(QAbstractTableModel):
         self._runs: list[RunRecord] = []
         self._rows: dict[str, int] = {}
         self._words: list[str] = []
+        self.sweeps = SweepGroups(self._runs)
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)
@@ -56,7 +65,7 @@ class RunList(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return "" if COLUMNS[section] == SHOWN else COLUMNS[section]
+            return "" if COLUMNS[section] == SHOWN else tr(COLUMNS[section])
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(COLUMNS[section])
         return None
@@ -67,6 +76,8 @@ class RunList(QAbstractTableModel):
     def value(self, row: int, column_number: int, role: int) -> object:
         """What `data` says, without an index to make: a view of views asks often."""
         run, column = self._runs[row], COLUMNS[column_number]
+        if (group := self.sweeps.led_by(row)) and role == Qt.ItemDataRole.DisplayRole:
+            return self._group_text(run, column, group)
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(run, column)
         if role == RUN_ROLE:
@@ -75,17 +86,45 @@ class RunList(QAbstractTableModel):
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
-                return "Show or hide its curves"
+                return tr("Show or hide its curves")
             notes = self._notes(run.run_id)
             return "\n".join(part for part in (run.run_id, run.reason, notes) if part)
         return None
+
+    def _group_text(self, run: RunRecord, column: str, group: list[RunRecord]) -> str:
+        """What the first trial's row says of its sweep: how many, the best of it, all its steps."""
+        match column:
+            case "Run":
+                mark = "\u25b8" if self.sweeps.is_folded_sweep(run) else "\u25be"
+                return f"{mark} {run.tags['sweep']} \u00d7{len(group)}"
+            case "State":
+                moving = next((one for one in group if not one.state.is_end), run)
+                return tr(WORDS[moving.state])
+            case "Steps":
+                return count_text(sum(one.env_steps for one in group))
+            case "Best":
+                best = max(one.best_success_rate for one in group)
+                return f"{best:.2f}" if best else ""
+        return self._text(run, column)
+
+    def toggle_sweep(self, name: str) -> None:
+        """Give each trial its row, or all of them one again."""
+        self.sweeps.toggle(name)
+        self.sweeps_changed.emit()
+
+    def _on_trial(self, run: RunRecord) -> None:
+        """A trial came or changed: so did what the first of its sweep says."""
+        leader = self.sweeps.leader_of(run)
+        if leader >= 0:
+            last = len(COLUMNS) - 1
+            self.dataChanged.emit(self.index(leader, 0), self.index(leader, last))
 
     def _text(self, run: RunRecord, column: str) -> str:
         match column:
             case "Shown":
                 return ""
             case "State":
-                return WORDS[run.state]
+                return tr(WORDS[run.state])
             case "Run":
                 return self.label(run.run_id)
             case "Task":
@@ -101,7 +140,7 @@ class RunList(QAbstractTableModel):
             case _:
                 return ago(run.created_at)
 
-    def sort_key(self, row: int, column_number: int) -> object:
+    def sort_key(self, row: int, column_number: int) -> Any:
         """What rows are sorted by in a column."""
         run = self._runs[row]
         match COLUMNS[column_number]:
@@ -119,10 +158,9 @@ class RunList(QAbstractTableModel):
         found = self._words[row]
         if not found:
             run = self._runs[row]
-            found = self._words[row] = (
-                f"{run.state} {run.run_id} {run.name} {run.task} {run.algo} {run.device} "
-                f"{self._notes(run.run_id)} {' '.join(getattr(run, 'tags', {}).values())}".lower()
-            )
+            parts = (run.state, run.run_id, run.name, run.task, run.algo, run.device,
+                     self._notes(run.run_id), *run.tags.values())  # fmt: skip
+            found = self._words[row] = " ".join(parts).lower()
         return found
 
     def put(self, run: RunRecord) -> None:
@@ -134,11 +172,14 @@ class RunList(QAbstractTableModel):
             self._runs.append(run)
             self._words.append("")
             self._rows[run.run_id] = row
+            self.sweeps.note(row)
             self.endInsertRows()
+            self._on_trial(run)
         elif self._runs[row] != run:
             self._runs[row] = run
             self._words[row] = ""
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
+            self._on_trial(run)
 
     def put_all(self, runs: list[RunRecord]) -> None:
         """Add many new runs at once."""
@@ -150,6 +191,7 @@ class RunList(QAbstractTableModel):
                 self._rows[run.run_id] = len(self._runs)
                 self._runs.append(run)
                 self._words.append("")
+                self.sweeps.note(len(self._runs) - 1)
             self.endInsertRows()
 
     def renew(self, run_id: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.words import tr
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 
@@ -46,7 +47,8 @@ class RunNotes(QObject):
         return self._notes.get(run_id, NOTHING)
 
     def line(self, run_id: str) -> str:
-        return self[run_id].line
+        note = self._notes.get(run_id)
+        return note.line if note else ""
 
     def put(self, run_id: str, note: Note) -> None:
         """Remember a note, and write it down at once. Raises LabError when that is impossible."""
@@ -87,4 +89,10 @@ class RunNotes(QObject):
         except OSError as error:
             with contextlib.suppress(OSError):
                 half.unlink()
-            raise LabError(f"{self.path}: {error.strerror}: the note was not kept") from None
+            raise LabError(
+                tr(
+                    "{path}: {strerror}: the note was not kept",
+                    path=self.path,
+                    strerror=error.strerror,
+                )
+            ) from None

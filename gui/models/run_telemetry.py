@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from trainer_core.service import read_history
 MAX_PINNED = 250
 KEPT = 8
 """Runs whose records stay in memory after they were looked at, beside those on show."""
-READ_BYTES = 1 << 20
-"""As much of a log is read at once."""
+READ_BYTES = 32 << 10
+"""As much of a log is read at once: about a millisecond's work."""
 
 
 @dataclass(slots=True)
@@ -86,12 +85,14 @@ class RunTelemetry:
         return True
 
 
-def read_run(
+def reading(
     run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
-) -> RunTelemetry | None:
-    """What a log says of a run; None when it stopped being wanted while it was read.
+) -> Generator[None, None, RunTelemetry | None]:
+    """Read what a log says of a run, a little in each step; None once it is not wanted any more.
 
-    Reads piece by piece: call it in a thread. Raises LabError.
+    Meant for the turns of a loop (`bridge.in_slices`), not for a thread: one that keeps the
+    interpreter makes each of the hundreds of calls from Qt into Python that paint a table wait.
+    Raises LabError.
     """
     run = RunTelemetry(run_id)
     offset = 0
@@ -105,8 +106,20 @@ def read_run(
         offset = past.offset
         for event in past.events:
             run.take(event)
-        time.sleep(0)  # whoever waits for the interpreter comes first
+        yield
     return None
+
+
+def read_run(
+    run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
+) -> RunTelemetry | None:
+    """The same at one go."""
+    work = reading(run_id, log, is_wanted)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value
 
 
 class TelemetryModel(QObject):

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from gui.models.run_words import WORDS
+from gui.words import tr
 from trainer_core.protocol.runs import RunState
 
 _TONES = {
@@ -40,10 +41,10 @@ class Badge(QWidget):
         self._state = RunState.IDLE
         self._override = ""
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Run state: Idle")
+        self.setAccessibleName(tr("Run state: Idle"))
 
     def text(self) -> str:
-        return self._override or WORDS[self._state]
+        return self._override or tr(WORDS[self._state])
 
     @property
     def state(self) -> RunState:
@@ -52,7 +53,7 @@ class Badge(QWidget):
     def set_state(self, state: RunState, override: str = "") -> None:
         if (state, override) != (self._state, self._override):
             self._state, self._override = state, override
-            self.setAccessibleName(f"Run state: {self.text()}")
+            self.setAccessibleName(tr("Run state: {what}", what=self.text()))
             self.updateGeometry()
             self.update()
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from dataclasses import replace
 
+from PySide6.QtCore import QEvent, QObject, QPoint, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from gui.actions import ActionRegistry, Command
 from gui.models.notices import Notice
 from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
+from gui.words import tr
 
 WIDTH = 560
 BOTTOM = 64
@@ -31,9 +35,11 @@ class Banner(QFrame):
         set_role(head, "role", ROLES.get(notice.tone, "error"))
         row.addWidget(head)
         row.addWidget(ElidedLabel(notice.text, "muted"), 1)
+        self.button: QPushButton | None = None
         if notice.act is not None:
-            row.addWidget(button(notice.action, clicked=self._on_act))
-        row.addWidget(icon_button("close", "Dismiss", clicked=self._dismiss))
+            self.button = button(notice.action, clicked=self._on_act)
+            row.addWidget(self.button)
+        row.addWidget(icon_button("close", tr("Dismiss"), clicked=self._dismiss))
         self.setAccessibleName(f"{notice.title}: {notice.text}")
         if LIFE_MS.get(notice.tone) and notice.act is None:
             QTimer.singleShot(LIFE_MS[notice.tone], self, self._dismiss)
@@ -53,9 +59,9 @@ class BannerArea(QWidget):
     Nothing is pushed aside, and the game's picture stays free.
     """
 
-    def __init__(self, host: QWidget, over: QWidget) -> None:
+    def __init__(self, host: QWidget, over: QWidget, actions: ActionRegistry) -> None:
         super().__init__(host)
-        self._host, self._over = host, over
+        self._host, self._over, self._actions = host, over, actions
         self.banners: list[Banner] = []
         self.setObjectName("bannerArea")
         self._column = QVBoxLayout(self)
@@ -71,6 +77,12 @@ class BannerArea(QWidget):
             self._remove(old)
         while len(self.banners) >= MOST:
             self._remove(self.banners[0])
+        if notice.command:
+            action = self._actions[notice.command]
+            if isinstance(action, Command):
+                action.refresh()  # what it is about may have failed just now
+            if action.isEnabled():
+                notice = replace(notice, action=action.iconText(), act=action.trigger)
         banner = Banner(notice)
         banner.dismissed.connect(self._remove)
         self.banners.append(banner)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
+from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.records import UpdateRecord
 from trainer_core.service import Gauge
@@ -24,7 +25,7 @@ class _Bars(QWidget):
         self._rows = rows
         self._record: UpdateRecord | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.title)
+        self.setAccessibleName(tr(self.title))
 
     def sizeHint(self) -> QSize:
         return QSize(200, 28 + ROW * self._rows)
@@ -46,7 +47,7 @@ class _Bars(QWidget):
         painter = QPainter(self)
         colors = theme.current()
         painter.setPen(QColor(colors.text))
-        painter.drawText(12, 4, self.width(), 18, Qt.AlignmentFlag.AlignVCenter, self.title)
+        painter.drawText(12, 4, self.width(), 18, Qt.AlignmentFlag.AlignVCenter, tr(self.title))
         left, right = 12 + 56, 12 + 44
         width = max(1, self.width() - left - right)
         for row, (name, share) in enumerate(self.shares().items()):
@@ -98,7 +99,7 @@ class Gauges(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("gauges")
-        self.setAccessibleName("This computer")
+        self.setAccessibleName(tr("This computer"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.found: list[Gauge] = []
 
@@ -118,7 +119,7 @@ class Gauges(QWidget):
         painter, colors = QPainter(self), theme.current()
         flag = Qt.AlignmentFlag.AlignVCenter
         painter.setPen(QColor(colors.text))
-        painter.drawText(12, 4, self.width(), 18, flag, "This computer")
+        painter.drawText(12, 4, self.width(), 18, flag, tr("This computer"))
         left, room = 12 + 56, 132
         width = max(1, self.width() - left - 12 - room)
         for row, gauge in enumerate(self.found):

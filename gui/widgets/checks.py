@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import (
@@ -14,7 +16,9 @@ from PySide6.QtWidgets import (
 )
 
 from gui import theme
+from gui.models.failures import Failure, failure_of_check
 from gui.widgets.labels import button
+from gui.words import tr
 from trainer_core.preflight.checks import Check
 
 _SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
@@ -59,21 +63,25 @@ class ChecksView(QWidget):
     """`list` has one item a check; its text says all there is to say."""
 
     remedy_chosen = Signal(object)
+    command_wanted = Signal(str)
+    """Id of the command that the failure catalogue names for a check."""
 
-    def __init__(self, object_name: str) -> None:
+    def __init__(self, object_name: str, words: Callable[[str], str] = str) -> None:
+        """`words` gives what a command's button says, by its id."""
         super().__init__()
+        self._words = words
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         self.list = QListWidget()
         self.list.setObjectName(object_name)
-        self.list.setAccessibleName("Preflight checks")
+        self.list.setAccessibleName(tr("Preflight checks"))
         self.list.setItemDelegate(_CheckDelegate(self.list))
         self.list.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.list.setStyleSheet("QListWidget { background: transparent; }")
         column.addWidget(self.list)
-        self.fix = button("Fix", "")
+        self.fix = button(tr("Fix"), "")
         self.fix.clicked.connect(self._on_fix)
         column.addWidget(self.fix)
         self._checks: list[Check] = []
@@ -101,37 +109,59 @@ class ChecksView(QWidget):
         for check in checks:
             item = QListWidgetItem(f"{check.status} {check.name}: {check.detail}")
             item.setData(Qt.ItemDataRole.UserRole, check)
-            item.setToolTip(f"{check.detail}\n{check.fix}" if check.fix else check.detail)
+            item.setToolTip(_tip(check))
             self.list.addItem(item)
         if checking:
-            self.list.addItem("Checking...")
+            self.list.addItem(tr("Checking..."))
         elif not checks:
-            self.list.addItem("Runs when you press Train new, and before a start")
+            self.list.addItem(tr("Runs when you press Train new, and before a start"))
         self._fold()
-        remedy = self._remedy()
-        self.fix.setVisible(remedy is not None)
+        remedy, helping = self._remedy(), self._helping()
+        self.fix.setVisible(remedy is not None or helping is not None)
+        if remedy is None and helping is not None:
+            self.fix.setText(self._words(helping.command))
+            self.fix.setAccessibleName(f"{tr(helping.title)}: {self._words(helping.command)}")
         if remedy is not None:
             self.fix.setText(remedy.fix)
-            self.fix.setAccessibleName(f"Fix {remedy.name}: {remedy.fix}")
+            self.fix.setAccessibleName(tr("Fix {name}: {fix}", name=remedy.name, fix=remedy.fix))
 
     def summary(self) -> tuple[str, str]:
         """A few words and the role to colour them with."""
         if self._checking:
-            return f"{len(self._checks)} of {CHECK_COUNT}", "muted"
+            return tr(
+                "{count} of {check_count}", count=len(self._checks), check_count=CHECK_COUNT
+            ), "muted"
         if not self._checks:
-            return "not run", "muted"
-        for status, word, role in (("fail", "failed", "error"), ("warn", "to look at", "warn")):
+            return tr("not run"), "muted"
+        for status, word, role in (
+            ("fail", tr("failed"), "error"),
+            ("warn", tr("to look at"), "warn"),
+        ):
             count = sum(check.status == status for check in self._checks)
             if count:
                 return f"{count} {word}", role
-        return f"{len(self._checks)} OK", "good"
+        return tr("{count} OK", count=len(self._checks)), "good"
 
     def _remedy(self) -> Check | None:
         order = {"fail": 0, "warn": 1, "ok": 2}
         found = [check for check in self._checks if check.remedy]
         return min(found, key=lambda check: order[check.status], default=None)
 
+    def _helping(self) -> Failure | None:
+        """The catalogue's entry of the first check that failed and proposes no change itself."""
+        failed = (check for check in self._checks if check.status == "fail" and not check.remedy)
+        return next(filter(None, map(failure_of_check, failed)), None)
+
     def _on_fix(self) -> None:
-        remedy = self._remedy()
+        remedy, helping = self._remedy(), self._helping()
         if remedy is not None:
             self.remedy_chosen.emit(remedy)
+        elif helping is not None:
+            self.command_wanted.emit(helping.command)
+
+
+def _tip(check: Check) -> str:
+    """Everything there is to say of a check, line by line."""
+    failure = failure_of_check(check)
+    code = f"{failure.code} {tr(failure.title)}" if failure is not None else ""
+    return "\n".join(part for part in (code, check.detail, check.fix) if part)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from gui.actions import ActionRegistry, plain_words
+from gui.words import tr
 
 WIDTH, HEIGHT = 520, 360
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
@@ -32,7 +33,7 @@ class CommandPalette(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("commandPalette")
-        self.setWindowTitle("Commands")
+        self.setWindowTitle(tr("Commands"))
         self._actions = [
             action for name, action in registry.all().items()
             if action.isVisible() and name != "commandPalette"
@@ -41,11 +42,11 @@ class CommandPalette(QDialog):
         column.setContentsMargins(8, 8, 8, 8)
         self.box = QLineEdit()
         self.box.setObjectName("commandPaletteBox")
-        self.box.setAccessibleName("Command")
-        self.box.setPlaceholderText("Type a few letters of a command")
+        self.box.setAccessibleName(tr("Command"))
+        self.box.setPlaceholderText(tr("Type a few letters of a command"))
         self.box.installEventFilter(self)
         self.list = QListWidget()
-        self.list.setAccessibleName("Commands")
+        self.list.setAccessibleName(tr("Commands"))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         column.addWidget(self.box)
         column.addWidget(self.list)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 from gui.models.parallel import Axis
 from gui.widgets.labels import button, label
 from gui.widgets.parallel import ParallelView
+from gui.words import tr
 
 
 class Comparison(QDialog):
@@ -30,15 +31,19 @@ class Comparison(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("comparison")
-        self.setWindowTitle("Compare the configurations")
+        self.setWindowTitle(tr("Compare the configurations"))
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
-        same = f"{len(runs)} runs were configured alike."
-        told = f"{len(rows)} fields differ between {len(runs)} runs." if rows else same
+        same = tr("{count} runs were configured alike.", count=len(runs))
+        told = (
+            tr("{count} fields differ between {count2} runs.", count=len(rows), count2=len(runs))
+            if rows
+            else same
+        )
         column.addWidget(label(told, "muted"))
         self.table = QTableWidget(len(rows), len(runs))
-        self.table.setAccessibleName("Fields that differ")
+        self.table.setAccessibleName(tr("Fields that differ"))
         self.table.setHorizontalHeaderLabels(runs)
         self.table.setVerticalHeaderLabels([name for name, _ in rows])
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -51,10 +56,10 @@ class Comparison(QDialog):
         self.table.resizeColumnsToContents()
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName("Ways to compare")
-        self.tabs.addTab(self.table, "Fields")
-        self.tabs.addTab(ParallelView(*parallel), "Parallel")
+        self.tabs.tabBar().setAccessibleName(tr("Ways to compare"))
+        self.tabs.addTab(self.table, tr("Fields"))
+        self.tabs.addTab(ParallelView(*parallel), tr("Parallel"))
         self.tabs.setVisible(bool(rows))
         column.addWidget(self.tabs, 1)
-        column.addWidget(button("Close", clicked=self.accept), 0, Qt.AlignmentFlag.AlignRight)
+        column.addWidget(button(tr("Close"), clicked=self.accept), 0, Qt.AlignmentFlag.AlignRight)
         self.resize(min(900, 420 + 110 * len(runs)), min(560, 380 + 12 * len(rows)))

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
@@ -20,6 +21,7 @@ from gui.models.config_fields import GROUPS, FieldSpec
 from gui.object_names import CONFIG_FORM
 from gui.widgets.labels import ElidedLabel, icon_button, label, set_role
 from gui.widgets.section import Section
+from gui.words import tr
 from trainer_core.runners.catalog import AgentRunner
 
 LABEL_WIDTH = 116
@@ -58,7 +60,7 @@ class ConfigForm(QWidget):
             specs = [spec for spec in self._drawn() if spec.group == group]
             if not specs:
                 continue
-            section = Section(title, is_open=group in self._open)
+            section = Section(tr(title), is_open=group in self._open)
             grid = QGridLayout()
             grid.setHorizontalSpacing(8)
             grid.setVerticalSpacing(2)
@@ -101,7 +103,13 @@ class ConfigForm(QWidget):
             names = [spec.name for spec in self._drawn() if spec.group == group]
             wrong = sum(name in errors for name in names)
             changed = sum(self._draft.is_changed(name) for name in names)
-            text = f"{wrong} invalid" if wrong else f"{changed} changed" if changed else ""
+            text = (
+                tr("{wrong} invalid", wrong=wrong)
+                if wrong
+                else tr("{changed} changed", changed=changed)
+                if changed
+                else ""
+            )
             section.note.setText(text)
             set_role(section.note, "role", "error" if wrong else "muted")
 
@@ -115,9 +123,9 @@ class _Row(QObject):
     def __init__(self, spec: FieldSpec, options: Sequence[str]) -> None:
         super().__init__()
         self._spec = spec
-        self.label = ElidedLabel(spec.label, "muted")
+        self.label = ElidedLabel(tr(spec.label), "muted")
         self.label.setFixedWidth(LABEL_WIDTH)
-        self.label.setToolTip(f"{spec.label}: {spec.help}")
+        self.label.setToolTip(f"{tr(spec.label)}: {tr(spec.help)}")
         self.editor: QWidget
         if spec.kind is bool:
             self.editor = QCheckBox()
@@ -138,15 +146,17 @@ class _Row(QObject):
             if spec.kind in (int, float):
                 self.editor.setAlignment(Qt.AlignmentFlag.AlignRight)
             if spec.kind is str:
-                self.editor.setPlaceholderText("none")
+                self.editor.setPlaceholderText(tr("none"))
         self.editor.setObjectName(f"field_{spec.name}")
         if isinstance(self.editor, QComboBox) and (line := self.editor.lineEdit()) is not None:
-            line.setAccessibleName(spec.label)
-        self.editor.setAccessibleName(f"{spec.label}, {spec.unit}" if spec.unit else spec.label)
-        self.editor.setAccessibleDescription(spec.help)
+            line.setAccessibleName(tr(spec.label))
+        self.editor.setAccessibleName(
+            f"{tr(spec.label)}, {tr(spec.unit)}" if spec.unit else tr(spec.label)
+        )
+        self.editor.setAccessibleDescription(tr(spec.help))
         self.label.setBuddy(self.editor)
-        self._unit = label(spec.unit, "muted")
-        self._dot = icon_button("restart", f"Reset {spec.label} to its default")
+        self._unit = label(tr(spec.unit), "muted")
+        self._dot = icon_button("restart", tr("Reset {label} to its default", label=tr(spec.label)))
         self._dot.setFixedSize(20, 20)
         self._dot.clicked.connect(lambda: self.reset.emit(spec.name))
         policy = self._dot.sizePolicy()
@@ -161,6 +171,10 @@ class _Row(QObject):
         box.addWidget(self.editor, 1)
         if self._spec.unit:
             box.addWidget(self._unit)
+        if self._spec.is_folder:
+            words = tr("Choose the folder of {label}", label=tr(self._spec.label))
+            name = f"browse_{self._spec.name}"
+            box.addWidget(icon_button("folder", words, name, clicked=self._browse))
         grid.addLayout(box, line, 1)
         grid.addWidget(self._dot, line, 2)
 
@@ -193,13 +207,22 @@ class _Row(QObject):
         )
         editor.setToolTip(error or shown)
 
+    def _browse(self) -> None:
+        title = tr("Choose the folder of {label}", label=tr(self._spec.label))
+        begin = self.editor.text() if isinstance(self.editor, QLineEdit) else ""
+        folder = QFileDialog.getExistingDirectory(self.editor.window(), title, begin)
+        if folder:
+            self._send(folder)
+
     def _send(self, text: str) -> None:
         self.edited.emit(self._spec.name, text)
 
 
 def _help(spec: FieldSpec) -> str:
-    parts = [spec.help]
+    parts = [tr(spec.help)]
     if spec.minimum is not None and spec.maximum is not None:
-        parts.append(f"{spec.show(spec.minimum)} to {spec.show(spec.maximum)}.")
-    parts.append(f"Default {spec.show(spec.default)}.")
+        parts.append(
+            tr("{show} to {show2}.", show=spec.show(spec.minimum), show2=spec.show(spec.maximum))
+        )
+    parts.append(tr("Default {show}.", show=spec.show(spec.default)))
     return " ".join(part for part in parts if part)

@@ -10,6 +10,7 @@ from gui.models.metric_series import X_AXES
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.action_button import action_button
 from gui.widgets.labels import label
+from gui.words import tr
 
 
 class CurveControls(QWidget):
@@ -24,20 +25,20 @@ class CurveControls(QWidget):
         row.setSpacing(8)
         self.axis = QComboBox()
         self.axis.setObjectName(f"{prefix}xAxisBox")
-        self.axis.setAccessibleName("Horizontal axis")
+        self.axis.setAccessibleName(tr("Horizontal axis"))
         for name, text in X_AXES.items():
-            self.axis.addItem(f"by {text}", name)
+            self.axis.addItem(tr("by {what}", what=tr(text)), name)
         self.axis.activated.connect(lambda: model.set_x_axis(str(self.axis.currentData())))
         self.smoothing = QSlider(Qt.Orientation.Horizontal)
         self.smoothing.setObjectName(f"{prefix}smoothingSlider")
-        self.smoothing.setAccessibleName("Smoothing")
+        self.smoothing.setAccessibleName(tr("Smoothing"))
         self.smoothing.setRange(0, 99)
         self.smoothing.setFixedWidth(64)
         self.smoothing.valueChanged.connect(lambda value: model.set_smoothing(value / 100))
         self.follow = action_button(actions["followCurves"], f"{prefix}followButton")
         row.addWidget(self.axis)
         row.addStretch(1)
-        row.addWidget(label("Smooth", "muted"))
+        row.addWidget(label(tr("Smooth"), "muted"))
         row.addWidget(self.smoothing)
         row.addWidget(self.follow)
         model.view_changed.connect(self._show)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.widgets.labels import button, label
+from gui.words import tr
 
 
 def ask_about_running(
@@ -26,18 +27,33 @@ def ask_about_running(
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
-    what = "A training is running" if count == 1 else f"{count} trainings are running"
+    what = (
+        tr("A training is running")
+        if count == 1
+        else tr("{count} trainings are running", count=count)
+    )
     box.setText(f"{what}.")
     box.setInformativeText(
-        "Keep running: it saves, goes on without the app, and is there when you come back.\n"
-        "Stop: it ends after a checkpoint."
+        tr(
+            "Keep running: it saves, goes on without the app, and is there when you come back.\n"
+            "Stop: it ends after a checkpoint."
+        )
     )
     answers = (
-        ("Keep running", "keepRunningButton", QMessageBox.ButtonRole.AcceptRole, keep_and_close),
-        ("Stop and close", "stopAndCloseButton", QMessageBox.ButtonRole.DestructiveRole,
-         stop_and_close),
-        ("Cancel", "cancelCloseButton", QMessageBox.ButtonRole.RejectRole, None),
-    )  # fmt: skip
+        (
+            tr("Keep running"),
+            "keepRunningButton",
+            QMessageBox.ButtonRole.AcceptRole,
+            keep_and_close,
+        ),
+        (
+            tr("Stop and close"),
+            "stopAndCloseButton",
+            QMessageBox.ButtonRole.DestructiveRole,
+            stop_and_close,
+        ),
+        (tr("Cancel"), "cancelCloseButton", QMessageBox.ButtonRole.RejectRole, None),
+    )
     for text, name, role, act in answers:
         made = box.addButton(text, role)
         made.setObjectName(name)
@@ -71,7 +87,7 @@ class CheatSheet(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("cheatSheet")
-        self.setWindowTitle("Keyboard")
+        self.setWindowTitle(tr("Keyboard"))
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 16, 24, 16)
         column.setSpacing(16)
@@ -84,5 +100,5 @@ class CheatSheet(QDialog):
             grid.addWidget(label(keys), *at, Qt.AlignmentFlag.AlignRight)
             grid.addWidget(label(text, "muted"), at[0], at[1] + 1)
         column.addLayout(grid)
-        close = button("Close", clicked=self.accept)
+        close = button(tr("Close"), clicked=self.accept)
         column.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)

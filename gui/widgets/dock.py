@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QWidget
 
 from gui.widgets.labels import icon_button, label
+from gui.words import tr
 
 
 class Dock(QDockWidget):
@@ -25,7 +26,7 @@ class Dock(QDockWidget):
         self.head = QHBoxLayout()
         self.head.setSpacing(4)
         row.addLayout(self.head)
-        close = icon_button("close", f"Close {title}", clicked=self.close)
+        close = icon_button("close", tr("Close {title}", title=title), clicked=self.close)
         # The keyboard closes docks by their shortcuts; a Space after Start must not.
         close.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         row.addWidget(close)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.widgets.labels import button
+from gui.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
 PALETTES = (("Greens", "green"), ("Greys", "grey"))
@@ -36,23 +37,23 @@ class ExportSheet(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("exportSheet")
-        self.setWindowTitle("Export the recording")
+        self.setWindowTitle(tr("Export the recording"))
         self._export = export
-        self.format = _combo("exportFormat", "Format", FORMATS)
+        self.format = _combo("exportFormat", tr("Format"), FORMATS)
         if not has_mp4:
             self.format.removeItem(self.format.findData(".mp4"))
         self.place = QLineEdit(str(place.with_suffix(".gif")))
         self.place.setObjectName("exportPlace")
-        self.place.setAccessibleName("Place")
+        self.place.setAccessibleName(tr("Place"))
         self.place.setMinimumWidth(320)
         self.format.currentIndexChanged.connect(self._on_format)
-        self.scale = _spin("exportScale", "Screen pixels a pixel", 1, 8, 3)
-        self.palette_box = _combo("exportPalette", "Colours", PALETTES)
-        self.first = _spin("exportFirst", "First frame", 0, frames - 1, 0)
-        self.last = _spin("exportLast", "Last frame", 0, frames - 1, frames - 1)
+        self.scale = _spin("exportScale", tr("Screen pixels a pixel"), 1, 8, 3)
+        self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
+        self.first = _spin("exportFirst", tr("First frame"), 0, frames - 1, 0)
+        self.last = _spin("exportLast", tr("Last frame"), 0, frames - 1, frames - 1)
         self.speed = QDoubleSpinBox()
         self.speed.setObjectName("exportSpeed")
-        self.speed.setAccessibleName("Speed")
+        self.speed.setAccessibleName(tr("Speed"))
         self.speed.setRange(0.1, 16.0)
         self.speed.setSingleStep(0.5)
         self.speed.setValue(1.0)
@@ -62,18 +63,22 @@ class ExportSheet(QDialog):
     def _arrange(self) -> None:
         row = QHBoxLayout()
         row.addWidget(self.place, 1)
-        row.addWidget(button("Choose...", "exportChoose", clicked=self._choose))
+        row.addWidget(button(tr("Choose..."), "exportChoose", clicked=self._choose))
         form = QFormLayout()
         for text, field in (
-            ("Format", self.format), ("Place", row), ("Scale", self.scale),
-            ("Colours", self.palette_box), ("From frame", self.first), ("To frame", self.last),
-            ("Speed", self.speed),
-        ):  # fmt: skip
+            (tr("Format"), self.format),
+            (tr("Place"), row),
+            (tr("Scale"), self.scale),
+            (tr("Colours"), self.palette_box),
+            (tr("From frame"), self.first),
+            (tr("To frame"), self.last),
+            (tr("Speed"), self.speed),
+        ):
             form.addRow(text, field)
         below = QHBoxLayout()
         below.addStretch(1)
-        below.addWidget(button("Cancel", "exportCancel", clicked=self.reject))
-        below.addWidget(button("Export", "exportButton", primary=True, clicked=self._agree))
+        below.addWidget(button(tr("Cancel"), "exportCancel", clicked=self.reject))
+        below.addWidget(button(tr("Export"), "exportButton", primary=True, clicked=self._agree))
         column = QVBoxLayout(self)
         column.addLayout(form)
         column.addLayout(below)
@@ -82,7 +87,7 @@ class ExportSheet(QDialog):
         self.place.setText(str(Path(self.place.text()).with_suffix(self.format.currentData())))
 
     def _choose(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, "Export to", self.place.text())
+        path, _ = QFileDialog.getSaveFileName(self, tr("Export to"), self.place.text())
         if path:
             self.place.setText(str(Path(path).with_suffix(self.format.currentData())))
 
@@ -101,7 +106,7 @@ def _combo(name: str, accessible: str, items: tuple[tuple[str, str], ...]) -> QC
     made.setObjectName(name)
     made.setAccessibleName(accessible)
     for text, value in items:
-        made.addItem(text, value)
+        made.addItem(tr(text), value)
     return made
 
 

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
+from gui.words import tr
 from trainer_core.protocol.buttons import MASK_BITS
 
 _CROSS = {"up": (7, 1), "down": (7, 13), "left": (1, 7), "right": (13, 7)}
@@ -19,7 +20,7 @@ class JoypadLights(QWidget):
         super().__init__()
         self._mask = 0
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Buttons held: none")
+        self.setAccessibleName(tr("Buttons held: none"))
 
     def sizeHint(self) -> QSize:
         return QSize(76, 20)
@@ -28,7 +29,7 @@ class JoypadLights(QWidget):
         if mask != self._mask:
             self._mask = mask
             held = [name for bit, name in enumerate(MASK_BITS) if mask >> bit & 1]
-            self.setAccessibleName(f"Buttons held: {', '.join(held) or 'none'}")
+            self.setAccessibleName(tr("Buttons held: {value}", value=", ".join(held) or "none"))
             self.update()
 
     def _color(self, name: str) -> QColor:

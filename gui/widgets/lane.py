@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from gui.models.replay import Replay
+from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
 
 
@@ -21,7 +22,7 @@ class ActionLane(QWidget):
         self._replay: Replay | None = None
         self._frame = 0
         self.setObjectName("actionLane")
-        self.setAccessibleName("Actions and rewards of the replay")
+        self.setAccessibleName(tr("Actions and rewards of the replay"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:

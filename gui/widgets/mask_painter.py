@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import object_names as names
 from gui import theme
 from gui.widgets.screen import Palette
+from gui.words import tr
 
 SCALE = 3
 WIDTH, HEIGHT = 80, 72
@@ -39,10 +40,10 @@ class MaskPainter(QWidget):
         self._dragged = QRect()
         self._cell = QPoint(0, 0)
         self.setObjectName(names.GOAL_MASK)
-        self.setAccessibleName("Goal picture: paint what counts")
+        self.setAccessibleName(tr("Goal picture: paint what counts"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setToolTip("Drag over what counts; the right button takes away")
+        self.setToolTip(tr("Drag over what counts; the right button takes away"))
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH * SCALE, HEIGHT * SCALE)
@@ -60,7 +61,7 @@ class MaskPainter(QWidget):
         painter.fillRect(self.rect(), QColor(colors.letterbox))
         if self._template is None:
             painter.setPen(QColor(colors.muted))
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "No goal yet")
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, tr("No goal yet"))
             return
         pixels = np.empty((HEIGHT, WIDTH), np.uint32)
         self._palette.paint(self._template, pixels)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gui import theme
 from gui.models.parallel import Axis
+from gui.words import tr
 
 LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
 NEAR = 8.0
@@ -22,7 +23,9 @@ class ParallelView(QWidget):
         self.hovered = -1
         """Index of the run under the pointer, -1 for none."""
         self.setObjectName("parallelView")
-        self.setAccessibleName(f"{len(names)} runs over {len(axes) - 1} parameters")
+        self.setAccessibleName(
+            tr("{count} runs over {value} parameters", count=len(names), value=len(axes) - 1)
+        )
         self.setMouseTracking(True)
         self.setMinimumSize(320, 200)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -101,5 +104,9 @@ class ParallelView(QWidget):
             self.update()
             words = ""
             if run >= 0:
-                words = f"{self.names[run]}: {self.axes[-1].places[run] or 0.0:.2f} success"
+                words = tr(
+                    "{value}: {value2:.2f} success",
+                    value=self.names[run],
+                    value2=self.axes[-1].places[run] or 0.0,
+                )
             QToolTip.showText(event.globalPosition().toPoint(), words, self)

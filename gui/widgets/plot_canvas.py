@@ -30,6 +30,7 @@ from shiboken6 import VoidPtr
 
 from gui import theme
 from gui.widgets.plot_ticks import tick_text, ticks
+from gui.words import tr
 
 Array = NDArray[np.float64]
 LEFT, TOP, RIGHT, BOTTOM = 46, 4, 10, 18
@@ -296,7 +297,7 @@ class PlotCanvas(QWidget):
         lines = list(self.legend)
         if len(lines) > most:
             rest = len(lines) - most + 1
-            lines = [*lines[: most - 1], (QColor(colors.muted), f"and {rest} more")]
+            lines = [*lines[: most - 1], (QColor(colors.muted), tr("and {rest} more", rest=rest))]
         width = max(metrics.horizontalAdvance(text) for _, text in lines) + 12
         height = metrics.height() * len(lines) + 6
         left = x + 8 if x + 8 + width <= area.right() else x - 8 - width

@@ -36,6 +36,7 @@ from gui.object_names import PLOT_PREFIX
 from gui.widgets.labels import label
 from gui.widgets.plot_canvas import LEFT, RIGHT, Curve, Dots, PlotCanvas, Rules, Scene
 from gui.widgets.plot_ticks import short_number
+from gui.words import tr
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
@@ -75,7 +76,7 @@ class PlotCard(QWidget):
         self._hover: float | None = None
         self._press: QPoint | None = None
         self.setObjectName(PLOT_PREFIX + spec.metric)
-        self.setAccessibleName(f"Plot of {spec.title}")
+        self.setAccessibleName(tr("Plot of {title}", title=spec.title))
         self.setMinimumHeight(74)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAcceptDrops(True)
@@ -97,7 +98,7 @@ class PlotCard(QWidget):
         head.addWidget(self.values, 1)
         column.addLayout(head)
         self._stack = QStackedWidget()
-        self._empty = label(NOTHING, "muted")
+        self._empty = label(tr(NOTHING), "muted")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.canvas = PlotCanvas()
         self.canvas.hovered.connect(self.hovered)
@@ -133,7 +134,7 @@ class PlotCard(QWidget):
         if not runs:
             self._made.clear()
             self._drawn = key
-            self._empty.setText(WAITING if self.model.focus else NOTHING)
+            self._empty.setText(tr(WAITING if self.model.focus else NOTHING))
             self._stack.setCurrentWidget(self._empty)
             self.values.clear()
             return True

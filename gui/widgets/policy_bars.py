@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import object_names as names
 from gui import theme
+from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.records import PolicyEvent
 
@@ -38,15 +39,20 @@ class PolicyBars(QWidget):
     def words(self) -> str:
         event = self.event_shown
         if event is None:
-            return "No policy thinks"
+            return tr("No policy thinks")
         likely = ", ".join(
             f"{name} {share:.0%}" for name, share in zip(ACTIONS, event.probabilities, strict=False)
         )
-        return f"Step {event.step}: {likely}; {self.value_words()}"
+        return tr(
+            "Step {step}: {likely}; {value_words}",
+            step=event.step,
+            likely=likely,
+            value_words=self.value_words(),
+        )
 
     def value_words(self) -> str:
         value = self.event_shown.value if self.event_shown else None
-        return "no value" if value is None else f"value {value:+.3f}"
+        return tr("no value") if value is None else tr("value {value:+.3f}", value=value)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         told = self.event_shown

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from gui.models.run_notes import Note
 from gui.widgets.labels import button, label
+from gui.words import tr
 
 MOST_CHARACTERS = 4000
 
@@ -30,18 +31,18 @@ class RunNoteForm(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("runNoteForm")
-        self.setWindowTitle("Name, tags and notes")
+        self.setWindowTitle(tr("Name, tags and notes"))
         self._then = then
         self.name, self.tags = QLineEdit(name), QLineEdit(" ".join(note.tags))
         self.name.setMaxLength(60)
         self.name.setObjectName("runNameEdit")
-        self.name.setAccessibleName("Name")
+        self.name.setAccessibleName(tr("Name"))
         self.tags.setMaxLength(200)
         self.tags.setObjectName("runTagsEdit")
-        self.tags.setAccessibleName("Tags")
-        self.tags.setPlaceholderText("words between spaces")
+        self.tags.setAccessibleName(tr("Tags"))
+        self.tags.setPlaceholderText(tr("words between spaces"))
         self.notes = QPlainTextEdit(note.text)
-        self.notes.setAccessibleName("Notes")
+        self.notes.setAccessibleName(tr("Notes"))
         self.notes.setTabChangesFocus(True)
         self.notes.setMinimumSize(320, 96)
         column = QVBoxLayout(self)
@@ -49,13 +50,17 @@ class RunNoteForm(QDialog):
         column.setSpacing(16)
         form = QFormLayout()
         form.setSpacing(8)
-        for text, field in (("Name", self.name), ("Tags", self.tags), ("Notes", self.notes)):
+        for text, field in (
+            (tr("Name"), self.name),
+            (tr("Tags"), self.tags),
+            (tr("Notes"), self.notes),
+        ):
             form.addRow(label(text, "muted"), field)
         column.addLayout(form)
         row = QHBoxLayout()
         row.addStretch(1)
-        row.addWidget(button("Cancel", clicked=self.reject))
-        keep = button("Keep", "keepNoteButton", primary=True, clicked=self.accept)
+        row.addWidget(button(tr("Cancel"), clicked=self.reject))
+        keep = button(tr("Keep"), "keepNoteButton", primary=True, clicked=self.accept)
         keep.setDefault(True)
         row.addWidget(keep)
         column.addLayout(row)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVB
 
 from gui.widgets.icons import icon
 from gui.widgets.labels import label
+from gui.words import tr
 
 
 class Section(QWidget):
@@ -44,4 +45,4 @@ class Section(QWidget):
         self.is_open = is_open
         self._content.setVisible(is_open)
         self._toggle.setIcon(icon("down" if is_open else "right", "muted"))
-        self._toggle.setAccessibleDescription("open" if is_open else "closed")
+        self._toggle.setAccessibleDescription(tr("open") if is_open else tr("closed"))

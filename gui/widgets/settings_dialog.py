@@ -6,12 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QDialog, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QHBoxLayout,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
+from gui import words
 from gui.actions import ActionRegistry
 from gui.settings import Settings
 from gui.widgets.labels import button, label
 from gui.widgets.shortcut_table import ShortcutTable
+from gui.words import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +45,19 @@ class SettingsDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("settingsDialog")
-        self.setWindowTitle("Settings")
+        self.setWindowTitle(tr("Settings"))
         self._settings = settings
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(12)
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
-        tabs.tabBar().setAccessibleName("Pages of settings")
-        tabs.addTab(self._general(choices), "General")
+        tabs.tabBar().setAccessibleName(tr("Pages of settings"))
+        tabs.addTab(self._general(choices), tr("General"))
         self.shortcuts = ShortcutTable(registry)
-        tabs.addTab(self.shortcuts, "Keyboard")
+        tabs.addTab(self.shortcuts, tr("Keyboard"))
         column.addWidget(tabs, 1)
-        close = button("Close", "closeSettingsButton", clicked=self.accept)
+        close = button(tr("Close"), "closeSettingsButton", clicked=self.accept)
         column.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
         self.resize(520, 440)
 
@@ -56,6 +66,13 @@ class SettingsDialog(QDialog):
         column = QVBoxLayout(page)
         column.setContentsMargins(4, 12, 4, 4)
         column.setSpacing(4)
+        row = QHBoxLayout()
+        row.addWidget(label(tr("Language"), "muted"))
+        row.addWidget(self._languages(), 1)
+        column.addLayout(row)
+        told = label(tr("Another language is spoken from the next start on."), "muted", wrap=True)
+        told.setContentsMargins(0, 0, 0, 8)
+        column.addWidget(told)
         for choice in choices:
             box = QCheckBox(choice.words)
             box.setObjectName(f"setting_{choice.key.replace('/', '_')}")
@@ -63,11 +80,22 @@ class SettingsDialog(QDialog):
             box.setChecked(self._settings.flag(choice.key, choice.default))
             box.toggled.connect(lambda on, choice=choice: self._turn(choice, on))
             column.addWidget(box)
-            words = label(choice.help, "muted", wrap=True)
-            words.setContentsMargins(22, 0, 0, 8)
-            column.addWidget(words)
+            told = label(choice.help, "muted", wrap=True)
+            told.setContentsMargins(22, 0, 0, 8)
+            column.addWidget(told)
         column.addStretch(1)
         return page
+
+    def _languages(self) -> QComboBox:
+        box = QComboBox()
+        box.setObjectName("settingLanguage")
+        box.setAccessibleName(tr("Language"))
+        for code, name in words.languages().items():
+            box.addItem(name, code)
+        chosen = self._settings.text(words.SETTING, words.ENGLISH)
+        box.setCurrentIndex(max(0, box.findData(chosen)))
+        box.activated.connect(lambda: self._settings.set(words.SETTING, str(box.currentData())))
+        return box
 
     def _turn(self, choice: Choice, on: bool) -> None:
         self._settings.set(choice.key, on)

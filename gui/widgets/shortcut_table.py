@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from gui.actions import ActionRegistry, plain_words
 from gui.widgets.labels import button, label, set_role
+from gui.words import tr
 
 _ID = Qt.ItemDataRole.UserRole
 
@@ -31,8 +32,8 @@ class ShortcutTable(QWidget):
         column.setSpacing(8)
         self.table = QTableWidget(0, 2)
         self.table.setObjectName("shortcutTable")
-        self.table.setAccessibleName("Commands and their keys")
-        self.table.setHorizontalHeaderLabels(["Command", "Keys"])
+        self.table.setAccessibleName(tr("Commands and their keys"))
+        self.table.setHorizontalHeaderLabels([tr("Command"), tr("Keys")])
         self.table.verticalHeader().hide()
         self.table.setShowGrid(False)
         self.table.setTabKeyNavigation(False)
@@ -47,13 +48,13 @@ class ShortcutTable(QWidget):
         row.setSpacing(8)
         self.keys = QKeySequenceEdit()
         self.keys.setObjectName("shortcutKeys")
-        self.keys.setAccessibleName("New keys of the chosen command")
+        self.keys.setAccessibleName(tr("New keys of the chosen command"))
         self.keys.setMaximumSequenceLength(1)
         self.keys.setClearButtonEnabled(True)
         row.addWidget(self.keys, 1)
-        self.apply = button("Set", "setShortcutButton", clicked=self._on_set)
+        self.apply = button(tr("Set"), "setShortcutButton", clicked=self._on_set)
         row.addWidget(self.apply)
-        row.addWidget(button("Default", "defaultShortcutButton", clicked=self._on_default))
+        row.addWidget(button(tr("Default"), "defaultShortcutButton", clicked=self._on_default))
         column.addLayout(row)
         self.told = label("", "muted", wrap=True)
         self.told.setObjectName("shortcutTold")
@@ -86,9 +87,13 @@ class ShortcutTable(QWidget):
         self.apply.setEnabled(not clash)
         set_role(self.told, "role", "warn" if clash else "muted")
         self.told.setText(
-            f"These are the keys of: {plain_words(self._registry[clash])}" if clash
-            else "Click into the box and press the keys; empty takes them away."
-        )  # fmt: skip
+            tr(
+                "These are the keys of: {plain_words}",
+                plain_words=plain_words(self._registry[clash]),
+            )
+            if clash
+            else tr("Click into the box and press the keys; empty takes them away.")
+        )
 
     def _on_set(self) -> None:
         self._registry.rebind(self.chosen(), self.keys.keySequence().toString())
@@ -99,7 +104,13 @@ class ShortcutTable(QWidget):
         if clash := self._registry.holder(default, self.chosen()):
             self.keys.setKeySequence(QKeySequence(default))
             set_role(self.told, "role", "warn")
-            self.told.setText(f"{default} belongs to: {plain_words(self._registry[clash])}")
+            self.told.setText(
+                tr(
+                    "{default} belongs to: {plain_words}",
+                    default=default,
+                    plain_words=plain_words(self._registry[clash]),
+                )
+            )
             return
         self._registry.rebind(self.chosen(), default)
         self._renew()

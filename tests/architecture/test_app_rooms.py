@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.imports import CHECKOUT, imported_modules, sources
 
-LOWER = ("bridge", "settings", "theme", "keymap", "object_names", "actions")
+LOWER = ("bridge", "words", "settings", "theme", "keymap", "object_names", "actions")
 """Single modules that every room may know."""
 ROOMS = {
     "models": {"models", *LOWER},

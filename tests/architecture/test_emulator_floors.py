@@ -19,6 +19,7 @@ FLOORS = (
     ("kernels.sm83",),
     ("kernels.launch",),
     ("emulator",),
+    ("sound",),
     ("",),
     ("tools",),
     ("verify",),

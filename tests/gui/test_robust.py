@@ -1,5 +1,6 @@
 """What goes wrong around the app: full disks, busy children, second thoughts, odd numbers."""
 
+# pyright: reportOptionalMemberAccess=false, reportPossiblyUnboundVariable=false
 from __future__ import annotations
 
 import asyncio
@@ -146,8 +147,8 @@ def test_a_failure_of_the_disk_is_one_banner_with_its_cause(app: App) -> None:
     app.bridge.tell_unexpected(error)
     app.bridge.tell_unexpected(error)
     assert banners(app) == [
-        "Export: /home/me/curve.png: No space left on device",
-        "That did not work: /home/me/curve.png: No space left on device",
+        "Export (E06): The disk is full: /home/me/curve.png: No space left on device",
+        "That did not work (E06): The disk is full: /home/me/curve.png: No space left on device",
     ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
 
@@ -28,7 +28,7 @@ def test_every_object_name_is_there(app: App) -> None:
         value for key, value in vars(names).items()
         if key.isupper() and key not in ("MAIN_WINDOW", "PLOT_PREFIX")
     ]  # fmt: skip
-    missing = [name for name in wanted if not app.window.findChildren(object, name)]
+    missing = [name for name in wanted if not app.window.findChildren(QObject, name)]
     assert not missing
     assert app.window.objectName() == names.MAIN_WINDOW
     for metric in ("reward_mean", "entropy_mean", "done_rate"):
@@ -96,7 +96,10 @@ def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
     plan = app.controllers.training.plan
     start(app)
     until(lambda: app.controllers.training.state is RunState.RUNNING)
-    argv = psutil.Process(app.controllers.training.record.pid).cmdline()
+    record = app.controllers.training.record
+    assert plan is not None
+    assert record is not None
+    argv = psutil.Process(record.pid).cmdline()
     assert argv == list(plan.argv)
     assert shown == plan.command_line
     assert find(app, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText() != shown
@@ -219,7 +222,9 @@ def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(
 ) -> None:
     start(app)
     until(lambda: app.controllers.training.state is RunState.RUNNING)
-    pid = app.controllers.training.record.pid
+    record = app.controllers.training.record
+    assert record is not None
+    pid = record.pid
     app.window.close()
     click(app, "cancelCloseButton")
     assert not app.controllers.shutdown.has_begun
@@ -252,3 +257,18 @@ def test_keep_running_closes_the_app_and_hands_its_runs_over(
     click(app, "keepRunningButton")
     until(lambda: app.controllers.shutdown.has_ended)
     assert kept == [True]
+
+
+def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: App) -> None:
+    service, called = app.bridge.service, []
+    service._call_keeper = called.append
+    click(app, names.DETACH_CHECK)
+    assert app.docks.training.equivalent.text().endswith(" --detach")
+    start(app)
+    until(lambda: called)
+    (entry,) = service.queue.entries()
+    assert (entry.run_id, entry.detached) == (app.controllers.training.run_id, True)
+    assert app.controllers.training.state is RunState.QUEUED
+    app.window.close()
+    until(lambda: app.controllers.shutdown.has_ended)
+    assert [waits.run_id for waits in service.queue.entries()] == [entry.run_id]

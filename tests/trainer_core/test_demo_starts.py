@@ -51,6 +51,10 @@ def test_only_training_begins_along_demonstrations(tmp_path):
     along = set(env.start_set.tolist()) - own
     assert own < set(env.start_set.tolist())
     assert min(along) >= task.manifest.starts.count
+    env.reset()
+    env.reset_to(torch.tensor([0, min(along)] * 4))
+    told = env.step(torch.zeros(8, dtype=torch.int64)).info.from_demo
+    assert told.tolist() == [False, True] * 4
     near = env.episodes.start_dist[torch.tensor(sorted(along))]  # type: ignore[attr-defined]
     assert float(near.min()) >= task.manifest.goal.tau  # nobody begins at the goal
     env.close()

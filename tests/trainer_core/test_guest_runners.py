@@ -223,6 +223,23 @@ def test_cleanrl_trains_on_our_task_is_validated_and_plays(
 
 
 @pytest.mark.slow
+def test_a_stop_does_not_wait_for_the_end_of_an_update(tmp_path: Path) -> None:
+    home = home_with("cleanrl", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        forever = "--num-envs 8 --num-steps 16 --update-epochs 1000000"
+        spec = cleanrl_spec("ppo", "tiny_goal", 100_000, arguments=forever, eval_every=0)
+        record = await service.start(service.plan(spec))
+        await until(lambda: service.runs[record.run_id].env_steps >= 8, PATIENCE_S)
+        await service.stop(record.run_id)
+        stopped = service.runs[record.run_id]
+        assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
+        assert checkpoints.verify(newest(home, record.run_id)).reason == "stop"
+
+    in_service(home, body)
+
+
+@pytest.mark.slow
 def test_arguments_that_a_script_refuses_are_one_line(tmp_path: Path) -> None:
     home = home_with("cleanrl", tmp_path)
 

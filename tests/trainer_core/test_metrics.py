@@ -28,8 +28,8 @@ ENVS, STEPS = 8, 32
 def full_trace(trainer: ActorLearner) -> list[dict[str, Any]]:
     """One dictionary per environment step of the last rollout."""
     rollout = trainer.rollout
-    names = ("actions", "rewards", "done", "trunc", "success", "reset_mask", "dist", "values",
-             "entropies", "advantages", "returns")  # fmt: skip
+    names = ("actions", "rewards", "done", "trunc", "success", "reset_mask", "from_demo", "dist",
+             "values", "entropies", "advantages", "returns")  # fmt: skip
     columns = {name: getattr(rollout, name).flatten().tolist() for name in names}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -39,6 +39,7 @@ def traced(request: pytest.FixtureRequest) -> tuple[list[dict[str, Any]], dict[s
     config = tiny_config(algo=request.param, num_envs=ENVS, num_steps=STEPS, num_minibatches=1,
                          update_epochs=1)  # fmt: skip
     trainer = tiny_trainer(config)
+    trainer.env.episodes.own_starts = 24  # type: ignore[attr-defined]  # the others as if of demos
     trainer.run_update()
     losses = trainer.run_update()
     metrics = MetricsAccumulator(trainer.device)
@@ -58,12 +59,16 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
     returns, values = column("returns"), column("values")
     errors = [a - b for a, b in zip(returns, values, strict=True)]
     resets = sum(column("reset_mask"))
+    own = [row for row in trace if not row["from_demo"]]
+    along = [row for row in trace if row["from_demo"]]
+    ended_own, ended_along = (sum(row["reset_mask"] for row in rows) for rows in (own, along))
+    assert min(ended_own, ended_along) > 0, "the trace says nothing about one kind of episode"
     expected = {
         "reward_mean": fmean(column("rewards")),
         "done_rate": fmean(column("done")),
         "trunc_rate": fmean(column("trunc")),
         "reset_rate": fmean(column("reset_mask")),
-        "success_rate": sum(column("success")) / resets if resets else 0.0,
+        "success_rate": sum(row["success"] for row in own) / ended_own,
         "episodes": resets,
         "dist_p10": dist[round(0.1 * last)],
         "dist_p50": dist[round(0.5 * last)],
@@ -84,6 +89,13 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
     ):  # fmt: skip
         assert record["metrics"][f"{name}_min"] == pytest.approx(min(column(field)))
         assert record["metrics"][f"{name}_max"] == pytest.approx(max(column(field)))
+    shares = {
+        "success_rate_demo_starts": sum(row["success"] for row in along) / ended_along,
+        "demo_start_share": ended_along / resets,
+        "done_rate_own_starts": fmean(float(row["done"]) for row in own),
+    }
+    for name, share in shares.items():
+        assert record["metrics"][name] == pytest.approx(share), name
     assert record["metrics"]["advantage_mean"] == pytest.approx(
         fmean(column("advantages")), abs=1e-6
     )
@@ -93,7 +105,8 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
     assert set(record) == done_by_hand, "a scalar nobody recomputes"
     kinds = {f"{name}_{kind}" for kind in ("min", "max")
              for name in ("reward", "advantage", "return", "value")}  # fmt: skip
-    assert set(record["metrics"]) == kinds | {"advantage_mean", "return_mean", "vpred_mean"}
+    means = {"advantage_mean", "return_mean", "vpred_mean"}
+    assert set(record["metrics"]) == kinds | means | set(shares)
 
 
 def test_two_updates_in_one_record_are_their_mean() -> None:

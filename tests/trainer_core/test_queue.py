@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from trainer_core.runs.lock import RunLock
 from trainer_core.runs.mailbox import Mailbox
 from trainer_core.runs.queue import QueueBusyError, QueueEntry, RunQueue
 from trainer_core.runs.writer import DiskError
+from trainer_core.service.keeper import KeeperLock
 
 
 @pytest.fixture
@@ -94,6 +96,36 @@ def test_the_second_device_is_taken_when_the_first_is_busy_and_written_down(
     assert found.spec.device == "cuda:1"
     assert RunRegistry(home).load()["g"].device == "cuda:1"
     assert b'"cuda:1"' in home.run("g").config.read_bytes()
+
+
+def test_a_detached_run_is_left_to_the_keeper_while_there_is_one_or_one_may_come(
+    home: HomePaths,
+) -> None:
+    waiting.enqueue(home, "d", SPEC, algo="ppo", detached=True)
+    put(home, "behind")
+    assert waiting.claim(home, everybody) is None  # nor does who waits behind it overtake
+    put_back(home, "d", added_at=time.time() - 2 * waiting.KEEPER_START_S)
+    keeper = KeeperLock(home)
+    assert keeper.take()
+    assert waiting.claim(home, everybody) is None
+    kept = waiting.claim(home, everybody, is_keeper=True)
+    assert kept is not None
+    assert kept.life.record.run_id == "d"
+    kept.life.end(RunState.STOPPED, "")
+    kept.device.release()
+    keeper.release()
+    waiting.enqueue_again(home, RunRegistry(home).load()["d"], first=True)
+    put_back(home, "d", added_at=time.time() - 2 * waiting.KEEPER_START_S)
+    found = waiting.claim(home, everybody)
+    assert found is not None
+    assert found.life.record.run_id == "d"  # nobody else will
+
+
+def put_back(home: HomePaths, run_id: str, **fields: object) -> None:
+    with RunQueue(home).locked() as entries:
+        at = next(i for i, entry in enumerate(entries) if entry.run_id == run_id)
+        entries[at] = msgspec.structs.replace(entries[at], **fields)
+        RunQueue(home).write(entries)
 
 
 def test_a_runner_that_this_process_does_not_know_is_left_to_others(home: HomePaths) -> None:

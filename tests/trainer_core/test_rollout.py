@@ -18,7 +18,7 @@ def picture(value: int) -> torch.Tensor:
 def result(t: int, trunc: list[bool], done: list[bool]) -> StepResult:
     cut, ended = torch.tensor(trunc), torch.tensor(done)
     zeros = torch.zeros(ENVS)
-    info = StepInfo(zeros, cut | ended, ended, zeros.long(), zeros.int())
+    info = StepInfo(zeros, cut | ended, ended, zeros.long(), zeros.int(), zeros.bool())
     return StepResult(picture(100 + t), torch.ones(ENVS), ended, cut, picture(10 + t), info)
 
 

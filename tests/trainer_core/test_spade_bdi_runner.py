@@ -5,8 +5,8 @@ dmglab runner install spade_bdi; pytest -rs tests/trainer_core/test_spade_bdi_ru
 
 from __future__ import annotations
 
+import asyncio
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ async def main():
     visitor = agent("visitor@localhost", "pw", port=int(sys.argv[1]))
     visitor.add_behaviour(Say())
     await visitor.start()
-    await asyncio.sleep(1)
+    await asyncio.sleep(3)
     await visitor.stop()
 importlib.import_module("spade").run(main())
 """
@@ -205,7 +205,8 @@ def test_it_tells_its_mind_hears_strangers_and_leaves_no_orphan(
         assert len(company) <= 1, "our own guard, and none of the server's processes"
         log = home.run(run_id).worker_log.read_text()
         port = log.split("127.0.0.1:", 1)[1].split()[0]
-        subprocess.run([str(python), "-c", TELL, port], check=True, timeout=60)
+        visitor = await asyncio.create_subprocess_exec(str(python), "-c", TELL, port)
+        assert await visitor.wait() == 0
         await until(lambda: "hello(stranger)" in str(told[-1].beliefs), PATIENCE_S)
         assert any("visitor@localhost tell hello(stranger)" in m for m in told[-1].messages)
         await until(lambda: any(home.run(run_id).checkpoints.glob("0*/meta.json")), PATIENCE_S)

@@ -30,8 +30,8 @@ class RewardsToGo:
         self.obs = torch.zeros((*shape, *obs_shape), dtype=torch.uint8, device=device)
         self.actions = torch.zeros(shape, dtype=torch.int64, device=device)
         self.rewards, self.entropies, self.dist, self.returns = torch.zeros((4, *shape)).to(device)
-        self.done, self.trunc, self.success, self.reset_mask = torch.zeros(
-            (4, *shape), dtype=torch.bool, device=device
+        self.done, self.trunc, self.success, self.reset_mask, self.from_demo = torch.zeros(
+            (5, *shape), dtype=torch.bool, device=device
         )
 
     def begin(self) -> None:
@@ -47,6 +47,7 @@ class RewardsToGo:
         self.rewards[t], self.dist[t] = result.reward, result.info.dist
         self.done[t], self.trunc[t] = result.done, result.trunc
         self.success[t], self.reset_mask[t] = result.info.success, result.info.reset_mask
+        self.from_demo[t] = result.info.from_demo
 
     def end(self, forward: Forward, obs: Tensor, config: RunConfig) -> None:
         """Discounted rewards until the episode's or the rollout's end."""

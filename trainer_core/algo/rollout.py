@@ -45,7 +45,7 @@ class RolloutBuffer:
         self.logprobs, self.values, self.rewards = (field(torch.float32) for _ in range(3))
         self.entropies, self.dist = field(torch.float32), field(torch.float32)
         self.done, self.trunc, self.success = (field(torch.bool) for _ in range(3))
-        self.reset_mask = field(torch.bool)
+        self.reset_mask, self.from_demo = field(torch.bool), field(torch.bool)
         self.advantages, self.returns = field(torch.float32), field(torch.float32)
         self.slots = (num_steps - 1) // horizon + 1
         self._final_obs = torch.zeros(
@@ -77,6 +77,7 @@ class RolloutBuffer:
         self.dist[t].copy_(result.info.dist)
         self.success[t].copy_(result.info.success)
         self.reset_mask[t].copy_(result.info.reset_mask)
+        self.from_demo[t].copy_(result.info.from_demo)
         self._slot[t].copy_(self._used)
         for slot, pictures in enumerate(self._final_obs):
             mask = result.trunc & (self._used == slot)

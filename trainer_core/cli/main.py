@@ -39,6 +39,7 @@ COMMANDS = {
     "runner": "install, check or remove the environment of another library's trainer",
     "gif": "a recording as an animated GIF",
     "replay": "press a recording's buttons again and compare the pictures",
+    "sound": "what a game sounds like, as a WAV file",
     "bench": "measure training, the consoles alone, or the consoles beside PyBoy",
     "doctor": "device, driver, versions, compiled kernels and caches of this machine",
     "sweep": "many runs side by side: grid or random, on this computer or a Ray cluster",

@@ -29,14 +29,15 @@ class Order:
 
 
 def put_into_queue(
-    order: Order, *, priority: int = 0, held: bool = False, devices: tuple[str, ...] = ()
-) -> RunRecord:
+    order: Order, *, priority: int = 0, held: bool = False, devices: tuple[str, ...] = (),
+    detached: bool = False,
+) -> RunRecord:  # fmt: skip
     """Check the order as the app does, then let it wait. Raises LabError; nothing waits then."""
     spec = order.runner.complete(order.spec)
     asyncio.run(_check(order, spec))
     return waiting.enqueue(
         order.home, new_run_id(), spec, algo=order.runner.algorithm(spec), name=order.name,
-        priority=priority, held=held, devices=devices,
+        priority=priority, held=held, devices=devices, detached=detached,
     )  # fmt: skip
 
 

@@ -48,10 +48,12 @@ class Narrator:
         match event:
             case records.UpdateRecord() if time.monotonic() >= self._next:
                 self._next = time.monotonic() + PROGRESS_S
+                ended = event.episodes or 0  # a guest need not count them
+                own = round(ended * (1 - event.metrics.get("demo_start_share", 0.0)))
                 self._say(
                     f"{event.env_steps:>12,} steps  {event.sps:>9,.0f}/s  "
                     f"reward {event.reward_mean:+.4f}  "
-                    f"success {event.success_rate:.3f} of {event.episodes:<4}  "
+                    f"success {event.success_rate:.3f} of {own:<4}  "
                     f"entropy {event.entropy_mean:.2f}  dist {event.dist_p50:.3f}"
                 )
             case records.EvalRecord():

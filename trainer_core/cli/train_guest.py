@@ -65,7 +65,7 @@ def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[
 
 def detach(asked: Order) -> dict[str, Any]:
     """Put it into the queue and have a keeper; returns at once. Raises LabError."""
-    record = put_into_queue(asked)
+    record = put_into_queue(asked, detached=True)
     ensure_keeper(asked.home)
     return waiting_result(record, asked.home)
 

@@ -88,6 +88,7 @@ class Outcome(NamedTuple):
     reset_mask: Tensor
     start_index: Tensor
     episode_steps: Tensor
+    from_demo: Tensor
     next_start: Tensor
     """i64[N] start state to load where reset_mask."""
 
@@ -130,12 +131,15 @@ class Episodes:
         *,
         novelty: bool = True,
         reader: Reader | None = None,
+        own_starts: int | None = None,
     ) -> None:
-        """`start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts."""
+        """`start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts, the
+        task's own `own_starts` first (None: all are), then those along its demonstrations."""
         device = start_pictures.device
         self._reader = reader or TorchReader(goal)
         self.rules = rules
         self.start_set, self.start_pictures = start_set, start_pictures
+        self.own_starts = len(start_pictures) if own_starts is None else own_starts
         self.start_dist = goal.distances(start_pictures)
         self._rng = torch.Generator(device).manual_seed(seed)
         self.start_index = torch.zeros(num_envs, dtype=torch.int64, device=device)
@@ -181,7 +185,8 @@ class Episodes:
         next_start = self.draw_starts()
         outcome = Outcome(
             score.reward, score.done, score.trunc, dist, score.done, reset_mask,
-            self.start_index.clone(), reached.steps, next_start,
+            self.start_index.clone(), reached.steps, self.start_index >= self.own_starts,
+            next_start,
         )  # fmt: skip
         self.start_index = torch.where(reset_mask, next_start, self.start_index)
         self.steps = torch.where(reset_mask, 0, reached.steps)

@@ -248,6 +248,7 @@ class GameEnv:
             novelty=novelty and not held_out,
             # On a CPU torch is as fast, and there is one kernel less to compile.
             reader=None if on_cpu else WarpReader(goal, num_envs, self.device),
+            own_starts=manifest.starts.count,
         )
         height, width = start_pictures.shape[1:]
         self.obs_shape = (stack_k, height, width)
@@ -302,8 +303,9 @@ class GameEnv:
     def _info(self, out: Outcome) -> StepInfo:
         if self.info_mode == "full":
             return StepInfo(
-                out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps
-            )
+                out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps,
+                out.from_demo,
+            )  # fmt: skip
         return cast(StepInfo, step_stats(out) if self.info_mode == "stats" else None)
 
     def screens(self, count: int) -> Tensor:

@@ -130,7 +130,9 @@ class TinyGoalEnv:
             out = self.episodes.judge(pictures)
             self._tile = torch.where(out.reset_mask, self._starts[out.next_start], self._tile)
             self._stack.push(pictures, out.reset_mask, self.episodes.start_pictures, out.next_start)
-        info = StepInfo(out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps)
+        info = StepInfo(
+            out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo
+        )
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
 
     def screens(self, count: int) -> Tensor:

@@ -23,6 +23,8 @@ class StepInfo(NamedTuple):
     """i64[N] start state of the episode the step belonged to."""
     episode_steps: Tensor
     """i32[N] steps of that episode so far, this one included."""
+    from_demo: Tensor
+    """bool[N] that episode began along a demonstration, not at a start of the task's own."""
 
 
 class StepStats(NamedTuple):

@@ -73,6 +73,8 @@ def export_gif(
     except OSError as error:
         raise LabError(f"{out}: {error.strerror}") from None
     manifest = read_recording(recording)
+    if not manifest.is_game_boy or manifest.pictures:
+        raise LabError(f"{recording}: no Game Boy's pictures; `dmglab export` writes them too")
     chosen = picked_frames(manifest.frames, delay_cs)
     pictures = np.memmap(
         recording / PICTURES, np.uint8, "r", shape=(manifest.frames, PICTURE_BYTES)

@@ -19,17 +19,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from trainer_core.exports.gif import CENTISECOND_S, DEFAULT_DELAY_CS, PALETTES, shades_image
+from trainer_core.exports.gif import CENTISECOND_S, DEFAULT_DELAY_CS
 from trainer_core.exports.gif import save_gif as write_gif
+from trainer_core.exports.recorded import RecordedPictures
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import (
     FRAMES_PER_SECOND,
-    HEIGHT,
-    PICTURE_BYTES,
-    PICTURES,
-    WIDTH,
-    read_recording,
-    unpack_picture,
 )
 from trainer_core.protocol.regular_files import check_target
 
@@ -75,7 +70,8 @@ def export_clip(
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
         raise LabError(f"{out}: give .gif, .apng, .mp4, or a name without suffix for PNGs")
-    manifest = read_recording(recording)
+    recorded = RecordedPictures(recording)
+    manifest = recorded.recording
     last = manifest.frames - 1 if clip.last == -1 else clip.last
     if not 0 <= clip.first <= last < manifest.frames:
         raise LabError(
@@ -85,7 +81,7 @@ def export_clip(
         raise LabError(f"speed {clip.speed:g}: give more than 0, at most {MAX_SPEED:g}")
     rate = 1 / (DEFAULT_DELAY_CS * CENTISECOND_S) if suffix == ".gif" else FRAMES_PER_SECOND
     frames = chosen_frames(clip.first, last, clip.speed, rate)
-    pictures = _Pictures(recording, manifest.frames, frames, clip, on_progress)
+    pictures = _Pictures(recorded, frames, clip, on_progress)
     write = {".gif": _gif, ".apng": _apng, ".mp4": _mp4, "": _pngs}[suffix]
     try:
         if suffix:
@@ -98,7 +94,7 @@ def export_clip(
         raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
     on_progress(0.95)
     return {"out": str(out), "format": FORMATS[suffix], "pictures": len(frames),
-            **check_clip(out, clip.scale, len(frames), rate)}  # fmt: skip
+            **check_clip(out, pictures, rate)}  # fmt: skip
 
 
 class _Pictures:
@@ -106,17 +102,17 @@ class _Pictures:
 
     def __init__(
         self,
-        recording: Path,
-        recorded: int,
+        recorded: RecordedPictures,
         frames: list[int],
         clip: Clip,
         on_progress: Callable[[float], None] = lambda share: None,
     ) -> None:
-        """`recorded` frames lie in `recording`, of which `frames` are shown."""
-        self._frames, self._clip, self._on_progress = frames, clip, on_progress
-        self._packed = np.memmap(
-            recording / PICTURES, np.uint8, "r", shape=(recorded, PICTURE_BYTES)
-        )
+        """`frames` of `recorded` are shown, one after the other."""
+        self._recorded, self._frames, self._clip = recorded, frames, clip
+        self._on_progress = on_progress
+
+    def __len__(self) -> int:
+        return len(self._frames)
 
     def __iter__(self) -> Iterator[Image.Image]:
         for number in range(len(self._frames)):
@@ -125,9 +121,7 @@ class _Pictures:
             yield self.image(number)
 
     def image(self, number: int) -> Image.Image:
-        packed = self._packed[self._frames[number]].tobytes()
-        shades = np.frombuffer(unpack_picture(packed), np.uint8).reshape(HEIGHT, WIDTH)
-        return shades_image(shades, PALETTES[self._clip.palette], self._clip.scale)
+        return self._recorded.image(self._frames[number], self._clip.palette, self._clip.scale)
 
     def rest(self) -> _Pictures:
         """All but the first: Pillow goes through those of an APNG twice."""
@@ -143,28 +137,41 @@ def chosen_frames(first: int, last: int, speed: float, rate: float) -> list[int]
     return [min(last, first + int(index * step)) for index in range(count)]
 
 
-def check_clip(out: Path, scale: int, pictures: int, rate: float) -> dict[str, Any]:
-    """Reopen what was written: its size, its pictures, how long it lasts. Raises LabError."""
+def check_clip(out: Path, pictures: _Pictures, rate: float) -> dict[str, Any]:
+    """Reopen what was written: its size, its first picture, how long it lasts. Raises LabError."""
+    shown, first = len(pictures), pictures.image(0)
     if out.is_dir():
         files = sorted(out.glob("*.png"))
         size, count, seconds = _size_of(files[-1]), len(files), len(files) / rate
+        _same_picture(out, files[0], first)
     elif out.suffix.lower() == ".mp4":
         size, count = _probe_mp4(out)
         seconds = count / rate
     else:
+        _same_picture(out, out, first)
         with Image.open(out) as image:
             size, count, total = image.size, getattr(image, "n_frames", 1), 0.0
             for index in range(count):
                 image.seek(index)
                 total += float(image.info.get("duration", 0.0))
         seconds = total / 1000
-    wanted = (WIDTH * scale, HEIGHT * scale)
-    if size != wanted:
-        raise LabError(f"{out}: {size[0]} x {size[1]} was written in place of {wanted[0]} wide")
-    off = abs(seconds - pictures / rate)
-    if pictures > 1 and off > max(0.1, 0.02 * pictures / rate):
-        raise LabError(f"{out}: lasts {seconds:.2f} s, {pictures / rate:.2f} s were recorded")
+    if size != first.size:
+        raise LabError(f"{out}: {size[0]} x {size[1]} was written in place of {first.size}")
+    off = abs(seconds - shown / rate)
+    if shown > 1 and count > 1 and off > max(0.1, 0.02 * shown / rate):
+        raise LabError(f"{out}: lasts {seconds:.2f} s, {shown / rate:.2f} s were recorded")
     return {"width": size[0], "height": size[1], "written": count, "seconds": round(seconds, 2)}
+
+
+def _same_picture(out: Path, file: Path, wanted: Image.Image) -> None:
+    """Raises LabError unless the file's first picture is `wanted`; one of many colours, nearly."""
+    with Image.open(file) as image:
+        apart = np.abs(
+            np.asarray(image.convert("RGB"), np.int16) - np.asarray(wanted.convert("RGB"))
+        )
+    # A GIF has 256 colours a picture; four shades are exact in every format.
+    if apart.mean() > (24 if wanted.mode == "RGB" else 0):
+        raise LabError(f"{out}: the picture read back differs from the recording")
 
 
 # -- the formats -------------------------------------------------------------------------------

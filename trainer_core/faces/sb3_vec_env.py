@@ -32,16 +32,20 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         held_out: bool = False,
         info_mode: Literal["full", "none"] = "full",
         home: Path | None = None,
+        demo_share: float = 0.0,
     ) -> None:
         """Raises LabError for an unknown task or an impossible number of envs.
+
+        `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
 
         `info_mode` none leaves `infos[n]` empty until an episode ends: SB3 wants one dictionary
         an env, and filling thousands of them costs more than the consoles' step.
         """
         self._info_mode = info_mode
         self._env = faces.open_env(
-            task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home
-        )
+            task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home,
+            demo_share=demo_share,
+        )  # fmt: skip
         self.render_mode = "rgb_array"
         self.consoles = self._env
         """What is stepped; read it, do not step it."""

@@ -37,13 +37,17 @@ def open_env(
     seed: int = 1,
     held_out: bool = False,
     home: Path | None = None,
+    demo_share: float = 0.0,
 ) -> VecEnv:
-    """The VecEnv behind a face. Raises LabError for an unknown task or an impossible number."""
+    """The VecEnv behind a face. Raises LabError for an unknown task or an impossible number.
+
+    `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
+    """
     config = RunConfig(
         task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1
     )
     starts = "heldout" if held_out else "train"
-    return make_env(config, HomePaths(home or default_home()), starts=starts)
+    return make_env(config, HomePaths(home or default_home()), starts=starts, demo_share=demo_share)
 
 
 def observation_space(env: VecEnv) -> gymnasium.spaces.Box:

@@ -86,6 +86,7 @@ def play_episode(
     total, success, trunc = 0.0, False, False
     while not (success or trunc or (max_steps and len(actions) >= max_steps)):
         actions.append(chooser.act())
+        value = getattr(chooser, "value", None)
         _press(game, actions[-1], recording)
         seen = game.observation()
         chooser.see(seen)
@@ -94,7 +95,7 @@ def play_episode(
         if recording is not None and not recording.is_full:
             recording.add_step(
                 step=len(actions), action=actions[-1], reward=reward, dist=judge.dist,
-                success=success, done=success, trunc=trunc,
+                success=success, done=success, trunc=trunc, terms=judge.terms, value=value,
             )  # fmt: skip
     return Played(start, success, len(actions), total, tuple(actions))
 

@@ -35,6 +35,8 @@ class Game(Protocol):
     frames_per_step: int
     release_after_frames: int
     judge: Judge | None
+    cartridge: Cartridge | None
+    """None where no Game Boy runs."""
 
     def restart(self, start: int) -> None:
         """Go to start state `start`."""
@@ -85,6 +87,7 @@ class ConsoleGame:
         codec = codec or Codec()
         self.task, self.judge, self.held_out_start = task, judge, held_out_start
         self.rom_sha256 = cartridge.sha256
+        self.cartridge: Cartridge | None = cartridge
         self.frames_per_step = codec.frames_per_step
         self.release_after_frames = codec.release_after_frames
         self._emulator = Emulator(cartridge, 1, "cpu")
@@ -134,6 +137,7 @@ class TinyGame:
 
     task, rom_sha256 = TINY_GOAL, ""
     frames_per_step, release_after_frames = 24, 8
+    cartridge: Cartridge | None = None
 
     def __init__(self) -> None:
         from trainer_core.envs import toy  # torch; the grid is defined there, once

@@ -37,6 +37,8 @@ class Judge:
         """`templates` u8[G, H, W], `mask` bool[G, H, W], `distance` l1 or mse."""
         self._goal = (templates, mask, distance)
         self._rules = rules.cast(np.float32)
+        self.terms: dict[str, float] = {}
+        """What the last reward was made of; its sum is the reward."""
         self.begin(np.zeros(templates.shape[1:], np.uint8))
 
     @property
@@ -61,4 +63,9 @@ class Judge:
         """(reward, success, trunc) of one agent step that led to `observation`."""
         score = score_step(self._rules, self._standing, goal_distance(observation, *self._goal))
         self._standing = score.standing
+        bonus = float(self._rules.goal_bonus) * bool(score.done)
+        cost = -float(self._rules.step_cost)
+        self.terms = {
+            "step_cost": cost, "shaping": float(score.reward) - cost - bonus, "bonus": bonus,
+        }  # fmt: skip
         return float(score.reward), bool(score.done), bool(score.trunc)

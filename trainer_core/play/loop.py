@@ -80,6 +80,8 @@ class PlayLoop:
                 check_speed(command.value)
                 player.pacer.speed = command.value
                 player.pacer.restart()
+            case commands.SetSound():
+                player.set_sound(command.volume, command.channels)
             case commands.StepOnce():
                 self._allowance = 1 if player.human else player.frames_left_in_step
             case commands.Takeover():

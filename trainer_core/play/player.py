@@ -16,6 +16,8 @@ from trainer_core.play.game import open_game
 from trainer_core.play.history import History
 from trainer_core.play.pacer import Pacer
 from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.play.sdl_output import SdlOutput
+from trainer_core.play.sound import Output, Speaker
 from trainer_core.protocol import frames, records
 from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import LabError
@@ -66,6 +68,9 @@ class Player:
         self._make_agent = make_agent
         self.directory, self.home, self.config, self._tell = directory, home, config, tell
         self.game = open_game(config.task, home)
+        self._speaker: Speaker | None = None
+        if self.game.cartridge is not None:
+            self._speaker = Speaker(self.game.cartridge, self._open_output)
         self.agent: StackedAgent | None = None
         if config.checkpoint:
             self.agent = self._open_agent(config.checkpoint)
@@ -86,6 +91,8 @@ class Player:
         self._frame = self._episode = 0
         self._next_event = self._next_thought = 0.0
         self._dist = 0.0
+        self._value: float | None = None
+        """What the critic expected when the step began; None while a person plays."""
         self._begin_episode()
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
@@ -97,9 +104,11 @@ class Player:
         """Run one frame, show it, and end the step, the recording or the episode that is over."""
         game = self.game
         if self._phase == 0 and not self.human and self.agent is not None:
-            self._action = self.agent.act()
+            self._action, self._value = self.agent.act(), self.agent.value
             self._tell_thought(self.agent)
         buttons = self._buttons()
+        if self._speaker is not None:
+            self._speaker.frame(game, buttons, self.pacer.speed)
         game.frame(buttons)
         self._frame += 1
         self._phase += 1
@@ -127,6 +136,7 @@ class Player:
         found = self._history.back()
         if found is None:
             return False
+        self._lose_sound()
         undone, present = found
         if undone.buttons >= 0:
             self._frame -= 1
@@ -141,6 +151,8 @@ class Player:
     def close(self) -> None:
         if self.recording is not None:
             self._end_recording()
+        if self._speaker is not None:
+            self._speaker.close()
         self.writer.close()
 
     # -- what a person asks for ---------------------------------------------------------------
@@ -149,6 +161,11 @@ class Player:
         """Hold the joypad mask `mask`; a tap shorter than a frame still counts as one."""
         self._held = mask & 0xFF
         self._tapped |= self._held
+
+    def set_sound(self, volume: float, channels: int) -> None:
+        """How loud the game is, 0 to 1, and bit by bit which channels are heard."""
+        if self._speaker is not None:
+            self._speaker.set(volume, channels)
 
     def take_over(self, human: bool) -> None:
         """Give the buttons to the person or back to the policy. Raises LabError without one."""
@@ -262,10 +279,20 @@ class Player:
 
     # -- inside ---------------------------------------------------------------------------------
 
+    def _open_output(self) -> Output:
+        return SdlOutput(
+            lambda device, reason: self._tell(records.SoundEvent, device=device, reason=reason)
+        )
+
+    def _lose_sound(self) -> None:
+        if self._speaker is not None:
+            self._speaker.lose()
+
     def _buttons(self) -> int:
         """Joypad mask of this frame."""
         if self.human:
             held, self._tapped = self._held | self._tapped, 0
+            self._value = None
             self._action = ACTION_MASKS.index(held) if held in ACTION_MASKS else -1
             return held
         pressed = self._phase < self.game.release_after_frames
@@ -296,6 +323,7 @@ class Player:
                 self.recording.add_step,
                 step=step, action=action, reward=reward, dist=dist,
                 success=success, done=success, trunc=trunc,
+                terms=self.game.judge.terms if self.game.judge else None, value=self._value,
             )  # fmt: skip
         now = time.monotonic()
         if now >= self._next_event or success or trunc:
@@ -344,6 +372,7 @@ class Player:
 
         `known` is what was known when the game was here before.
         """
+        self._lose_sound()
         observation = self.game.observation()
         judge = self.game.judge
         if self.agent is not None:

@@ -7,7 +7,7 @@ import itertools
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from trainer_core.protocol.recording import (
     encode_step,
     pack_picture,
     read_recording,
+    refuse_pictures_only,
     write_recording,
 )
 from trainer_core.protocol.regular_files import read_regular
@@ -53,15 +54,17 @@ class RecordingWriter:
     """Begins with the game's present state; `finish` makes the folder a recording."""
 
     def __init__(
-        self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str
-    ) -> None:
+        self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str,
+        **about: Any,
+    ) -> None:  # fmt: skip
+        """`about` are further fields of the manifest: `parent`, `forked_at`, `source`."""
         folder.mkdir(parents=True)
         self.folder = folder
         game.save_state(folder / STATE_FILE)
         self._about = {
             "task": game.task, "rom_sha256": game.rom_sha256, "mode": mode,
             "checkpoint": checkpoint, "checkpoint_sha256": checkpoint_sha256,
-            "created_at": time.time(),
+            "created_at": time.time(), **about,
         }  # fmt: skip
         self._frames_per_step = game.frames_per_step
         self._pictures = (folder / PICTURES).open("wb")
@@ -92,6 +95,8 @@ class RecordingWriter:
         success: bool = False,
         done: bool = False,
         trunc: bool = False,
+        terms: dict[str, float] | None = None,
+        value: float | None = None,
     ) -> None:
         """One agent step, ended with the last frame added; `step` counts from 1."""
         line = RecordedStep(
@@ -105,6 +110,8 @@ class RecordingWriter:
             success=success,
             done=done,
             trunc=trunc,
+            terms=terms or {},
+            value=value,
         )
         written = encode_step(line)
         self._steps.write(written)
@@ -202,6 +209,7 @@ def first_difference(folder: Path, game: Game) -> int:
     Raises ProtocolError when the folder is no finished recording, or its state is none.
     """
     recording = read_recording(folder)
+    refuse_pictures_only(folder, recording)
     frames = recording.frames
     try:
         pictures = read_regular(folder / PICTURES, frames * PICTURE_BYTES)

@@ -2,22 +2,28 @@
 
 `python -m trainer_core.proofs.hallway RUN_DIR` speaks our protocol by our own code, saves as ours
 does and resumes exactly; what it "learns" is a chain of hashes, so that a run which went on wrong
-ends with another one. Its saving and its ending take a while, to be met in the middle of.
+ends with another one. Its preparing, saving and ending take a while, to be met in the middle of.
+It has a child in another session, which must not outlive it, and SIGUSR2 fills its disk.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainer_core.owned import Pipe, die_with_parent, end_group, on_stop_signals
+from trainer_core.proofs import faults
 from trainer_core.protocol import records
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.errors import LabError
@@ -31,6 +37,9 @@ from trainer_core.runs.writer import RunWriter
 from trainer_core.train.control import Control
 from trainer_core.worker import PARENT_GONE, beat, listen
 
+COMPILING = "compiling the hallway"
+HELPER = "helper.pid"
+"""In the run's folder: the number of the process that the trainer has started."""
 STEPS, SAVE_EVERY, INTERVAL_S, SLOW_S = 64, 5, 0.01, 0.03
 """Environment steps of an update; updates between checkpoints; of an update; of a save's steps."""
 
@@ -86,6 +95,8 @@ class Hallway:
     def walk(self, updates: int) -> str:
         """To the end, or until somebody stops it; why it ended."""
         self._announce()
+        self.writer.tell(records.StateEvent, state="starting", detail=COMPILING, progress=0.5)
+        time.sleep(SLOW_S)
         self.control.begin()
         self.writer.tell(records.StateEvent, state="running")
         while self.update < updates and not self.control.stop_reason:
@@ -153,12 +164,35 @@ def run(run_dir: Path, inherited: str) -> int:
     control.on_begin = lambda: on_stop_signals(lambda number: control.stop("terminated"))
     threading.Thread(target=beat, args=(writer,), daemon=True).start()
     threading.Thread(target=listen, args=(control, writer), daemon=True).start()
-    reason = Hallway(paths, writer, control).walk(updates)
+    try:
+        with helped(paths):
+            reason = Hallway(paths, writer, control).walk(updates)
+    except (LabError, OSError) as error:
+        print(f"worker: {error}", file=sys.stderr)
+        writer.tell(records.StateEvent, state="failed", detail=str(error))
+        return 1
     writer.tell(records.StateEvent, state="stopped" if reason else "finished", detail=reason)
     return 1 if reason == PARENT_GONE else 0
 
 
+@contextlib.contextmanager
+def helped(paths: RunPaths) -> Iterator[None]:
+    """With a child that leads a session of its own, as a library's may."""
+    helper = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        (paths.root / HELPER).write_text(str(helper.pid))
+        yield
+    finally:
+        helper.kill()
+
+
+def fill_disk_on_request() -> None:
+    """SIGUSR2: from then on nothing that this process writes to a file fits."""
+    signal.signal(signal.SIGUSR2, lambda *_: faults.arm("write:1:ENOSPC"))
+
+
 if __name__ == "__main__":
+    fill_disk_on_request()
     die_with_parent()
     code = run(Path(sys.argv[1]), os.environ.pop(INHERITED, ""))
     sys.stderr.flush()

@@ -2,8 +2,10 @@
 
 Each instant is a home with an app that keeps a run and has ordered two more, a second app that
 follows, in some rows a shell or a keeper; one of them, or the worker, is ended in a given state by
-TERM, KILL, or STOP (then asked to stop from outside, then KILL). Afterwards
+TERM, KILL, STOP (then asked to stop from outside, then KILL), or FULL: nothing that it writes fits
+on the disk any more (a worker ends of itself then, others by KILL). Afterwards
 - what the victim kept has no process left within three seconds (after TERM: once it has saved),
+  nor a child that the worker has in another session; its own end changes nothing,
 - every line that was announced is in its log, every announced checkpoint is there,
 - what waits still waits, in order, and is finished by whoever comes next, in that order,
 - a run that was lost or stopped goes on from its last checkpoint to the same end as one left alone,
@@ -28,12 +30,13 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import tyro
 
 from trainer_core.proofs import kill_service_stage as stage
-from trainer_core.proofs.hallway import HALLWAY, chain, last_state
+from trainer_core.proofs.hallway import COMPILING, HALLWAY, HELPER, chain, last_state
 from trainer_core.proofs.kill_service_stage import RUNS, UPDATES, Cast
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
@@ -51,14 +54,18 @@ LIMIT_S = 120.0
 SAVES_S = 30.0
 """For a process that was told to end and saves first."""
 _PR_SET_CHILD_SUBREAPER = 36
-STYLES = ("TERM", "KILL", "STOP")
+STYLES = ("TERM", "KILL", "STOP", "FULL")
+BUSY = ("starting", "compiling", "training", "checkpointing", "stopping")
+KEEPERS = ("app", "shell", "keeper")
+FULL_S = 0.5
+"""How long somebody lives on with a full disk."""
 ROWS = (
-    *(("app", state) for state in
-      ("idle", "queued", "starting", "training", "checkpointing", "stopping", "detached")),
+    *(("app", state) for state in ("idle", "queued", *BUSY, "detached")),
     *(("second app", state) for state in ("queued", "training", "stopping")),
     *(("shell", state) for state in ("training", "stopping")),
-    *(("keeper", state) for state in ("starting", "training", "checkpointing", "stopping")),
-    *(("worker", state) for state in ("starting", "training", "checkpointing", "stopping")),
+    *(("keeper", state) for state in BUSY),
+    *(("worker", state) for state in BUSY),
+    *(("child of worker", state) for state in ("training", "checkpointing", "stopping")),
 )  # fmt: skip
 
 
@@ -68,6 +75,9 @@ class Options:
     seed: int = 1
     only: str = ""
     """Rows whose `victim, state` contains this."""
+    results: str = ""
+    """Append each instant to this file, a JSON line, and print the table of all that is in it: the
+    proof can be made in pieces, each with a seed of its own."""
 
 
 def main() -> int:
@@ -75,26 +85,39 @@ def main() -> int:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans come to us, to be counted
     rng = random.Random(options.seed)
     chosen = [row for row in ROWS if options.only in f"{row[0]}, {row[1]}"]
-    counts: dict[tuple[str, str], collections.Counter[str]] = {
-        row: collections.Counter() for row in chosen
-    }
-    failures = []
+    done = _read_results(options.results)
     for number in range(options.instants):
-        row = chosen[number % len(chosen)]
-        style, jitter_s = rng.choice(STYLES), rng.uniform(0, 0.05)
+        row = chosen[(number + options.seed) % len(chosen)]
+        style, jitter_s = rng.choice(styles_of(*row)), rng.uniform(0, 0.05)
+        began = time.monotonic()
         wrong, hit = one_instant(*row, style, jitter_s)
-        counts[row].update({
-            "instants": 1, "held": int(not wrong), style: 1, "over before": int(not hit)
+        done.append({
+            "victim": row[0], "state": row[1], "style": style, "jitter_ms": round(1000 * jitter_s),
+            "hit": hit, "wrong": wrong, "seconds": round(time.monotonic() - began, 1),
         })  # fmt: skip
-        what = f"{row[0]}, {row[1]}: {style} after {1000 * jitter_s:.0f} ms"
-        if wrong:
-            failures.append({"what": what, "wrong": wrong})
-        print(f"{number + 1}: {what}: {wrong or 'held'}", file=sys.stderr, flush=True)
-    print(table(counts))
-    held = sum(count["held"] for count in counts.values())
-    print(json.dumps({"ok": not failures, "instants": options.instants, "held": held,
-                      "failures": failures}))  # fmt: skip
+        if options.results:
+            with Path(options.results).open("a") as file:
+                file.write(json.dumps(done[-1]) + "\n")
+        print(f"{number + 1}: {done[-1]}", file=sys.stderr, flush=True)
+    print(table(done))
+    failures = [one for one in done if one["wrong"]]
+    print(json.dumps({
+        "ok": not failures, "instants": len(done), "held": len(done) - len(failures),
+        "seconds": round(sum(one["seconds"] for one in done)), "failures": failures,
+    }))  # fmt: skip
     return 0 if not failures else 1
+
+
+def styles_of(victim: str, state: str) -> tuple[str, ...]:
+    """A disk is only full for who has something to write."""
+    writes = victim in (*KEEPERS, "worker") and state in BUSY
+    return STYLES if writes else STYLES[:-1]
+
+
+def _read_results(path: str) -> list[dict[str, Any]]:
+    if not path or not Path(path).is_file():
+        return []
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
 def one_instant(victim: str, state: str, style: str, jitter_s: float) -> tuple[list[str], bool]:
@@ -124,8 +147,10 @@ def one_instant(victim: str, state: str, style: str, jitter_s: float) -> tuple[l
 
 def _end(cast: Cast, pid: int, victim: str, state: str, style: str, first: str) -> list[str]:
     """End the victim and see that nothing of it stays."""
-    kept = [] if victim in ("second app",) or state in ("idle", "detached", "queued") else [first]
+    aside = victim in ("second app", "child of worker")
+    kept = [] if aside or state in ("idle", "detached", "queued") else [first]
     worker = RunRegistry(cast.home).load()[first].pid if kept and first else 0
+    helper = _helper_of(cast, first) if kept else 0
     with contextlib.suppress(ProcessLookupError):
         if style == "STOP":
             os.kill(pid, signal.SIGSTOP)
@@ -133,12 +158,18 @@ def _end(cast: Cast, pid: int, victim: str, state: str, style: str, first: str) 
             os.kill(pid, signal.SIGKILL)
             if wrong:
                 return wrong
+        elif style == "FULL":
+            os.kill(pid, signal.SIGUSR2)
+            if victim != "worker":
+                cast.until(lambda: False, FULL_S)
+                os.kill(pid, signal.SIGKILL)
         else:
             os.kill(pid, signal.SIGTERM if style == "TERM" else signal.SIGKILL)
-    patience_s = SAVES_S if style == "TERM" else GONE_S
-    gone = [number for number in {pid, worker} if number]
-    if victim in ("second app",):
-        gone = [pid]
+    saves = style == "TERM" or (style == "FULL" and victim == "worker")
+    patience_s = SAVES_S if saves else GONE_S
+    gone = [number for number in {pid, worker, helper} if number]
+    if victim == "child of worker" and _pid_of(cast, "worker", first) == pid:
+        return ["the worker's child is the worker"]
     if not cast.until(lambda: not any(_there(number) for number in gone), patience_s):
         return [f"still there {patience_s:g} s after {style}: "
                 f"{[number for number in gone if _there(number)]}"]  # fmt: skip
@@ -166,6 +197,7 @@ def _set_up(cast: Cast, victim: str, state: str) -> str:
         return first
     goal = {
         "starting": lambda: _state(cast, first) not in (RunState.QUEUED, RunState.PREFLIGHT),
+        "compiling": lambda: cast.said_state(first, COMPILING),
         "checkpointing": lambda: any(cast.home.run(first).checkpoints.glob(".*.tmp")),
     }.get(state, lambda: _updates(cast, first) > 2)
     cast.must(lambda: goal() or _state(cast, first).is_end, state)
@@ -178,9 +210,18 @@ def _set_up(cast: Cast, victim: str, state: str) -> str:
 
 
 def _pid_of(cast: Cast, victim: str, first: str) -> int:
+    if victim == "child of worker":
+        return _helper_of(cast, first)
     if victim == "worker":
         return RunRegistry(cast.home).load()[first].pid
     return cast.pids.get(victim, 0)
+
+
+def _helper_of(cast: Cast, run_id: str) -> int:
+    """The worker's child, 0 before there is one."""
+    with contextlib.suppress(OSError, ValueError):
+        return int((cast.home.run(run_id).root / HELPER).read_text())
+    return 0
 
 
 def _state(cast: Cast, run_id: str) -> RunState:
@@ -336,13 +377,21 @@ async def _view_faults(cast: Cast) -> list[str]:
     return wrong
 
 
-def table(counts: dict[tuple[str, str], collections.Counter[str]]) -> str:
-    head = "| ended | while | instants | TERM | KILL | STOP | over before | held |"
-    lines = [head, "|---" * 8 + "|"]
-    for (victim, state), count in counts.items():
-        styles = " | ".join(str(count[style]) for style in STYLES)
-        rest = f"{count['over before']} | {count['held']}"
-        lines.append(f"| {victim} | {state} | {count['instants']} | {styles} | {rest} |")
+def table(done: list[dict[str, Any]]) -> str:
+    """Of instants whose victim was there; those that came too late are counted in the last line."""
+    lines = [f"| ended | while | instants | {' | '.join(STYLES)} | held |", "|---" * 8 + "|"]
+    hit = [one for one in done if one["hit"]]
+    for victim, state in ROWS:
+        row = [one for one in hit if (one["victim"], one["state"]) == (victim, state)]
+        styles = collections.Counter(one["style"] for one in row)
+        cells = [len(row), *(styles[style] for style in STYLES), sum(not r["wrong"] for r in row)]
+        lines.append(f"| {victim} | {state} | {' | '.join(map(str, cells))} |")
+    cells = [len(hit), *(sum(o["style"] == s for o in hit) for s in STYLES),
+             sum(not o["wrong"] for o in hit)]  # fmt: skip
+    lines.append(f"| all | | {' | '.join(map(str, cells))} |")
+    late = [one for one in done if not one["hit"]]
+    lines += ["", f"{len(late)} more came after their victim had ended, "
+              f"{sum(not one['wrong'] for one in late)} of them held."]  # fmt: skip
     return "\n".join(lines)
 
 

@@ -14,14 +14,20 @@ from typing import Any
 
 import psutil
 
-from trainer_core.proofs.hallway import HALLWAY
+from trainer_core.proofs.hallway import HALLWAY, fill_disk_on_request
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs.devices import DeviceLock
 from trainer_core.runs.mailbox import Mailbox
-from trainer_core.service import EventReceived, Notice, StopLadder, TrainerService
+from trainer_core.service import (
+    EventReceived,
+    Notice,
+    RunChanged,
+    StopLadder,
+    TrainerService,
+)
 from trainer_core.service.keeper import KeeperLock, keep
 
 RUNS, UPDATES = 3, 40
@@ -45,6 +51,7 @@ class Cast:
         code = 1
         try:
             os.setsid()
+            fill_disk_on_request()
             said = os.open(self.home.root / "said.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.dup2(said, 1)
             os.dup2(said, 2)
@@ -90,6 +97,12 @@ class Cast:
             return [int(line.split()[1]) for line in lines if line.startswith(f"{run_id} ")]
         return []
 
+    def said_state(self, run_id: str, detail: str) -> bool:
+        """Whether somebody was told that the run prepares itself, in these words."""
+        with contextlib.suppress(OSError):
+            return f"{run_id} {detail}" in (self.home.root / "states.txt").read_text()
+        return False
+
     def order_stop(self, run_id: str, by: str) -> None:
         if by:
             (self.home.root / "stop").write_text(run_id)
@@ -131,11 +144,14 @@ def _opened(home: HomePaths, **how: Any) -> TrainerService:
         home, runners=(HALLWAY,), ladder=LADDER,
         call_keeper=lambda home: (home.root / "call").touch(), **how,
     )  # fmt: skip
+    states = os.open(home.root / "states.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     told = os.open(home.root / "told.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    def note(notice: Notice) -> None:
+    def note(notice: Notice, write: Callable[[int, bytes], int] = os.write) -> None:
         if isinstance(notice, EventReceived) and isinstance(notice.event, records.LogRecord):
-            os.write(told, f"{notice.run_id} {notice.event.seq}\n".encode())
+            write(told, f"{notice.run_id} {notice.event.seq}\n".encode())
+        elif isinstance(notice, RunChanged) and notice.detail:
+            write(states, f"{notice.record.run_id} {notice.detail}\n".encode())
 
     service.subscribe(note)
     service.open()
@@ -169,8 +185,6 @@ async def app(home: HomePaths, orders: int = RUNS, detach: bool = False) -> None
         plan = service.plan(SPEC)
         await service.start(plan, detach=detach)
         _announce(home, plan.run_id)
-        if detach:
-            service.works_queue = False  # the keeper's are left to the keeper
     await _stay(service)
 
 

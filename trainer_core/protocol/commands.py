@@ -59,6 +59,17 @@ class StepOnce(Command, frozen=True, tag="step"):
     """Player: while paused, go on by one agent step (agent) or one frame (human)."""
 
 
+class SetSound(Command, frozen=True, tag="sound"):
+    """Player: how loud the game is, 0 (no sound is made at all) to 1, and which channels are heard.
+
+    A SoundEvent says when a device plays, or why none does.
+    """
+
+    volume: Annotated[float, Meta(ge=0.0, le=1.0)]
+    channels: Annotated[int, Meta(ge=0, le=15)] = 15
+    """Bits 0-3: pulse 1, pulse 2, wave, noise."""
+
+
 class SetButtons(Command, frozen=True, tag="buttons"):
     """Player: the buttons a person holds now, as a joypad mask (see protocol.buttons)."""
 
@@ -146,6 +157,7 @@ AnyCommand = (
     | SaveCheckpoint
     | Watch
     | SetSpeed
+    | SetSound
     | StepOnce
     | SetButtons
     | Takeover

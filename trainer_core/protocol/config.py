@@ -135,7 +135,7 @@ class RunConfig:
         metadata=_meta("Mixed precision", "learning", choices=("auto", "off", "bf16")),
     )
     """bf16 autocast; auto = on CUDA only."""
-    warm_start: str = field(default="", metadata=_meta("Warm start", "learning"))
+    warm_start: str = field(default="", metadata=_meta("Warm start", "learning", is_folder=True))
     """Checkpoint folder whose weights the run begins with (a warm start, not a resume)."""
 
     eval_every: int = field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -47,9 +48,15 @@ def is_sha256(text: str) -> bool:
     return _SHA256.fullmatch(text) is not None
 
 
+@cache
+def _fields(kind: type) -> dict[str, Any]:
+    """Type by key, read off once: msgspec evaluates the annotations each time it is asked."""
+    return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+
+
 def refuse_unknown_keys(path: Path, raw: dict[str, Any], kind: type, table: str = "") -> None:
     """Raises TaskError for a key of `raw` that `kind` has no field of, and names the nearest."""
-    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    fields = _fields(kind)
     for key, value in raw.items():
         if key not in fields:
             near = difflib.get_close_matches(key, fields, 1, 0.5)

@@ -8,11 +8,12 @@ in `UpdateRecord.metrics`) is recorded, checked and drawn all the same, under it
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import operator
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET
 
 from trainer_core.protocol.records import EvalRecord, Record, UpdateRecord
 
@@ -75,8 +76,11 @@ METRICS: tuple[Metric, ...] = (
     _of("reward_mean", "Reward a step", "overview", "mean", "Mean reward per environment step.",
         label="reward"),
     _share("success_rate", "Success", "overview", "ratio",
-           "Successes per ended training episode, also of those that began along a demonstration; "
-           "0 when none ended.", label="success"),
+           "Successes per ended training episode that began at the task's own starts; 0 when none "
+           "ended.", label="own starts"),
+    _share("success_rate_demo_starts", "Success along demonstrations", "overview", "ratio",
+           "The same of episodes that began along a demonstration: near the goal, so high early.",
+           "success_rate", "along demos"),
     _share("done_rate", "Episodes ending a step", "overview", "mean",
            "Share of environment steps that reached the goal.", label="goal"),
     _share("trunc_rate", "Time limits a step", "overview", "mean",
@@ -134,6 +138,11 @@ METRICS: tuple[Metric, ...] = (
            "Share of environment steps that ended an episode.", label="resets"),
     _of("episodes", "Episodes a record", "env", "sum", "Episodes that ended in the record.",
         label="episodes", low=0.0),
+    _share("demo_start_share", "Episodes begun along demonstrations", "env", "ratio",
+           "Share of ended episodes that began along a demonstration.", label="along demos"),
+    _share("done_rate_own_starts", "Goals a step, own starts", "env", "ratio",
+           "Share of the steps of episodes from the task's own starts that reached the goal.",
+           "done_rate", "goal, own starts"),
     _of("reward_min", "Least reward", "env", "min", "Least reward of a step.", label="min"),
     _of("reward_max", "Greatest reward", "env", "max", "Greatest reward of a step.",
         "reward_min", "max"),
@@ -172,7 +181,8 @@ def scalars(record: Record) -> dict[str, float]:
     record's time. Of a validation: `eval/<task>/<mode>/<name>`. Of anything else: nothing.
     """
     if isinstance(record, UpdateRecord):
-        return dict(_update_scalars(record))
+        names, values = scalar_row(record)
+        return dict(zip(names, map(float, values), strict=True))
     if isinstance(record, EvalRecord):
         head = f"eval/{record.task}/{record.mode}"
         return {f"{head}/{name}": float(getattr(record, name)) for name in EVAL_SCALARS}
@@ -189,13 +199,33 @@ FLAT_SCALARS: tuple[str, ...] = tuple(
 """Numbers that an update record may hold under a key of its own; all others are in its map."""
 
 
-def _update_scalars(record: UpdateRecord) -> Iterator[tuple[str, float]]:
-    for name in FLAT_SCALARS:
-        value = getattr(record, name)
-        if value is not msgspec.UNSET:
-            yield name, float(value)
-    for name, value in record.metrics.items():
-        yield name, float(value)
+_flat = operator.attrgetter(*FLAT_SCALARS)
+
+
+def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
+    """Names and values of `scalars` of an update, the quick way: a log has tens of thousands.
+
+    A name that stands twice (a key of its own, and one in the map) is told once, as the map says.
+    """
+    flat = list(_flat(record))
+    names = FLAT_SCALARS
+    if UNSET in flat:
+        names = tuple(name for name, value in zip(names, flat, strict=True) if value is not UNSET)
+        flat = [value for value in flat if value is not UNSET]
     total = sum(record.time_split.values())
-    for section, seconds in record.time_split.items():
-        yield f"{TIME_PREFIX}{section}", seconds / total if total > 0 else 0.0
+    shares = [seconds / total if total > 0 else 0.0 for seconds in record.time_split.values()]
+    names, are_once = _names(names, tuple(record.metrics), tuple(record.time_split))
+    values = [*flat, *record.metrics.values(), *shares]
+    if are_once:
+        return names, values
+    found = dict(zip(names, values, strict=True))
+    return tuple(found), list(found.values())
+
+
+@functools.lru_cache(64)
+def _names(
+    flat: tuple[str, ...], metrics: tuple[str, ...], sections: tuple[str, ...]
+) -> tuple[tuple[str, ...], bool]:
+    """All names of a row, and whether each stands once."""
+    names = (*flat, *metrics, *(f"{TIME_PREFIX}{section}" for section in sections))
+    return names, len(set(names)) == len(names)

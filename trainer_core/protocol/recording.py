@@ -1,21 +1,27 @@
 """A recording: what a player showed, frame by frame, and the buttons that made it.
 
     <folder>/pictures.bin    5,760 bytes a frame: 160x144 shades, 4 a byte, leftmost pixel in the
-                             low bits
+                             low bits; other sizes and colours where the manifest says so
     <folder>/buttons.bin     one joypad mask a frame
+    <folder>/shown.bin       only where a picture may stay for several frames: u32, little endian,
+                             a picture: the first frame that shows it
     <folder>/steps.jsonl     RecordedStep below, one a line: the frames of each agent step, and what
                              they came to
     <folder>/recording.json  Recording below, written last: a folder without it is unfinished
 
 Frames count from 0: frame n is the picture after n + 1 frames of play, reached with mask n held.
 Replaying buttons.bin from the start state gives pictures.bin again, byte for byte, when the game is
-put into the state of each of `jumps` at its frame.
+put into the state of each of `jumps` at its frame. What has no `state` (a GIF, another
+environment's pictures) can be looked at, not pressed again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import sys
+from array import array
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,9 +36,11 @@ PICTURE_BYTES = WIDTH * HEIGHT // 4
 FRAMES_PER_SECOND = 4194304 / 70224
 MAX_FRAMES = 36_000
 """Ten minutes; its pictures take 207 MB."""
-PICTURES, BUTTONS, STEPS, MANIFEST = (
-    "pictures.bin", "buttons.bin", "steps.jsonl", "recording.json",
+PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
+    "pictures.bin", "buttons.bin", "steps.jsonl", "shown.bin", "recording.json",
 )  # fmt: skip
+MAX_SIDE = 1024
+"""Pixels; a picture of another environment may be larger than a Game Boy's."""
 _LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
 
 
@@ -53,8 +61,8 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     v: int = VERSION
     task: str
     rom_sha256: str
-    state: FileName
-    """The console's state before the first frame, a file of the folder."""
+    state: FileName | Literal[""]
+    """The console's state before the first frame, a file of the folder; "" where there is none."""
     frames: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     checkpoint: str = ""
     checkpoint_sha256: str = ""
@@ -64,6 +72,31 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     success: bool = False
     jumps: tuple[Jump, ...] = ()
     """In the order of their frames. Between them buttons alone make the pictures."""
+    parent: str = ""
+    """Name of the recording whose beginning this one shares; "" = of none."""
+    forked_at: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
+    """The first frame in which it may differ from its parent."""
+    width: Annotated[int, Meta(ge=1, le=MAX_SIDE)] = WIDTH
+    height: Annotated[int, Meta(ge=1, le=MAX_SIDE)] = HEIGHT
+    format: Literal["shades", "rgb888"] = "shades"
+    """Four shades a byte, or three bytes a pixel."""
+    pictures: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
+    """How many pictures shown.bin speaks of; 0 = one a frame, without that file."""
+    source: str = ""
+    """What it was made from, in words; "" = played here."""
+    cursor: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
+    """The frame that it is about: where it is opened."""
+
+    @property
+    def picture_bytes(self) -> int:
+        """Of one picture in pictures.bin."""
+        pixels = self.width * self.height
+        return 3 * pixels if self.format == "rgb888" else -(-pixels // 4)
+
+    @property
+    def is_game_boy(self) -> bool:
+        """Whether its pictures are a Game Boy's screens."""
+        return (self.width, self.height, self.format) == (WIDTH, HEIGHT, "shades")
 
     def segment_at(self, frame: int) -> tuple[int, str]:
         """(first frame, file of the state before it) of the piece that `frame` belongs to."""
@@ -89,6 +122,10 @@ class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
     success: bool = False
     done: bool = False
     trunc: bool = False
+    terms: dict[str, float] = {}
+    """What the reward is made of: step_cost, shaping, bonus. Empty where nobody judged."""
+    value: float | None = None
+    """Return that the policy's critic expected when the step began; None without one."""
 
 
 class _EndedStep(msgspec.Struct, frozen=True):
@@ -125,9 +162,34 @@ def read_recording(folder: Path) -> Recording:
         raise ProtocolError(
             f"{path}: version {recording.v} is not {VERSION}: update DMG Lab to read it"
         )
-    if pictures != recording.frames * PICTURE_BYTES or buttons != recording.frames:
+    if recording.format == "shades" and recording.width * recording.height % 4:
+        raise ProtocolError(
+            f"{path}: {recording.width}x{recording.height} shades do not fill bytes"
+        )
+    count = recording.pictures or recording.frames
+    if pictures != count * recording.picture_bytes or buttons != recording.frames:
         raise ProtocolError(f"{folder}: pictures or buttons do not match {recording.frames} frames")
     return recording
+
+
+def read_shown(folder: Path, recording: Recording) -> array[int] | None:
+    """The first frame of each picture; None where each frame has its own. Raises ProtocolError."""
+    if not recording.pictures:
+        return None
+    path = folder / SHOWN
+    try:
+        data = read_regular(path, 4 * MAX_FRAMES)
+    except OSError as error:
+        raise ProtocolError(f"{path}: {error.strerror}") from None
+    if len(data) != 4 * recording.pictures:
+        raise ProtocolError(f"{path}: {len(data)} bytes for {recording.pictures} pictures")
+    first = array("I", data)
+    if sys.byteorder == "big":
+        first.byteswap()
+    rising = all(before < after for before, after in itertools.pairwise(first))
+    if first[0] != 0 or not rising or first[-1] >= recording.frames:
+        raise ProtocolError(f"{path}: the pictures' first frames do not rise from 0")
+    return first
 
 
 def read_buttons(folder: Path, recording: Recording) -> bytes:
@@ -204,15 +266,26 @@ def list_recordings(root: Path) -> list[Path]:
 
 
 def pack_picture(shades: bytes) -> bytes:
-    """PICTURE_BYTES of WIDTH * HEIGHT shades, one a byte: 4 a byte, leftmost in the low bits."""
+    """Shades, one a byte and a multiple of 4 of them, as 4 a byte, leftmost in the low bits."""
     # One large number for every fourth pixel: four shifts pack the whole picture.
     quarters = (int.from_bytes(shades[pixel::4]) << 2 * pixel for pixel in range(4))
-    return sum(quarters).to_bytes(PICTURE_BYTES)
+    return sum(quarters).to_bytes(len(shades) // 4)
 
 
 def unpack_picture(packed: bytes) -> bytes:
-    """The WIDTH * HEIGHT shades of `pack_picture`'s bytes, one a byte."""
-    shades, together = bytearray(WIDTH * HEIGHT), int.from_bytes(packed)
+    """The shades of `pack_picture`'s bytes, one a byte."""
+    size = len(packed)
+    low = _LOW_SHADES if size == PICTURE_BYTES else int.from_bytes(b"\x03" * size)
+    shades, together = bytearray(4 * size), int.from_bytes(packed)
     for pixel in range(4):
-        shades[pixel::4] = (together >> 2 * pixel & _LOW_SHADES).to_bytes(PICTURE_BYTES)
+        shades[pixel::4] = (together >> 2 * pixel & low).to_bytes(size)
     return bytes(shades)
+
+
+def refuse_pictures_only(folder: Path, recording: Recording) -> None:
+    """Raises ProtocolError where no console's state says from where buttons could be pressed."""
+    if not recording.state:
+        raise ProtocolError(
+            f"{folder}: holds pictures only, from {recording.source or 'elsewhere'}; there is no "
+            "console to press its buttons on"
+        )

@@ -252,6 +252,15 @@ class BeliefsEvent(Record, frozen=True, tag="beliefs"):
     """The last ones that it or its company heard, oldest first: `WHO tell WHAT to WHOM`."""
 
 
+class SoundEvent(Record, frozen=True, tag="sound"):
+    """Whether the player's sound is heard, once it knows; on the player's pipe."""
+
+    device: str
+    """What plays it; empty where nothing does."""
+    reason: str = ""
+    """Why nothing does."""
+
+
 LogRecord = (
     MetaRecord
     | UpdateRecord
@@ -261,7 +270,16 @@ LogRecord = (
     | ResumeRecord
     | ErrorRecord
 )
-Event = LogRecord | StateEvent | HeartbeatEvent | AckEvent | PlayEvent | PolicyEvent | BeliefsEvent
+Event = (
+    LogRecord
+    | StateEvent
+    | HeartbeatEvent
+    | AckEvent
+    | PlayEvent
+    | PolicyEvent
+    | BeliefsEvent
+    | SoundEvent
+)
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
     UpdateRecord,
@@ -276,6 +294,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     PlayEvent,
     PolicyEvent,
     BeliefsEvent,
+    SoundEvent,
 )
 
 _encoder = msgspec.json.Encoder()

@@ -34,10 +34,12 @@ class RunState(StrEnum):
 
     @property
     def is_end(self) -> bool:
-        return self in END_STATES
+        return self._value_ in _END_VALUES
 
 
 END_STATES = frozenset({RunState.FINISHED, RunState.STOPPED, RunState.FAILED, RunState.LOST})
+_END_VALUES = frozenset(state.value for state in END_STATES)
+"""Plain strings: hashing a member of an enum is Python code, and homes are large."""
 _ENDS = {RunState.STOPPED, RunState.FAILED, RunState.LOST}
 TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.IDLE: frozenset({RunState.QUEUED, RunState.PREFLIGHT}),

@@ -39,14 +39,16 @@ class RunRegistry:
         """The last record of every run, in the order in which runs first appear."""
         return load_lines(self.path)
 
-    def reconcile(self) -> dict[str, RunRecord]:
+    def reconcile(self, known: dict[str, RunRecord] | None = None) -> dict[str, RunRecord]:
         """Like `load`, with runs that have not ended as far as their logs say they are.
+
+        `known` is what `load` said, for a caller that has it already.
 
         Those whose process is gone are recorded as lost, or only told so where the index cannot be
         written; one that still stands in the queue waits again. Of runs that ended no file is
         read: a home may hold thousands.
         """
-        found = self.load()
+        found = self.load() if known is None else dict(known)
         for run_id, record in found.items():
             if not record.state.is_end:
                 found[run_id] = self.settle(record)

@@ -43,11 +43,7 @@ def append_line(path: Path, record: RunRecord) -> None:
 
 def load_lines(path: Path) -> dict[str, RunRecord]:
     """The last record of every run, in the order in which runs first appear."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return {}
-    return {record.run_id: record for record in decode_lines(data)}
+    return IndexTail(path).read_all()
 
 
 def decode_lines(data: bytes) -> Iterator[RunRecord]:
@@ -65,6 +61,20 @@ class IndexTail:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset, self._inode = 0, 0
+
+    def read_all(self) -> dict[str, RunRecord]:
+        """The last record of every run, in the order in which runs first appear. Raises OSError.
+
+        `read` goes on from here; a last line that does not end yet is told now and once more then.
+        """
+        try:
+            with self._path.open("rb") as file:
+                self._inode, data = os.fstat(file.fileno()).st_ino, file.read()
+        except FileNotFoundError:
+            self._offset = 0
+            return {}
+        self._offset = data.rfind(b"\n") + 1
+        return {record.run_id: record for record in decode_lines(data)}
 
     def read(self) -> list[RunRecord]:
         """Records of whole lines that are new; all of them when the file was replaced.

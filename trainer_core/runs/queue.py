@@ -42,6 +42,8 @@ class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     held: bool = False
     """Stays where it is until it is released."""
     added_at: float = 0.0
+    detached: bool = False
+    """Asked to outlive whoever ordered it: left to the keeper while there is one."""
 
 
 class QueueFile(msgspec.Struct, kw_only=True, frozen=True):

@@ -160,6 +160,8 @@ def _episode_rates(found: dict[str, float], steps: int) -> Iterator[str]:
             yield f"episodes is {found['episodes']:g}, reset_rate says {ended:g}"
         if not found["episodes"] and found.get("success_rate"):
             yield "success_rate is not 0 although no episode ended"
+        if not found["episodes"] and found.get("success_rate_demo_starts"):
+            yield "success_rate_demo_starts is not 0 although no episode ended"
 
 
 def _histogram(histogram: list[int]) -> Iterator[str]:

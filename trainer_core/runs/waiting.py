@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +29,9 @@ from trainer_core.runs.lock import RunLock
 from trainer_core.runs.queue import QueueBusyError, QueueEntry, RunQueue
 from trainer_core.runs.writer import disk_error
 
+KEEPER_START_S = 30.0
+"""For a keeper that was called for a detached run to be there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -40,15 +45,17 @@ class Claim:
 def enqueue(
     home: HomePaths, run_id: str, spec: RunSpec, *, algo: str, name: str = "", priority: int = 0,
     held: bool = False, devices: tuple[str, ...] = (), tags: dict[str, str] | None = None,
+    detached: bool = False,
 ) -> RunRecord:  # fmt: skip
     """A new run, waiting: its directory, its line of the index, its place in the queue.
 
-    Raises LabError, DiskError; nothing waits then.
+    `detached`: see QueueEntry; whoever says so calls the keeper. Raises LabError, DiskError;
+    nothing waits then.
     """
     queue = RunQueue(home)
     entry = QueueEntry(
         run_id=run_id, devices=tuple(map(full_name, devices or (spec.device,))),
-        priority=priority, held=held,
+        priority=priority, held=held, detached=detached,
     )  # fmt: skip
     with queue.locked() as entries:
         before = list(entries)
@@ -68,7 +75,7 @@ def enqueue(
 def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) -> RunRecord:
     """An ended run, waiting to go on. Raises LabError."""
     queue, registry = RunQueue(home), RunRegistry(home)
-    entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),))
+    entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),), detached=first)
     waiting = msgspec.structs.replace(
         record, state=RunState.QUEUED, pid=0, pid_create_time=0.0, finished_at=0.0, reason=""
     )
@@ -101,11 +108,14 @@ def drop(home: HomePaths, run_id: str, reason: str) -> RunRecord | None:
         return _ended(registry, record, RunState.STOPPED, reason)
 
 
-def claim(home: HomePaths, knows: Callable[[str], bool]) -> Claim | None:
+def claim(
+    home: HomePaths, knows: Callable[[str], bool], *, is_keeper: bool = False
+) -> Claim | None:
     """Take up the first run whose device is free and whose runner (by id) this process `knows`.
 
-    None while there is no such one, or somebody else works the queue this moment. What cannot be
-    started at all ends as failed. Raises DiskError where no lock can be written.
+    Who is not the keeper leaves it what is detached. None while there is no such run, or somebody
+    else works the queue this moment. What cannot be started at all ends as failed. Raises DiskError
+    where no lock can be written.
     """
     queue = RunQueue(home)
     if all(entry.held for entry in queue.entries()):
@@ -116,12 +126,32 @@ def claim(home: HomePaths, knows: Callable[[str], bool]) -> Claim | None:
             for entry in list(entries):
                 if entry.held:
                     continue
+                if entry.detached and not is_keeper and _keeper_comes(home, entry):
+                    busy.update(entry.devices)
+                    continue
                 found = _claim_one(home, queue, entries, entry, knows, busy)
                 if found is not None:
                     return found
     except QueueBusyError:
         pass
     return None
+
+
+def _keeper_comes(home: HomePaths, entry: QueueEntry) -> bool:
+    """Whether there is a keeper, or one was called a moment ago."""
+    if 0 <= time.time() - entry.added_at < KEEPER_START_S:
+        return True
+    try:
+        descriptor = os.open(home.keeper_lock, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def started(home: HomePaths, run_id: str) -> None:

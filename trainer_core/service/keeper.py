@@ -98,7 +98,7 @@ async def keep(
     from trainer_core.service.notices import RunChanged
     from trainer_core.service.trainer import TrainerService  # which calls keepers
 
-    service, ours = TrainerService(home, runners=runners), set[str]()
+    service, ours = TrainerService(home, runners=runners, is_keeper=True), set[str]()
 
     def tell(notice: object) -> None:
         if not isinstance(notice, RunChanged):

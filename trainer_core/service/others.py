@@ -30,8 +30,11 @@ from trainer_core.service.plan import StopLadder
 
 ALIVE_S = 1.0
 """Between two looks whether the processes of others are there."""
-SLICE_BYTES = 1 << 20
-"""Of a log, in one look: the loop has pictures to paint."""
+SLICE_BYTES = 64 << 10
+BUDGET_S = 0.005
+"""For all logs in one look, beyond a slice of each: the loop has pictures to paint."""
+END_BYTES = 1 << 20
+"""Of a log whose run has ended: what is told of it comes before its end."""
 KEEPER_S = 5.0
 """For a keeper to take a command and to write down an end; it looks every LOOK_S."""
 
@@ -50,34 +53,50 @@ class Others:
         self._index = IndexTail(home.runs_index)
         self._offsets: dict[str, int] = {}
         """Byte of each followed log that is read next."""
+        self._unended: set[str] = set()
+        """Runs worth a look: a home may hold thousands that ended."""
         self._hurry: dict[str, asyncio.Event] = {}
         """Of runs that are being stopped from here."""
         self._next_check = 0.0
 
-    def begin(self, runs: Mapping[str, RunRecord]) -> None:
-        """From now on; what `runs` says is known."""
-        self._index.read()
-        for run_id, record in runs.items():
-            if _goes_on(record):
+    def begin(self) -> dict[str, RunRecord]:
+        """What the index says; its lines are followed from here on. Raises OSError."""
+        runs = self._index.read_all()
+        self._unended = {run_id for run_id, record in runs.items() if not record.state.is_end}
+        for run_id in self._unended:
+            if _goes_on(runs[run_id]):
                 self._offsets[run_id] = self._log_size(run_id)
+        return runs
 
     def look(self, runs: Mapping[str, RunRecord], own: Container[str]) -> None:
         """Read what was appended since. Raises OSError."""
         newest = {record.run_id: record for record in self._index.read()}
         for run_id, record in newest.items():
+            if not record.state.is_end:
+                self._unended.add(run_id)
             if run_id not in own:
                 self._take(record, runs.get(run_id))
-        theirs = [
-            record for run_id, record in list(runs.items())
-            if run_id not in own and not record.state.is_end
-        ]  # fmt: skip
+        theirs = self._unended_of_others(runs, own)
+        deadline = time.perf_counter() + BUDGET_S
         for record in theirs:
             if _goes_on(record):
-                self._follow(record.run_id)
+                while self._follow(record.run_id) and time.perf_counter() < deadline:
+                    pass
         if time.monotonic() >= self._next_check:
             self._next_check = time.monotonic() + ALIVE_S
             for record in theirs:
                 self._check(record)
+
+    def _unended_of_others(
+        self, runs: Mapping[str, RunRecord], own: Container[str]
+    ) -> list[RunRecord]:
+        found = [runs[run_id] for run_id in self._unended if run_id in runs]
+        ended = {record.run_id for record in found if record.state.is_end}
+        self._unended -= ended
+        return [
+            record for record in found
+            if record.run_id not in ended and record.run_id not in own
+        ]  # fmt: skip
 
     async def stop(
         self,
@@ -119,33 +138,35 @@ class Others:
             start = 0 if known is None else max(0, self._log_size(run_id) - TAIL_BYTES)
             self._offsets.setdefault(run_id, start)
         elif record.state.is_end:
-            self._follow(run_id)  # its last records come before its end
+            self._follow(run_id, END_BYTES)
             self._offsets.pop(run_id, None)
         if known is not None and record.env_steps < known.env_steps:
             record = msgspec.structs.replace(record, env_steps=known.env_steps)
         if record != known:
             self._on_record(record)
 
-    def _follow(self, run_id: str) -> None:
+    def _follow(self, run_id: str, most_bytes: int = SLICE_BYTES) -> bool:
+        """Tell what its log says next. Whether there was anything."""
         offset = self._offsets.setdefault(run_id, self._log_size(run_id))
         log = self._home.run(run_id).train_log
         try:
             if log.stat().st_size <= offset:
-                return
-            past = read_history(log, offset, SLICE_BYTES)
+                return False
+            past = read_history(log, offset, most_bytes)
         except OSError:
-            return
+            return False
         self._offsets[run_id] = past.offset
         for event in past.events:
             if event.run_id == run_id:
                 self._on_event(run_id, event)
+        return past.offset > offset
 
     def _check(self, record: RunRecord) -> None:
         """Whether it is still what the index says; that its process died nobody wrote down."""
         now = self._registry.settle(record)
         if now.state is not record.state:
             if now.state.is_end:
-                self._follow(record.run_id)
+                self._follow(record.run_id, END_BYTES)
             self._on_record(now)
 
     def _log_size(self, run_id: str) -> int:

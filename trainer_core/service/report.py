@@ -7,7 +7,6 @@ import os
 import platform
 import sys
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
 from trainer_core.protocol.errors import LabError
@@ -58,6 +57,8 @@ def _anonymous(text: str, home: HomePaths) -> str:
 
 
 def _versions() -> dict[str, str]:
+    from importlib import metadata  # with the whole of `email` behind it; few write a report
+
     found = {"python": sys.version.split()[0], "platform": platform.platform()}
     for name in PACKAGES:
         try:

@@ -71,9 +71,11 @@ class TrainerService:
         runners: tuple[AgentRunner, ...] = registered_runners(),
         ladder: StopLadder | None = None,
         works_queue: bool = True,
+        is_keeper: bool = False,
         call_keeper: Callable[[HomePaths], object] = ensure_keeper,
     ) -> None:
-        """`works_queue`: take up waiting runs as devices become free."""
+        """`works_queue`: take up waiting runs as devices become free; `is_keeper`: detached ones
+        too, which others leave to it."""
         self._call_keeper = call_keeper
         self.home, self.runners, self.works_queue = home, runners, works_queue
         self.registry, self.queue = RunRegistry(home), RunQueue(home)
@@ -82,7 +84,7 @@ class TrainerService:
         self.runs: dict[str, RunRecord] = {}
         self._live: dict[str, Kept] = {}
         self._launching: dict[str, Kept] = {}
-        self._turns = Turns(home)
+        self._turns = Turns(home, is_keeper)
         self.telemetry = Telemetry(self)
         self._listeners: list[Callable[[Notice], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,9 +96,8 @@ class TrainerService:
 
         On a running loop the service then looks after mail, queue and the runs of others.
         """
-        before = self.registry.load()
-        self.runs = self.registry.reconcile()
-        self._others.begin(self.runs)
+        before = self._others.begin()
+        self.runs = self.registry.reconcile(before)
         with contextlib.suppress(RuntimeError):  # no loop: a look at the index was all
             _keep_looking(asyncio.get_running_loop(), weakref.ref(self))
         return [
@@ -168,6 +169,7 @@ class TrainerService:
             algo=plan.runner.algorithm(plan.spec),
             name=plan.name,
             tags=plan.tags,
+            detached=detach,
         )
         if detach:
             self._show(record, "handed to the keeper")

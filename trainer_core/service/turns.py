@@ -16,8 +16,8 @@ from trainer_core.service.plan import LaunchPlan, plan_run
 
 
 class Turns:
-    def __init__(self, home: HomePaths) -> None:
-        self._home, self._queue = home, RunQueue(home)
+    def __init__(self, home: HomePaths, is_keeper: bool) -> None:
+        self._home, self._queue, self._is_keeper = home, RunQueue(home), is_keeper
         self.plans: dict[str, LaunchPlan] = {}
         """Of waiting runs that were ordered here."""
 
@@ -36,7 +36,7 @@ class Turns:
     def next(self, runners: Sequence[AgentRunner]) -> Kept | None:
         """The run that may start now, taken up. Raises LabError."""
         known = {runner.id for runner in runners}
-        claim = waiting.claim(self._home, known.__contains__)
+        claim = waiting.claim(self._home, known.__contains__, is_keeper=self._is_keeper)
         if claim is None:
             return None
         run_id, name = claim.life.record.run_id, claim.life.record.name

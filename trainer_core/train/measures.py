@@ -52,6 +52,26 @@ def explained_variance(values: Tensor, returns: Tensor) -> Tensor:
     return torch.where(spread > 0, 1 - left / spread.clamp(min=1e-12), 0.0)[None]
 
 
+def own_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Successes and ends of the episodes that began at the task's own starts, bool[T, N]."""
+    return success & reset & ~from_demo, reset & ~from_demo
+
+
+def demo_successes(success: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Successes and ends of the episodes that began along a demonstration, bool[T, N]."""
+    return success & reset & from_demo, reset & from_demo
+
+
+def demo_episodes(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Ends of episodes that began along a demonstration, and of all, bool[T, N]."""
+    return reset & from_demo, reset
+
+
+def own_goals(done: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Goals of, and steps in, episodes that began at the task's own starts, bool[T, N]."""
+    return done & ~from_demo, ~from_demo
+
+
 MEASURES: tuple[Measure, ...] = (
     Measure(("reward_mean",), ("rewards",)),
     Measure(("reward_min",), ("rewards",)),
@@ -59,7 +79,10 @@ MEASURES: tuple[Measure, ...] = (
     Measure(("done_rate",), ("done",)),
     Measure(("trunc_rate",), ("trunc",)),
     Measure(("reset_rate",), ("reset_mask",)),
-    Measure(("success_rate",), ("success", "reset_mask")),
+    Measure(("success_rate",), ("success", "reset_mask", "from_demo"), own_successes),
+    Measure(("success_rate_demo_starts",), ("success", "reset_mask", "from_demo"), demo_successes),
+    Measure(("demo_start_share",), ("reset_mask", "from_demo"), demo_episodes),
+    Measure(("done_rate_own_starts",), ("done", "from_demo"), own_goals),
     Measure(("episodes",), ("reset_mask",)),
     Measure(("dist_p10", "dist_p50", "dist_p90"), ("dist",), percentiles),
     Measure(("entropy_mean",), ("entropies",)),

@@ -25,7 +25,8 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     best_folder: str = ""
     """Name of the checkpoint folder with `best_success`, and the best sampled one among those."""
     training_success: float = 0.0
-    """Of the last horizon's episodes, 0 while too few of them end to mean anything."""
+    """Of the last horizon's episodes from the task's own starts, 0 while too few of them end to
+    mean anything."""
     recent_won: float = 0.0
     recent_ended: float = 0.0
     """Episodes, those of each record counting less the older it is."""

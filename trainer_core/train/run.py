@@ -261,9 +261,10 @@ class TrainingRun:
             return
         scalars = self.metrics.emit()
         check_finite(scalars, trainer.update)
-        often = scalars["done_rate"] * trainer.env.horizon >= GOALS_PER_HORIZON
+        others = scalars["metrics"]
+        often = others["done_rate_own_starts"] * trainer.env.horizon >= GOALS_PER_HORIZON
         recent = self.progress.fold_episodes(
-            scalars["success_rate"], scalars["episodes"],
+            scalars["success_rate"], scalars["episodes"] * (1 - others["demo_start_share"]),
             math.exp(-self.config.num_steps * self.config.log_every / trainer.env.horizon),
         )  # fmt: skip
         self.progress.training_success = recent if often else 0.0

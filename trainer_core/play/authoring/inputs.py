@@ -22,7 +22,7 @@ from emulator import EmulatorError, Snapshot
 from trainer_core.envs.demonstrations import MAX_DEMO_FRAMES
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, MASK_BITS
 from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.recording import BUTTONS, read_recording
+from trainer_core.protocol.recording import BUTTONS, read_recording, refuse_pictures_only
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Codec
 
@@ -165,6 +165,7 @@ def _limited(frames: int) -> int:
 
 def _read_recording(folder: Path) -> Inputs:
     recording = read_recording(folder)
+    refuse_pictures_only(folder, recording)
     if recording.jumps:
         frames = ", ".join(str(jump.frame) for jump in recording.jumps[:4])
         raise TaskError(

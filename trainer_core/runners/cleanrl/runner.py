@@ -14,7 +14,7 @@ from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.fields import described
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.spec import RunSpec
-from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.config import PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 
 ALGORITHMS = ("ppo", "dqn", "ppo_atari")
@@ -22,7 +22,7 @@ GYMNASIUM_ID = re.compile(r"([\w:.-]+/)?[\w:.-]+-v\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CleanRlConfig(GuestConfig):
+class CleanRlConfig(PlayingGuestConfig):
     """What a CleanRL script may be asked; its own options go into `arguments`."""
 
     task: str = field(default="pocket_quest/leave_bedroom", metadata=described("Task", "basics"))
@@ -35,7 +35,7 @@ class CleanRlConfig(GuestConfig):
         default="ppo", metadata=described("Script", "basics", choices=ALGORITHMS)
     )
     """Which script: cleanrl/ALGO.py of the checkout."""
-    checkout: str = field(default="", metadata=described("Checkout", "basics"))
+    checkout: str = field(default="", metadata=described("Checkout", "basics", is_folder=True))
     """Folder with CleanRL's source (its repository); its scripts run as they are."""
 
     arguments: str = field(default="", metadata=described("Arguments", "learning"))

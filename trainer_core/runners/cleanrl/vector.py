@@ -31,7 +31,7 @@ class ConsoleVector(gymnasium.vector.VectorEnv):
         self._algo, self._hook = config.algo, hook
         self.consoles = faces.open_env(
             config.task, num_envs, device=config.device, seed=config.seed, home=home.root,
-            stack_k=networks.stack_of(config.algo),
+            stack_k=networks.stack_of(config.algo), demo_share=config.demo_starts,
         )  # fmt: skip
         spaces = networks.observation_space(config.algo), faces.action_space()
         super().__init__(num_envs, *spaces)  # pyright: ignore  # Gymnasium 0.29's

@@ -2,7 +2,8 @@
 
 The script runs as `__main__` in this process. Three names that it imports are ours: the vector
 environment (each step is where a run can be saved, held or ended), the TensorBoard writer (which
-still writes its files) and Adam (a warm start loads weights once the optimizer is built).
+still writes its files) and Adam (a warm start loads weights once the optimizer is built, and a stop
+need not wait for the end of an update).
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ class Launch:
 
         SummaryWriter.add_scalar = add_and_record  # type: ignore[method-assign]
         gymnasium.vector.SyncVectorEnv = self.make_vector  # type: ignore[misc,assignment]
+        self.stop_in_updates()
         sys.modules["wandb"] = self.wandb()
         if self.config.task.startswith("ALE/") or "NoFrameskip" in self.config.task:
             import ale_py  # pyright: ignore
@@ -172,6 +174,17 @@ class Launch:
         module.log, module.init = log, lambda *_, **__: module  # type: ignore[attr-defined]
         module.finish = lambda *_, **__: None  # type: ignore[attr-defined]
         return module
+
+    def stop_in_updates(self) -> None:
+        """Before each gradient step: an update can take longer than a stop may wait."""
+        take_step = torch.optim.Adam.step
+
+        def step_unless_stopped(optimizer: Any, *rest: Any, **named: Any) -> Any:
+            if self.run.control.stop_reason and self.envs is not None:
+                self.before_step(self.envs)
+            return take_step(optimizer, *rest, **named)
+
+        torch.optim.Adam.step = step_unless_stopped  # type: ignore[method-assign]
 
     def load_after_adam(self, weights: Path) -> None:
         donor = torch.load(weights, map_location="cpu", weights_only=True)

@@ -52,3 +52,14 @@ class GuestConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayingGuestConfig(GuestConfig):
+    """Of a guest that plays while it learns."""
+
+    demo_starts: float = field(
+        default=0.75, metadata=described("Starts along demos", "env", minimum=0, maximum=0.9)
+    )
+    """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
+    at the task's own starts. Validation always begins there."""

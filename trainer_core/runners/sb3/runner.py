@@ -8,7 +8,7 @@ from typing import Literal
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import check_fields, described
-from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.config import PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 
 ALGORITHMS = ("ppo", "dqn")
@@ -16,7 +16,7 @@ POLICIES = ("SmallCnn", "CnnPolicy", "MlpPolicy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sb3Config(GuestConfig):
+class Sb3Config(PlayingGuestConfig):
     """What Stable-Baselines3 may be asked. Its names, our ranges; 0 of a limit is none."""
 
     algo: Literal["ppo", "dqn"] = field(

@@ -42,7 +42,7 @@ def train(run: GuestRun) -> None:
     )
     envs = DmgLabSb3VecEnv(
         config.task, config.num_envs, device=config.device, stack_k=config.stack_k,
-        info_mode="none", home=run.home.root,
+        info_mode="none", home=run.home.root, demo_share=config.demo_starts,
     )  # fmt: skip
     learner = _resumed(run, config, envs) if run.writer.seq else None
     resumed = learner is not None

@@ -8,14 +8,14 @@ from typing import Literal
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import check_fields, described
-from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.config import PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 
 POLICIES = ("small", "nature", "impala")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkrlConfig(GuestConfig):
+class SkrlConfig(PlayingGuestConfig):
     """What skrl may be asked. Its names, our ranges; 0 of a limit is none."""
 
     algo: Literal["ppo"] = field(

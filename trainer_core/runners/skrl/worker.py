@@ -45,7 +45,7 @@ def train(run: GuestRun) -> None:
     set_seed(config.seed)
     consoles = open_env(
         config.task, config.num_envs, device=config.device, stack_k=config.stack_k,
-        seed=config.seed, home=run.home.root,
+        seed=config.seed, home=run.home.root, demo_share=config.demo_starts,
     )  # fmt: skip
     env = DmgLabSkrlEnv(consoles)
     agent = skrl_model.make_agent(config, env, RecordedPPO)

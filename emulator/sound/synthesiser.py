@@ -1,0 +1,181 @@
+"""Sound registers to samples: four channels, their mixer, the capacitor behind it.
+
+https://gbdev.io/pandocs/Audio_details.html. Which channels sound, their lengths and the sweep are
+the emulator's own (kernels/io/apu.py); the envelopes and what is heard are made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from emulator import constants as k
+from emulator.sound import waves
+from emulator.sound.sliced import Slice
+
+CHANNELS = ("pulse 1", "pulse 2", "wave", "noise")
+ALL_CHANNELS = 0xF
+LEAK = 0.999958
+"""Share of the capacitor's charge that is left after a T-cycle, on a DMG."""
+WAVE_SHIFTS = (4, 0, 1, 2)
+"""NR32 bits 5-6: silent, all, half, a quarter."""
+SWEPT = 0x07
+
+
+def at(register: int) -> int:
+    """Where a register lies in `Slice.registers`."""
+    return register - k.NR10
+
+
+class Tone(NamedTuple):
+    """What one channel plays for a while."""
+
+    wave: waves.Wave
+    clock: float
+    """Steps of the wave's table a second."""
+    level: float
+    """Of a full wave, 0 to 1."""
+
+
+@dataclass
+class _Channel:
+    volume: int = 0
+    rises: bool = False
+    period: int = 0
+    left: int = 0
+    """64 Hz clocks to the envelope's next move."""
+    phase: float = 0.0
+
+    def trigger(self, envelope: int) -> None:
+        """`envelope` is NRx2."""
+        self.volume, self.rises, self.period = envelope >> 4, bool(envelope & 8), envelope & 7
+        self.left = self.period
+
+    def clock_envelope(self) -> None:
+        if self.period == 0:
+            return
+        self.left -= 1
+        if self.left <= 0:
+            self.left = self.period
+            self.volume = min(15, self.volume + 1) if self.rises else max(0, self.volume - 1)
+
+
+class Synthesiser:
+    """Keeps the channels' phases and envelopes between frames."""
+
+    def __init__(self, rate: int = 48_000) -> None:
+        """`rate` samples a second."""
+        self.rate = rate
+        self.channels = ALL_CHANNELS
+        """Bit per channel that is heard."""
+        self._voices = [_Channel() for _ in CHANNELS]
+        self._owed = 0.0
+        """Part of a sample that the last frame left over."""
+        self._charge = np.zeros(2)
+
+    def frame(self, slices: Sequence[Slice], stretch: float = 1.0) -> np.ndarray:
+        """float32[n, 2], left and right in -1..1, for the slices of a frame.
+
+        `stretch` times as long as on the console, and as much deeper: 2 at half speed.
+        """
+        per_cycle = self.rate * stretch / k.M_CYCLES_PER_SECOND
+        parts, tones, mixing, length = [], (), b"", 0.0
+        for piece in slices:
+            now = self._tones(piece)
+            panning = piece.registers[at(k.NR50) : at(k.NR52)]
+            if length and (now, panning) != (tones, mixing):
+                parts.append(self._play(tones, mixing, length, stretch))
+                length = 0.0
+            if piece.triggered & 0b1100:
+                # Wave and noise begin anew; what was due before them is already played.
+                if length:
+                    parts.append(self._play(tones, mixing, length, stretch))
+                    length = 0.0
+                self._begin_anew(piece.triggered)
+            tones, mixing = now, panning
+            length += piece.m_cycles * per_cycle
+        if length:
+            parts.append(self._play(tones, mixing, length, stretch))
+        return self._without_offset(np.concatenate(parts), stretch)
+
+    def resume(self, registers: bytes) -> None:
+        """The console was put into a state in which its sound registers are `registers`.
+
+        How far the envelopes had come is not among them: they begin anew.
+        """
+        for number, voice in enumerate(self._voices):
+            if number != 2:
+                voice.trigger(registers[at(k.NR12) + 5 * number])
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _tones(self, piece: Slice) -> tuple[Tone, ...]:
+        """What the channels play in a slice; their envelopes move."""
+        registers, tones = piece.registers, []
+        for number, voice in enumerate(self._voices):
+            if number != 2:
+                if piece.triggered >> number & 1:
+                    voice.trigger(registers[at(k.NR12) + 5 * number])
+                elif piece.envelope_clocks:
+                    voice.clock_envelope()
+            tones.append(self._tone(number, voice, registers, bool(piece.on >> number & 1)))
+        return tuple(tones)
+
+    def _tone(self, number: int, voice: _Channel, registers: bytes, is_on: bool) -> Tone:
+        is_on = is_on and bool(self.channels >> number & 1)
+        low, high = registers[at(k.NR13) + 5 * number], registers[at(k.NR14) + 5 * number]
+        x = low | (high & SWEPT) << 8
+        if number == 2:
+            shift = WAVE_SHIFTS[registers[at(k.NR32)] >> 5 & 3]
+            wave = waves.wave_ram(registers[at(k.WAVE_RAM) : at(k.WAVE_RAM) + 16], shift)
+            return Tone(wave, 32 * waves.wave_frequency(x), is_on / 15)
+        level = is_on * voice.volume / 15
+        if number == 3:
+            register = registers[at(k.NR43)]
+            return Tone(waves.noise(bool(register & 8)), waves.noise_clock(register), level)
+        duty = registers[at(k.NR11) + 5 * number] >> 6
+        return Tone(waves.square(duty), 8 * waves.square_frequency(x), level)
+
+    def _begin_anew(self, triggered: int) -> None:
+        for number in (2, 3):
+            if triggered >> number & 1:
+                self._voices[number].phase = 0.0
+
+    def _play(
+        self, tones: tuple[Tone, ...], mixing: bytes, length: float, stretch: float
+    ) -> np.ndarray:
+        """float64[n, 2] of `length` samples in which nothing changes; levels 0 to 1."""
+        self._owed += length
+        count = int(self._owed)
+        self._owed -= count
+        mixed = np.zeros((count, 2))
+        volume, panning = mixing  # NR50, NR51
+        # NR50 and NR51 have the left side in their upper nibbles.
+        sides = (((volume >> 4 & 7) + 1) / 32, panning >> 4), (((volume & 7) + 1) / 32, panning)
+        for number, (tone, voice) in enumerate(zip(tones, self._voices, strict=True)):
+            pace = tone.clock / (self.rate * stretch)
+            if tone.level:
+                heard = tone.level * tone.wave.means(voice.phase, pace, count)
+                for side, (gain, to) in enumerate(sides):
+                    if to >> number & 1:
+                        mixed[:, side] += gain * heard
+            voice.phase = (voice.phase + pace * count) % len(tone.wave.levels)
+        return mixed
+
+    def _without_offset(self, mixed: np.ndarray, stretch: float) -> np.ndarray:
+        """Through the high-pass filter of the console's output: charge' = f * charge + (1-f) * x.
+
+        Solved for all samples at once: charge_n = f^n * (charge_0 + (1-f) * sum of x_k f^-k).
+        """
+        count = len(mixed)
+        if count == 0:
+            return np.zeros((0, 2), np.float32)
+        leak = LEAK ** (k.T_CYCLES_PER_SECOND / (self.rate * stretch))
+        powers = leak ** np.arange(1, count + 1)[:, None]
+        charges = powers * (self._charge + (1 - leak) * np.cumsum(mixed / powers, axis=0))
+        before = np.concatenate([self._charge[None], charges[:-1]])
+        self._charge = charges[-1]
+        return (mixed - before).astype(np.float32)

@@ -1,0 +1,171 @@
+"""The disk: what runs take of it, archives that make room, and runs that come back from them.
+
+The work is `dmglab disk`, `archive` and `restore` in a process of its own: what is cut short there
+leaves either the run or its archive, never neither (docs/service.md).
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+
+from gui.bridge import Bridge
+from gui.controllers.checkpoints import CheckpointsController
+from gui.models.disk_rows import DiskRow, size_text
+from gui.models.notices import Notices
+from gui.models.run_list import RunList
+from gui.words import tr
+from trainer_core.protocol.errors import LabError
+from trainer_core.service import Job, RunChanged, run_job
+
+
+class ArchivesController(QObject):
+    changed = Signal()
+    """Rows, free space or what is under way."""
+
+    def __init__(
+        self, bridge: Bridge, runs: RunList, checkpoints: CheckpointsController, notices: Notices
+    ) -> None:
+        super().__init__()
+        self._bridge, self._runs = bridge, runs
+        self._checkpoints, self._notices = checkpoints, notices
+        self.rows: list[DiskRow] = []
+        """The largest first."""
+        self.working = ""
+        """What is under way, in words; empty when nothing is."""
+        self._job: Job | None = None
+        self._cancelled = False
+        bridge.run_changed.connect(self._on_run_changed)
+
+    @property
+    def free_bytes(self) -> int:
+        try:
+            return shutil.disk_usage(self._bridge.home.root).free
+        except OSError:
+            return 0
+
+    @property
+    def folder(self) -> Path:
+        return self._bridge.home.archives
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def measure(self) -> None:
+        """Ask what each run takes."""
+        if not self.working:
+            self._tell(tr("Measuring"))
+            self._bridge.spawn(
+                self._tool("disk", "--json"), title=tr("Disk"), then=self._on_measured,
+                failed=self._on_failed,
+            )  # fmt: skip
+
+    def _on_measured(self, result: dict[str, Any]) -> None:
+        known = self._bridge.service.runs
+        rows = [
+            DiskRow(
+                known[row["run_id"]], self._runs.label(row["run_id"]),
+                row["bytes"], row["checkpoints"],
+            )
+            for row in result["runs"] if row["run_id"] in known
+        ]  # fmt: skip
+        self.rows = sorted(rows, key=lambda row: -row.total)
+        self._tell("")
+
+    # -- making room ------------------------------------------------------------------------
+
+    def archive(self, run_ids: list[str]) -> None:
+        """Write each run into one file, compare that, and remove the run's folder."""
+        if run_ids and not self.working:
+            self._cancelled = False
+            self._tell(tr("Archiving"))
+            self._bridge.spawn(
+                self._archive_all(run_ids), title=tr("Archive"), then=self._on_archived,
+                failed=self._on_failed,
+            )  # fmt: skip
+
+    async def _archive_all(self, run_ids: list[str]) -> tuple[int, int]:
+        """How many were archived, and how many bytes smaller they are now."""
+        saved = done = 0
+        for number, run_id in enumerate(run_ids, 1):
+            self._tell(tr("Archiving {number} of {count}", number=number, count=len(run_ids)))
+            try:
+                found = await self._tool("archive", run_id, "--remove")
+            except LabError as error:
+                if self._cancelled:
+                    break
+                raise LabError(f"{run_id}: {error}") from None
+            row = found["runs"][0]
+            saved += row["bytes"] - row["archive_bytes"]
+            done += 1
+        return done, saved
+
+    def _on_archived(self, result: tuple[int, int]) -> None:
+        done, saved = result
+        self._tell("")
+        if done:
+            self._notices.tell(
+                tr("Archived"),
+                tr("{done} runs, {saved} free again", done=done, saved=size_text(saved)), "good",
+                tr("Open folder"), self.open_folder,
+            )  # fmt: skip
+        self.measure()
+
+    def cancel(self) -> None:
+        """End what is under way; the run that it was about stays as it was."""
+        self._cancelled = True
+        if self._job is not None:
+            self._job.cancel()
+
+    def restore(self, file: Path) -> None:
+        """Bring an archived run back, every file compared with its hash."""
+        if not self.working:
+            self._tell(tr("Restoring {name}", name=file.name))
+            self._bridge.spawn(
+                self._tool("restore", str(file)), title=tr("Restore"), then=self._on_restored,
+                failed=self._on_failed,
+            )  # fmt: skip
+
+    def _on_restored(self, result: dict[str, Any]) -> None:
+        self._tell("")
+        for run_id in result["restored"]:
+            self._notices.tell(tr("Restored"), run_id, "good")
+            self._checkpoints.look_at(run_id)
+        self.measure()
+
+    def open_folder(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder)))
+
+    # -- the tool ---------------------------------------------------------------------------
+
+    async def _tool(self, verb: str, *words: str) -> dict[str, Any]:
+        argv = [sys.executable, "-m", "trainer_core.cli.main", verb, *words,
+                "--home", str(self._bridge.home.root)]  # fmt: skip
+        try:
+            return await run_job(argv, on_start=self._on_start)
+        finally:
+            self._job = None
+
+    def _on_start(self, job: Job) -> None:
+        self._job = job
+
+    def _on_failed(self, reason: str) -> None:
+        self._tell("")
+        if not self._cancelled:
+            self._bridge.problem.emit(tr("Disk"), reason)
+            self.measure()
+
+    def _tell(self, working: str) -> None:
+        self.working = working
+        self.changed.emit()
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        """An archived run's checkpoints are no cards any more; a restored one's are."""
+        run = notice.record
+        if run.state.is_end and run.reason.startswith("archived:"):
+            self._checkpoints.model.drop_missing(run.run_id)

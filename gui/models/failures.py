@@ -1,0 +1,129 @@
+"""The catalogue of what goes wrong: a code, a title, what it means, and the command that helps.
+
+Causes come from many hands (the worker's last words, the file system, a library), so an entry knows
+them by what they say. What no entry knows is shown as it came.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from trainer_core.preflight.checks import Check
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`title` and `means` are English keys of `tr`; `command` is the id of the one that helps."""
+
+    code: str
+    title: str
+    means: str
+    command: str
+    signs: tuple[str, ...]
+    """Regular expressions, one of which is in the cause; case does not matter."""
+
+
+CATALOGUE = (
+    Failure(
+        "E10", "The numbers ran away",
+        "A loss or weight became NaN or grew without bound; the receipt holds what led there.",
+        "openReceipt", (r"\bis (nan|-?inf)\b", r"not finite", r"grew to .* at update"),
+    ),
+    Failure(
+        "E11", "The checkpoint was changed or damaged",
+        "Its weights do not have the hash that was announced. What played before goes on.",
+        "import", (r"the file was changed or damaged", r"weights are (mismatch|missing)",
+                   r"does not match the hash"),
+    ),
+    Failure(
+        "E12", "Written by a newer DMG Lab",
+        "This version does not know its format; update DMG Lab to read it.",
+        "openRunFolder", (r"update DMG Lab to read it",),
+    ),
+    Failure(
+        "E06", "The disk is full",
+        "Free some space: archive old runs, or use a folder on another disk.",
+        "diskUse", (r"no space left", r"disk quota exceeded", r"^disk: .* free"),
+    ),
+    Failure(
+        "E13", "The folder cannot be written",
+        "Give yourself the right to write there, or start with --home and another folder.",
+        "openHome", (r"read-only file system", r"permission denied", r"cannot be written"),
+    ),
+    Failure(
+        "E02", "The GPU's driver is too old",
+        "Update NVIDIA's driver; until then the CPU does the same, slower.",
+        "useCpu", (r"driver .*too old", r"driver version is insufficient"),
+    ),
+    Failure(
+        "E09", "The computer ran out of memory",
+        "The system ended the training (signal 9). Fewer Game Boys need less.",
+        "fewerGameBoys", (r"killed by signal 9", r"sigkill"),
+    ),
+    Failure(
+        "E07", "Not enough memory for so many Game Boys",
+        "Fewer Game Boys need less.",
+        "fewerGameBoys", (r"out of memory", r"^memory: ", r"not even one game boy fits",
+                          r"cannot allocate memory"),
+    ),
+    Failure(
+        "E01", "There is no such CUDA device",
+        "This computer has no GPU that torch can use, or fewer of them. The CPU does the same.",
+        "useCpu", (r"no cuda device", r"no such device", r"^device: ", r"cuda.* not available"),
+    ),
+    Failure(
+        "E03", "The trainer's Python lacks a module",
+        "Install it into that Python; the command is in the detail.",
+        "copyInstall", (r"no module named", r"cannot be found by", r"has no interpreter"),
+    ),
+    Failure(
+        "E05", "Made for another ROM",
+        "The state, the goal or the task belongs to another version of the game.",
+        "openRom", (r"another rom", r"was made for", r"the task was made"),
+    ),
+    Failure(
+        "E04", "The ROM is not known here",
+        "Open your own copy once; it stays where it is and is known by its hash.",
+        "openRom", (r"register your copy", r"\.gbc?: (no such file|not found)",
+                    r"no rom is registered"),
+    ),
+    Failure(
+        "E08", "The Game Boy could not be compiled",
+        "The compiler's words are in the log.",
+        "showError", (r"nvrtc", r"failed to (build|compile)", r"compil\w+ (failed|error)",
+                      r"ptxas"),
+    ),
+    Failure(
+        "E14", "The gamepad is gone",
+        "Its buttons were released and the game pauses. Plug it in again, or use the keys.",
+        "playPause", (r"gamepad .*(gone|lost|unplugged|disconnected)",),
+    ),
+    Failure(
+        "E15", "This PySide6 and this Python do not fit",
+        "The app would be aborted by Qt; the line says what to install.",
+        "copyInstall", (r"pyside6 .*(aborts on|is too old|is not installed)",),
+    ),
+)  # fmt: skip
+_SIGNS = tuple((entry, re.compile("|".join(entry.signs), re.IGNORECASE)) for entry in CATALOGUE)
+
+
+def failure_of(cause: str) -> Failure | None:
+    """The entry that knows this cause; the catalogue's order decides between several."""
+    return next((entry for entry, signs in _SIGNS if signs.search(cause)), None)
+
+
+def failure_of_check(check: Check) -> Failure | None:
+    """The entry of a preflight check that failed, or that warns of the disk."""
+    if check.status == "ok":
+        return None
+    return failure_of(check.detail) or failure_of(f"{check.name}: {check.detail}")
+
+
+def install_line(cause: str) -> str:
+    """The command line in a message or a fix that would install what is missing; "" without one."""
+    found = re.search(r"(?:python\S* -m )?(?:pip )?install ('[^']+'|[\w.-]+\[?[\w,]*\]?)", cause)
+    if found is None:
+        return ""
+    line = found[0] if "pip install" in found[0] else f"pip {found[0]}"
+    return line.strip()

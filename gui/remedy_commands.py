@@ -1,0 +1,62 @@
+"""Commands that help where something failed or the disk fills: what the failure catalogue names."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QMainWindow
+
+from gui.actions import ActionRegistry
+from gui.controllers.archives import ArchivesController
+from gui.controllers.remedies import Remedies
+from gui.controllers.training import TrainingController
+from gui.models.run_telemetry import TelemetryModel
+from gui.widgets.disk_dialog import DiskDialog
+from gui.words import tr
+
+
+def define_disk(
+    registry: ActionRegistry, archives: ArchivesController, window: QMainWindow
+) -> None:
+    registry.add(
+        "diskUse", tr("Disk use and archives..."), lambda: DiskDialog(window, archives).open(),
+        short=tr("Free space..."), tip=tr("What each run takes; archive old ones, bring them back"),
+    )  # fmt: skip
+
+
+def define_remedies(
+    registry: ActionRegistry, remedies: Remedies, training: TrainingController,
+    telemetry: TelemetryModel,
+) -> None:  # fmt: skip
+    add = registry.add
+    draft = (training.draft.changed, training.badge_changed)
+    run = (training.badge_changed, telemetry.focus_changed, telemetry.run_told)
+
+    def words() -> str:
+        failure = remedies.failure()
+        return registry[failure.command].iconText() if failure else ""
+
+    def fix() -> None:
+        failure = remedies.failure()
+        if failure is not None:
+            registry[failure.command].trigger()
+
+    def fix_refusal() -> str:
+        failure = remedies.failure()
+        if failure is None:
+            return tr("The run did not fail, or nobody knows why")
+        action = registry[failure.command]
+        return "" if action.isEnabled() else action.toolTip()
+
+    add("useCpu", tr("Train on the CPU"), remedies.use_cpu, short=tr("Use the CPU"),
+        tip=tr("The same order for the CPU, with as many Game Boys as that keeps busy"),
+        follows=draft)  # fmt: skip
+    add("fewerGameBoys", tr("Train with half the Game Boys"), remedies.use_fewer,
+        short=tr("Half the Game Boys"), refusal=remedies.fewer_refusal, follows=draft)  # fmt: skip
+    add("openReceipt", tr("Open the failure's receipt"), remedies.open_receipt,
+        short=tr("Receipt"), tip=tr("The folder that reproduces what went wrong"),
+        refusal=remedies.receipt_refusal, follows=run)  # fmt: skip
+    add("copyInstall", tr("Copy the command that installs what is missing"),
+        remedies.copy_install, short=tr("Copy the command"), refusal=remedies.install_refusal,
+        follows=(*run, training.checks_changed))  # fmt: skip
+    add("fixRun", lambda: words() or tr("What helps"), fix,
+        tip=tr("What helps against the failure of the run"), refusal=fix_refusal,
+        is_there=lambda: remedies.failure() is not None, follows=run)  # fmt: skip

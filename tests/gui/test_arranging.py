@@ -1,0 +1,78 @@
+"""Sweeps as one row, and undo of what is on show."""
+
+# pyright: reportOptionalMemberAccess=false
+from __future__ import annotations
+
+from gui.app import App
+from gui.models.run_filter import RunFilter
+from gui.models.run_list import COLUMNS, RunList
+from tests.gui.conftest import find, replaced, until
+from tests.support.made_records import run_record
+from trainer_core.protocol.runs import RunState
+
+
+def trial(number: int, best: float, state: RunState = RunState.FINISHED):  # type: ignore[no-untyped-def]
+    tags = {"sweep": "rates", "trial": str(number)}
+    record = run_record(f"run-{number}", state, env_steps=1000, name="")
+    return replaced(record, tags=tags, created_at=10.0 + number, best_success_rate=best)
+
+
+def rows(table: RunFilter, column: str) -> list[str]:
+    place = COLUMNS.index(column)
+    return [str(table.index(row, place).data()) for row in range(table.rowCount())]
+
+
+def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:  # type: ignore[no-untyped-def]
+    runs = RunList()
+    table = RunFilter(runs)
+    runs.put_all([replaced(run_record("alone", RunState.FINISHED, env_steps=5), created_at=1.0)])
+    runs.put(trial(1, 0.2))
+    assert table.rowCount() == 2
+    for number, best in ((2, 0.9), (3, 0.5)):
+        runs.put(trial(number, best, RunState.RUNNING))
+    assert rows(table, "Run")[0] == "\u25b8 rates \u00d73"
+    assert rows(table, "Best")[0] == "0.90"
+    assert rows(table, "Steps")[0] == "3000"
+    assert rows(table, "State")[0] == "Running"
+    assert table.rowCount() == 2
+    table.set_text("run-3")
+    assert table.rowCount() == 1, "who filters finds trials too"
+    table.set_text("")
+    runs.toggle_sweep("rates")
+    assert table.rowCount() == 4
+    assert sum("rates" in text for text in rows(table, "Run")) == 1
+    runs.put(trial(4, 0.95))
+    assert table.rowCount() == 5
+    runs.toggle_sweep("rates")
+    assert rows(table, "Best")[0] == "0.95"
+    assert table.rowCount() == 2
+
+
+def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
+    history, telemetry = app.history, app.models.telemetry
+    until(lambda: app.window.isVisible())
+    history.settle()
+    history.forget_difference()
+    assert not app.actions["undoView"].isEnabled() or history.undo_refusal() == ""
+    begun = len(history._past)
+    telemetry.set_x_axis("update")
+    history.settle()
+    app.models.plots.toggle_log("reward_mean")
+    history.settle()
+    app.docks.checkpoints.hide()
+    until(lambda: len(history._past) == begun + 3)
+    app.actions["undoView"].trigger()
+    until(lambda: app.docks.checkpoints.isVisible())
+    assert app.models.plots.is_log("reward_mean")
+    app.actions["undoView"].trigger()
+    assert not app.models.plots.is_log("reward_mean")
+    assert telemetry.x_axis == "update"
+    app.actions["undoView"].trigger()
+    assert telemetry.x_axis == "env_steps"
+    assert find(app, "xAxisBox").currentData() == "env_steps"
+    for _ in range(3):
+        app.actions["redoView"].trigger()
+    until(lambda: not app.docks.checkpoints.isVisible())
+    assert telemetry.x_axis == "update"
+    assert app.models.plots.is_log("reward_mean")
+    assert not app.actions["redoView"].isEnabled()

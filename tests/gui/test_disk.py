@@ -1,0 +1,60 @@
+"""Disk use: what runs take, the rule that selects old ones, archive and restore by the tool."""
+
+# pyright: reportOptionalMemberAccess=false, reportArgumentType=false
+from __future__ import annotations
+
+import time
+
+from gui.app import App
+from gui.models.disk_rows import DiskRow, old_rows, size_text
+from gui.widgets.disk_dialog import DiskDialog
+from tests.gui.conftest import replaced, until
+from trainer_core.protocol.runs import RunRecord, RunState
+
+
+def test_the_newest_and_the_young_are_spared() -> None:
+    now = time.time()
+    run = RunRecord(
+        run_id="r", runner="native", task="t", algo="ppo", device="cpu",
+        state=RunState.FINISHED, created_at=0.0, config_sha256="",
+    )  # fmt: skip
+    rows = [
+        DiskRow(replaced(run, run_id=str(days), finished_at=now - 86_400 * days), "", 1, 0)
+        for days in (50, 40, 35, 1)
+    ]
+    moving = DiskRow(replaced(run, state=RunState.RUNNING), "", 1, 0)
+    gone = DiskRow(run, "", 0, 0)
+    chosen = old_rows([*rows, moving, gone], days=30, keep=2, now=now)
+    assert [row.run.run_id for row in chosen] == ["50", "40"]
+    assert [size_text(size) for size in (12_300, 1.24e6, 3.4e8, 2.5e9)] == [
+        "12 kB", "1.2 MB", "340 MB", "2.5 GB",
+    ]  # fmt: skip
+
+
+def test_a_run_goes_into_an_archive_and_comes_back(make_app) -> None:  # type: ignore[no-untyped-def]
+    app: App = make_app(updates=3, interval_s=0.0)
+    training, archives = app.controllers.training, app.controllers.archives
+    training.set_consent(True)
+    training.start()
+    until(lambda: training.record and training.record.state is RunState.FINISHED)
+    run_id = training.run_id
+    app.actions["diskUse"].trigger()
+    dialog = app.window.findChild(DiskDialog, "diskDialog")
+    until(lambda: archives.rows and not archives.working, 60)
+    assert dialog.table.rowCount() == 1
+    assert archives.rows[0].total > 0
+    assert not dialog.archive_button.isEnabled()
+    dialog.days.setValue(0)
+    dialog.keep.setValue(0)
+    dialog.select_old()
+    assert dialog.archive_button.text().startswith("Archive 1, ")
+    dialog.archive_button.click()
+    folder = app.bridge.home.run(run_id).root
+    until(lambda: not archives.working and not folder.exists(), 60)
+    [file] = archives.folder.glob("*.tar.gz")
+    until(lambda: app.bridge.service.runs[run_id].reason.startswith("archived:"))
+    until(lambda: not any(card.run_id == run_id for card in app.models.checkpoints.cards))
+    archives.restore(file)
+    until(lambda: not archives.working and folder.is_dir(), 60)
+    until(lambda: any(card.run_id == run_id for card in app.models.checkpoints.cards))
+    dialog.close()

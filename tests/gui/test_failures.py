@@ -1,0 +1,179 @@
+"""The failure catalogue: each code knows the cause as its source words it, and a button helps."""
+
+# pyright: reportOptionalMemberAccess=false, reportArgumentType=false
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from gui import qt_check
+from gui.app import App
+from gui.models.failures import CATALOGUE, failure_of, failure_of_check, install_line
+from tests.gui.conftest import click, until
+from tests.support.made_checkpoints import make_checkpoint
+from trainer_core.preflight.checks import check_device, check_python
+from trainer_core.preflight.findings import Check
+from trainer_core.protocol import checkpoints, records
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.roms import rom_path
+from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.spec import NATIVE_ID, RunSpec
+from trainer_core.protocol.tasks import list_tasks, verify_file
+from trainer_core.runners.catalog import NATIVE
+from trainer_core.runs.writer import disk_error
+from trainer_core.service.kept import end_of
+
+
+def refused(work: Callable[[], object]) -> str:
+    with pytest.raises(LabError) as caught:
+        work()
+    return str(caught.value)
+
+
+def no_gpu(folder: Path) -> str:
+    spec = RunSpec.of(RunConfig(task="tiny_goal", device="cuda:0"), NATIVE_ID)
+    return check_device({"python": "3.11", "gpus": []}, spec, NATIVE).detail
+
+
+def no_module(folder: Path) -> str:
+    found = {"python": "3.11", "modules": dict.fromkeys(NATIVE.modules)}
+    return check_python(found, NATIVE).detail
+
+
+def unknown_rom(folder: Path) -> str:
+    home = HomePaths(folder)
+    task = list_tasks(home)[0]
+    replace = msgspec.structs.replace
+    foreign = replace(
+        task, manifest=replace(task.manifest, rom=replace(task.manifest.rom, path=""))
+    )
+    return refused(lambda: rom_path(foreign, home))
+
+
+def other_rom(folder: Path) -> str:
+    (folder / "goal.npz").write_bytes(b"another game's")
+    return refused(lambda: verify_file(folder / "goal.npz", "0" * 64, "goal"))
+
+
+def full_disk(folder: Path) -> str:
+    return str(disk_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+
+
+def read_only(folder: Path) -> str:
+    return str(disk_error(folder, OSError(errno.EROFS, os.strerror(errno.EROFS))))
+
+
+def killed(folder: Path) -> str:
+    kept = SimpleNamespace(error="", stopping=None, child=SimpleNamespace(last_words=lambda: ""))
+    return end_of(-signal.SIGKILL, kept)[1]  # type: ignore[arg-type]
+
+
+def ran_away(folder: Path) -> str:
+    from trainer_core.train.run import check_finite
+
+    return refused(lambda: check_finite({"metrics": {"policy_loss": float("nan")}}, 7))
+
+
+def damaged(folder: Path) -> str:
+    made = make_checkpoint(folder / "c")
+    (made / checkpoints.POLICY).write_bytes(b"Weights")
+    return refused(lambda: checkpoints.verify(made, (checkpoints.POLICY,)))
+
+
+def newer(folder: Path) -> str:
+    line = b'{"type":"update","v":99,"run_id":"r","seq":0,"time":0,"env_steps":1,'
+    line += b'"wall_time_s":0,"sps":1}'
+    return refused(lambda: records.decode(line))
+
+
+SOURCES: dict[str, Callable[[Path], str]] = {
+    "E01": no_gpu,
+    "E02": lambda folder: "The NVIDIA driver on your system is too old (found version 11040).",
+    "E03": no_module,
+    "E04": unknown_rom,
+    "E05": other_rom,
+    "E06": full_disk,
+    "E07": lambda folder: "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total",
+    "E08": lambda folder: "Warp NVRTC compilation error 6: NVRTC_ERROR_COMPILATION",
+    "E09": killed,
+    "E10": ran_away,
+    "E11": damaged,
+    "E12": newer,
+    "E13": read_only,
+    "E14": lambda folder: "the gamepad is gone: its buttons are released",
+    "E15": lambda folder: qt_check.refusal((3, 11), (6, 12)),
+}
+"""What makes the cause of each code: our own code where the words are ours."""
+
+
+@pytest.mark.parametrize("code", SOURCES)
+def test_a_cause_has_its_code(code: str, tmp_path: Path) -> None:
+    failure = failure_of(SOURCES[code](tmp_path))
+    assert failure is not None
+    assert failure.code == code
+
+
+def test_every_code_has_its_source_and_what_nobody_knows_has_none() -> None:
+    assert {entry.code for entry in CATALOGUE} == SOURCES.keys()
+    assert failure_of("IndexError: list index out of range") is None
+    assert install_line(qt_check.refusal((3, 12), (6, 12))) == ""
+    memory = Check(name="Memory", status="fail", detail="needs about 9 GiB of 4 GiB on cpu")
+    found = failure_of_check(memory)
+    assert found is not None
+    assert found.code == "E07"
+
+
+def test_every_code_is_one_banner_with_a_button_that_can_be_pressed(
+    app: App, tmp_path: Path
+) -> None:
+    """The context that a button needs is there: a failed run with a receipt, a game that plays."""
+    training = app.controllers.training
+    fail_a_run(app)
+    app.controllers.playing.play_human()
+    until(lambda: app.controllers.playing.is_active)
+    for code, cause in SOURCES.items():
+        app.bridge.problem.emit("It failed", cause(tmp_path / code if code != "E05" else tmp_path))
+        banner = app.window.banners.banners[-1]
+        assert banner.title == f"It failed ({code})"
+        assert banner.button is not None, f"{code} offers nothing"
+        assert banner.button.text()
+    assert training.state is RunState.FAILED
+
+
+def fail_a_run(app: App) -> None:
+    """A run that ends by signal 9 and told of a receipt before: a process, its log, its index."""
+    training = app.controllers.training
+    training.set_consent(True)
+    training.start()
+    until(lambda: training.record and training.record.env_steps)
+    os.kill(training.record.pid, signal.SIGKILL)
+    until(lambda: training.state is RunState.FAILED)
+    telemetry = app.models.telemetry
+    app.bridge.event_received.emit(
+        training.run_id,
+        records.ErrorRecord(
+            run_id=training.run_id, seq=10**6, time=0.0, kind="NonFiniteLossError",
+            message="policy_loss is nan at update 7", receipt="receipts/7",
+        ),
+    )  # fmt: skip
+    assert telemetry.runs[telemetry.focus].error is not None
+
+
+def test_a_killed_training_says_so_and_one_click_halves_its_game_boys(app: App) -> None:
+    fail_a_run(app)
+    banner = app.window.banners.banners[-1]
+    assert banner.title == "Training failed (E09)"
+    assert "killed by signal 9" in banner.accessibleName()
+    click(app, "fixRunButton")
+    told = app.models.telemetry.runs[app.controllers.training.run_id].meta
+    assert told is not None
+    assert int(app.controllers.training.draft.text("num_envs")) == told.config["num_envs"] // 2

@@ -1,0 +1,119 @@
+"""Every text that the app shows goes through `tr`; German proves that it is worth something."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QTabBar, QWidget
+
+import gui
+from gui import words
+from gui.settings import Settings
+from trainer_core.protocol.paths import HomePaths
+
+LEAST_SHARE = 0.95
+"""Of the texts in the source that a language must have; what it lacks is English."""
+SAID = re.compile(r"\u27e6[^\u27e6\u27e7]*\u27e7")
+KEYS = re.compile(r"\((?:(?:Ctrl|Shift|Alt)\+)*[^()\s]+\)$")
+DATA = {
+    "agentCatalog", "taskCatalog", "equivalentLine", "startReason", "commandPreview",
+    "mainWindow", "qt_dockwidget_closebutton", "qt_dockwidget_floatbutton", "ScrollLeftButton",
+    "ScrollRightButton", "openWandbButton", "speedBox",
+}  # fmt: skip
+"""Widgets whose text is data (tasks, libraries, commands, brands) or Qt's own."""
+
+
+def keys() -> dict[str, Path]:
+    """Literal texts in calls of `tr`, wherever they stand in its first argument."""
+    found = {}
+    for path in sorted(Path(gui.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                for part in ast.walk(node.args[0]) if node.func.id == "tr" and node.args else ():
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        found[part.value] = path
+    return found
+
+
+@pytest.mark.parametrize("code", [code for code in words.languages() if code != words.ENGLISH])
+def test_a_language_has_the_texts_and_their_fields(code: str) -> None:
+    catalogue, wanted = words.catalogue(code), keys()
+    missing = [f"{path.name}: {text!r}" for text, path in wanted.items() if text not in catalogue]
+    assert len(wanted) > 500
+    assert len(missing) < (1 - LEAST_SHARE) * len(wanted), "\n".join(missing)
+    for english, other in catalogue.items():
+        fields = [sorted(re.findall(r"{[^}]*}", text)) for text in (english, other)]
+        assert fields[0] == fields[1], f"{english!r}: {other!r}"
+
+
+def unsaid(text: str) -> bool:
+    """Whether letters are left where what went through `tr` is taken away, marks in marks first."""
+    while (shorter := SAID.sub("", text)) != text:
+        text = shorter
+    return bool(re.search(r"[A-Za-z]{2}", KEYS.sub("", text.strip())))
+
+
+def texts_of(widget: QWidget) -> Iterator[str]:
+    for name in ("text", "toolTip", "accessibleName", "placeholderText", "windowTitle"):
+        read = getattr(widget, name, None)
+        is_typed = isinstance(widget, QLineEdit | QPlainTextEdit) and name == "text"
+        if callable(read) and not is_typed:
+            yield str(read())
+    if isinstance(widget, QComboBox):
+        yield from (widget.itemText(index) for index in range(widget.count()))
+    if isinstance(widget, QTabBar):
+        yield from (widget.tabText(index) for index in range(widget.count()))
+
+
+def is_data(widget: QObject) -> bool:
+    """Values that are typed or named by files: fields of the form, the game in the list."""
+    name = widget.objectName()
+    return name in DATA or name.startswith("field_") or widget.property("role") == "data"
+
+
+def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    home = tmp_path / "home"
+    (home / "settings").mkdir(parents=True)
+    settings = Settings(HomePaths(home))
+    settings.set(words.SETTING, words.PSEUDO)
+    settings.save()
+    try:
+        app = make_app(home)
+        games = {card.title for card in app.models.library.cards}
+        raw = {
+            (type(widget).__name__, widget.objectName(), text)
+            for widget in (app.window, *app.window.findChildren(QWidget))
+            if not is_data(widget)
+            for text in texts_of(widget)
+            if unsaid(text) and text not in games and not re.search(r"\.gbc?$", text)
+        } | {
+            ("action", name, text)
+            for name, action in app.actions.all().items()
+            for text in (action.text(), action.toolTip())
+            if unsaid(text)
+        }
+        assert not raw, "\n".join(map(str, sorted(raw)))
+        assert len(app.window.findChildren(QLabel)) > 50
+    finally:
+        words.choose_language(words.ENGLISH)
+
+
+def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    home = tmp_path / "home"
+    (home / "settings").mkdir(parents=True)
+    settings = Settings(HomePaths(home))
+    settings.set(words.SETTING, "de")
+    settings.save()
+    try:
+        app = make_app(home)
+        assert app.actions["start"].text() == "Training starten"
+        assert app.window.center.tabText(1) == "Kurven"
+        assert words.tr("{count} runs were configured alike.", count=3).startswith("3 Läufe")
+        assert words.tr("never said") == "never said"
+    finally:
+        words.choose_language(words.ENGLISH)

@@ -1,0 +1,153 @@
+"""The player's sound: to a real SDL device, along jumps, and not at all where there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trainer_core.play.game import ConsoleGame, open_game
+from trainer_core.play.sdl_output import why_no_device
+from trainer_core.play.sound import FASTEST, GameSound, Speaker
+from trainer_core.protocol import commands, records
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.playing import PlayerConfig, write_player_config
+
+ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
+
+
+class Tape:
+    """An output that keeps what it is given; as much waits as it is told."""
+
+    rate = 48_000
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.waiting_s: float | None = 0.05
+
+    def play(self, data: bytes) -> None:
+        self.data += data
+
+    def close(self) -> None:
+        self.data = b""
+
+
+@pytest.fixture
+def game(tmp_path: Path) -> ConsoleGame:
+    game = open_game(str(ROM), HomePaths(tmp_path))
+    assert isinstance(game, ConsoleGame)
+    return game
+
+
+def test_what_is_heard_follows_the_game_through_jumps_and_leaves_it_alone(
+    game: ConsoleGame, tmp_path: Path
+) -> None:
+    alone = open_game(str(ROM), HomePaths(tmp_path))
+    assert isinstance(alone, ConsoleGame)
+    assert game.cartridge is not None
+    sound = GameSound(game.cartridge)
+    shadow, state = sound._console, game.snapshot()
+    for frame in range(90):
+        mask = 0x80 if frame % 40 < 8 else 0
+        if frame == 50:
+            state = game.snapshot()
+        if frame == 70:
+            game.restore(state)
+            alone.restore(state)
+            sound.lose()
+        sound.frame(game, mask)
+        game.frame(mask)
+        alone.frame(mask)
+    assert game._emulator.state_hash() == alone._emulator.state_hash()
+    row = game._emulator.batch.ram.numpy()[0]
+    for place in (0x7F14, 0x7F19, 0x7F1E, 0x7F23):
+        row[place] &= 0x7F
+    assert shadow.state_hash() == game._emulator.state_hash()[0]
+
+
+def test_a_speaker_is_silent_when_it_should_be(game: ConsoleGame) -> None:
+    assert game.cartridge is not None
+    tape = Tape()
+    speaker = Speaker(game.cartridge, lambda: tape)
+
+    def grown(speed: float = 1.0) -> int:
+        before = len(tape.data)
+        speaker.frame(game, 0, speed)
+        game.frame(0)
+        return len(tape.data) - before
+
+    assert grown() == 0, "nobody listens yet"
+    speaker.set(0.5, 15)
+    assert grown() == pytest.approx(4 * 803, abs=40)
+    assert grown(0.5) == pytest.approx(8 * 803, abs=80)
+    assert grown(0.0) == grown(2 * FASTEST) == 0
+    tape.waiting_s = 1.0
+    assert grown() == 0, "too much waits"
+    tape.waiting_s = None
+    assert grown() == 0, "no device"
+    tape.waiting_s = 0.0
+    assert grown() > 4 * 1500, "some in hand first"
+    speaker.set(0.0, 15)
+    assert grown() == 0
+
+
+def test_a_player_plays_to_a_real_device_and_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("sdl2")
+    folder, tape = tmp_path / "players" / "one", tmp_path / "tape.raw"
+    write_player_config(folder, PlayerConfig(task=str(ROM)))
+    environment = {**os.environ, "SDL_AUDIODRIVER": "disk", "SDL_DISKAUDIOFILE": str(tape)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "trainer_core.player", str(folder)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True,
+    ) as player:  # fmt: skip
+        assert player.stdin is not None
+        assert player.stdout is not None
+        player.stdin.write(commands.encode(commands.SetSound(id=1, volume=1.0)))
+        player.stdin.flush()
+        said: list[records.SoundEvent] = []
+        deadline = time.monotonic() + 60
+        for line in player.stdout:
+            event = records.decode(line)
+            if isinstance(event, records.SoundEvent):
+                said.append(event)
+            heard = tape.exists() and np.any(np.frombuffer(tape.read_bytes()[:4_000_000], "u1"))
+            if heard or time.monotonic() > deadline:
+                break
+        player.stdin.close()
+        player.stdout.read()
+    assert [(event.device, event.reason) for event in said] == [("disk", "")]
+    samples = np.frombuffer(tape.read_bytes(), "<i2")
+    assert np.abs(samples).max() > 500
+
+
+def test_a_computer_without_sound_is_known_before_it_is_tried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("SDL_AUDIODRIVER", "PULSE_SERVER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    if not Path("/dev/snd").exists():
+        assert why_no_device() == "this computer has no sound"
+    (tmp_path / "pulse").mkdir()
+    (tmp_path / "pulse" / "native").touch()
+    assert why_no_device() == ""
+
+
+def test_a_game_becomes_a_wav_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from trainer_core.cli.main import main
+
+    out = tmp_path / "a.wav"
+    assert main(["sound", str(ROM), "--frames", "60", "--out", str(out), "--channels", "13"]) == 0
+    assert json.loads(capsys.readouterr().out)["seconds"] == pytest.approx(60 / 59.73, abs=0.01)
+    assert out.stat().st_size > 190_000
+    assert main(["sound", "tiny_goal", "--out", str(out)]) == 1
+    assert "makes no sound" in capsys.readouterr().err
+    assert main(["sound", str(ROM), "--out", str(out), "--channels", "9"]) == 1
+    assert "give some of 1234" in capsys.readouterr().err

@@ -1,0 +1,77 @@
+"""`python -m trainer_core.exports.wandb_offline RUN_DIR [OUT]`: a run as W&B keeps it offline.
+
+The `wandb` package writes its own format, of any version; nothing of ours needs that package. No
+network is touched: `wandb sync FOLDER` sends what lies there, if its owner wants that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trainer_core.exports.tensorboard import tags_of
+from trainer_core.exports.wandb_history import history_row
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import RunPaths
+from trainer_core.runs.history import read_history
+
+INSTALL = "pip install wandb"
+
+
+def export(run: RunPaths, out: Path, found: dict[str, str]) -> Iterator[float]:
+    """Log every record into a new offline run below `out`; yields the share done.
+
+    `found["folder"]` is then what `wandb sync` takes. Raises LabError without the package, without
+    a curve, or where the disk does not take it.
+    """
+    events = read_history(run.train_log).events
+    past = [event for event in events if tags_of(event)]
+    if not past:
+        raise LabError(f"{run.train_log}: no update records yet; wait for the first one")
+    meta = next((event for event in events if isinstance(event, records.MetaRecord)), None)
+    os.environ.update(WANDB_MODE="offline", WANDB_SILENT="true", WANDB_DIR=str(out))
+    try:
+        import wandb  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise LabError(f"W&B's client is not installed: {INSTALL}") from None
+    out.mkdir(parents=True, exist_ok=True)
+    told: dict[str, Any] = {
+        "project": "dmglab", "name": run.run_id, "config": meta.config if meta else {},
+        "dir": str(out), "mode": "offline",
+    }  # fmt: skip
+    try:
+        logged = wandb.init(**told)
+        for index, record in enumerate(past):
+            row = history_row(record, past[0].time)
+            values = {name: value for name, value in row.items() if not name.startswith("_")}
+            logged.log({**values, "env_steps": row["_step"]}, step=row["_step"])
+            if index % 500 == 0:
+                yield index / len(past)
+        found["folder"] = str(Path(logged.dir).parent)
+        logged.finish()
+    except OSError as error:
+        raise LabError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) not in (1, 2):
+        print("usage: python -m trainer_core.exports.wandb_offline RUN_DIR [OUT]", file=sys.stderr)
+        return 2
+    run, found = RunPaths(Path(argv[0]).resolve()), dict[str, str]()
+    try:
+        for share in export(run, Path(argv[1]) if len(argv) == 2 else run.root, found):
+            print(json.dumps({"progress": round(share, 3)}), flush=True)
+    except LabError as error:
+        print(f"export: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps({"ok": True, **found}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
