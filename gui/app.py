@@ -21,7 +21,7 @@ from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
 from gui.controllers import ahead
-from gui.controllers.ahead import StartAhead
+from gui.controllers.ahead import PlayAhead, StartAhead
 from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
 from gui.controllers.archives import ArchivesController
@@ -104,6 +104,7 @@ class Controllers:
 
     training: TrainingController
     ahead: StartAhead
+    play_ahead: PlayAhead
     playing: PlayController
     draft: TaskDraft
     library: LibraryController
@@ -260,6 +261,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     return Controllers(
         training=training,
         ahead=StartAhead(bridge, session, training, models.settings),
+        play_ahead=PlayAhead(bridge, models.checkpoints, playing, models.settings),
         playing=playing,
         draft=TaskDraft(bridge, session, playing, training, notices, models.task_draft),
         library=LibraryController(
@@ -380,6 +382,12 @@ def make_choices(controllers: Controllers) -> list[Choice]:
             tr("It loads torch and the kernels before you press Start, so that the first curve "
                "comes seconds earlier. It holds about 450 MB until the form is left."),
             changed=controllers.ahead.on_setting,
+        ),
+        Choice(
+            ahead.PLAY_SETTING, tr("Start a player while a checkpoint is selected"),
+            tr("It loads torch and the kernels before you press Deploy, so that the agent is seen "
+               "seconds earlier. It holds about 350 MB until ten minutes have passed."),
+            changed=controllers.play_ahead.on_setting,
         ),
     ]  # fmt: skip
 

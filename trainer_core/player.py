@@ -6,6 +6,7 @@ come in on standard input, events go out on the old standard output: docs/protoc
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -21,6 +22,7 @@ from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import home_of_player
 from trainer_core.protocol.playing import read_player_config
+from trainer_core.waiting_worker import AHEAD, wait_for_order
 
 HEARTBEAT_S = 1.0
 
@@ -38,9 +40,9 @@ class Events:
             self._pipe.write(records.encode(record))
 
 
-def run(directory: Path, make_agent: MakeAgent = Agent) -> int:
+def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
     """Play until told to stop; returns the exit status."""
-    events = Events(Pipe(), directory.name)
+    events = Events(pipe, directory.name)
     inbox: Inbox = SimpleQueue()
     try:
         config = read_player_config(directory)
@@ -78,13 +80,22 @@ def _beat(events: Events) -> None:
         time.sleep(HEARTBEAT_S)
 
 
+def _rehearse(directory: Path) -> None:
+    from trainer_core.play.rehearsal import rehearse
+
+    rehearse(home_of_player(directory))
+
+
 def main(make_agent: MakeAgent = Agent) -> None:
     """The whole process; another runner's player gives what opens its checkpoints."""
     if len(sys.argv) != 2:
         print("usage: python -m trainer_core.player PLAYER_DIR", file=sys.stderr)
         sys.exit(2)
     die_with_parent()
-    code = run(Path(sys.argv[1]), make_agent)
+    pipe, directory = Pipe(), Path(sys.argv[1])
+    if order := os.environ.pop(AHEAD, ""):
+        os.environ.update(wait_for_order(lambda: _rehearse(directory), int(order)))
+    code = run(directory, make_agent, pipe)
     sys.stderr.flush()
     end_group(code)
 

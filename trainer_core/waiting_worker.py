@@ -1,6 +1,6 @@
-"""The waiting half of `service.ahead`: load what a run needs, then wait for its order.
+"""The waiting half of `service.ahead`: load what will be needed, then wait for the order.
 
-Imports only the standard library until it loads: it runs first thing in a worker.
+Imports only the standard library until it loads: it runs first thing in a worker or player.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 AHEAD = "DMGLAB_AHEAD"
@@ -17,13 +17,16 @@ AHEAD = "DMGLAB_AHEAD"
 MOST_BYTES, MOST_DESCRIPTORS = 1 << 20, 8
 
 
-def wait_for_order(run_dir: Path, descriptor: int) -> dict[str, str]:
-    """Load, then block until the order comes; variables of the environment that it brings.
+def wait_for_order(load: Callable[[], None], descriptor: int) -> dict[str, str]:
+    """Call `load`, then block until the order comes; variables of the environment that it brings.
 
     Descriptors that come with it are told by their numbers here. Leaves the process when the
     socket ends without an order.
     """
-    _load(run_dir)
+    try:
+        load()
+    except Exception as error:  # it fails again, with its reason told, when it is asked for
+        print(f"loading ahead: {type(error).__name__}: {error}", file=sys.stderr)
     with socket.socket(fileno=descriptor) as order:
         message, descriptors, *_ = socket.recv_fds(order, MOST_BYTES, MOST_DESCRIPTORS)
     if not message:
@@ -37,15 +40,3 @@ def wait_for_order(run_dir: Path, descriptor: int) -> dict[str, str]:
     }
     variables: dict[str, str] = told["env"]
     return {name: names.get(value, value) for name, value in variables.items()}
-
-
-def _load(run_dir: Path) -> None:
-    """What fails here fails again, with its reason told, when the run begins."""
-    from trainer_core.protocol.paths import RunPaths, home_of
-
-    try:
-        from trainer_core.train.rehearsal import rehearse
-
-        rehearse(home_of(RunPaths(run_dir)))
-    except Exception as error:
-        print(f"worker: loading ahead: {type(error).__name__}: {error}", file=sys.stderr)

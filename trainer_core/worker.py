@@ -116,6 +116,12 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     return 0
 
 
+def _rehearse(run_dir: Path) -> None:
+    from trainer_core.train.rehearsal import rehearse
+
+    rehearse(home_of(RunPaths(run_dir)))
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print("usage: python -m trainer_core.worker RUN_DIR", file=sys.stderr)
@@ -128,7 +134,7 @@ def main() -> int:
         faults.arm(os.environ["DMGLAB_FAULT"])
     pipe, run_dir = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
-        os.environ.update(wait_for_order(run_dir, int(order)))
+        os.environ.update(wait_for_order(lambda: _rehearse(run_dir), int(order)))
     code = run(run_dir, pipe, os.environ.pop(INHERITED, ""))
     sys.stderr.flush()
     end_group(code)  # the listener blocks in read(0); there is nothing left to finalise

@@ -1,7 +1,8 @@
-"""A worker that has loaded before Start is pressed, while somebody is at the form.
+"""Processes that have loaded before they are asked for. Settings turn them off.
 
-It is owned like any other: it ends with the app, when the form is left, and when nobody touched
-the form for a while. Settings turn it off.
+A worker, while somebody is at the form: before Start is pressed. A player, while a checkpoint is
+selected: before Deploy is. They are owned like any other: they end with the app, and when nobody
+did anything for a while; the worker also when the form is left.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer
 
 from gui.bridge import Bridge
+from gui.controllers.playing import PlayController
 from gui.controllers.training import TrainingController
+from gui.models.checkpoints import CheckpointList
 from gui.models.session import Mode, Operation, Session
 from gui.settings import Settings
 from gui.words import tr
 
 SETTING = "training/start_ahead"
+PLAY_SETTING = "play/start_ahead"
+PLAY_DELAY_MS = 2000
+"""From a selection to the start of a player: who only looks through the list needs none."""
 IDLE_MS = 10 * 60 * 1000
 """So long it waits for a person who does nothing more."""
 
@@ -62,3 +68,38 @@ class StartAhead(QObject):
     def _follow(self) -> None:
         if not self.is_wanted():
             self.end()
+
+
+class PlayAhead(QObject):
+    def __init__(
+        self, bridge: Bridge, checkpoints: CheckpointList, playing: PlayController,
+        settings: Settings,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._bridge, self._checkpoints, self._settings = bridge, checkpoints, settings
+        self._player = playing.player
+        self._soon = QTimer(self, singleShot=True, interval=PLAY_DELAY_MS)
+        self._soon.timeout.connect(self._prepare)
+        self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
+        self._idle.timeout.connect(self.end)
+        checkpoints.selection_changed.connect(self._soon.start)
+        playing.started.connect(self._soon.start)
+
+    def is_wanted(self) -> bool:
+        """Whether a checkpoint is selected that could play."""
+        card = self._checkpoints.selected
+        is_allowed = self._settings.flag(PLAY_SETTING, True) and not self._bridge.closing
+        return card is not None and card.is_usable and is_allowed
+
+    def _prepare(self) -> None:
+        if self.is_wanted():
+            self._idle.start()
+            self._bridge.spawn(self._player.prepare(), title=tr("The player"))
+
+    def end(self) -> None:
+        self._idle.stop()
+        self._bridge.spawn(self._player.ahead.end(), title=tr("The player"))
+
+    def on_setting(self) -> None:
+        """It was allowed, or no longer."""
+        self._prepare() if self.is_wanted() else self.end()

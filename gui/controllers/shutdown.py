@@ -55,7 +55,9 @@ class Shutdown(QObject):
     async def _end_processes(self, keep: bool) -> None:
         try:
             self._dashboards.close()
-            ends = (self._playing.end(), self._bridge.service.close(keep=keep))
+            player = self._playing.player
+            service = self._bridge.service
+            ends = (self._playing.end(), player.ahead.end(), service.close(keep=keep))
             for result in await asyncio.gather(*ends, return_exceptions=True):
                 if isinstance(result, BaseException):
                     log.error("a process did not end as asked: %s", result)

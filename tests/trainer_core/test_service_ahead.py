@@ -16,10 +16,11 @@ import pytest
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs.lock import RunLock
-from trainer_core.service import StopLadder, TrainerService
+from trainer_core.service import PlayerService, StopLadder, TrainerService
 
 WAITING_ECHO = Path(__file__).parents[1] / "support" / "waiting_echo.py"
 SPEC = RunSpec(task="tiny_goal")
@@ -30,12 +31,43 @@ class WaitingNative(ScriptedNative):
     def command(self, run_dir: Path) -> list[str]:
         return [sys.executable, str(WAITING_ECHO), str(run_dir), json.dumps(self.script)]
 
+    def play(self, player_dir: Path) -> list[str]:
+        return [sys.executable, str(WAITING_ECHO), str(player_dir)]
+
 
 def service_of(home: Path, **script: object) -> TrainerService:
     scripted = scripted_native(**script)
     fields = {spec.name: getattr(scripted, spec.name) for spec in dataclasses.fields(scripted)}
     runner = WaitingNative(**{**fields, "waits": True})
     return TrainerService(HomePaths(home), runners=(runner,), ladder=StopLadder(2.0, 0.5))
+
+
+def test_the_waiting_player_plays_what_it_is_asked_and_the_next_is_another(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        runners = service_of(tmp_path).runners
+        player = PlayerService(HomePaths(tmp_path), runners=runners)
+        await player.prepare()
+        first = player.ahead._child
+        assert first is not None
+        assert not player.home.players.exists(), "it must write nothing before its order"
+        await player.prepare()
+        assert player.ahead._child is first, "one is enough"
+        await player.start(PlayerConfig(task="tiny_goal", mode="human"))
+        assert player._child is first
+        assert not player.ahead.is_waiting
+        assert player.frames_path is not None
+        assert player.frames_path.exists()
+        await player.start(PlayerConfig(task="tiny_goal", mode="human"))
+        assert player._child is not first
+        assert await gone(first.pid)
+        await player.prepare()
+        waiting = player.ahead._child
+        assert waiting is not None
+        await player.stop()
+        await player.ahead.end()
+        assert await gone(waiting.pid)
+
+    asyncio.run(scenario())
 
 
 async def finished(service: TrainerService, run_id: str) -> RunRecord:
@@ -46,7 +78,10 @@ async def finished(service: TrainerService, run_id: str) -> RunRecord:
 
 async def gone(pid: int) -> bool:
     for _ in range(1000):
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
             return True
         await asyncio.sleep(0.01)
     return False

@@ -1,8 +1,9 @@
-"""A worker that is started before its run is agreed to: it loads, then waits for the order.
+"""A process that is started before anybody asks for it: it loads, then waits for the order.
 
-It is the very process that the plan shows, started early: same argv, same folder. It writes
-nothing and trains nothing until it is given the run's descriptors over a socket; the end of that
-socket means that nobody wants it. The other end is `trainer_core.waiting_worker`.
+A worker is started while its run is not agreed to yet, a player while a checkpoint is selected. It
+is the very process that would be started then: same argv, same folder. It writes nothing and does
+nothing until it is given its descriptors over a socket; the end of that socket means that nobody
+wants it. The other end is `trainer_core.waiting_worker`.
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ from trainer_core.service.plan import LaunchPlan
 from trainer_core.waiting_worker import AHEAD
 
 
-class AheadWorker:
-    """At most one process, for one plan at a time."""
+class AheadProcess:
+    """At most one process, for one argv at a time."""
 
     def __init__(self) -> None:
         self._argv: tuple[str, ...] = ()
-        self._run_id = ""
         self._child: ChildProcess | None = None
         self._order: socket.socket | None = None
         self._starting = False
@@ -42,11 +42,6 @@ class AheadWorker:
     def is_for(self, argv: Sequence[str]) -> bool:
         return self.is_waiting and self._argv == tuple(argv)
 
-    @property
-    def run_id(self) -> str:
-        """The run that it was started for; empty when nothing waits."""
-        return self._run_id if self.is_waiting else ""
-
     def memory_bytes(self) -> int:
         """What the waiting process holds, 0 without one."""
         if not self.is_waiting or self._child is None:
@@ -56,18 +51,18 @@ class AheadWorker:
         except psutil.Error:
             return 0
 
-    async def prepare(self, plan: LaunchPlan) -> None:
-        """Have a process for this plan load. One that waits for another plan stays.
+    async def load(self, argv: Sequence[str], cwd: Path) -> bool:
+        """Have a process with this argv load. Whether it does: one that waits already stays.
 
-        Does nothing for a runner whose process cannot wait. Raises LabError.
+        Raises LabError.
         """
-        if not plan.runner.waits or self.is_waiting or self._starting:
-            return
+        if self.is_waiting or self._starting:
+            return False
         ours, theirs = socket.socketpair()
         self._starting = True
         try:
             self._child = await start_child(
-                plan.argv, cwd=plan.cwd, pass_fds=(theirs.fileno(),),
+                argv, cwd=cwd, pass_fds=(theirs.fileno(),),
                 env={**os.environ, "PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno())},
             )  # fmt: skip
         except LabError:
@@ -76,7 +71,8 @@ class AheadWorker:
         finally:
             self._starting = False
             theirs.close()
-        self._argv, self._run_id, self._order = plan.argv, plan.run_id, ours
+        self._argv, self._order = tuple(argv), ours
+        return True
 
     async def start_child(
         self, argv: Sequence[str], *, cwd: Path, env: dict[str, str],
@@ -111,3 +107,24 @@ class AheadWorker:
             child.signal_group(signal.SIGKILL)  # it holds nothing that could be lost
             with contextlib.suppress(asyncio.CancelledError):
                 await child.wait(5.0)
+
+
+class AheadWorker(AheadProcess):
+    """The worker of one plan."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._run_id = ""
+
+    @property
+    def run_id(self) -> str:
+        """The run that it was started for; empty when nothing waits."""
+        return self._run_id if self.is_waiting else ""
+
+    async def prepare(self, plan: LaunchPlan) -> None:
+        """Have a process for this plan load. One that waits for another plan stays.
+
+        Does nothing for a runner whose process cannot wait. Raises LabError.
+        """
+        if plan.runner.waits and await self.load(plan.argv, plan.cwd):
+            self._run_id = plan.run_id

@@ -28,7 +28,8 @@ from trainer_core.runners.catalog import (
     registered_runners,
     runner_of_checkpoint,
 )
-from trainer_core.service.child import ChildProcess, start_child
+from trainer_core.service.ahead import AheadProcess
+from trainer_core.service.child import ChildProcess
 from trainer_core.service.stream import BadLine
 
 FIRST_PICTURE_TIMEOUT_S = 120.0
@@ -50,6 +51,9 @@ class PlayerService:
         self.on_output: Callable[[list[str]], None] = lambda lines: None
         self.on_end: Callable[[str], None] = lambda reason: None
         """Called with a reason when the active player ended without being asked to."""
+        self.ahead = AheadProcess()
+        """Loads while a checkpoint is selected, so that it plays soon after it is asked to."""
+        self._ahead_directory: Path | None = None
         self._child: ChildProcess | None = None
         self._starting: ChildProcess | None = None
         self._asked: set[ChildProcess] = set()
@@ -69,11 +73,8 @@ class PlayerService:
         Raises LabError with the player's last line when it fails; the old player then stays.
         """
         async with self._lock:
-            directory = (
-                self.home.players
-                / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{secrets.token_hex(2)}"
-            )
             runner = self._runner_for(config.checkpoint)
+            directory = self._directory_for(runner)
             write_player_config(directory, config)
             child = self._starting = await self._spawn(runner, directory)
             try:
@@ -87,6 +88,27 @@ class PlayerService:
             self.directory, self.config = directory, config
             if old is not None:
                 await self._end(old)
+
+    async def prepare(self) -> None:
+        """Have a player of our own load, for the next `start`. It writes nothing till then.
+
+        Does nothing for a runner whose process cannot wait. Raises LabError.
+        """
+        runner = find_runner(NATIVE_ID, self.runners)
+        directory = self._new_directory()
+        if runner.waits and await self.ahead.load(runner.play(directory), runner.folder(directory)):
+            self._ahead_directory = directory
+
+    def _new_directory(self) -> Path:
+        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{secrets.token_hex(2)}"
+        return self.home.players / name
+
+    def _directory_for(self, runner: AgentRunner) -> Path:
+        """That of the player which waits if it is this runner's, else one of its own."""
+        found = self._ahead_directory
+        if found is not None and self.ahead.is_for(runner.play(found)):
+            return found
+        return self._new_directory()
 
     def can_load(self, checkpoint: Path) -> bool:
         """Whether the active player could play this one too: its runner made both."""
@@ -118,7 +140,7 @@ class PlayerService:
         def on_bad_line(line: BadLine) -> None:
             self.on_output([f"player: {line.reason}"])
 
-        child = await start_child(
+        child = await self.ahead.start_child(
             runner.play(directory),
             cwd=runner.folder(directory),
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
