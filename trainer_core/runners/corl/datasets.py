@@ -76,7 +76,7 @@ class DatasetCache:
             if wanted and not found.startswith(wanted):
                 raise ConfigError(
                     f"{folder / HDF5}: SHA-256 is {found[:12]}..., {whose} {wanted[:12]}...: "
-                    "the file was changed or damaged, or is another dataset; take the one that was meant"
+                    "the file was changed or is another one; take the one that was meant"
                 )
         dataset = Dataset(folder, found, _metadata(folder / METADATA))
         _check_spaces(dataset)
