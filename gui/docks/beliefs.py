@@ -83,7 +83,7 @@ class BeliefsTab(QWidget):
 def _fill(section: QTreeWidgetItem, lines: list[str]) -> None:
     """One row a line; rows that are there are written over, so that nothing jumps."""
     while section.childCount() > len(lines):
-        section.removeChild(section.child(section.childCount() - 1))
+        section.takeChild(section.childCount() - 1)
     for row, line in enumerate(lines):
         item = section.child(row) or QTreeWidgetItem(section)
         if item.text(0) != line:
