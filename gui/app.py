@@ -29,12 +29,14 @@ from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
+from gui.controllers.demonstrations import Demonstrations
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
 from gui.controllers.remedies import Remedies
-from gui.controllers.replay import ReplayController
+from gui.controllers.replay import CLIP_SUFFIXES, ReplayController
+from gui.controllers.roll import RollController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.shutdown import Shutdown
@@ -66,13 +68,13 @@ from gui.models.session import Session
 from gui.models.task_draft import DraftModel
 from gui.play_commands import define_export, define_games, define_slots, define_task_making
 from gui.remedy_commands import define_disk, define_remedies
+from gui.replay_commands import define_demonstrations, define_replay, define_roll
 from gui.settings import Settings
 from gui.view_history import ViewHistory
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
 from gui.widgets.settings_dialog import Choice
 from gui.words import tr
-from trainer_core.protocol import recording
 from trainer_core.protocol.paths import ASSETS, HomePaths
 
 GC_THRESHOLD = (20_000, 10, 10)
@@ -113,6 +115,8 @@ class Controllers:
     runs: RunsController
     runners: RunnersController
     replay: ReplayController
+    roll: RollController
+    demonstrations: Demonstrations
     dashboards: Dashboards
     curves: CurvesController
     demo: Demo
@@ -195,8 +199,10 @@ class App(QObject):
         commands.define_undo(self.actions, history)
         build_menus(window.menuBar(), self.actions)
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
-        for view in (self.center.live, self.center.wall, self.center.replay):
+        beside = self.center.replay.beside
+        for view in (self.center.live, self.center.wall, self.center.replay, *beside):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
+        controllers.appearance.screen_changed.connect(self.center.replay.strip.update)
         self.center.live.pictured.connect(self.docks.task.note_picture)
         DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
@@ -204,10 +210,10 @@ class App(QObject):
         history.forget_difference()
 
     def _on_dropped(self, path: Path) -> None:
-        """A recording goes to the replay, everything else is tried as a ROM."""
-        if path.is_dir() and (path / recording.MANIFEST).is_file():
+        """What can be looked at goes to the replay, everything else is tried as a ROM."""
+        if path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES:
             self.models.navigation.show(Place.REPLAY)
-            self.controllers.replay.load(path)
+            self.controllers.replay.open(path)
         else:
             self.controllers.library.open_rom(path)
 
@@ -256,8 +262,10 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
-    remedies = Remedies(bridge, training, runs, models.telemetry, notices)
     dashboards = Dashboards(bridge, models.telemetry, notices)
+    replay = ReplayController(bridge, playing, models.log, navigation, notices)
+    roll = RollController(bridge, replay, playing, notices)
+    remedies = Remedies(bridge, training, runs, models.telemetry, notices, replay, navigation)
     return Controllers(
         training=training,
         ahead=StartAhead(bridge, session, training, models.settings),
@@ -271,7 +279,9 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         checkpoints=checkpoints,
         runs=runs,
         runners=RunnersController(bridge, session, notices),
-        replay=ReplayController(bridge, playing, models.log, navigation, notices),
+        replay=replay,
+        roll=roll,
+        demonstrations=Demonstrations(bridge, replay, notices),
         dashboards=dashboards,
         alerts=Alerts(models.telemetry, training, navigation, notices),
         gauges=GaugesController(bridge, training, models.telemetry),
@@ -282,7 +292,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         archives=ArchivesController(bridge, models.runs, checkpoints, notices),
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
-        shutdown=Shutdown(bridge, models.settings, playing, dashboards),
+        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll),
     )
 
 
@@ -301,6 +311,9 @@ def define_commands(
     commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
     define_games(actions, controllers.library, window)
     define_task_making(actions, controllers.draft)
+    define_replay(actions, controllers.replay, window)
+    define_demonstrations(actions, controllers.demonstrations, controllers.replay, window)
+    define_roll(actions, controllers.roll)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
     define_disk(actions, controllers.archives, window)
@@ -347,7 +360,7 @@ def make_center(
         ),
         curves=CurvesView(models.telemetry, controllers.curves, actions),
         wall=EnvWall(bridge, controllers.training, palette),
-        replay=ReplayView(controllers.replay, actions, palette),
+        replay=ReplayView(controllers.replay, controllers.roll, actions, palette),
         games=GamesView(controllers.library, actions),
     )
 

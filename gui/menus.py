@@ -38,6 +38,8 @@ MENUS = {
         "playGame", "deploy", "watchRun", "warmStart", "",
         "playPause", "playStep", "playRestart", "endPlayer", "",
         "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
+        "openReplay", "openReplayFolder", "useAsDemo", "rollOpen", "rollUndo", "rollRedo",
+        "rollInsert", "rollDelete", "rollSave", "rollPlayOn", "",
         "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
         "locateRom", "forgetRom",
     ),

@@ -52,7 +52,7 @@ def define_remedies(
     add("fewerGameBoys", tr("Train with half the Game Boys"), remedies.use_fewer,
         short=tr("Half the Game Boys"), refusal=remedies.fewer_refusal, follows=draft)  # fmt: skip
     add("openReceipt", tr("Open the failure's receipt"), remedies.open_receipt,
-        short=tr("Receipt"), tip=tr("The folder that reproduces what went wrong"),
+        short=tr("Receipt"), tip=tr("The last steps before it failed, in the replay"),
         refusal=remedies.receipt_refusal, follows=run)  # fmt: skip
     add("copyInstall", tr("Copy the command that installs what is missing"),
         remedies.copy_install, short=tr("Copy the command"), refusal=remedies.install_refusal,

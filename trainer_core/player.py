@@ -17,11 +17,12 @@ from queue import SimpleQueue
 from trainer_core.owned import Pipe, die_with_parent, end_group
 from trainer_core.play.agent import Agent
 from trainer_core.play.loop import Inbox, PlayLoop
-from trainer_core.play.player import MakeAgent, Player
+from trainer_core.play.player import MakeAgent, Player, Tell
+from trainer_core.play.roll_loop import RollLoop
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import home_of_player
-from trainer_core.protocol.playing import read_player_config
+from trainer_core.protocol.playing import PlayerConfig, read_player_config
 from trainer_core.waiting_worker import AHEAD, wait_for_order
 
 HEARTBEAT_S = 1.0
@@ -48,7 +49,7 @@ def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
         config = read_player_config(directory)
         events.tell(records.StateEvent, state="starting", detail="starting the Game Boy")
         threading.Thread(target=_beat, args=(events,), daemon=True).start()
-        player = Player(directory, home_of_player(directory), config, events.tell, make_agent)
+        loop = _open(directory, config, inbox, events.tell, make_agent)
     except (LabError, OSError) as error:
         print(f"player: {error}", file=sys.stderr)
         events.tell(records.ErrorRecord, kind=type(error).__name__, message=str(error))
@@ -58,9 +59,19 @@ def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
         signal.signal(number, lambda *_: inbox.put(None))
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
     events.tell(records.StateEvent, state="running")
-    PlayLoop(player, inbox, events.tell).run()
+    loop.run()
     events.tell(records.StateEvent, state="finished")
     return 0
+
+
+def _open(
+    directory: Path, config: PlayerConfig, inbox: Inbox, tell: Tell, make_agent: MakeAgent
+) -> PlayLoop | RollLoop:
+    """What shows the first picture now and runs from then on. Raises LabError."""
+    home = home_of_player(directory)
+    if config.mode == "edit":
+        return RollLoop(directory, home, config, inbox, tell)
+    return PlayLoop(Player(directory, home, config, tell, make_agent), inbox, tell)
 
 
 def _listen(inbox: Inbox) -> None:

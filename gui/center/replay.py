@@ -1,4 +1,4 @@
-"""The replay: scrub through a recording, see actions and rewards, export a GIF."""
+"""The replay: scrub through up to four recordings in lockstep, see what was pressed and paid."""
 
 from __future__ import annotations
 
@@ -8,54 +8,83 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
+    QMenu,
     QProgressBar,
     QSlider,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.center.roll_panel import RollPanel
 from gui.controllers.replay import ReplayController
+from gui.controllers.roll import RollController
+from gui.models.replay import Replay
 from gui.widgets.action_button import action_button
+from gui.widgets.film_strip import FilmStrip
 from gui.widgets.icons import icon
 from gui.widgets.joypad_lights import JoypadLights
 from gui.widgets.labels import ElidedLabel, icon_button, label
 from gui.widgets.lane import ActionLane
-from gui.widgets.screen import Palette, Screen
+from gui.widgets.screen import FrameSource, Palette, Screen
 from gui.words import tr
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
 SPEEDS = (0.25, 1.0, 4.0)
+MOST_BESIDE = 3
 
 
-class ReplayView(QWidget):
-    def __init__(
-        self, controller: ReplayController, actions: ActionRegistry, palette: Palette
-    ) -> None:
+class Beside(QWidget):
+    """Another recording in lockstep: its picture and its step in words."""
+
+    def __init__(self, palette: Palette, number: int) -> None:
         super().__init__()
-        self._controller = controller
-        self.frame = 0
-        self.screen_view = Screen(palette, names.REPLAY_VIEW, tr("Replay"))
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setObjectName(names.REPLAY_SLIDER)
-        self.slider.setAccessibleName(tr("Frame of the replay"))
-        self.slider.setSingleStep(1)
-        self.slider.setPageStep(24)
-        self.slider.valueChanged.connect(self.show_frame)
-        self.lane = ActionLane()
-        self.lane.frame_picked.connect(self.slider.setValue)
+        self.screen_view = Screen(palette, f"replayBeside{number}", tr("Replay beside"))
+        self.screen_view.setMinimumSize(80, 72)
+        self.caption = ElidedLabel("", "muted")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.screen_view, 1)
+        column.addWidget(self.caption)
+        self.hide()
+
+    def show_frame(self, replay: Replay, frame: int) -> None:
+        """Its last frame stays where the others are longer."""
+        frame = min(frame, len(replay) - 1)
+        self.screen_view.show_picture(replay.picture(frame))
+        said = replay.describe(frame)
+        self.caption.setText(f"{replay.folder.name}   {frame + 1} / {len(replay)}   {said}")
+
+
+class ReplayView(QWidget):
+    def __init__(
+        self, controller: ReplayController, roll: RollController, actions: ActionRegistry,
+        palette: Palette,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._controller, self._roll = controller, roll
+        self.frame = 0
+        self._source = FrameSource()
+        self.screen_view = Screen(palette, names.REPLAY_VIEW, tr("Replay"))
+        self.beside = [Beside(palette, number) for number in range(1, MOST_BESIDE + 1)]
+        self.panel = RollPanel(roll, controller, actions)
+        self.panel.piano.frame_picked.connect(self.go_to)
+        self.panel.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self._pictures_row(), 1)
         below = QVBoxLayout()
         below.setContentsMargins(12, 8, 12, 8)
-        below.setSpacing(8)
+        below.setSpacing(6)
         below.addLayout(self._caption_row())
-        below.addWidget(self.lane)
-        below.addWidget(self.slider)
+        for widget in self._timeline(palette):
+            below.addWidget(widget)
         below.addLayout(self._control_row(actions))
+        below.addLayout(self._choice_row(actions))
         column.addLayout(below)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_tick)
@@ -63,13 +92,40 @@ class ReplayView(QWidget):
         controller.loaded.connect(self._on_loaded)
         controller.changed.connect(self._on_changed)
         controller.progressed.connect(self._on_progress)
+        roll.changed.connect(self._on_roll)
+        roll.pictured.connect(self._on_pictured)
         self._on_changed()
+
+    # -- parts ------------------------------------------------------------------------------
+
+    def _pictures_row(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(2)
+        row.addWidget(self.screen_view, 1)
+        for other in self.beside:
+            row.addWidget(other, 1)
+        row.addWidget(self.panel)
+        return row
+
+    def _timeline(self, palette: Palette) -> tuple[QWidget, ...]:
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setObjectName(names.REPLAY_SLIDER)
+        self.slider.setAccessibleName(tr("Frame of the replay"))
+        self.slider.setSingleStep(1)
+        self.slider.setPageStep(24)
+        self.slider.valueChanged.connect(self.show_frame)
+        self.strip = FilmStrip(palette)
+        self.strip.frame_picked.connect(self.slider.setValue)
+        self.lane = ActionLane()
+        self.lane.frame_picked.connect(self.slider.setValue)
+        return self.strip, self.lane, self.slider
 
     def _caption_row(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
         self.lights = JoypadLights()
         self.caption = ElidedLabel("", "muted")
+        self.caption.setObjectName("replayCaption")
         self.position = label("", "muted")
         row.addWidget(self.lights)
         row.addWidget(self.caption, 1)
@@ -95,6 +151,21 @@ class ReplayView(QWidget):
             self.speed.addItem(f"{value:g}x", value)
         self.speed.setCurrentIndex(1)
         row.addWidget(self.speed)
+        row.addStretch(1)
+        self.progress = QProgressBar()
+        self.progress.setRange(0, 100)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedWidth(72)
+        self.progress.setAccessibleName(tr("Progress of the export or of what is opened"))
+        self.progress.hide()
+        row.addWidget(self.progress)
+        row.addWidget(action_button(actions["playOn"], "playOnButton"))
+        row.addWidget(action_button(actions["rollOpen"], "rollOpenButton"))
+        return row
+
+    def _choice_row(self, actions: ActionRegistry) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(4)
         self.choices = QComboBox()
         self.choices.setObjectName("recordingBox")
         self.choices.setAccessibleName(tr("Recording"))
@@ -102,18 +173,36 @@ class ReplayView(QWidget):
         self.choices.activated.connect(
             lambda: self._controller.load(Path(self.choices.currentData()))
         )
-        row.addWidget(self.choices)
-        row.addStretch(1)
-        self.progress = QProgressBar()
-        self.progress.setRange(0, 100)
-        self.progress.setTextVisible(False)
-        self.progress.setFixedWidth(96)
-        self.progress.setAccessibleName(tr("Export progress"))
-        self.progress.hide()
-        row.addWidget(self.progress)
-        row.addWidget(action_button(actions["playOn"], "playOnButton"))
+        row.addWidget(self.choices, 1)
+        self.others = QToolButton()
+        self.others.setObjectName("besideButton")
+        self.others.setText(tr("Beside"))
+        self.others.setToolTip(tr("Show up to three more recordings in lockstep"))
+        self.others.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.others.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        menu = QMenu(self.others)
+        menu.aboutToShow.connect(self._fill_others)
+        self.others.setMenu(menu)
+        row.addWidget(self.others)
+        row.addWidget(action_button(actions["openReplay"], "openReplayButton"))
+        row.addWidget(action_button(actions["useAsDemo"], "useAsDemoButton"))
+        row.addWidget(action_button(actions["exportAs"], "exportAsButton"))
         row.addWidget(action_button(actions["exportGif"], names.EXPORT_GIF_BUTTON))
         return row
+
+    def _fill_others(self) -> None:
+        menu, controller = self.others.menu(), self._controller
+        menu.clear()
+        shown = {other.folder for other in controller.beside}
+        for folder in controller.folders:
+            if controller.replay is not None and folder == controller.replay.folder:
+                continue
+            action = menu.addAction(folder.name)
+            action.setCheckable(True)
+            action.setChecked(folder in shown)
+            action.triggered.connect(
+                lambda checked, folder=folder: controller.toggle_beside(folder)
+            )
 
     # -- showing ----------------------------------------------------------------------------
 
@@ -121,32 +210,106 @@ class ReplayView(QWidget):
         replay = self._controller.replay
         assert replay is not None
         self._stop()
-        self.lane.show_replay(replay)
-        self.slider.setRange(0, len(replay) - 1)
-        self.slider.setValue(0)
-        self.show_frame(0)
+        self._stretch()
+        frame = self._controller.frame
+        self.slider.setValue(frame)
+        self.show_frame(frame)
+
+    def _stretch(self) -> None:
+        """The timeline is as long as the longest of those on show."""
+        controller = self._controller
+        if controller.replay is None:
+            return
+        frames = max(map(len, (controller.replay, *controller.beside)))
+        if self._roll.is_open:
+            frames = len(self._roll.masks)
+        self.lane.show_replay(controller.replay, frames)
+        self.strip.show_replay(controller.replay, frames)
+        if self.slider.maximum() != frames - 1:
+            frame = self.frame
+            self.slider.setRange(0, frames - 1)
+            self.slider.setValue(min(frame, frames - 1))
+        self._mark(self.frame)
+
+    def go_to(self, frame: int) -> None:
+        """Show this frame, and if it is on show already show it anew."""
+        if self.slider.value() == frame:
+            self.show_frame(frame)
+        self.slider.setValue(frame)
 
     def show_frame(self, frame: int) -> None:
         replay = self._controller.replay
-        if replay is None or not 0 <= frame < len(replay):
+        if replay is None or frame < 0:
             return
-        self.frame = self._controller.frame = frame
-        self.screen_view.show_picture(replay.picture(frame))
+        if self._roll.is_open:
+            self.frame = frame
+            self._roll.seek(frame)
+            self.panel.piano.set_frame(frame)
+            self._mark(frame)
+            return
+        self.frame = frame
+        own = self._controller.frame = min(frame, len(replay) - 1)
+        self.screen_view.show_picture(replay.picture(own))
+        self._mark(frame)
+        self.lights.set_mask(int(replay.buttons[own]))
+        self.caption.setText(replay.describe(own))
+        self.position.setText(f"{own + 1} / {len(replay)}")
+        for shown, other in zip(self.beside, self._controller.beside, strict=False):
+            shown.show_frame(other, frame)
+
+    def _mark(self, frame: int) -> None:
         self.lane.set_frame(frame)
-        self.lights.set_mask(int(replay.buttons[frame]))
-        self.caption.setText(replay.describe(frame))
-        self.position.setText(f"{frame + 1} / {len(replay)}")
+        self.strip.set_frame(frame)
+
+    def _on_pictured(self) -> None:
+        """The roll's player shows a frame: its picture and what is known of it, together."""
+        roll, replay = self._roll, self._controller.replay
+        self._source.open(roll.player.frames_path)
+        found = self._source.latest()
+        if found is None or replay is None or not roll.is_open:
+            return
+        info, pictures = found
+        self.screen_view.show_picture(pictures[0])
+        self.lights.set_mask(info.buttons)
+        self._controller.frame = min(info.frame, len(replay) - 1)
+        if info.frame < roll.fork:
+            self.caption.setText(replay.describe(info.frame))
+        else:
+            self.caption.setText(tr("changed: steps and rewards are told once it is saved"))
+        self.position.setText(f"{info.frame + 1} / {len(roll.masks)}")
+
+    def _on_roll(self) -> None:
+        is_open = self._roll.is_open
+        if self.panel.isHidden() == is_open:
+            self.panel.setVisible(is_open)
+            self._stretch()
+            if not is_open:
+                self.show_frame(min(self.frame, self.slider.maximum()))
+        elif is_open and self.slider.maximum() != len(self._roll.masks) - 1:
+            self._stretch()
+        self._hint()
+
+    def _hint(self) -> None:
+        replay, controller = self._controller.replay, self._controller
+        hint = tr("Deploy a checkpoint and press Record") if replay is None else ""
+        if controller.opening:
+            hint = tr("Opening {name}", name=controller.opening)
+        elif self._roll.busy:
+            hint = self._roll.busy
+        self.screen_view.hint = hint
+        self.screen_view.update()
+
+    # -- moving -----------------------------------------------------------------------------
 
     def _move(self, step: int) -> None:
         self._stop()
         self.slider.setValue(self.frame + step)
 
     def toggle(self) -> None:
-        replay = self._controller.replay
         if self._timer.isActive():
             self._stop()
-        elif replay is not None:
-            if self.frame >= len(replay) - 1:
+        elif self._controller.replay is not None:
+            if self.frame >= self.slider.maximum():
                 self.slider.setValue(0)
             self._played = float(self.frame)
             self._timer.start(16)
@@ -174,7 +337,7 @@ class ReplayView(QWidget):
     def _on_changed(self) -> None:
         controller = self._controller
         has = controller.replay is not None
-        for widget in (self.play, self.back, self.next, self.slider, self.speed):
+        for widget in (self.play, self.back, self.next, self.slider, self.speed, self.others):
             widget.setEnabled(has)
         self.choices.clear()
         for folder in controller.folders:
@@ -182,9 +345,13 @@ class ReplayView(QWidget):
         if controller.replay is not None:
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
         self.choices.setEnabled(self.choices.count() > 0)
-        self.progress.setVisible(controller.is_exporting)
-        self.screen_view.hint = "" if has else tr("Deploy a checkpoint and press Record")
-        self.screen_view.update()
+        self.progress.setVisible(controller.is_exporting or bool(controller.opening))
+        for number, shown in enumerate(self.beside):
+            shown.setVisible(number < len(controller.beside))
+        if controller.replay is not None and not self._roll.is_open:
+            self._stretch()
+            self.show_frame(self.frame)
+        self._hint()
 
     def _on_progress(self, share: float) -> None:
         self.progress.setValue(round(share * 100))

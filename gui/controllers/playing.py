@@ -281,13 +281,16 @@ class PlayController(QObject):
     def load_state(self, path: Path, then: Callable[[], None]) -> None:
         self._ask(commands.LoadState, lambda ack: then(), path=str(path))
 
-    def play_on(self, task: str, recording: Path, frame: int) -> None:
-        """A person goes on from a frame of a recording; the game waits there, paused."""
+    def play_on(self, task: str, recording: Path, frame: int, branch: bool = False) -> None:
+        """A person goes on from a frame of a recording; the game waits there, paused.
+
+        As a `branch` it is recorded, the recording's beginning included.
+        """
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
-        self._bridge.spawn(self._play_on(task, recording, frame), failed=self._fail)
+        self._bridge.spawn(self._play_on(task, recording, frame, branch), failed=self._fail)
 
-    async def _play_on(self, task: str, recording: Path, frame: int) -> None:
+    async def _play_on(self, task: str, recording: Path, frame: int, branch: bool) -> None:
         self._forget_start()
         if not self.is_human or self.request is None or self.request.task != task:
             self._begin(tr("Starting the player"))
@@ -295,9 +298,10 @@ class PlayController(QObject):
         await self._accepted(self.player.request(commands.Pause))
         self.paused = True
         asked = self.player.request(
-            commands.PlayOn, timeout_s=120.0, recording=str(recording), frame=frame
+            commands.PlayOn, timeout_s=120.0, recording=str(recording), frame=frame, branch=branch
         )
         await self._accepted(asked)
+        self.recording, self.recorded_frames = branch, frame + 1 if branch else 0
         self.changed.emit()
 
     def undo_load(self) -> None:

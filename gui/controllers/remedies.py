@@ -6,14 +6,18 @@ from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 
 from gui.bridge import Bridge
+from gui.controllers.replay import ReplayController
 from gui.controllers.runs import RunsController
 from gui.controllers.training import TrainingController
 from gui.models.failures import Failure, failure_of, install_line
+from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.run_telemetry import TelemetryModel
 from gui.words import tr
 from trainer_core.protocol.runs import RunState
 
+STEPS = "last_steps.npz"
+"""Of a receipt: what the replay shows (trainer_core.train.receipts)."""
 FEW = 64
 """Game Boys that a CPU keeps busy."""
 
@@ -21,11 +25,13 @@ FEW = 64
 class Remedies(QObject):
     def __init__(
         self, bridge: Bridge, training: TrainingController, runs: RunsController,
-        telemetry: TelemetryModel, notices: Notices,
+        telemetry: TelemetryModel, notices: Notices, replay: ReplayController,
+        navigation: Navigation,
     ) -> None:  # fmt: skip
         super().__init__()
         self._bridge, self._training, self._runs = bridge, training, runs
         self._telemetry, self._notices = telemetry, notices
+        self._replay, self._navigation = replay, navigation
         bridge.problem.connect(self._on_problem)
         self._last_problem = ""
 
@@ -75,8 +81,15 @@ class Remedies(QObject):
     # -- files and lines --------------------------------------------------------------------
 
     def open_receipt(self) -> None:
-        """Open the folder that reproduces the failure."""
+        """Show the last steps before the failure, at the one where it went wrong.
+
+        A receipt of an earlier version has no steps: its folder is opened instead.
+        """
         folder = self._bridge.home.run(self._telemetry.focus).root / self._receipt()
+        if (folder / STEPS).is_file():
+            self._navigation.show(Place.REPLAY)
+            self._replay.open(folder)
+            return
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
 
     def receipt_refusal(self) -> str:

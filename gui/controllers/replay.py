@@ -1,15 +1,17 @@
-"""Recordings: which there are, the one on show, and its export as a GIF."""
+"""Recordings: which there are, those on show, what is opened as one, and exports."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
-from gui.bridge import Bridge
+from gui.bridge import Bridge, cause_of
 from gui.controllers.playing import PlayController
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation, Place
@@ -17,10 +19,13 @@ from gui.models.notices import Notices
 from gui.models.replay import Replay
 from gui.words import tr
 from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.recording import list_recordings
+from trainer_core.protocol.recording import MANIFEST, list_recordings
 from trainer_core.service import Job, run_job
 
 MOST_OFFERED = 50
+MOST_BESIDE = 3
+CLIP_SUFFIXES = (".gif", ".apng", ".png", ".replay", ".vbm", ".json", ".jsonl")
+"""What a dropped file may end in to be opened in the replay; a folder may be called anything."""
 
 
 class ReplayController(QObject):
@@ -30,6 +35,8 @@ class ReplayController(QObject):
     """Another recording is on show."""
     progressed = Signal(float)
     """Share of the GIF that is made, 0 to 1."""
+    rom_wanted = Signal(object)
+    """Path of an input movie whose game is not known."""
     exported = Signal(object)
     """Path of a finished GIF."""
 
@@ -45,6 +52,10 @@ class ReplayController(QObject):
         self.folders: list[Path] = []
         """Recordings to choose from, the newest first."""
         self.replay: Replay | None = None
+        self.beside: list[Replay] = []
+        """Others, shown frame by frame with it."""
+        self.opening = ""
+        """What is being made a recording, empty when nothing is."""
         self._job: Job | None = None
         self._was_there = False
         playing.recorded.connect(self._on_recorded)
@@ -61,14 +72,88 @@ class ReplayController(QObject):
             self.load(self.folders[0])
         self.changed.emit()
 
-    def load(self, folder: Path) -> None:
-        try:
-            self.replay = Replay(folder)
-        except ProtocolError as error:
-            self._bridge.problem.emit(tr("This recording cannot be shown"), str(error))
+    def load(self, folder: Path, frame: int | None = None) -> None:
+        """Show a recording, at `frame` or where it says that it is about something."""
+        replay = self._read(folder)
+        if replay is None:
             return
+        self.replay = replay
+        self.beside = [other for other in self.beside if other.folder != folder]
+        wanted = replay.recording.cursor if frame is None else frame
+        self.frame = min(wanted, len(replay) - 1)
         self.loaded.emit()
         self.changed.emit()
+
+    def _read(self, folder: Path) -> Replay | None:
+        try:
+            return Replay(folder)
+        except (ProtocolError, OSError) as error:
+            self._bridge.problem.emit(tr("This recording cannot be shown"), cause_of(error))
+            return None
+
+    def toggle_beside(self, folder: Path) -> None:
+        """Show another recording beside the one on show, or no longer; four at most in all."""
+        left = [other for other in self.beside if other.folder != folder]
+        if len(left) == len(self.beside):
+            if len(left) >= MOST_BESIDE:
+                self._bridge.problem.emit(
+                    tr("Four recordings are on show"), tr("take one of them away first")
+                )
+                return
+            other = self._read(folder)
+            left += [other] if other is not None else []
+        self.beside = left
+        self.changed.emit()
+
+    # -- opening what is no recording yet ---------------------------------------------------
+
+    def open(self, path: Path, rom: str = "") -> None:
+        """Show a recording, or make one of a rollout, a GIF, an input movie, a receipt.
+
+        `rom` is the game that a movie's buttons are pressed on; else it is looked for by its hash
+        or its name among those that are known.
+        """
+        if (path / MANIFEST).is_file():
+            self.load(path)
+            return
+        if self.opening:
+            self._bridge.problem.emit(
+                tr("{name} is still being opened", name=self.opening), tr("wait for it")
+            )
+            return
+        self.opening = path.name
+        home = self._bridge.home.root
+        folder = home / "recordings" / f"{path.stem[:60]}-{time.strftime('%Y%m%d-%H%M%S')}"
+        argv = [
+            sys.executable, "-m", "trainer_core.cli.main", "clip", str(path),
+            "--out", str(folder), "--home", str(home), *(("--rom", rom) if rom else ()),
+        ]  # fmt: skip
+        self.progressed.emit(0.0)
+        self._bridge.spawn(
+            run_job(argv, on_progress=self.progressed.emit),
+            then=lambda result: self._on_opened(path, result, folder),
+            failed=lambda reason: self._on_not_opened(path, reason),
+        )
+        self.changed.emit()
+
+    def _on_opened(self, path: Path, result: dict[str, Any], folder: Path) -> None:
+        self.opening = ""
+        self._log.add(f"{path} opened as {folder}")
+        self.load(folder)
+        self.reload()
+        if said := str(result.get("note", "")):
+            self._notices.tell(path.name, said, "warn")
+
+    def _on_not_opened(self, path: Path, reason: str) -> None:
+        self.opening = ""
+        self.changed.emit()
+        if "--rom" in reason:
+            self._notices.tell(
+                tr("Which game is {name} of?", name=path.name), reason, "warn",
+                tr("Choose the ROM..."), lambda: self.rom_wanted.emit(path),
+            )  # fmt: skip
+            return
+        self._bridge.problem.emit(tr("{name} cannot be shown", name=path.name), reason)
 
     def _on_recorded(self, folder: Path) -> None:
         self.load(folder)
@@ -85,7 +170,9 @@ class ReplayController(QObject):
             self._playing.play_on(recording.task, self.replay.folder, self.frame)
 
     def replay_refusal(self) -> str:
-        return "" if self.replay is not None else tr("Record something first")
+        if self.replay is None:
+            return tr("Record something first")
+        return "" if self.replay.can_play_on else tr("These are pictures only: no game to play")
 
     # -- exporting --------------------------------------------------------------------------
 
@@ -101,7 +188,7 @@ class ReplayController(QObject):
 
     def export_gif(self, path: Path) -> None:
         """Make the GIF in a process of its own; a cancelled or failed one leaves no file."""
-        self._run_export("gif", path, [])
+        self._run_export("export", path, [])
 
     def export_as(self, path: Path, options: list[str]) -> None:
         """The same in any format of `dmglab export`, with its options."""
@@ -135,8 +222,10 @@ class ReplayController(QObject):
             tr("{kind} written", kind=kind),
             str(path),
             "good",
-            tr("Show folder"),
-            lambda: show_file(path.parent),
+            tr("Open"),
+            lambda: show_file(path),
+            also=tr("Show folder"),
+            act_also=lambda: show_file(path.parent),
         )
         self.exported.emit(path)
 

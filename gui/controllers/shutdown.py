@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from gui.bridge import Bridge
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.playing import PlayController
+from gui.controllers.roll import RollController
 from gui.settings import Settings
 from gui.words import tr
 
@@ -23,11 +24,12 @@ class Shutdown(QObject):
     """No process is left."""
 
     def __init__(
-        self, bridge: Bridge, settings: Settings, playing: PlayController, dashboards: Dashboards
-    ) -> None:
+        self, bridge: Bridge, settings: Settings, playing: PlayController, dashboards: Dashboards,
+        roll: RollController,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._bridge, self._settings = bridge, settings
-        self._playing, self._dashboards = playing, dashboards
+        self._playing, self._dashboards, self._roll = playing, dashboards, roll
         self.has_ended = False
 
     @property
@@ -55,9 +57,12 @@ class Shutdown(QObject):
     async def _end_processes(self, keep: bool) -> None:
         try:
             self._dashboards.close()
-            player = self._playing.player
+            player, roll = self._playing.player, self._roll.player
             service = self._bridge.service
-            ends = (self._playing.end(), player.ahead.end(), service.close(keep=keep))
+            ends = (
+                self._playing.end(), player.ahead.end(), roll.stop(), roll.ahead.end(),
+                service.close(keep=keep),
+            )  # fmt: skip
             for result in await asyncio.gather(*ends, return_exceptions=True):
                 if isinstance(result, BaseException):
                     log.error("a process did not end as asked: %s", result)

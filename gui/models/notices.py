@@ -1,4 +1,4 @@
-"""What a person should be told now: one line with a tone and at most one way to go on."""
+"""What a person should be told now: one line with a tone and ways to go on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ class Notice:
     """What the button named `action` does; no button without it."""
     command: str = ""
     """Id of a command that is the button instead, with its own words."""
+    also: str = ""
+    act_also: Callable[[], object] | None = None
+    """A second button, the same way."""
 
 
 class Notices(QObject):
@@ -30,5 +33,6 @@ class Notices(QObject):
     def tell(
         self, title: str, text: str = "", tone: str = "info",
         action: str = "", act: Callable[[], object] | None = None, command: str = "",
+        also: str = "", act_also: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
-        self.told.emit(Notice(title, text, tone, action, act, command))
+        self.told.emit(Notice(title, text, tone, action, act, command, also, act_also))

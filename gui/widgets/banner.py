@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
@@ -26,7 +28,7 @@ class Banner(QFrame):
 
     def __init__(self, notice: Notice) -> None:
         super().__init__()
-        self.title, self._act = notice.title, notice.act
+        self.title = notice.title
         self.setProperty("role", "banner")
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 4, 4)
@@ -37,17 +39,18 @@ class Banner(QFrame):
         row.addWidget(ElidedLabel(notice.text, "muted"), 1)
         self.button: QPushButton | None = None
         if notice.act is not None:
-            self.button = button(notice.action, clicked=self._on_act)
+            self.button = button(notice.action, clicked=partial(self._on_act, notice.act))
             row.addWidget(self.button)
+        if notice.act_also is not None:
+            row.addWidget(button(notice.also, clicked=partial(self._on_act, notice.act_also)))
         row.addWidget(icon_button("close", tr("Dismiss"), clicked=self._dismiss))
         self.setAccessibleName(f"{notice.title}: {notice.text}")
         if LIFE_MS.get(notice.tone) and notice.act is None:
             QTimer.singleShot(LIFE_MS[notice.tone], self, self._dismiss)
 
-    def _on_act(self) -> None:
+    def _on_act(self, act: Callable[[], object]) -> None:
         self._dismiss()
-        if self._act is not None:
-            self._act()
+        act()
 
     def _dismiss(self) -> None:
         self.dismissed.emit(self)

@@ -1,9 +1,10 @@
-"""The lane under a replay: actions as coloured cells, rewards as bars, a mark for the frame."""
+"""The lane under a replay: actions, buttons, rewards, distance and value along its frames."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
@@ -11,25 +12,34 @@ from gui.models.replay import Replay
 from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
 
+ACTION, BUTTONS, REWARD, CURVES = (0, 18), (20, 36), (38, 52), (54, 70)
+"""Top and bottom of each band, in pixels."""
+
 
 class ActionLane(QWidget):
-    """One cell an agent step: the upper half names the action, the lower shows the reward."""
+    """One cell an agent step names its action; below it the eight buttons, frame by frame, the
+    reward, and the goal distance with what the critic expected."""
 
     frame_picked = Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
         self._replay: Replay | None = None
-        self._frame = 0
+        self._frame = self._frames = 0
+        self._drawn: QPixmap | None = None
+        self._drawn_for: tuple[object, ...] = ()
         self.setObjectName("actionLane")
         self.setAccessibleName(tr("Actions and rewards of the replay"))
+        self.setToolTip(tr("Actions; the eight buttons; reward; distance (line), value (dashes)"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, 40)
+        return QSize(200, CURVES[1] + 2)
 
-    def show_replay(self, replay: Replay | None) -> None:
+    def show_replay(self, replay: Replay | None, frames: int = 0) -> None:
+        """`frames` is how long the whole lane is, at least the clip's."""
         self._replay, self._frame = replay, 0
+        self._frames = max(frames, len(replay) if replay is not None else 0)
         self.update()
 
     def set_frame(self, frame: int) -> None:
@@ -37,31 +47,78 @@ class ActionLane(QWidget):
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if self._replay is not None and len(self._replay):
+        if self._frames:
             share = event.position().x() / max(1, self.width())
-            self.frame_picked.emit(int(share * (len(self._replay) - 1)))
+            self.frame_picked.emit(min(max(int(share * self._frames), 0), self._frames - 1))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colors = theme.current()
-        painter.fillRect(self.rect(), QColor(colors.base))
-        painter.setFont(theme.ui_font(8))
-        replay = self._replay
-        if replay is None or not len(replay):
+        painter, colors = QPainter(self), theme.current()
+        if self._replay is None or not self._frames:
+            painter.fillRect(self.rect(), QColor(colors.base))
             return
-        scale = self.width() / len(replay)
-        steps = replay.steps
-        tallest = max((abs(step.reward) for step in steps), default=0.0) or 1.0
-        for step in steps:
+        painter.drawPixmap(0, 0, self._picture(self._replay))
+        place = self._frame * self.width() / self._frames
+        painter.fillRect(QRectF(place, 0, 1, self.height()), QColor(colors.text))
+
+    def _picture(self, replay: Replay) -> QPixmap:
+        """All but the mark, painted once for a size and theme."""
+        colors, ratio = theme.current(), self.devicePixelRatioF()
+        key = (replay, self._frames, self.size(), ratio, colors.name)
+        if self._drawn is None or key != self._drawn_for:
+            self._drawn, self._drawn_for = QPixmap(self.size() * ratio), key
+            self._drawn.setDevicePixelRatio(ratio)
+            self._drawn.fill(QColor(colors.base))
+            painter = QPainter(self._drawn)
+            painter.setFont(theme.ui_font(8))
+            scale = self.width() / self._frames
+            self._paint_steps(painter, replay, scale)
+            self._paint_buttons(painter, replay, scale)
+            self._paint_curves(painter, replay, scale)
+            painter.end()
+        return self._drawn
+
+    def _paint_steps(self, painter: QPainter, replay: Replay, scale: float) -> None:
+        colors = theme.current()
+        tallest = max((abs(step.reward) for step in replay.steps), default=0.0) or 1.0
+        middle = sum(REWARD) / 2
+        for step in replay.steps:
             start, end = step.first_frame, step.last_frame + 1
-            box = QRectF(start * scale, 0, max(1.0, (end - start) * scale - 1), 18)
+            box = QRectF(start * scale, ACTION[0], max(1.0, (end - start) * scale - 1), ACTION[1])
             self._cell(painter, box, step.action)
-            reward = step.reward
-            height = 9 * abs(reward) / tallest
-            top = 30 - height if reward > 0 else 30
-            color = colors.good if reward > 0 else colors.bad
-            painter.fillRect(QRectF(box.x(), top, box.width(), max(1.0, height)), QColor(color))
-        painter.fillRect(QRectF(self._frame * scale, 0, 1, self.height()), QColor(colors.text))
+            height = (REWARD[1] - middle) * step.reward / tallest
+            top = middle - height if height > 0 else middle
+            color = QColor(colors.good if height > 0 else colors.bad)
+            painter.fillRect(QRectF(box.x(), top, box.width(), max(1.0, abs(height))), color)
+
+    def _paint_buttons(self, painter: QPainter, replay: Replay, scale: float) -> None:
+        """A line of two pixels a button, in the order of the mask's bits."""
+        colors, top = theme.current(), BUTTONS[0]
+        for bit in range(8):
+            held = np.flatnonzero(np.diff(replay.buttons >> bit & 1, prepend=0, append=0))
+            color = QColor(colors.curves[bit % len(colors.curves)])
+            for start, end in held.reshape(-1, 2).tolist():
+                wide = max(1.0, (end - start) * scale)
+                painter.fillRect(QRectF(start * scale, top + 2 * bit, wide, 2), color)
+
+    def _paint_curves(self, painter: QPainter, replay: Replay, scale: float) -> None:
+        colors = theme.current()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        told = [
+            ([(step.last_frame, step.dist) for step in replay.steps], colors.curves[0], 0),
+            ([(step.first_frame, step.value) for step in replay.steps if step.value is not None],
+             colors.curves[1], 1),
+        ]  # fmt: skip
+        for points, color, dash in told:
+            if len(points) < 2:
+                continue
+            values = [value for _, value in points]
+            least, room = min(values), (max(values) - min(values)) or 1.0
+            high = CURVES[1] - CURVES[0]
+            painter.setPen(QPen(QColor(color), 1.2, theme.DASHES[dash]))
+            painter.drawPolyline([
+                QPointF((frame + 0.5) * scale, CURVES[1] - high * (value - least) / room)
+                for frame, value in points
+            ])  # fmt: skip
 
     def _cell(self, painter: QPainter, box: QRectF, action: int) -> None:
         colors = theme.current()

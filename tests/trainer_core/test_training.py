@@ -24,6 +24,7 @@ from tests.trainer_core.building import (
     weights_of,
     without_clocks,
 )
+from trainer_core.play.clips.opening import open_clip
 from trainer_core.protocol.checkpoints import (
     MACHINES,
     META,
@@ -37,6 +38,7 @@ from trainer_core.protocol.checkpoints import (
 )
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.recording import read_recording, read_steps
 from trainer_core.protocol.runs import RunState
 from trainer_core.runs import durable
 from trainer_core.runs.log_check import check_log
@@ -282,7 +284,14 @@ def test_a_loss_that_is_not_finite_leaves_a_receipt_and_no_checkpoint(tmp_path: 
     assert error["type"] == "error"
     folder = HomePaths(tmp_path).run("run").root / error["receipt"]
     found = {path.name for path in folder.iterdir()}
-    assert found == {"last_frames.npy", "last_frames.png", "last_actions.npy", "receipt.json"}
+    assert found == {
+        "last_frames.npy", "last_frames.png", "last_actions.npy", "last_steps.npz", "receipt.json",
+    }  # fmt: skip
+    made = open_clip(folder, tmp_path / "clip", "", HomePaths(tmp_path))
+    assert "values is nan: step" in made["note"]
+    about = read_recording(tmp_path / "clip")
+    assert about.cursor % 24 == 0
+    assert read_steps(tmp_path / "clip", about)[about.cursor // 24].value is None
     receipt = json.loads((folder / "receipt.json").read_text())
     assert receipt["config"]["task"] == "tiny_goal"
     assert set(receipt["dist"]) == {"p10", "p50", "p90"}

@@ -33,6 +33,7 @@ COMMANDS = {
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
     "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",
+    "clip": "a rollout, GIF, input movie or failed run's receipt as a recording",
     "query": "ask runs and records in SQL, read-only",
     "task": "make, check, audit, share and list tasks",
     "rom": "register your own ROMs: add, list, remove",
@@ -47,7 +48,7 @@ COMMANDS = {
 }
 MODULES = {"bench": "bench.command"}
 """Commands whose module has another name."""
-OWN_STDOUT = {"disk", "export", "gif", "query", "queue", "runner", "runs"}
+OWN_STDOUT = {"clip", "disk", "export", "gif", "query", "queue", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
 

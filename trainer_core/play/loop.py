@@ -99,7 +99,7 @@ class PlayLoop:
             case commands.UndoLoad():
                 player.undo_load()
             case commands.PlayOn():
-                player.play_on(Path(command.recording), command.frame)
+                player.play_on(Path(command.recording), command.frame, command.branch)
             case commands.Rewind():
                 self.rewinding = command.on
                 player.pacer.restart()

@@ -23,7 +23,15 @@ from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig
-from trainer_core.protocol.recording import HEIGHT, WIDTH, read_buttons, read_recording
+from trainer_core.protocol.recording import (
+    HEIGHT,
+    WIDTH,
+    RecordedStep,
+    read_buttons,
+    read_recording,
+    read_steps,
+    refuse_pictures_only,
+)
 from trainer_core.runs.finding import find_checkpoint
 
 EVENT_INTERVAL_S = 0.1
@@ -221,14 +229,18 @@ class Player:
         before = self.game.snapshot(), self._known()
         self.game.load_state(path)
         self._undo = before
+        self._phase = self._step = 0
+        self._reward, self._action = 0.0, -1
         self._begin_here()
 
-    def play_on(self, folder: Path, frame: int) -> None:
+    def play_on(self, folder: Path, frame: int, branch: bool = False) -> None:
         """Be where the recording in `folder` was after `frame`; the frames before are history.
 
-        Raises LabError for a recording of another game, or a frame that it does not have.
+        With `branch` all of it is recorded, and what follows: a recording that shares its
+        beginning. Raises LabError for a recording of another game, or a frame that is not there.
         """
         recording = read_recording(folder)
+        refuse_pictures_only(folder, recording)
         if recording.rom_sha256 != self.game.rom_sha256:
             raise LabError(
                 f"{folder}: recorded with the ROM {recording.rom_sha256[:12] or 'of the tiny grid'}"
@@ -236,19 +248,40 @@ class Player:
             )
         if frame >= recording.frames:
             raise LabError(f"{folder}: has the frames 0 to {recording.frames - 1}, not {frame}")
-        begun, state = recording.segment_at(frame)
-        masks = read_buttons(folder, recording)[begun : frame + 1]
+        begun, state = (0, recording.state) if branch else recording.segment_at(frame)
+        states = {jump.frame: jump.state for jump in recording.jumps} | {begun: state}
+        masks = read_buttons(folder, recording)
+        steps = read_steps(folder, recording)
         if self.recording is not None:
             self._end_recording()
-        self.load_state(folder / state)
-        for mask in masks:
-            self.press(mask)
-            self._tapped = 0  # the recorded frame says all that was held in it
-            human, self.human = self.human, True
-            self.one_frame()
-            self.human = human
+        undo = self.game.snapshot(), self._known()
+        for at in range(begun, frame + 1):
+            if at in states:
+                self.load_state(folder / states[at])
+                self._join(steps, at)
+            if branch and at == begun:
+                self._until_episode = False
+                self._begin_recording(parent=folder.name, forked_at=frame + 1)
+            self._repeat(masks[at])
+        self._undo = undo
         self.press(0)
         self._tapped = 0
+
+    def _join(self, steps: list[RecordedStep], begun: int) -> None:
+        """Count steps on as a recording does whose first frame here is `begun`."""
+        first = next((step for step in steps if step.first_frame >= begun), None)
+        if first is not None and first.first_frame == begun:
+            in_it = first.last_frame - first.first_frame + 1
+            self._phase = max(0, self.game.frames_per_step - in_it)
+            self._step = first.step - 1
+
+    def _repeat(self, mask: int) -> None:
+        """One frame with the buttons that were recorded for it."""
+        self.press(mask)
+        self._tapped = 0  # the recorded frame says all that was held in it
+        human, self.human = self.human, True
+        self.one_frame()
+        self.human = human
 
     def undo_load(self) -> None:
         """Back to where the game was before `load_state`; again, forth. Raises LabError."""
@@ -265,14 +298,7 @@ class Player:
         """
         self._until_episode = until == "episode"
         if on and self.recording is None:
-            stamp = time.strftime("%Y%m%d-%H%M%S") + f"-{self._frame:07d}"
-            self.recording = RecordingWriter(
-                self.directory / "recordings" / stamp, self.game,
-                mode="human" if self.human else self.config.mode,
-                checkpoint=self.agent.checkpoint if self.agent else "",
-                checkpoint_sha256=self.agent.sha256 if self.agent else "",
-            )  # fmt: skip
-            self.last_recording = str(self.recording.folder)
+            self._begin_recording()
         elif not on and self.recording is not None:
             self._end_recording()
         return self.last_recording
@@ -421,6 +447,16 @@ class Player:
             reason = f"the recording ends after {self.recording.frames} frames: {error.strerror}"
             self._end_recording()
             self._tell(records.ErrorRecord, kind="recording", message=reason)
+
+    def _begin_recording(self, **about: Any) -> None:
+        stamp = time.strftime("%Y%m%d-%H%M%S") + f"-{self._frame:07d}"
+        self.recording = RecordingWriter(
+            self.directory / "recordings" / stamp, self.game,
+            mode="human" if self.human else self.config.mode,
+            checkpoint=self.agent.checkpoint if self.agent else "",
+            checkpoint_sha256=self.agent.sha256 if self.agent else "", **about,
+        )  # fmt: skip
+        self.last_recording = str(self.recording.folder)
 
     def _end_recording(self) -> None:
         assert self.recording is not None

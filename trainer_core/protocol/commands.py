@@ -121,7 +121,7 @@ class UndoLoad(Command, frozen=True, tag="undo_load"):
     """Player: where the game was before the last LoadState; a second one is that load again."""
 
 
-class PlayOn(Command, frozen=True, tag="play_on"):
+class PlayOn(Command, frozen=True, tag="play_on", omit_defaults=True):
     """Player: go to a frame of a recording of the same ROM and go on from there.
 
     The recorded buttons are pressed again, so the state is the one of that frame, exactly; the
@@ -131,6 +131,29 @@ class PlayOn(Command, frozen=True, tag="play_on"):
     recording: str
     """Folder of the recording."""
     frame: Annotated[int, Meta(ge=0, le=10**6)]
+    branch: bool = False
+    """Record from the recording's beginning on: what is played becomes a branch of it."""
+
+
+class Seek(Command, frozen=True, tag="seek"):
+    """Player in mode edit: show this frame of the recording, as its buttons stand now."""
+
+    frame: Annotated[int, Meta(ge=0, le=10**6)]
+
+
+class Splice(Command, frozen=True, tag="splice"):
+    """Player in mode edit: other buttons from frame `first` on, in place of `removed` frames."""
+
+    first: Annotated[int, Meta(ge=0, le=10**6)]
+    removed: Annotated[int, Meta(ge=0, le=10**6)]
+    masks: Annotated[str, Meta(pattern="^([0-9a-f]{2})*$", max_length=40_000)]
+    """A joypad mask a frame, two hexadecimal digits each."""
+
+
+class SaveBranch(Command, frozen=True, tag="save_branch"):
+    """Player in mode edit: write the whole as a new recording to the folder `path`."""
+
+    path: str
 
 
 class Rewind(Command, frozen=True, tag="rewind"):
@@ -169,6 +192,9 @@ AnyCommand = (
     | UndoLoad
     | PlayOn
     | Rewind
+    | Seek
+    | Splice
+    | SaveBranch
     | CaptureGoal
 )
 COMMAND_TYPES: tuple[type[Command], ...] = AnyCommand.__args__
@@ -195,6 +221,7 @@ def decode(line: bytes | str) -> AnyCommand:
             SaveState(path=path)
             | LoadState(path=path)
             | CaptureGoal(path=path)
+            | SaveBranch(path=path)
             | LoadPolicy(checkpoint=path)
             | PlayOn(recording=path)
         ):

@@ -23,21 +23,26 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     """Task id, task folder or ROM file."""
     checkpoint: str = ""
     """Checkpoint folder, or a run: its best checkpoint; none is needed for a person."""
-    mode: Literal["human", "greedy", "sample"] = "human"
+    mode: Literal["human", "greedy", "sample", "edit"] = "human"
+    """Who is at the buttons; edit: nobody, the buttons of `recording` are changed."""
     device: str = "cpu"
     """Where the policy is computed."""
     speed: float = 1.0
     """1.0 is Game Boy speed, 0 as fast as possible."""
     seed: int = 1
+    recording: str = ""
+    """Folder of the recording that mode edit changes a copy of."""
 
     def __post_init__(self) -> None:
-        if self.mode not in ("human", "greedy", "sample"):
-            raise ConfigError(f"mode must be human, greedy or sample, got {self.mode!r}")
-        if self.mode != "human" and not self.checkpoint:
+        if self.mode not in ("human", "greedy", "sample", "edit"):
+            raise ConfigError(f"mode must be human, greedy, sample or edit, got {self.mode!r}")
+        if (self.mode == "edit") != bool(self.recording):
+            raise ConfigError("mode edit needs a recording; no other mode has one")
+        if self.mode in ("greedy", "sample") and not self.checkpoint:
             raise ConfigError(f"mode {self.mode} needs a checkpoint; mode human needs none")
         check_device(self.device)
         check_value("seed", self.seed, limits(0, MAX_SEED))
-        for name in ("task", "checkpoint"):
+        for name in ("task", "checkpoint", "recording"):
             check_path(name, getattr(self, name))
         check_speed(self.speed)
 

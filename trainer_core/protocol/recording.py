@@ -47,6 +47,7 @@ _LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
 VERSION = 1
 MAX_STEP_BYTES = 4096
 FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$")]
+FileNameOrNone = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,100})?$")]
 
 
 class Jump(msgspec.Struct, kw_only=True, frozen=True):
@@ -61,7 +62,7 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     v: int = VERSION
     task: str
     rom_sha256: str
-    state: FileName | Literal[""]
+    state: FileNameOrNone
     """The console's state before the first frame, a file of the folder; "" where there is none."""
     frames: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     checkpoint: str = ""

@@ -252,6 +252,16 @@ class BeliefsEvent(Record, frozen=True, tag="beliefs"):
     """The last ones that it or its company heard, oldest first: `WHO tell WHAT to WHOM`."""
 
 
+class RollEvent(Record, frozen=True, tag="roll"):
+    """How much of a recording that is edited was played as its buttons stand; player's pipe."""
+
+    frames: Count
+    known: Count
+    """Frames from the first on whose pictures are known."""
+    differs: Whole = -1
+    """First frame whose recorded picture is not what its buttons make, -1 none."""
+
+
 class SoundEvent(Record, frozen=True, tag="sound"):
     """Whether the player's sound is heard, once it knows; on the player's pipe."""
 
@@ -279,6 +289,7 @@ Event = (
     | PolicyEvent
     | BeliefsEvent
     | SoundEvent
+    | RollEvent
 )
 RECORD_TYPES: tuple[type[Record], ...] = (
     MetaRecord,
@@ -295,6 +306,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     PolicyEvent,
     BeliefsEvent,
     SoundEvent,
+    RollEvent,
 )
 
 _encoder = msgspec.json.Encoder()

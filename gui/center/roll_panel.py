@@ -1,0 +1,117 @@
+"""Beside the replay: the piano roll, its buttons, and the tree of branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QHeaderView,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.actions import ActionRegistry
+from gui.controllers.replay import ReplayController
+from gui.controllers.roll import RollController
+from gui.models.branches import Branch, branch_trees
+from gui.widgets.action_button import action_button
+from gui.widgets.labels import label
+from gui.widgets.piano_roll import PianoRoll
+from gui.words import tr
+
+
+class RollPanel(QWidget):
+    def __init__(
+        self, roll: RollController, replay: ReplayController, actions: ActionRegistry
+    ) -> None:
+        super().__init__()
+        self._roll, self._replay = roll, replay
+        self.piano = PianoRoll()
+        self.piano.pressed.connect(roll.press)
+        self.piano.inserted.connect(roll.insert)
+        self.piano.deleted.connect(roll.delete)
+        self.state = label("", "muted", wrap=True)
+        self.state.setObjectName("rollState")
+        self.tree = QTreeWidget()
+        self.tree.setObjectName("branchTree")
+        self.tree.setAccessibleName(tr("Branches of the recording"))
+        self.tree.setHeaderLabels([tr("Recording"), tr("From frame")])
+        header = self.tree.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.tree.setFixedHeight(112)
+        self.tree.setFixedWidth(self.piano.sizeHint().width())
+        self.tree.itemActivated.connect(self._on_activated)
+        self.tree.itemClicked.connect(self._on_activated)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(4)
+        column.addWidget(self.piano, 1)
+        column.addWidget(self.state)
+        column.addLayout(self._row(actions, ("rollUndo", "rollRedo", "rollInsert", "rollDelete")))
+        column.addLayout(self._row(actions, ("rollSave", "rollPlayOn")))
+        column.addWidget(self.tree)
+        roll.changed.connect(self.refresh)
+        replay.changed.connect(self._fill)
+        self._fill()
+
+    @staticmethod
+    def _row(actions: ActionRegistry, ids: tuple[str, ...]) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        for action_id in ids:
+            row.addWidget(action_button(actions[action_id], f"{action_id}Button"))
+        row.addStretch(1)
+        return row
+
+    def refresh(self) -> None:
+        roll = self._roll
+        frames, fork = len(roll.masks), roll.fork
+        self.piano.show_masks(bytes(roll.masks), roll.known, fork if roll.is_changed else frames)
+        self.piano.set_frame(min(roll.frame, max(0, frames - 1)))
+        told = [roll.busy] if roll.busy else []
+        if roll.is_changed:
+            told.append(tr("changed from frame {frame} on, not saved", frame=fork + 1))
+        if roll.known < frames:
+            told.append(tr("{known} of {frames} played", known=roll.known, frames=frames))
+        elif roll.is_open and not roll.is_changed:
+            told.append(tr("plays back exactly"))
+        self.state.setText("; ".join(told))
+
+    def _fill(self) -> None:
+        """The tree that the recording on show belongs to."""
+        self.tree.clear()
+        replay = self._replay.replay
+        if replay is None:
+            return
+        for root in branch_trees(self._replay.folders):
+            if _holds(root, replay.folder):
+                self._add(self.tree.invisibleRootItem(), root, replay.folder)
+        self.tree.expandAll()
+
+    def _add(self, above: QTreeWidgetItem, branch: Branch, shown: Path) -> None:
+        recording = branch.recording
+        begun = str(recording.forked_at + 1) if recording.parent else ""
+        item = QTreeWidgetItem(above, [branch.folder.name, begun])
+        item.setData(0, Qt.ItemDataRole.UserRole, str(branch.folder))
+        item.setToolTip(0, tr("{frames} frames, {mode}", frames=recording.frames,
+                              mode=recording.mode))  # fmt: skip
+        for child in branch.children:
+            self._add(item, child, shown)
+        if branch.folder == shown:
+            self.tree.setCurrentItem(item)
+
+    def _on_activated(self, item: QTreeWidgetItem) -> None:
+        folder = Path(item.data(0, Qt.ItemDataRole.UserRole))
+        replay = self._replay.replay
+        if replay is None or replay.folder != folder:
+            self._replay.load(folder)
+
+
+def _holds(branch: Branch, folder: Path) -> bool:
+    return branch.folder == folder or any(_holds(child, folder) for child in branch.children)

@@ -1,0 +1,194 @@
+"""The piano roll: a row a frame, a column a button; click, drag or press keys to change them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QSizePolicy
+
+from gui import theme
+from gui.words import tr
+from trainer_core.protocol.buttons import MASK_BITS
+
+ROW, HEAD, NUMBER, CELL = 18, 20, 52, 24
+"""Pixels: height of a row and of the titles, width of the frame's number and of a button."""
+COLUMNS = ("up", "down", "left", "right", "a", "b", "select", "start")
+TITLES = ("U", "D", "L", "R", "A", "B", "Se", "St")
+KEYS = {
+    Qt.Key.Key_U: "up", Qt.Key.Key_D: "down", Qt.Key.Key_L: "left", Qt.Key.Key_R: "right",
+    Qt.Key.Key_A: "a", Qt.Key.Key_B: "b", Qt.Key.Key_E: "select", Qt.Key.Key_S: "start",
+}  # fmt: skip
+MOVES = {
+    Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -24, Qt.Key.Key_PageDown: 24,
+    Qt.Key.Key_Home: -(10**6), Qt.Key.Key_End: 10**6,
+}  # fmt: skip
+
+
+def bit_of(name: str) -> int:
+    return 1 << MASK_BITS.index(name)
+
+
+class PianoRoll(QAbstractScrollArea):
+    """Paints the rows in sight only, so a recording of any length costs the same."""
+
+    frame_picked = Signal(int)
+    pressed = Signal(int, bytes)
+    """From this frame on other masks, one a frame."""
+    inserted = Signal()
+    deleted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._masks = b""
+        self._frame = self._known = self._fork = 0
+        self._dragged: dict[int, int] = {}
+        self._bit, self._on = 0, False
+        self.setObjectName("pianoRoll")
+        self.setAccessibleName(tr("Buttons of each frame"))
+        self.setToolTip(tr(
+            "Click or drag to press and let go. Keys: U D L R A B, S for START, E for SELECT, "
+            "Insert and Delete for frames"
+        ))  # fmt: skip
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+        self.verticalScrollBar().valueChanged.connect(self.viewport().update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(NUMBER + len(COLUMNS) * CELL + 24, 200)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.sizeHint().width(), 120)
+
+    def show_masks(self, masks: bytes, known: int, fork: int) -> None:
+        """`masks`, one a frame; rows from `known` on are still to be played, from `fork` new."""
+        self._masks, self._known, self._fork = masks, known, fork
+        self._fit()
+        self.viewport().update()
+
+    def set_frame(self, frame: int) -> None:
+        """Mark a frame and have it in sight."""
+        self._frame = frame
+        bar, rows = self.verticalScrollBar(), self._rows()
+        if not bar.value() <= frame < bar.value() + rows:
+            bar.setValue(frame - rows // 2)
+        self.setAccessibleDescription(self._words(frame))
+        self.viewport().update()
+
+    def _words(self, frame: int) -> str:
+        mask = self._masks[frame] if frame < len(self._masks) else 0
+        held = [name for name in COLUMNS if mask & bit_of(name)]
+        return tr("Frame {frame}: {held}", frame=frame + 1, held=", ".join(held) or tr("nothing"))
+
+    def _rows(self) -> int:
+        return max(1, (self.viewport().height() - HEAD) // ROW)
+
+    def _fit(self) -> None:
+        bar = self.verticalScrollBar()
+        bar.setRange(0, max(0, len(self._masks) - self._rows()))
+        bar.setPageStep(self._rows())
+
+    def resizeEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().resizeEvent(event)
+        self._fit()
+
+    # -- painting ---------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, colors = QPainter(self.viewport()), theme.current()
+        painter.fillRect(self.viewport().rect(), QColor(colors.base))
+        painter.setFont(theme.ui_font(8))
+        first = self.verticalScrollBar().value()
+        for row in range(self._rows() + 1):
+            if first + row < len(self._masks):
+                self._paint_row(painter, first + row, HEAD + row * ROW)
+        painter.fillRect(0, 0, self.viewport().width(), HEAD, QColor(colors.raised))
+        painter.setPen(QColor(colors.muted))
+        for column, title in enumerate(TITLES):
+            painter.drawText(self._cell(column, 0, HEAD), Qt.AlignmentFlag.AlignCenter, title)
+
+    def _paint_row(self, painter: QPainter, frame: int, top: int) -> None:
+        colors = theme.current()
+        mask = self._dragged.get(frame, self._masks[frame])
+        width = self.viewport().width()
+        if frame == self._frame:
+            painter.fillRect(0, top, width, ROW, QColor(colors.accent_soft))
+        elif frame % 24 == 0:
+            painter.fillRect(0, top, width, ROW, QColor(colors.raised))
+        painter.setPen(QColor(colors.text if frame < self._known else colors.disabled))
+        number = QRect(0, top, NUMBER - 8, ROW)
+        side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(number, side, str(frame + 1))
+        if frame >= self._fork:
+            painter.fillRect(0, top, 3, ROW, QColor(colors.warn))
+        for column, name in enumerate(COLUMNS):
+            if mask & bit_of(name):
+                box = self._cell(column, top, ROW).adjusted(2, 2, -2, -2)
+                painter.fillRect(box, QColor(colors.accent))
+                painter.setPen(QColor(colors.on_accent))
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, TITLES[column])
+
+    @staticmethod
+    def _cell(column: int, top: int, height: int) -> QRect:
+        return QRect(NUMBER + column * CELL, top, CELL, height)
+
+    # -- mouse ------------------------------------------------------------------------------
+
+    def _at(self, event: QMouseEvent) -> tuple[int, int]:
+        """(frame, column) under the pointer; column -1 beside the buttons."""
+        x, y = int(event.position().x()), int(event.position().y())
+        frame = self.verticalScrollBar().value() + (y - HEAD) // ROW
+        column = (x - NUMBER) // CELL if x >= NUMBER else -1
+        return min(max(frame, 0), len(self._masks) - 1), column if column < len(COLUMNS) else -1
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QMouseEvent) and self._masks:
+            if event.type() == QEvent.Type.MouseButtonPress and event.position().y() >= HEAD:
+                self._press(*self._at(event))
+                return True
+            if event.type() == QEvent.Type.MouseMove and self._bit:
+                self._drag(self._at(event)[0])
+                return True
+            if event.type() == QEvent.Type.MouseButtonRelease and self._bit:
+                self._release()
+                return True
+        return super().viewportEvent(event)
+
+    def _press(self, frame: int, column: int) -> None:
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+        self.frame_picked.emit(frame)
+        if column >= 0:
+            self._bit = bit_of(COLUMNS[column])
+            self._on = not self._masks[frame] & self._bit
+            self._anchor = frame
+            self._drag(frame)
+
+    def _drag(self, frame: int) -> None:
+        first, last = sorted((self._anchor, frame))
+        self._dragged = {
+            at: self._masks[at] | self._bit if self._on else self._masks[at] & ~self._bit
+            for at in range(first, last + 1)
+        }
+        self.viewport().update()
+
+    def _release(self) -> None:
+        dragged, self._dragged, self._bit = self._dragged, {}, 0
+        self.pressed.emit(min(dragged), bytes(dragged[at] for at in sorted(dragged)))
+
+    # -- keyboard ---------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, frame = Qt.Key(event.key()), self._frame
+        plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        if not self._masks or not plain:
+            super().keyPressEvent(event)
+        elif key in MOVES:
+            self.frame_picked.emit(min(max(frame + MOVES[key], 0), len(self._masks) - 1))
+        elif key in KEYS:
+            self.pressed.emit(frame, bytes([self._masks[frame] ^ bit_of(KEYS[key])]))
+        elif key == Qt.Key.Key_Insert:
+            self.inserted.emit()
+        elif key == Qt.Key.Key_Delete:
+            self.deleted.emit()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,149 @@
+"""The piano roll and the replay's sources in the app, with the real player and the real tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from gui.app import App
+from gui.models.branches import branch_trees
+from gui.models.replay import Replay
+from gui.widgets.piano_roll import CELL, HEAD, NUMBER, ROW
+from tests.gui.conftest import click, until
+from trainer_core.play.episode import Script, play_episode
+from trainer_core.play.game import ConsoleGame, open_game
+from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.recording import read_buttons, read_recording
+
+TASK = "pocket_quest/leave_bedroom"
+DOWN, A = 8, 16
+
+
+@pytest.fixture(scope="module")
+def game() -> ConsoleGame:
+    found = open_game(TASK, HomePaths(Path("/nowhere")))
+    assert isinstance(found, ConsoleGame)
+    return found
+
+
+def record(game: ConsoleGame, folder: Path, way: list[int], steps: int = 6) -> Path:
+    game.restart(0)
+    writer = RecordingWriter(folder, game, mode="script", checkpoint="", checkpoint_sha256="")
+    play_episode(game, Script(way), 0, max_steps=steps, recording=writer)
+    return writer.finish()
+
+
+def pressed(game: ConsoleGame, folder: Path, frames: int) -> np.ndarray:
+    """What a fresh console shows after the first `frames` of a recording's buttons."""
+    game.load_state(folder / read_recording(folder).state)
+    for mask in read_buttons(folder, read_recording(folder))[:frames]:
+        game.frame(mask)
+    return game.picture().copy()
+
+
+def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: ConsoleGame) -> None:
+    home = app.bridge.home.root
+    folder = record(game, home / "players" / "p" / "recordings" / "take", [5, 3, 6])
+    replay, roll, view = app.controllers.replay, app.controllers.roll, app.center.replay
+    app.window.center.setCurrentWidget(view)
+    replay.load(folder, 60)
+    assert view.frame == 60
+    click(app, "rollOpenButton")
+    until(lambda: roll.is_open and view.position.text() == "61 / 144", 60)
+    until(lambda: roll.known == 144, 60)
+    np.testing.assert_array_equal(view.screen_view._picture, pressed(game, folder, 61))
+    assert view.caption.text() == replay.replay.describe(60)
+    piano = view.panel.piano
+    assert piano.isVisible()
+    # A drag over three frames of the column B: down the fifth column, from the frame on show.
+    row = 60 - piano.verticalScrollBar().value()
+    at = QPoint(NUMBER + 5 * CELL + 4, HEAD + row * ROW + 4)
+    QTest.mousePress(piano.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    QTest.mouseMove(piano.viewport(), at + QPoint(0, 2 * ROW))
+    QTest.mouseRelease(piano.viewport(), Qt.MouseButton.LeftButton, pos=at + QPoint(0, 2 * ROW))
+    assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
+    QTest.keyClick(piano, Qt.Key.Key_D)
+    assert roll.masks[60] == 32 | DOWN
+    QTest.keyClick(piano, Qt.Key.Key_Insert)
+    QTest.keyClick(piano, Qt.Key.Key_Delete)
+    app.actions["rollUndo"].trigger()
+    app.actions["rollUndo"].trigger()
+    app.actions["rollUndo"].trigger()
+    assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
+    app.actions["rollRedo"].trigger()
+    assert roll.fork == 60
+    QTest.keyClick(piano, Qt.Key.Key_End)
+    until(lambda: view.position.text() == "144 / 144", 60)
+    assert "once it is saved" in view.caption.text()
+    shown = view.screen_view._picture.copy()
+    app.actions["rollSave"].trigger()
+    until(lambda: replay.replay.folder.name == "take-b1", 60)
+    branch = replay.replay.folder
+    about = read_recording(branch)
+    assert (about.parent, about.forked_at, branch.parent) == ("take", 60, home / "recordings")
+    np.testing.assert_array_equal(shown, pressed(game, branch, 144))
+    np.testing.assert_array_equal(shown, replay.replay.picture(143))
+    (root,) = branch_trees(replay.folders)
+    assert [child.folder.name for child in root.children] == ["take-b1"]
+    until(lambda: roll.is_open and not roll.is_changed, 60)
+    assert view.panel.tree.topLevelItem(0).child(0).text(1) == "61"
+    app.controllers.roll.close()
+    until(lambda: not roll.player.is_active)
+    assert view.panel.isHidden()
+    assert read_buttons(folder, read_recording(folder))[60] == 0, "the recording stays as it was"
+
+
+def test_four_recordings_go_in_lockstep(app: App, game: ConsoleGame, tmp_path: Path) -> None:
+    folders = [
+        record(game, app.bridge.home.root / "recordings" / f"r{n}", [n, 3, 5], steps)
+        for n, steps in enumerate((2, 4, 1, 2))
+    ]
+    replay, view = app.controllers.replay, app.center.replay
+    app.window.center.setCurrentWidget(view)
+    replay.load(folders[0])
+    problems: list[str] = []
+    app.bridge.problem.connect(lambda title, cause: problems.append(title))
+    for folder in folders[1:]:
+        replay.toggle_beside(folder)
+    assert view.slider.maximum() == 4 * 24 - 1
+    for frame in (0, 30, 95):
+        view.slider.setValue(frame)
+        screens = [view.screen_view, *(other.screen_view for other in view.beside)]
+        for folder, screen in zip(folders, screens, strict=True):
+            clip = Replay(folder)
+            np.testing.assert_array_equal(screen._picture, clip.picture(min(frame, len(clip) - 1)))
+    assert view.position.text() == "48 / 48"
+    assert view.beside[0].caption.text().startswith("r1   96 / 96   step 4")
+    replay.toggle_beside(app.bridge.home.root / "recordings" / "r0")
+    assert problems == ["Four recordings are on show"]
+    replay.toggle_beside(folders[2])
+    assert [other.folder.name for other in replay.beside] == ["r1", "r3"]
+    assert not view.grab().isNull()
+
+
+def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Path) -> None:
+    red = Image.new("RGB", (40, 24), (200, 10, 20))
+    blue = Image.new("RGB", (40, 24), (20, 10, 200))
+    red.save(tmp_path / "two.gif", save_all=True, append_images=[blue], duration=500)
+    replay, view = app.controllers.replay, app.center.replay
+    app._on_dropped(tmp_path / "two.gif")
+    until(lambda: replay.replay is not None, 60)
+    assert app.window.center.currentWidget() is view
+    assert view.screen_view._picture.tolist()[0][0] == [200, 10, 20]
+    view.slider.setValue(len(replay.replay) - 1)
+    assert view.screen_view._picture.tolist()[0][0] == [20, 10, 200]
+    assert not app.actions["rollOpen"].isEnabled()
+    assert "pictures only" in app.actions["playOn"].toolTip()
+    problems: list[str] = []
+    app.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    (tmp_path / "bad.gif").write_bytes(b"GIF89a nothing")
+    replay.open(tmp_path / "bad.gif")
+    until(lambda: problems, 60)
+    assert "no animation that can be read" in problems[0]
+    assert not replay.opening

@@ -1,0 +1,243 @@
+"""Rollouts, GIFs, input movies as recordings: every frame and step is what the source says."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from gui.models.replay import Replay
+from trainer_core.exports.gif import GREENS, save_gif, shades_image
+from trainer_core.exports.video import Clip, export_clip
+from trainer_core.play.clips.movies import PYBOY_BOOT_FRAMES, VBM_BUTTONS
+from trainer_core.play.clips.opening import open_clip
+from trainer_core.play.game import ConsoleGame, open_game
+from trainer_core.play.recording_writer import first_difference
+from trainer_core.play.rollout import Rollout
+from trainer_core.protocol.buttons import ACTION_MASKS, MASK_BITS
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+
+ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
+TASK = "pocket_quest/leave_bedroom"
+NOWHERE = HomePaths(Path("/nowhere"))
+
+
+def opened(path: Path, out: Path, rom: str = "") -> tuple[Replay, dict[str, Any]]:
+    found = open_clip(path, out, rom, NOWHERE)
+    assert not list(out.parent.glob(".*"))
+    return Replay(out), found
+
+
+# -- animations ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("suffix", "kind"), [(".gif", "GIF"), (".apng", "PNG")])
+def test_colours_of_any_size_are_shown_as_long_as_they_last(
+    tmp_path: Path, suffix: str, kind: str
+) -> None:
+    pictures = []
+    for number in range(4):
+        picture = np.zeros((30, 50, 3), np.uint8)
+        picture[:, : 10 + number] = (255, 0, 40 * number)
+        pictures.append(Image.fromarray(picture))
+    path = tmp_path / f"clip{suffix}"
+    pictures[0].save(path, format=kind, save_all=True, append_images=pictures[1:],
+                     duration=[100, 200, 100, 50], loop=0)  # fmt: skip
+    replay, found = opened(path, tmp_path / "out")
+    assert (found["width"], found["height"], found["format"]) == (50, 30, "rgb888")
+    assert not replay.can_play_on
+    assert len(replay) == 27, "0.45 s at 59.7 frames a second"
+    for frame, number in ((0, 0), (5, 0), (6, 1), (17, 1), (18, 2), (23, 2), (24, 3), (26, 3)):
+        np.testing.assert_array_equal(replay.picture(frame), np.asarray(pictures[number]))
+    assert replay.describe(3) == ""
+    exported = export_clip(tmp_path / "out", tmp_path / "again.apng", Clip(scale=2))
+    assert (exported["width"], exported["height"]) == (100, 60)
+    with pytest.raises(LabError, match="pictures only"):
+        first_difference(tmp_path / "out", open_game("tiny_goal", NOWHERE))
+
+
+def test_a_gif_of_ours_becomes_shades_again(tmp_path: Path) -> None:
+    shades = np.random.default_rng(1).integers(0, 4, (144, 160), np.uint8)
+    save_gif(tmp_path / "a.gif", iter([shades_image(shades, GREENS, 3)]), 4)
+    replay, _ = opened(tmp_path / "a.gif", tmp_path / "out")
+    np.testing.assert_array_equal(replay.picture(0), shades)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.gif", b"GIF89a", "no animation"),
+        ("a.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 40, "no animation"),
+        ("a.vbm", b"something", "does not begin with VBM"),
+        ("a.replay", zlib.compress(b"[1, 2]"), "no movie"),
+        ("a.replay", b"\0" * 99, "no movie"),
+        ("missing.gif", None, "no such file"),
+        ("a.json", b"{}", "no movie"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_and_leaves_nothing(
+    tmp_path: Path, name: str, data: bytes | None, said: str
+) -> None:
+    path = tmp_path / name
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(LabError, match=said) as caught:
+        open_clip(path, tmp_path / "out", "", NOWHERE)
+    assert name in str(caught.value)
+    assert [found.name for found in tmp_path.iterdir()] == ([name] if data is not None else [])
+
+
+# -- movies ----------------------------------------------------------------------------------
+
+
+def vbm(masks: list[int], **changed: int) -> bytes:
+    """A movie of Pocket Quest, written out by the format's own offsets."""
+    rom = ROM.read_bytes()
+    data = bytearray(256)
+    data[0:4] = b"VBM\x1a"
+    struct.pack_into(
+        "<III", data, 4, changed.get("version", 1), 7, changed.get("frames", len(masks))
+    )
+    data[0x14], data[0x15] = changed.get("start", 0), changed.get("controllers", 1)
+    data[0x16] = changed.get("system", 0)
+    data[0x24:0x30] = rom[0x134:0x140]
+    data[0x32:0x34] = rom[0x14E:0x150] if not changed.get("other") else b"\1\2"
+    struct.pack_into("<I", data, 0x3C, 256)
+    for mask in masks:
+        word = sum(
+            1 << bit for bit, name in enumerate(VBM_BUTTONS) if mask >> MASK_BITS.index(name) & 1
+        )
+        data += struct.pack("<H", word | changed.get("reset", 0))
+    return bytes(data)
+
+
+MASKS = [0] * 100 + [128] * 6 + [0] * 60 + [8] * 20 + [16, 32, 64, 1, 2, 4]
+
+
+def test_a_vbm_movie_presses_its_buttons_on_our_console(tmp_path: Path) -> None:
+    (tmp_path / "m.vbm").write_bytes(vbm(MASKS))
+    replay, found = opened(tmp_path / "m.vbm", tmp_path / "out")
+    assert replay.buttons.tolist() == MASKS
+    assert found["can_be_edited"]
+    game = open_game(str(ROM), NOWHERE)
+    assert first_difference(tmp_path / "out", game) == -1
+    game.restart(0)
+    for mask in MASKS[:120]:
+        game.frame(mask)
+    np.testing.assert_array_equal(replay.picture(119), game.picture())
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({"system": 2}, "Game Boy Color"), ({"system": 1}, "Advance"), ({"start": 1}, "save state"),
+     ({"start": 2}, "battery"), ({"controllers": 3}, "controllers 0011"),
+     ({"version": 2}, "version"),
+     ({"reset": 0x400}, "resets the console in frame 1"), ({"frames": 10**6}, "cut short"),
+     ({"other": 1}, "name it with --rom")],
+)  # fmt: skip
+def test_variants_of_vbm_that_do_not_say_what_a_dmg_needs_are_named(
+    tmp_path: Path, changed: dict[str, int], said: str
+) -> None:
+    (tmp_path / "m.vbm").write_bytes(vbm([0, 1], **changed))
+    with pytest.raises(LabError, match=said):
+        open_clip(tmp_path / "m.vbm", tmp_path / "out", "", NOWHERE)
+
+
+def pyboy_replay(events: list[Any], state: bytes | None = None) -> bytes:
+    import hashlib
+
+    rom_hash = base64.b64encode(hashlib.sha256(ROM.read_bytes()).digest()).decode()
+    begun = base64.b64encode(state).decode() if state else None
+    return zlib.compress(json.dumps([events, rom_hash, begun]).encode())
+
+
+def test_a_pyboy_movie_is_pressed_and_compared_with_its_own_pictures(tmp_path: Path) -> None:
+    game = open_game(str(ROM), NOWHERE)
+    game.restart(0)
+    for _ in range(100):
+        game.frame(0)
+    greys = (255 - 85 * game.picture()[..., None].repeat(3, -1)).astype(np.uint8)
+    same = base64.b64encode(greys.tobytes()).decode()
+    other = base64.b64encode((greys // 255 * 255).tobytes()).decode()
+    boot = PYBOY_BOOT_FRAMES
+    for screen, noted in ((same, ""), (other, "1 of the 1 pictures")):
+        events = [[boot + 100, [8], screen], [boot + 106, [16, 5, 2], ""], [boot + 110, [13], ""]]
+        path = tmp_path / "m.replay"
+        path.write_bytes(pyboy_replay(events))
+        out = tmp_path / (noted[:1] or "same")
+        replay, found = opened(path, out)
+        assert replay.buttons.tolist() == [0] * 100 + [128] * 6 + [16 | 8] * 4 + [8] * 60
+        assert noted in found["note"]
+        assert bool(noted) == bool(found["note"])
+
+
+# -- rollouts --------------------------------------------------------------------------------
+
+
+class Walker:
+    """An agent that presses what it is told."""
+
+    def __init__(self) -> None:
+        self.way = iter([5, 3, 6, 4, 0, 3, 5, 4])
+
+    def act(self) -> int:
+        return next(self.way)
+
+    def begin(self, observation: np.ndarray) -> None: ...
+
+    def see(self, observation: np.ndarray) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def game() -> ConsoleGame:
+    found = open_game(TASK, NOWHERE)
+    assert isinstance(found, ConsoleGame)
+    return found
+
+
+def written_rollout(folder: Path, game: ConsoleGame, every: int, **meta: Any) -> Rollout:
+    from trainer_core.exports.gif import true_delays
+
+    rollout = Rollout(game, Walker(), every)  # type: ignore[arg-type]
+    rollout.play(2, 8)
+    folder.mkdir()
+    images = (shades_image(shades, GREENS) for shades in rollout.pictures)
+    save_gif(folder / "rollout.gif", images, true_delays(len(rollout.pictures), rollout.every))
+    (folder / "rollout.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rollout.rows))
+    about = {"task": TASK, "rom_sha256": game.rom_sha256, "mode": "greedy", "start_index": 2,
+             "frames_per_step": 24, "release_after_frames": 8,
+             "gif_every_frames": rollout.every} | meta  # fmt: skip
+    (folder / "meta.json").write_text(json.dumps(about))
+    return rollout
+
+
+@pytest.mark.parametrize("every", [0, 8])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_rollouts_pictures_buttons_and_rewards_are_its_logs(
+    tmp_path: Path, game: ConsoleGame, every: int, is_known: bool
+) -> None:
+    meta = {} if is_known else {"rom_sha256": "ab" * 32}
+    played = written_rollout(tmp_path / "rollout", game, every, **meta)
+    replay, found = opened(tmp_path / "rollout" / "meta.json", tmp_path / "out")
+    assert found["can_be_edited"] == is_known
+    assert bool(found["note"]) != is_known
+    assert len(replay) == 8 * 24
+    assert game.judge is not None
+    for row, step in zip(played.rows, replay.steps, strict=True):
+        k = row["step"]
+        assert (step.step, step.first_frame, step.last_frame) == (k + 1, 24 * k, 24 * k + 23)
+        assert (step.action, step.dist) == (row["action"], pytest.approx(row["dist"]))
+        assert step.reward == pytest.approx(row["reward"])
+        held = replay.buttons[24 * k : 24 * k + 24].tolist()
+        assert held == [ACTION_MASKS[row["action"]]] * 8 + [0] * 16
+        picture = played.pictures[(k + 1) * 24 // (every or 24)]
+        np.testing.assert_array_equal(replay.picture(step.last_frame), picture)
+        assert f"step {k + 1}   action {row['button']}   " in replay.describe(step.last_frame)

@@ -1,0 +1,36 @@
+"""`dmglab clip SOURCE --out FOLDER`: a rollout, GIF, input movie or receipt as a recording."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+
+
+@dataclass(frozen=True)
+class Options:
+    source: Annotated[Path, tyro.conf.Positional]
+    """A rollout's or receipt's folder, a GIF, APNG or PNG, a movie of PyBoy (.replay) or
+    VisualBoyAdvance (.vbm)."""
+    out: Path
+    """New folder for the recording."""
+    rom: str = ""
+    """The movie's game; default one that is known, by its hash or its header."""
+    home: Path | None = None
+    """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "clip", argv)
+    from trainer_core.play.clips.opening import open_clip
+
+    found = open_clip(
+        options.source.expanduser(), options.out, options.rom, home_paths(options.home),
+        on_progress=lambda share: print(json.dumps({"progress": round(share, 3)}), flush=True),
+    )  # fmt: skip
+    return {"ok": True, "progress": 1.0, **found}

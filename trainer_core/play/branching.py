@@ -1,0 +1,147 @@
+"""A roll as a recording of its own, beside the one that it was made from: a branch."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from trainer_core.play.judge import Judge
+from trainer_core.play.recording_writer import STATE_FILE
+from trainer_core.play.roll import Roll
+from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.recording import (
+    BUTTONS,
+    HEIGHT,
+    PICTURES,
+    STEPS,
+    WIDTH,
+    Jump,
+    RecordedStep,
+    encode_step,
+    unpack_picture,
+    write_recording,
+)
+
+
+def write_branch(roll: Roll, folder: Path) -> Path:
+    """Play what is not known yet and write all of it to the new `folder`. Raises LabError.
+
+    It appears whole or not at all.
+    """
+    if folder.exists():
+        raise LabError(f"{folder}: is there already; choose another name")
+    roll.advance(len(roll))
+    steps = branch_steps(roll)
+    partial = folder.with_name(f".{folder.name}.tmp")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        with (partial / PICTURES).open("wb") as file:
+            for frame in range(len(roll)):
+                file.write(roll.picture(frame))
+        (partial / BUTTONS).write_bytes(roll.masks)
+        (partial / STEPS).write_bytes(b"".join(map(encode_step, steps)))
+        write_recording(partial, msgspec.structs.replace(
+            roll.recording, frames=len(roll), created_at=time.time(),
+            jumps=tuple(_write_states(roll, partial)), parent=roll.folder.name,
+            forked_at=roll.fork, mode="human" if roll.is_changed else roll.recording.mode,
+            success=any(step.success for step in steps), state=STATE_FILE,
+        ))  # fmt: skip
+        partial.rename(folder)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise LabError(f"{folder}: cannot be written: {error.strerror}") from None
+    return folder
+
+
+def _write_states(roll: Roll, folder: Path) -> Iterator[Jump]:
+    """The states that buttons cannot make: the first, and those that were loaded."""
+    roll.game.restore(roll.start)
+    roll.game.save_state(folder / STATE_FILE)
+    for frame, state in sorted(roll.jumps.items()):
+        name = f"state-{frame:05d}.npz"
+        roll.game.restore(state)
+        roll.game.save_state(folder / name)
+        yield Jump(frame=frame, state=name)
+    roll.go_to(0)
+
+
+def branch_steps(roll: Roll) -> list[RecordedStep]:
+    """The recording's steps up to the first change; from there on judged anew.
+
+    A standing that the recording does not tell (it began inside an episode) is taken from the
+    recording's first picture.
+    """
+    fork, judge = roll.fork, roll.game.judge
+    if not roll.is_changed:
+        return roll.steps
+    steps = [step for step in roll.steps if step.last_frame < fork]
+    reached = steps[-1].last_frame if steps else 0
+    begun = max(number for number in (0, *roll.jumps) if number <= reached)
+    if judge is not None:
+        _begin(roll, judge, begun)
+        for step in steps:
+            if step.first_frame >= begun:
+                judge.judge(observation(roll, step.last_frame))
+    number = steps[-1].step if steps else (roll.steps[0].step - 1 if roll.steps else 0)
+    for first, last, is_first in _spans(roll, steps):
+        if is_first:
+            number = 0
+            if judge is not None:
+                _begin(roll, judge, first)
+        number += 1
+        reward, success = 0.0, False
+        if judge is not None:
+            reward, success, _ = judge.judge(observation(roll, last))
+        steps.append(RecordedStep(
+            step=number, first_frame=first, last_frame=last, reward=reward, success=success,
+            done=success, action=_action(roll.masks[first : last + 1]),
+            dist=judge.dist if judge else 0.0, terms=judge.terms if judge else {},
+        ))  # fmt: skip
+    return steps
+
+
+def observation(roll: Roll, frame: int) -> np.ndarray:
+    """u8[72, 80] what an agent sees in a known frame: each pixel the rounded mean of 2x2 shades."""
+    shades = np.frombuffer(unpack_picture(roll.picture(frame)), np.uint8)
+    blocks = shades.reshape(HEIGHT // 2, 2, WIDTH // 2, 2).sum((1, 3), dtype=np.uint16)
+    return ((blocks + 2) >> 2).astype(np.uint8)
+
+
+def _begin(roll: Roll, judge: Judge, number: int) -> None:
+    """An episode begins in the state that was put in before frame `number`."""
+    roll.game.restore(roll.jumps.get(number, roll.start))
+    judge.begin(roll.game.observation())
+    roll.go_to(0)
+
+
+def _spans(roll: Roll, kept: list[RecordedStep]) -> Iterator[tuple[int, int, bool]]:
+    """(first frame, last frame, begins an episode) of each whole step after those that are kept."""
+    per = roll.game.frames_per_step
+    first = kept[-1].last_frame + 1 if kept else 0
+    last = first + per - 1
+    if not kept and roll.steps and roll.steps[0].first_frame == 0:
+        last = min(last, roll.steps[0].last_frame)  # it had begun before the recording
+    begins = first in roll.jumps
+    while last < len(roll):
+        jump = next((at for at in sorted(roll.jumps) if first < at <= last), None)
+        if jump is not None:
+            first, last, begins = jump, jump + per - 1, True
+            continue
+        yield first, last, begins
+        first, last = last + 1, last + per
+        begins = first in roll.jumps
+
+
+def _action(masks: bytes | bytearray) -> int:
+    """The one of the seven buttons that is held longest in these frames; -1 none."""
+    held = [(len(list(run)), mask) for mask, run in itertools.groupby(sorted(masks))]
+    known = [(frames, mask) for frames, mask in held if mask in ACTION_MASKS]
+    return ACTION_MASKS.index(max(known)[1]) if known else -1

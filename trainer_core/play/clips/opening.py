@@ -1,0 +1,83 @@
+"""Whatever a person drops on the replay, made a recording."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer_core.play.clips.animations import animation
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.recording import read_recording
+
+ANIMATIONS = (".gif", ".apng", ".png")
+PARTS = ("rollout.jsonl", "meta.json", "rollout.gif", "receipt.json", "last_steps.npz")
+"""Files that speak for the folder that they lie in."""
+
+
+def open_clip(
+    path: Path, out: Path, rom: str, home: HomePaths,
+    on_progress: Callable[[float], None] = lambda share: None,
+) -> dict[str, Any]:  # fmt: skip
+    """Make the new folder `out` a recording of `path`; what it is. Raises LabError.
+
+    `rom` is the game of an input movie; empty = one of those that are known. What fails leaves
+    nothing.
+    """
+    if not path.exists():
+        raise LabError(f"{path}: there is no such file")
+    if out.exists():
+        raise LabError(f"{out}: is there already; choose another name")
+    if path.is_file() and path.name in PARTS and _is_known(path.parent):
+        path = path.parent
+    partial = out.with_name(f".{out.name}.tmp")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        note = _make(path, partial, rom, home, on_progress)
+        partial.rename(out)
+    except OSError as error:
+        raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    made = read_recording(out)
+    return {
+        "out": str(out), "source": made.source, "frames": made.frames, "width": made.width,
+        "height": made.height, "format": made.format, "can_be_edited": bool(made.state),
+        "note": note,
+    }  # fmt: skip
+
+
+def _is_known(folder: Path) -> bool:
+    return _is_rollout(folder) or _is_receipt(folder)
+
+
+def _is_rollout(folder: Path) -> bool:
+    return (folder / "rollout.jsonl").is_file() and (folder / "meta.json").is_file()
+
+
+def _is_receipt(folder: Path) -> bool:
+    return (folder / "receipt.json").is_file()
+
+
+def _make(
+    path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
+) -> str:
+    """What to know of the recording. The emulator is imported only where one is needed."""
+    if path.is_dir():
+        if _is_rollout(path):
+            from trainer_core.play.clips.rollouts import rollout
+
+            return rollout(path, out, home)[1]
+        if _is_receipt(path):
+            from trainer_core.play.clips.receipts import receipt
+
+            return receipt(path, out)[1]
+        raise LabError(f"{path}: no recording, no rollout and no receipt of a failed run")
+    if path.suffix.lower() in ANIMATIONS:
+        animation(path, out)
+        return ""
+    from trainer_core.play.clips.pressing import press_movie
+
+    return press_movie(path, out, rom, home, on_progress)[1]

@@ -1,0 +1,95 @@
+"""The player's loop while a recording is edited: show a frame, change buttons, keep a branch."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from queue import Empty
+
+from trainer_core.play.branching import write_branch
+from trainer_core.play.game import open_game
+from trainer_core.play.loop import IDLE_S, Inbox
+from trainer_core.play.player import EVENT_INTERVAL_S, Tell
+from trainer_core.play.roll import Roll
+from trainer_core.protocol import commands, frames, records
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.protocol.recording import HEIGHT, PICTURES, WIDTH
+
+FRAMES_AT_ONCE = 32
+"""Played between two looks at the commands: 10 ms."""
+
+
+class RollLoop:
+    """Obeys commands in order; plays what is not known yet while there are none."""
+
+    def __init__(
+        self, directory: Path, home: HomePaths, config: PlayerConfig, inbox: Inbox, tell: Tell
+    ) -> None:
+        """Shows the recording's first frame. Raises LabError naming what cannot be edited."""
+        self._inbox, self._tell = inbox, tell
+        game = open_game(config.task, home)
+        self.roll = Roll(Path(config.recording), game, directory / PICTURES)
+        self._writer = frames.FrameWriter(
+            directory / "frames.bin.new", frames.FrameShape(WIDTH, HEIGHT)
+        )
+        self._next_event = 0.0
+        self._told = (-1, -1, -1)
+        self._show(0)
+        (directory / "frames.bin.new").replace(directory / "frames.bin")
+
+    def run(self) -> None:
+        """Go on until told to stop."""
+        roll = self.roll
+        while self._take_command():
+            if roll.known < len(roll):
+                roll.advance(FRAMES_AT_ONCE)
+            self._tell_known()
+        roll.close()
+        self._writer.close()
+
+    def _take_command(self) -> bool:
+        """Obey the next command, if there is one; False when it ends the loop."""
+        is_done = self.roll.known >= len(self.roll)
+        try:
+            command = self._inbox.get(timeout=IDLE_S) if is_done else self._inbox.get_nowait()
+        except Empty:
+            return True
+        if command is None or isinstance(command, commands.Stop):
+            if command is not None:
+                self._tell(records.AckEvent, id=command.id, ok=True, detail="")
+            return False
+        try:
+            detail, ok = self._obey(command), True
+        except (LabError, OSError) as error:
+            detail, ok = str(error), False
+        self._tell(records.AckEvent, id=command.id, ok=ok, detail=detail)
+        return True
+
+    def _obey(self, command: commands.AnyCommand) -> str:
+        match command:
+            case commands.Seek():
+                self._show(command.frame)
+            case commands.Splice():
+                self.roll.splice(command.first, command.removed, bytes.fromhex(command.masks))
+            case commands.SaveBranch():
+                return str(write_branch(self.roll, Path(command.path)))
+            case _:
+                raise LabError(f"a recording that is edited does not know {type(command).__name__}")
+        return ""
+
+    def _show(self, frame: int) -> None:
+        self.roll.go_to(frame)
+        info = frames.FrameInfo(
+            env_steps=self.roll.known, buttons=self.roll.masks[frame], who=1, frame=frame
+        )
+        self._writer.publish(self.roll.game.picture().tobytes(), info)
+
+    def _tell_known(self) -> None:
+        """How far it is, at most ten times a second and at the end."""
+        roll, now = self.roll, time.monotonic()
+        state = (len(roll), roll.known, roll.differs)
+        if state != self._told and (roll.known >= len(roll) or now >= self._next_event):
+            self._told, self._next_event = state, now + EVENT_INTERVAL_S
+            self._tell(records.RollEvent, frames=len(roll), known=roll.known, differs=roll.differs)
