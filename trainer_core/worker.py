@@ -15,6 +15,7 @@ from pathlib import Path
 
 from trainer_core.owned import (
     GRACE_S,
+    LossyPipe,
     Pipe,
     die_with_parent,
     end_group,
@@ -132,7 +133,7 @@ def main() -> int:
         from trainer_core.proofs import faults
 
         faults.arm(os.environ["DMGLAB_FAULT"])
-    pipe, run_dir = Pipe(), Path(sys.argv[1])
+    pipe, run_dir = LossyPipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
         os.environ.update(wait_for_order(lambda: _rehearse(run_dir), int(order)))
     code = run(run_dir, pipe, os.environ.pop(INHERITED, ""))

@@ -51,6 +51,8 @@ class RunStatus(QObject):
         shown = self._telemetry.runs.get(self._training.run_id)
         last = shown.last_update if shown is not None and state is RunState.RUNNING else None
         self.speed = tr("{sps:,.0f} steps/s", sps=last.sps) if last else ""
+        if missed := self._training.missed:
+            self.speed += tr("  {missed:,} records from the log", missed=missed)
         self.age = (
             tr("last record {value:.0f} s ago", value=time.time() - last.time) if last
             else self._training.waiting_words

@@ -205,6 +205,11 @@ class TrainingController(QObject):
         return self._bridge.service.runs.get(self.run_id)
 
     @property
+    def missed(self) -> int:
+        """Records of the run on show that came too fast for the app and were read from its log."""
+        return self._bridge.service.missed.get(self.run_id, 0)
+
+    @property
     def waiting_words(self) -> str:
         """That a worker is up for the next run, and what it takes; empty without one."""
         held = self._bridge.service.ahead.memory_bytes()

@@ -53,15 +53,15 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         TESTS + "test_run_life.py -k the_best_success",
     ),
     (  # the stop ladder leaves out SIGTERM
-        TRAINER,
-        "        child.signal_group(signal.SIGTERM)\n",
+        "trainer_core/service/climbing.py",
+        "    child.signal_group(signal.SIGTERM)\n",
         "",
         TESTS + "test_service.py -k 'second_stop or step_by_step'",
     ),
     (  # status 0 is always a success
-        TRAINER,
-        "        return _good_end_of(live)",
-        "        return RunState.FINISHED, live.stop_reason",
+        "trainer_core/service/kept.py",
+        "        return _good_end_of(kept)",
+        "        return RunState.FINISHED, kept.stop_reason",
         TESTS + "test_service_ends.py -k status_0",
     ),
     (  # a run of another folder changes this one
@@ -100,5 +100,23 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         "        self.began = self._last_record = time.monotonic()\n        reason, state",
         "        self._last_record = time.monotonic()\n        reason, state",
         TESTS + "test_training.py -k first_update",
+    ),
+    (  # what the pipe left out stays out
+        "trainer_core/service/kept.py",
+        "        return records_between(self.life.paths, first, event.seq)",
+        "        return []",
+        TESTS + "test_service_ends.py -k left_out",
+    ),
+    (  # a keeper that sleeps holds up the training
+        "trainer_core/owned.py",
+        "                if not waits:\n                    return False\n",
+        "",
+        TESTS + "test_owned.py -k sleeps",
+    ),
+    (  # an app takes up what was asked to outlive it
+        "trainer_core/runs/waiting.py",
+        "if entry.detached and not is_keeper and _keeper_comes(home, entry):",
+        "if False:",
+        TESTS + "test_queue.py -k left_to_the_keeper",
     ),
 ]

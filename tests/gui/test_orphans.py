@@ -9,6 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
+import pytest
+
 from tests.support.processes import group_of
 from tests.support.sockets import listening
 
@@ -58,3 +61,62 @@ def test_the_app_opens_no_port_and_killing_it_leaves_no_process(tmp_path: Path) 
         time.sleep(0.05)
     assert not group_of(trainer)
     assert not group_of(player)
+
+
+REAL = """
+import sys
+from pathlib import Path
+from gui.app import create_app
+from gui.bridge import run_until_quit
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QDesktopServices
+QDesktopServices.openUrl = lambda url: True
+app = create_app(Path(sys.argv[1]))
+app.window.show()
+app.controllers.training.draft.set_values({"task": "tiny_goal", "num_envs": 8, "threads": 1})
+app.controllers.training.set_consent(True)
+app.controllers.training.start()
+app.controllers.playing.play_human()
+def tell():
+    run = app.controllers.training.record
+    if run is not None and run.env_steps and app.controllers.playing.is_active:
+        print(run.pid, app.controllers.playing.player._child.pid, flush=True)
+        timer.stop()
+        sys.stdin.readline()
+        app.controllers.dashboards.open_tensorboard()
+timer = QTimer(interval=50)
+timer.timeout.connect(tell)
+timer.start()
+run_until_quit()
+"""
+
+
+@pytest.mark.slow
+def test_the_app_with_its_real_trainer_opens_no_port_but_tensorboards_own(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="pip install tensorboard")
+    app = subprocess.Popen(
+        [sys.executable, "-c", REAL, str(tmp_path)], cwd=CHECKOUT, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+    )  # fmt: skip
+    try:
+        assert app.stdout is not None
+        assert app.stdin is not None
+        trainer, player = (int(word) for word in app.stdout.readline().split())
+        assert psutil.Process(trainer).cmdline()[2] == "trainer_core.worker"
+        everybody = [process.pid for process in psutil.Process(app.pid).children(recursive=True)]
+        assert {trainer, player} <= set(everybody)
+        assert listening([app.pid, *everybody]) == []
+        app.stdin.write("\n")
+        app.stdin.flush()
+        deadline, found = time.monotonic() + 120, []
+        while not found and time.monotonic() < deadline:
+            time.sleep(0.1)
+            below = psutil.Process(app.pid).children(recursive=True)
+            found = listening([app.pid, *(process.pid for process in below)])
+        (server,) = {(pid, address) for pid, address, _ in found}
+        assert "tensorboard" in " ".join(psutil.Process(server[0]).cmdline())
+        assert server[1] == "127.0.0.1"
+    finally:
+        app.send_signal(signal.SIGKILL)
+        app.wait()

@@ -45,7 +45,7 @@ def echo_runner(interpreter: Path, modules: tuple[str, ...] = ("json",)) -> Echo
         id="echo",
         title="Echo",
         summary="Counts the steps of a hallway.",
-        capabilities=RunnerCapabilities(exact_resume=True, play=True),
+        capabilities=RunnerCapabilities(exact_resume=True, play=True, warm_start=True),
         algorithms=("counting", "guessing"),
         config_type=EchoConfig,
         interpreter=str(interpreter),

@@ -21,10 +21,10 @@ def say(event: str, step: int, **fields: object) -> None:
     print("@@" + line, flush=True)
 
 
-def save(run_dir: Path, step: int, why: str) -> None:
+def save(run_dir: Path, step: int, learned: int, why: str) -> None:
     path = run_dir / "saves" / f"step-{step:06d}.json"
     path.parent.mkdir(exist_ok=True)
-    data = json.dumps({"step": step, "pid": os.getpid()}).encode()
+    data = json.dumps({"step": step, "learned": learned, "pid": os.getpid()}).encode()
     path.write_bytes(data)
     digest = hashlib.sha256(data).hexdigest()
     where = str(path.relative_to(run_dir))
@@ -37,17 +37,21 @@ def train(run_dir: Path) -> int:
     signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
     print("Echo greets on standard output, as libraries do", flush=True)
     saves = sorted(run_dir.glob("saves/step-*.json"))
-    step = json.loads(saves[-1].read_text())["step"] if saves else 0
+    donor = Path(asked["warm_start"]) if asked["warm_start"] else None
+    begun = json.loads(saves[-1].read_text()) if saves else {"step": 0, "learned": 0}
+    if donor and not saves:
+        begun["learned"] = json.loads(donor.read_text())["learned"]
+    step, learned = begun["step"], begun["learned"]
     began = time.monotonic()
     limit = asked["total_env_steps"] or asked["episodes"] * STEPS
     while step < limit and not stop:
         time.sleep(asked["pause_s"])
-        step += STEPS
+        step, learned = step + STEPS, learned + STEPS
         say(
-            "scalar", step, tag="hallway/mean_return", value=step / 1000,
+            "scalar", step, tag="hallway/mean_return", value=learned / 1000,
             seconds=time.monotonic() - began, speed=STEPS / max(asked["pause_s"], 1e-3),
         )  # fmt: skip
-    save(run_dir, step, "stop" if stop else "final")
+    save(run_dir, step, learned, "stop" if stop else "final")
     return 0
 
 

@@ -6,9 +6,9 @@ Writes a meta record, then update records whose values follow simple formulas, a
 checkpoint, answers commands, ends on stop or when stdin closes. It says all of it in its own words,
 as docs/protocol.md has them: what it shared with the code under test, no test could find wrong.
 OPTIONS, or config.json's key `echo`, is JSON: {"updates", "interval_s", "ignore_stop",
-"ignore_term", "child", "child_session", "crash_at", "garbage", "says" (these bytes and nothing
-else, then status 0), "as_configured" (the learning rate is how fast success grows,
-and total_env_steps holds)}.
+"ignore_term", "unsent" (updates that are in the log alone), "child", "child_session", "crash_at",
+"garbage", "says" (these bytes and nothing else, then status 0), "as_configured" (the learning rate
+is how fast success grows, and total_env_steps holds)}.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ class Echo:
             self.log.write(line)
             self.log.flush()
             self.seq += 1
-        self.events.write(line)
-        self.events.flush()
+        if fields.get("update") not in self.options.get("unsent", ()):
+            self.events.write(line)
+            self.events.flush()
 
     def state(self, state: str, detail: str = "") -> None:
         self.emit("state", durable=False, state=state, detail=detail)
@@ -118,6 +119,7 @@ class Echo:
                     continue
                 if command is None:
                     os.killpg(0, signal.SIGKILL)
+                assert command is not None
                 self.emit("ack", durable=False, id=command["id"], ok=True)
                 verb = command["cmd"]
                 if verb == "stop" and not self.options.get("ignore_stop"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,7 +205,7 @@ def lived(folder: Path, seed: int) -> Model:
     return model
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "150")), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_every_log_that_the_loop_can_write_is_valid(
     seed: int, tmp_path_factory: pytest.TempPathFactory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -23,7 +24,7 @@ BUSY = """
 import sys, time, hashlib
 from trainer_core import owned
 owned.GRACE_S = 0.5
-{delay}
+{first}
 owned.die_with_parent()
 print(owned.os.getpid(), flush=True)
 {body}
@@ -31,9 +32,9 @@ print(owned.os.getpid(), flush=True)
 HOLDS_THE_GIL = "sum(iter(int, 1))  # one call into C that never returns to Python's loop"
 
 
-def child_of_a_parent(body: str, delay: str = "") -> tuple[subprocess.Popen[str], int]:
+def child_of_a_parent(body: str, first: str = "") -> tuple[subprocess.Popen[str], int]:
     """(a parent, the number of its child), which runs `body` after it armed itself."""
-    code = BUSY.format(body=body, delay=delay)
+    code = BUSY.format(body=body, first=first)
     parent = subprocess.Popen(
         [sys.executable, "-c", "import subprocess, sys; from trainer_core.owned import *;"
          "import os, time; child = subprocess.Popen([sys.executable, '-c', sys.argv[1]],"
@@ -58,12 +59,12 @@ def gone(pid: int, within_s: float) -> bool:
     return False
 
 
-@pytest.mark.parametrize("body", [
-    "time.sleep(60)",
-    f"owned.signal.signal(15, lambda *_: None)\n{HOLDS_THE_GIL}",
+@pytest.mark.parametrize(("first", "body"), [
+    ("", "time.sleep(60)"),
+    ("owned.signal.signal(15, lambda *_: None)", HOLDS_THE_GIL),
 ])  # fmt: skip
-def test_a_child_ends_with_its_parent_even_busy_in_c(body: str) -> None:
-    parent, child = child_of_a_parent(body)
+def test_a_child_ends_with_its_parent_even_busy_in_c(first: str, body: str) -> None:
+    parent, child = child_of_a_parent(body, first)
     assert parent.stdout is not None
     assert int(parent.stdout.readline()) == child
     parent.kill()
@@ -72,7 +73,7 @@ def test_a_child_ends_with_its_parent_even_busy_in_c(body: str) -> None:
 
 
 def test_a_parent_that_died_before_the_signal_was_armed_is_noticed() -> None:
-    parent, child = child_of_a_parent("time.sleep(60)", delay="time.sleep(1)")
+    parent, child = child_of_a_parent("time.sleep(60)", first="time.sleep(1)")
     parent.kill()
     parent.wait()
     assert gone(child, 8)
@@ -139,3 +140,26 @@ def test_a_tool_is_started_without_a_port() -> None:
     jobs: list = []
     asyncio.run(asyncio.wait_for(whole(), 30))
     assert {address for _, address, _ in seen} == {"127.0.0.1"}
+
+
+SAYS_MUCH = """
+from trainer_core.owned import LossyPipe
+pipe = LossyPipe()
+for number in range(10_000):
+    pipe.write(b'{"type":"update","number":%d}\\n' % number)
+print("said", file=__import__("sys").stderr, flush=True)
+pipe.write(b'{"type":"state","state":"finished"}\\n')
+"""
+
+
+def test_a_reader_that_sleeps_holds_up_no_training_and_misses_no_end() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", SAYS_MUCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    assert child.stderr.readline() == "said\n"  # nobody has read yet
+    lines = [json.loads(line) for line in child.communicate(timeout=60)[0].splitlines()]
+    assert lines[-1] == {"type": "state", "state": "finished"}
+    numbers = [line["number"] for line in lines[:-1]]
+    assert numbers == list(range(len(numbers)))  # whole lines, the oldest
+    assert len(numbers) < 10_000

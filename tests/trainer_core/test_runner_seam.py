@@ -64,7 +64,9 @@ def test_its_options_are_its_own_and_checked(echo: EchoRunner, tmp_path: Path) -
     assert plan.argv[0] == echo.interpreter
     assert plan.cwd == plan.run_dir
     assert echo.configure(plan.spec) == EchoConfig(episodes=3)
-    assert plan.spec.options == {"algo": "counting", "episodes": 3, "pause_s": 0.01}
+    assert plan.spec.options == {
+        "algo": "counting", "episodes": 3, "pause_s": 0.01, "warm_start": "",
+    }  # fmt: skip
     for wrong, words in (
         (order(num_envs=64), "unknown configuration keys: num_envs"),
         (order(episodes=0), "episodes must be 1 to"),
@@ -141,6 +143,27 @@ def test_stop_is_sigterm_at_once_and_resume_goes_on_with_the_right_runner(
         log = service.home.run(plan.run_id).train_log
         assert check_log(log).errors == []
         assert b'"type":"resume"' in log.read_bytes()
+
+    run(tmp_path, body, echo)
+
+
+def test_it_begins_with_what_a_donor_learned_and_goes_on_from_its_own(
+    echo: EchoRunner, tmp_path: Path
+) -> None:
+    async def body(service: TrainerService) -> None:
+        seen: list[records.Event] = []
+        service.subscribe(lambda n: seen.append(n.event) if isinstance(n, EventReceived) else None)
+        donor = service.plan(order(episodes=3, pause_s=0.0))
+        await service.start(donor)
+        await until(lambda: service.runs[donor.run_id].state.is_end)
+        (saved,) = echo.find_checkpoints(donor.run_dir)
+        seen.clear()
+        heir = service.plan(order(episodes=2, pause_s=0.0, warm_start=str(saved)))
+        await service.start(heir)
+        await until(lambda: service.runs[heir.run_id].state.is_end)
+        assert values_of(seen) == [0.04, 0.05]
+        assert service.runs[heir.run_id].env_steps == 20
+        assert check_log(service.home.run(heir.run_id).train_log).errors == []
 
     run(tmp_path, body, echo)
 

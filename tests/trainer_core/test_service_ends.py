@@ -21,7 +21,7 @@ from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunState
 from trainer_core.runs import index
 from trainer_core.runs.devices import same_device
-from trainer_core.service import BadLineSeen, Notice, RunChanged, TrainerService
+from trainer_core.service import BadLineSeen, EventReceived, Notice, RunChanged, TrainerService
 from trainer_core.service.capped_log import CappedLog
 from trainer_core.service.child import BAD_LINES_A_SECOND
 from trainer_core.service.stream import BadLine, LineParser
@@ -74,6 +74,24 @@ def test_a_record_of_another_run_changes_nothing(tmp_path: Path) -> None:
         assert service.runs[run_id].env_steps == 0
         (bad,) = [notice for notice in seen if isinstance(notice, BadLineSeen)]
         assert "another run" in bad.line.reason
+
+    run(tmp_path, body)
+
+
+def test_what_the_pipe_left_out_is_read_from_the_log_in_order_and_counted(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        seen: list[object] = []
+        service.subscribe(
+            lambda n: (
+                seen.append(n.event.update)
+                if isinstance(n, EventReceived) and isinstance(n.event, records.UpdateRecord)
+                else None
+            )
+        )
+        run_id = await start(service, updates=9, interval_s=0.01, unsent=[2, 3, 4, 9])
+        await until(lambda: service.runs[run_id].state.is_end)
+        assert seen == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+        assert service.missed[run_id] == 4
 
     run(tmp_path, body)
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainer_core.owned import Pipe, die_with_parent, end_group, on_stop_signals
+from trainer_core.owned import LossyPipe, die_with_parent, end_group, on_stop_signals
 from trainer_core.proofs import faults
 from trainer_core.protocol import records
 from trainer_core.protocol.capabilities import RunnerCapabilities
@@ -153,7 +153,7 @@ class Hallway:
 
 
 def run(run_dir: Path, inherited: str) -> int:
-    paths, pipe, control = RunPaths(run_dir.resolve()), Pipe(), Control()
+    paths, pipe, control = RunPaths(run_dir.resolve()), LossyPipe(), Control()
     try:
         updates = int(read_spec(paths).options["updates"])
         RunLock.take_or_inherit(paths, inherited)

@@ -27,6 +27,8 @@ class TemplateConfig:
         default=30, metadata=described("Episodes", "basics", minimum=1, maximum=1_000_000)
     )
     """Episodes to train for."""
+    warm_start: str = field(default="", metadata=described("Warm start", "learning"))
+    """Checkpoint that the run begins with; its counters begin anew."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.paths import RunPaths
 from trainer_core.protocol.regular_files import open_regular
 
 
@@ -42,3 +43,21 @@ def read_history(path: Path, offset: int = 0, most_bytes: int = -1) -> History:
         except ProtocolError:
             bad_lines += 1
     return History(tuple(events), offset + end, bad_lines)
+
+
+TAIL_BYTES, MOST_BYTES = 256 << 10, 4 << 20
+
+
+def records_between(run: RunPaths, first: int, end: int) -> list[records.Event]:
+    """Records `first` to `end` - 1 of a log by their seq, read from its end, 4 MiB at most."""
+    try:
+        size = run.train_log.stat().st_size
+        tail = TAIL_BYTES
+        while True:
+            events = read_history(run.train_log, max(0, size - tail), tail).events
+            known = [event for event in events if isinstance(event, records.LogRecord)]
+            if tail >= min(size, MOST_BYTES) or (known and known[0].seq <= first):
+                return [event for event in known if first <= event.seq < end]
+            tail *= 4
+    except OSError:
+        return []

@@ -6,9 +6,11 @@ import asyncio
 import signal
 from dataclasses import dataclass
 
+from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runs.devices import DeviceLock
+from trainer_core.runs.history import records_between
 from trainer_core.runs.life import RunLife
 from trainer_core.runs.mailbox import Mailbox
 from trainer_core.service.child import ChildProcess
@@ -28,6 +30,8 @@ class Kept:
     """It came out of the queue, whose entry goes once the process is there."""
     child: ChildProcess | None = None
     scribe: Scribe | None = None
+    next_seq: int = -1
+    """Of the log's next record as the pipe has told it; -1 before anything came."""
     said_anything: bool = False
     """A record of the log came, in a version that is understood."""
     said_end: RunState | None = None
@@ -38,6 +42,15 @@ class Kept:
     stop_reason: str = ""
     stopping: asyncio.Task[None] | None = None
     hurry: asyncio.Event | None = None
+
+    def missed(self, event: records.Event) -> list[records.Event]:
+        """Records of the log that the pipe left out before `event`, since nobody read it."""
+        if not self.plan.runner.writes_log:
+            return []  # its records get their numbers here
+        first, self.next_seq = self.next_seq, event.seq + isinstance(event, records.LogRecord)
+        if not 0 <= first < event.seq:
+            return []
+        return records_between(self.life.paths, first, event.seq)
 
     @property
     def mail(self) -> Mailbox:

@@ -82,6 +82,8 @@ class TrainerService:
         self.ladder = ladder or StopLadder()
         self.ahead = AheadWorker()
         self.runs: dict[str, RunRecord] = {}
+        self.missed: dict[str, int] = {}
+        """Records by run that its pipe left out while this process was busy; read from the log."""
         self._live: dict[str, Kept] = {}
         self._launching: dict[str, Kept] = {}
         self._turns = Turns(home, is_keeper)
@@ -438,6 +440,12 @@ class TrainerService:
         if live.plan.runner.writes_log and event.run_id != run_id:
             self._on_bad_line(run_id, BadLine(f"a record of another run, {event.run_id!r}", ""))
             return
+        missed = live.missed(event)
+        self.missed[run_id] = self.missed.get(run_id, 0) + len(missed)
+        for one in (*missed, event):
+            self._take_event(run_id, live, one)
+
+    def _take_event(self, run_id: str, live: Kept, event: records.Event) -> None:
         live.said_anything = live.said_anything or isinstance(event, records.LogRecord)
         try:
             if live.scribe is not None:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from trainer_core.owned import Pipe, die_with_parent, end_group
+from trainer_core.owned import LossyPipe, die_with_parent, end_group
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import RunPaths
@@ -31,7 +31,7 @@ Train = Callable[[GuestRun], None]
 
 def run_guest(run_dir: Path, train: Train) -> int:
     """Train in `run_dir`; returns the exit status."""
-    paths, pipe, control = RunPaths(run_dir.resolve()), Pipe(), Control()
+    paths, pipe, control = RunPaths(run_dir.resolve()), LossyPipe(), Control()
     inherited = os.environ.pop(INHERITED, "")
     try:
         spec = read_spec(paths)
