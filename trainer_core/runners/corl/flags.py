@@ -27,6 +27,7 @@ class Flags:
     always: tuple[str, ...] = ()
 
 
+NEVER = 10**9
 SCRIPTS = {
     "iql": Flags(first_step=1),
     "td3_bc": Flags(first_step=1),
@@ -51,10 +52,12 @@ def arguments(
 ) -> Sequence[str]:  # fmt: skip
     """The script's command line; what the user writes comes last. Raises ConfigError."""
     flags = SCRIPTS[algo]
-    named = {
-        flags.environment: environment, "device": device, flags.seed: seed, flags.steps: steps,
-        flags.eval_every: eval_every or steps + 1, flags.episodes: episodes,
+    named: dict[str, object] = {
+        flags.environment: environment, "device": device, flags.seed: seed,
+        flags.eval_every: eval_every or NEVER, flags.episodes: episodes,
     }  # fmt: skip
+    if steps:
+        named[flags.steps] = steps
     if load:
         named[flags.load] = load
     if algo == "dt":

@@ -30,9 +30,9 @@ class CorlConfig(GuestConfig):
     task: str = field(default="offline", metadata=described("Task", "basics"))
     """A name for the run: the environment is the dataset's own."""
     total_env_steps: int = field(
-        default=1_000, metadata=described("Gradient steps", "basics", minimum=1)
+        default=1_000, metadata=described("Gradient steps", "basics", minimum=0)
     )
-    """The script's number of gradient steps."""
+    """The script's number of gradient steps; 0 = its own default."""
     algo: Literal["iql", "td3_bc", "any_percent_bc", "cql", "awac", "dt"] = field(
         default="iql", metadata=described("Script", "basics", choices=ALGORITHMS)
     )

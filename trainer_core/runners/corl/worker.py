@@ -44,6 +44,8 @@ class Launch:
         self.model = Model(policy=self.config.algo, file=MODEL, fill=self._fill)
         self.names: dict[str, Any] = {}
         """The local names of the script's `train`."""
+        self.module: Any = None
+        """The script as `__main__`, which it is no longer once it has ended."""
 
     def start(self) -> None:
         """Run the script to its end. Raises RunEnded where a limit or a person ends it."""
@@ -99,7 +101,7 @@ class Launch:
         if is_evaluation:
             self._flush()
             return
-        self.names = _frame_of_train()
+        self.names, self.module = _frame_of_train(), sys.modules["__main__"]
         self.steps = (self.steps if step is None else step) + 1 - self.flags.first_step
         self.run.tick(self.steps)
         if self.steps - self.recorded >= self.config.log_every:
@@ -123,7 +125,12 @@ class Launch:
             state = {
                 "model_state": state, "state_mean": data.state_mean, "state_std": data.state_std
             }  # fmt: skip
-        torch.save(state, folder / MODEL)
+        # cql.py saves objects of its own classes, which pickle looks up in `__main__`.
+        ours, sys.modules["__main__"] = sys.modules["__main__"], self.module
+        try:
+            torch.save(state, folder / MODEL)
+        finally:
+            sys.modules["__main__"] = ours
 
 
 def _frame_of_train() -> dict[str, Any]:
