@@ -13,6 +13,8 @@ setup(
         "trainer_core.runners": ["requirements/*.txt"],
         # What runs needs; how games and pictures are made stays in the source archive.
         "dmglab_assets": [
+            "arc/*/*.json",
+            "arc/*/*.py",
             "desktop/*.desktop",
             "games/*/*.gb",
             "games/*/*.json",

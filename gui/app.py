@@ -16,6 +16,7 @@ from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
 from gui.center.curves import CurvesView
 from gui.center.games import GamesView
+from gui.center.league import LeagueView
 from gui.center.live import LiveView
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
@@ -32,6 +33,7 @@ from gui.controllers.demo import Demo
 from gui.controllers.demonstrations import Demonstrations
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
+from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
 from gui.controllers.remedies import Remedies
@@ -66,7 +68,13 @@ from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
-from gui.play_commands import define_export, define_games, define_slots, define_task_making
+from gui.play_commands import (
+    define_export,
+    define_games,
+    define_league,
+    define_slots,
+    define_task_making,
+)
 from gui.remedy_commands import define_disk, define_remedies
 from gui.replay_commands import define_demonstrations, define_replay, define_roll
 from gui.settings import Settings
@@ -115,6 +123,7 @@ class Controllers:
     runs: RunsController
     runners: RunnersController
     replay: ReplayController
+    league: LeagueController
     roll: RollController
     demonstrations: Demonstrations
     dashboards: Dashboards
@@ -153,6 +162,7 @@ class Center:
     wall: EnvWall
     replay: ReplayView
     games: GamesView
+    league: LeagueView
 
 
 class App(QObject):
@@ -186,6 +196,7 @@ class App(QObject):
             Place.WALL: self.center.wall,
             Place.REPLAY: self.center.replay,
             Place.GAMES: self.center.games,
+            Place.LEAGUE: self.center.league,
         }
         window.place_center(views, models.navigation)
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
@@ -280,6 +291,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         runs=runs,
         runners=RunnersController(bridge, session, notices),
         replay=replay,
+        league=LeagueController(bridge, session, navigation, replay, models.checkpoints),
         roll=roll,
         demonstrations=Demonstrations(bridge, replay, notices),
         dashboards=dashboards,
@@ -310,6 +322,7 @@ def define_commands(
     commands.define_checkpoints(actions, controllers.checkpoints, window)
     commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
     define_games(actions, controllers.library, window)
+    define_league(actions, controllers.league)
     define_task_making(actions, controllers.draft)
     define_replay(actions, controllers.replay, window)
     define_demonstrations(actions, controllers.demonstrations, controllers.replay, window)
@@ -362,6 +375,7 @@ def make_center(
         wall=EnvWall(bridge, controllers.training, palette),
         replay=ReplayView(controllers.replay, controllers.roll, actions, palette),
         games=GamesView(controllers.library, actions),
+        league=LeagueView(controllers.league, actions),
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QMainWindow
 
 from gui.actions import ActionRegistry
+from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
@@ -45,6 +46,19 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
     add("forgetRom", tr("Take the chosen game off the list"), library.forget_selected,
         short=tr("Forget"), tip=tr("Take it off the list; the file stays"),
         refusal=library.locate_refusal, follows=chosen)  # fmt: skip
+
+
+def define_league(registry: ActionRegistry, league: LeagueController) -> None:
+    add, told = registry.add, (league.changed,)
+    add("showLeague", tr("League"), league.show, tip=tr("Unlike players in one table"))
+    add("leagueStart", tr("Play the league"), league.toggle, short=tr("Play"),
+        tip=tr("Every player plays the test starts; again: stop"), refusal=league.refusal,
+        is_on=lambda: league.is_busy, follows=told)  # fmt: skip
+    add("leagueAdd", tr("Add the checkpoint to the league"), league.add_checkpoint,
+        short=tr("Add checkpoint"), refusal=league.add_refusal, follows=told)  # fmt: skip
+    add("leagueReplay", tr("Play back the league's player"), league.replay, short=tr("Play back"),
+        tip=tr("Its first episode, in the Replay tab"), refusal=league.replay_refusal,
+        follows=told)  # fmt: skip
 
 
 def define_task_making(registry: ActionRegistry, draft: TaskDraft) -> None:
@@ -106,6 +120,7 @@ def define_export(registry: ActionRegistry, replay: ReplayController, window: QM
         return tr("An export is under way") if replay.is_exporting else replay.export_refusal()
 
     registry.add("exportAs", tr("Export the recording as..."), ask, "Ctrl+Shift+E",
+        short=tr("Export..."),
         tip=tr("GIF, APNG, MP4 or PNGs; range, speed, scale and colours"),
         refusal=refusal,
         follows=(replay.changed,))  # fmt: skip

@@ -74,6 +74,7 @@ class LiveView(QWidget):
         self.screen_view = Screen(palette, names.LIVE_VIEW, tr("Game screen"))
         self.screen_view.installEventFilter(self)
         self.screen_view.focus_lost.connect(self._on_focus_lost)
+        self.screen_view.pixel_clicked.connect(playing.click)
         self._stack = QStackedWidget()
         self._stack.addWidget(welcome)
         self._stack.addWidget(self.screen_view)
@@ -192,7 +193,9 @@ class LiveView(QWidget):
         self.lights.set_mask(info.buttons)
         action = ACTIONS[info.action] if 0 <= info.action < len(ACTIONS) else "none"
         parts = []
-        if not self._playing.is_rom:
+        if self._playing.note:
+            parts = [self._playing.note]
+        elif not self._playing.is_rom:
             parts = [
                 tr("distance {dist:.3f}", dist=info.dist),
                 tr("reward {reward:+.3f}", reward=info.reward),

@@ -79,7 +79,7 @@ class ReplayView(QWidget):
         column.addLayout(self._pictures_row(), 1)
         below = QVBoxLayout()
         below.setContentsMargins(12, 8, 12, 8)
-        below.setSpacing(6)
+        below.setSpacing(4)
         below.addLayout(self._caption_row())
         for widget in self._timeline(palette):
             below.addWidget(widget)

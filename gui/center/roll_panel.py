@@ -44,7 +44,7 @@ class RollPanel(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        self.tree.setFixedHeight(112)
+        self.tree.setFixedHeight(84)
         self.tree.setFixedWidth(self.piano.sizeHint().width())
         self.tree.itemActivated.connect(self._on_activated)
         self.tree.itemClicked.connect(self._on_activated)

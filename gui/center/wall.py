@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import object_names as names
@@ -34,26 +33,16 @@ def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> in
 
 
 def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
-    """u8[N, H, W] to one u8[rows, columns] atlas with dark gaps; missing tiles are dark."""
+    """u8[N, H, W] (or [N, H, W, 3]) to one atlas with dark gaps; missing tiles are dark."""
     count, height, width = pictures.shape[:3]
     rows = math.ceil(count / columns)
     step_y, step_x = height + GAP, width + GAP
-    atlas = np.full((rows * step_y - GAP, columns * step_x - GAP), 3, np.uint8)
+    size = (rows * step_y - GAP, columns * step_x - GAP, *pictures.shape[3:])
+    atlas = np.full(size, 3 if pictures.ndim == 3 else 32, np.uint8)
     for index, picture in enumerate(pictures):
         y, x = index // columns * step_y, index % columns * step_x
         atlas[y : y + height, x : x + width] = picture
     return atlas
-
-
-class _WallScreen(Screen):
-    tile_clicked = Signal(int, int)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        target = self.target()
-        if self._image is not None and target.contains(event.position().toPoint()):
-            x = (event.position().x() - target.x()) * self._image.width() / target.width()
-            y = (event.position().y() - target.y()) * self._image.height() / target.height()
-            self.tile_clicked.emit(int(x), int(y))
 
 
 class EnvWall(QWidget):
@@ -67,8 +56,8 @@ class EnvWall(QWidget):
         self._zoomed = -1
         self._columns = 1
         self._tile = (144, 160)
-        self.screen_view = _WallScreen(palette, names.ENV_WALL, tr("Game Boys of the training run"))
-        self.screen_view.tile_clicked.connect(self._on_click)
+        self.screen_view = Screen(palette, names.ENV_WALL, tr("Game Boys of the training run"))
+        self.screen_view.pixel_clicked.connect(self._on_click)
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
@@ -142,7 +131,7 @@ class EnvWall(QWidget):
         _, pictures = found
         if 0 <= self._zoomed < len(pictures):
             self.screen_view.show_picture(pictures[self._zoomed])
-        elif pictures.ndim == 3:
+        else:
             self._tile = pictures.shape[1:3]
             room = (self.screen_view.width(), self.screen_view.height())
             self._columns = best_columns(len(pictures), self._tile, room)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
+    QLabel,
     QPlainTextEdit,
     QVBoxLayout,
     QWidget,
@@ -21,6 +23,7 @@ from gui.words import tr
 from trainer_core.protocol.runs import RunState
 
 CARD_WIDTH = 460
+MARGIN = 24
 
 
 class Welcome(QWidget):
@@ -39,7 +42,7 @@ class Welcome(QWidget):
         card.setProperty("role", "card")
         card.setMaximumWidth(CARD_WIDTH)
         inner = QVBoxLayout(card)
-        inner.setContentsMargins(24, 24, 24, 24)
+        inner.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
         for face in self._faces:
             inner.addWidget(face)
         self._show_face(0)
@@ -60,7 +63,7 @@ class Welcome(QWidget):
         column = QVBoxLayout(face)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(label(tr("Train an agent on a Game Boy"), "heading"))
+        column.addWidget(label(tr("Train an agent on a Game Boy"), "heading", wrap=True))
         column.addWidget(
             label(
                 tr(
@@ -80,6 +83,10 @@ class Welcome(QWidget):
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.start)
+        row.addStretch(1)
+        column.addLayout(row)
+        row = QHBoxLayout()  # three side by side do not fit a narrow window
+        row.setSpacing(8)
         play = self._actions["playGame"].trigger
         row.addWidget(button(tr("Play it yourself"), "playYourselfButton", clicked=play))
         rom = self._actions["openRom"].trigger
@@ -94,7 +101,7 @@ class Welcome(QWidget):
         column = QVBoxLayout(face)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(label(tr("This command will run"), "heading"))
+        column.addWidget(label(tr("This command will run"), "heading", wrap=True))
         self.command = QPlainTextEdit()
         self.command.setObjectName("demoCommand")
         self.command.setAccessibleName(tr("The demo's exact command"))
@@ -119,6 +126,14 @@ class Welcome(QWidget):
         column.addLayout(row)
         column.addStretch(1)
         return face
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give wrapped texts the height that this width asks for: nested layouts do not."""
+        super().resizeEvent(event)
+        width = min(CARD_WIDTH, self.width() - 2 * MARGIN) - 2 * MARGIN
+        for text in self.findChildren(QLabel):
+            if text.wordWrap():
+                text.setMinimumHeight(text.heightForWidth(width))
 
     def _show_face(self, shown: int) -> None:
         for index, face in enumerate(self._faces):

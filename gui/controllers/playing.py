@@ -16,6 +16,7 @@ from gui.models.navigation import Navigation
 from gui.models.session import Mode, Session
 from gui.words import tr
 from trainer_core.protocol import commands, records
+from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
 from trainer_core.protocol.playing import PlayerConfig, PolicyMode
@@ -62,6 +63,8 @@ class PlayController(QObject):
         self.until: commands.RecordUntil = "stopped"
         """What ends a recording that is begun next."""
         self.recorded_frames = 0
+        self.note = ""
+        """How the game stands, in its own words; empty for a Game Boy's."""
         self.speed = 1.0
         self.checkpoint = ""
         self.policy_mode: PolicyMode = "greedy"
@@ -204,6 +207,11 @@ class PlayController(QObject):
         if mask != self._mask:
             self._mask = mask
             self.player.send(commands.SetButtons, mask=mask)
+
+    def click(self, x: int, y: int) -> None:
+        """A pixel of the picture; only ARC games take clicks."""
+        if self.request is not None and is_arc(self.request.task):
+            self._ask(commands.Click, x=x, y=y)
 
     def take_over(self, human: bool) -> None:
         """Hybrid: the person takes the buttons, or hands them back."""
@@ -355,7 +363,7 @@ class PlayController(QObject):
 
     def _on_event(self, event: records.Event) -> None:
         if isinstance(event, records.PlayEvent):
-            self.recorded_frames = event.recording_frames
+            self.recorded_frames, self.note = event.recording_frames, event.note
             self.played.emit(event)
         elif isinstance(event, records.PolicyEvent):
             self.thought.emit(event)

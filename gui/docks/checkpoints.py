@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPixmap, QPixmapCache
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -20,6 +20,7 @@ from gui import object_names as names
 from gui import theme
 from gui.actions import ActionRegistry
 from gui.models.checkpoints import CheckpointCard, CheckpointList
+from gui.models.disk_rows import size_text
 from gui.models.run_list import ago, count_text
 from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
@@ -28,6 +29,7 @@ from gui.widgets.labels import label
 from gui.words import tr
 
 ROW_HEIGHT = 48
+SPARK_WIDTH = 44
 THUMB = QRect(12, 6, 40, 36)
 """Where the picture of a card is in its row; a click on it lets the checkpoint play."""
 _TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing": "bad"}
@@ -73,17 +75,39 @@ class _CardDelegate(QStyledItemDelegate):
             painter.setPen(QColor(colors.text))
         rate = tr("{value:.0f} % success", value=card.success_rate * 100)
         painter.drawText(top, _RIGHT, rate)
+        used = painter.fontMetrics().horizontalAdvance(rate) + 8
+        room = QRectF(top.right() - used - SPARK_WIDTH, top.y() + 3, SPARK_WIDTH, top.height() - 6)
+        _paint_spark(painter, room, *self._model.way_to(card))
         painter.setPen(QColor(getattr(colors, _TONES[card.integrity])))
-        painter.drawText(low, _RIGHT, card.integrity)
-        used = painter.fontMetrics().horizontalAdvance(card.integrity) + 8
+        integrity = tr(card.integrity)
+        painter.drawText(low, _RIGHT, integrity)
+        used = painter.fontMetrics().horizontalAdvance(integrity) + 8
         painter.setPen(QColor(colors.muted))
         text = painter.fontMetrics().elidedText(
-            f"{card.task.rsplit('/', 1)[-1]}, {card.algo}, {ago(card.created_at)}",
+            f"{card.task.rsplit('/', 1)[-1]}, {card.algo}, {ago(card.created_at)}, "
+            f"{size_text(card.size_bytes)}",
             Qt.TextElideMode.ElideRight,
             low.width() - used,
         )
         painter.drawText(low, _LEFT, text)
         painter.restore()
+
+
+def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -> None:
+    """Success from checkpoint to checkpoint of the run, and a dot where this one is."""
+    if len(way) < 2:
+        return
+    step = room.width() / (len(way) - 1)
+    points = [
+        QPointF(room.x() + place * step, room.bottom() - rate * room.height())
+        for place, rate in enumerate(way)
+    ]
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QColor(theme.current().muted))
+    painter.drawPolyline(points)
+    painter.setBrush(QColor(theme.current().accent))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.drawEllipse(points[here], 2.0, 2.0)
 
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

@@ -35,9 +35,9 @@ _WIDTHS = {
     "Run": 76,
     "Algo": 44,
     "Device": 56,
-    "Steps": 56,
+    "Steps": 62,
     "Best": 48,
-    "Started": 84,
+    "Started": 94,
 }
 _FIRST_TO_GO = ("Device", "Algo", "Started", "Best")
 """Columns that a narrow table leaves out, in this order: nothing is ever scrolled sideways."""

@@ -125,6 +125,7 @@ class CheckpointList(QAbstractListModel):
         self.cards: list[CheckpointCard] = []
         self._selected: Path | None = None
         self._best: set[Path] | None = None
+        self._ways: dict[str, list[CheckpointCard]] | None = None
         for signal in (self.rowsInserted, self.rowsRemoved, self.dataChanged):
             signal.connect(self._forget_best)
 
@@ -209,8 +210,18 @@ class CheckpointList(QAbstractListModel):
             self._best = {found.folder for found in best.values()}
         return card.folder in self._best
 
+    def way_to(self, card: CheckpointCard) -> tuple[list[float], int]:
+        """Success of the run's checkpoints in the order of their steps, and this one's place."""
+        if self._ways is None:
+            self._ways = {}
+            for found in sorted(self.cards, key=lambda found: found.env_steps):
+                self._ways.setdefault(found.run_id, []).append(found)
+        mine = self._ways.get(card.run_id, [card])
+        here = next((at for at, one in enumerate(mine) if one.folder == card.folder), 0)
+        return [one.success_rate for one in mine], here
+
     def _forget_best(self, *_: object) -> None:
-        self._best = None
+        self._best = self._ways = None
 
     def drop_missing(self, run_id: str) -> None:
         """Forget cards of a run whose folder retention has removed."""

@@ -117,20 +117,28 @@ def smooth(values: Array, weight: float) -> Array:
 
 def _average(values: Array, weight: float, carry: float) -> Array:
     """The biased average, going on from `carry`, its value before the first of `values`."""
-    out = np.empty_like(values)
-    powers = weight ** np.arange(1, _BLOCK + 1)
-    for start in range(0, len(values), _BLOCK):
-        block = values[start : start + _BLOCK]
-        decay = powers[: len(block)]
-        out[start : start + len(block)] = decay * (
-            carry + (1.0 - weight) * np.cumsum(block / decay)
-        )
-        carry = float(out[start + len(block) - 1])
-    return out
+    decay = weight ** np.arange(1, _BLOCK + 1)
+    blocks = np.zeros((-(-len(values) // _BLOCK), _BLOCK))
+    blocks.ravel()[: len(values)] = values
+    blocks /= decay
+    np.cumsum(blocks, axis=1, out=blocks)
+    blocks *= 1.0 - weight
+    carries = np.empty(len(blocks))
+    for number, end in enumerate(blocks[:, -1].tolist()):  # each block goes on from the one before
+        carries[number] = carry
+        carry = float(decay[-1]) * (carry + end)
+    blocks += carries[:, None]
+    blocks *= decay
+    return blocks.ravel()[: len(values)]
 
 
 def _bias(weight: float, first: int, last: int) -> Array:
-    return 1.0 - np.power(weight, np.arange(first + 1, last + 1), dtype=np.float64)
+    """What the average is divided by, f64[last - first]: 1 but for the first few points."""
+    found = np.ones(last - first)
+    few = min(last, 1 + int(np.log(1e-17) / np.log(weight)))
+    if first < few:
+        found[: few - first] -= np.power(weight, np.arange(first + 1, few + 1), dtype=np.float64)
+    return found
 
 
 def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ class Place(StrEnum):
     WALL = "Env wall"
     REPLAY = "Replay"
     GAMES = "Games"
+    LEAGUE = "League"
 
 
 class Navigation(QObject):

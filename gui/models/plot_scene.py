@@ -44,6 +44,9 @@ class PlotLines:
         """Those that `find_runs` found last."""
         self.computed = 0
         """Lines that were computed so far; a test counts them."""
+        self._view: object = None
+        self._next = 0
+        """Run with which the next call goes on; those before it were brought up to date."""
 
     def find_runs(self) -> list[RunTelemetry]:
         """Look for the runs on show that have a point of any of the lines, the focus first."""
@@ -57,8 +60,11 @@ class PlotLines:
         self, runs: list[RunTelemetry], low: float, high: float, columns: int, deadline: float
     ) -> bool:
         """Bring `lines` up to date for this range of x. False when time ran out before."""
+        view = (self.model.x_axis, self.model.smoothing, low, high, columns, len(runs))
+        first = self._next if view == self._view else 0
+        self._view, self._next = view, 0
         lines, kept, is_over = [], {}, False
-        for index, run in enumerate(runs):
+        for index, run in enumerate(runs[first:], first):
             for line, (metric, _) in enumerate(self.spec.lines):
                 for layer in self._layers(index):
                     key = (run.run_id, metric, layer)
@@ -70,11 +76,15 @@ class PlotLines:
                     if known is None or known[0] != state:
                         if is_over:
                             self._known.update(kept)
+                            self._next = index
                             return False
                         is_over = time.perf_counter() > deadline  # one more, so that it ends
                         known = (state, self._line(run, key, index, line, low, high, columns))
                     kept[key] = known
                     lines.append(known[1])
+        if first:  # once more through all: one of those before may have grown meanwhile
+            self._known.update(kept)
+            return self.compute(runs, low, high, columns, deadline)
         self._known, self.lines = kept, lines
         return True
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
 from trainer_core.preflight.checks import BUILT_IN_TASKS
+from trainer_core.protocol.arc import list_games
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import list_tasks
 from trainer_core.runners.catalog import AgentRunner, registered_runners
@@ -70,6 +71,8 @@ class Session(QObject):
             found = {FIRST_TASK: found.pop(FIRST_TASK), **found}
         for task_id in BUILT_IN_TASKS:
             found[task_id] = task_id.replace("_", " ").capitalize()
+        for game in list_games(self._home):
+            found[game.task] = f"ARC: {game.title}"
         return found
 
     def set_mode(self, mode: Mode) -> None:

@@ -85,6 +85,7 @@ class DiskDialog(QDialog):
         table.verticalHeader().setDefaultSectionSize(24)
         header = table.horizontalHeader()
         header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setSectionResizeMode(COLUMNS.index("Task"), QHeaderView.ResizeMode.Stretch)
         table.itemSelectionChanged.connect(self._on_selection)
         return table

@@ -12,7 +12,7 @@ from gui.models.replay import Replay
 from gui.widgets.screen import Palette
 from gui.words import tr
 
-HEIGHT = 44
+HEIGHT = 36
 
 
 class FilmStrip(QWidget):

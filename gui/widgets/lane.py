@@ -12,7 +12,7 @@ from gui.models.replay import Replay
 from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
 
-ACTION, BUTTONS, REWARD, CURVES = (0, 18), (20, 36), (38, 52), (54, 70)
+ACTION, BUTTONS, REWARD, CURVES = (0, 16), (18, 34), (35, 47), (49, 63)
 """Top and bottom of each band, in pixels."""
 
 

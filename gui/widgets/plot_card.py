@@ -247,7 +247,9 @@ class PlotCard(QWidget):
     def _legend_at(self, x: float) -> tuple[tuple[QColor, str], ...]:
         muted = QColor(theme.current().muted)
         runs = len(self._lines.runs)
-        unit = {"env_steps": "step", "update": "update"}.get(self.model.x_axis, "second")
+        unit = {"env_steps": tr("step"), "update": tr("update")}.get(
+            self.model.x_axis, tr("second")
+        )
         head = (muted, f"{unit} {x:,.0f}")
         rows = self._lines.rows_at(x)
         near = (self._x_range(self._lines.runs)[1] or 1.0) * NEAR_ALERT
@@ -280,18 +282,24 @@ class PlotCard(QWidget):
         room = self.width() - 24 - self._title.sizeHint().width()
         if len(found) == 1:
             room = ROOM_A_VALUE  # one value always fits
-        parts = []
+        parts: list[str] = []
+        left = self.width() - 32 - self._title.sizeHint().width()
         for line, (name, value) in enumerate(found.items()):
             color = theme.current().text
             if len(runs) == 1 and len(self.spec.lines) > 1:
                 color = theme.curve_color(line).name()
             words = [name] if len(self.spec.lines) > 1 else []
             words += [short_number(value)] if room >= ROOM_A_VALUE * len(found) else []
+            left -= self.values.fontMetrics().horizontalAdvance(" ".join(words)) + 10
+            if left < 0 and parts:  # the crosshair names them all
+                parts.append("&#8230;")
+                break
             text = " ".join(words).replace(" ", "&nbsp;")
             parts.append(f'<span style="color:{color}">{text}</span>')
         if self.spec.evals and any(record.mode == "greedy" for run in runs for record in run.evals):
             color = self._eval_color() if len(runs) == 1 else QColor(theme.current().muted)
-            parts.insert(0, f'<span style="color:{color.name()}">&#9679;&nbsp;validation</span>')
+            told = tr("validation")
+            parts.insert(0, f'<span style="color:{color.name()}">&#9679;&nbsp;{told}</span>')
         self.values.setText("&nbsp; ".join(parts))
 
     def recolor(self) -> None:

@@ -1,4 +1,7 @@
-"""Pictures of a Game Boy on the screen: a table look-up, one QImage, whole pixels, no smoothing."""
+"""Pictures on the screen, a Game Boy's shades or colours, of any size.
+
+A table look-up, one QImage, whole pixels, no smoothing.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
@@ -88,6 +91,8 @@ class Screen(QWidget):
 
     painted = Signal()
     focus_lost = Signal()
+    pixel_clicked = Signal(int, int)
+    """Column and row of the picture's pixel that the left button went down on."""
 
     def __init__(self, palette: Palette, object_name: str, accessible: str) -> None:
         super().__init__()
@@ -163,6 +168,23 @@ class Screen(QWidget):
             (self.width() - size.width()) // 2, (self.height() - size.height()) // 2,
             size.width(), size.height(),
         )  # fmt: skip
+
+    def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:
+        """(column, row) of the picture below a point of the widget; None beside it."""
+        target = self.target()
+        column, row = x - target.x(), y - target.y()
+        if self._image is None or not (0 <= column < target.width() and 0 <= row < target.height()):
+            return None
+        return (
+            int(column * self._image.width() / target.width()),
+            int(row * self._image.height() / target.height()),
+        )
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        found = self.pixel_at(event.position().x(), event.position().y())
+        if found is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.pixel_clicked.emit(*found)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -1,5 +1,6 @@
 """Demo, checkpoints and banners: what a person chose stays chosen, what plays has a name."""
 
+# pyright: reportOptionalMemberAccess=false
 from __future__ import annotations
 
 import shlex
@@ -152,3 +153,15 @@ def test_a_run_that_is_no_demo_has_no_clock(app: App) -> None:
     until(lambda: app.controllers.training.state is RunState.RUNNING)
     assert app.controllers.demo.run_id == ""
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
+
+
+def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    from gui.models.checkpoints import CheckpointCard, CheckpointList
+
+    cards = CheckpointList()
+    for run, steps, rate in (("a", 300, 0.9), ("a", 100, 0.1), ("b", 50, 0.5), ("a", 200, 0.4)):
+        folder = tmp_path / f"{run}{steps}"
+        cards.put(CheckpointCard(folder, run, "t", "ppo", steps, rate, "", 1, float(steps)))
+    by_steps = {card.env_steps: card for card in cards.cards}
+    assert cards.way_to(by_steps[200]) == ([0.1, 0.4, 0.9], 1)
+    assert cards.way_to(by_steps[50]) == ([0.5], 0)

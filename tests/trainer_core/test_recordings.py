@@ -17,6 +17,7 @@ from trainer_core.play.player import Player
 from trainer_core.protocol import recording
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.frames import FrameReader
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.recording import (
@@ -97,6 +98,32 @@ def test_a_frame_is_told_with_the_step_it_belongs_to(player: Player) -> None:
     ]
     assert len(set(replay.buttons[pressed].tolist())) == 5, "the walk must press all five"
     check_steps(player, replay)
+
+
+def test_what_the_live_view_shows_is_what_was_recorded(player: Player) -> None:
+    """Picture, buttons, action, reward and distance of every frame, as frames.bin has them."""
+    reader = FrameReader(player.directory / "frames.bin")
+    player.record(True)
+    shown = []
+    for _ in range(3 * 24 + 5):
+        play(player, 1)
+        found = reader.latest()
+        assert found is not None
+        shown.append(found[1:])
+    replay = Replay(Path(player.record(False)))
+    assert len(replay) == len(shown)
+    for frame, (info, picture) in enumerate(shown):
+        assert picture == replay.picture(frame).tobytes()
+        assert info.buttons == replay.buttons[frame]
+        index = replay.step_at(frame)
+        if index >= 0:
+            assert info.action == replay.steps[index].action, "of the step that runs"
+        if index >= 0 and frame == replay.steps[index].last_frame:
+            step = replay.steps[index]
+            assert (info.env_steps, info.reward) == (step.step, pytest.approx(step.reward))
+            assert info.dist == pytest.approx(step.dist)
+            assert sum(step.terms.values()) == pytest.approx(step.reward)
+    reader.close()
 
 
 def test_a_recording_that_begins_and_ends_inside_steps(player: Player) -> None:

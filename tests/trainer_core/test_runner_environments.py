@@ -209,8 +209,9 @@ def test_a_guest_is_placed_in_the_home_of_its_run(runner: GuestRunner, tmp_path:
     home = HomePaths(tmp_path)
     python = str(tmp_path / "envs" / runner.id / "bin" / "python")
     assert runner.at(home).interpreter == python
-    assert runner.command(home.run("r").root)[0] == python
-    assert runner.play(home.players / "p")[0] == python
+    if runner.id != "arc":  # its worker is ours, and asks its environment by pipes
+        assert runner.command(home.run("r").root)[0] == python
+        assert runner.play(home.players / "p")[0] == python
     assert runner.at(home).install == f"dmglab runner install {runner.id}"
     spec = runner.complete(RunSpec(runner=runner.id, task="tiny_goal"))
     assert runner.configure(spec).task == "tiny_goal"

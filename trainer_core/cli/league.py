@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,6 +32,8 @@ class Options:
     """Seconds to wait for an answer; the game stands still meanwhile."""
     out: Path | None = None
     """Folder for league.json and league.md."""
+    record: bool = False
+    """Keep each player's first episode below HOME/players, for the app's Replay tab."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None
     """Where runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
@@ -50,11 +54,20 @@ def run(argv: list[str]) -> dict[str, Any]:
         llm_model=options.llm_model, llm_timeout_s=options.llm_timeout,
     )  # fmt: skip
 
+    done = 0
+
     def tell(entry: Entry, played: Played) -> None:
         end = "goal" if played.success else "no goal"
         print(f"{entry.name}: {end} after {played.steps} steps", file=sys.stderr, flush=True)
+        nonlocal done
+        done += 1
+        share = done / (len(entries) * options.episodes)
+        print(json.dumps({"progress": min(1.0, share)}), flush=True)
 
-    rows = play_league(entries, settings, options.episodes, tell)
+    keep = None
+    if options.record:
+        keep = settings.home.players / time.strftime("league-%Y%m%d-%H%M%S") / "recordings"
+    rows = play_league(entries, settings, options.episodes, tell, keep)
     result = {"task": options.task, "rows": as_dicts(rows)}
     text = markdown(options.task, rows)
     print(text, file=sys.stderr)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol import commands, records
+from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.fields import MAX_SEED, limits
@@ -44,7 +45,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
     task = options.task or read_meta(folder).task
-    if task not in BUILT_IN_TASKS:
+    if task not in BUILT_IN_TASKS and not is_arc(task):
         find_task(task, home)
     config = PlayerConfig(
         task=task, checkpoint=str(folder), mode=options.mode, device=options.device,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -10,12 +11,14 @@ from torch import Tensor
 from trainer_core.envs import toy
 from trainer_core.envs.noise import NoiseEnv
 from trainer_core.envs.vec_env import VecEnv
+from trainer_core.protocol.arc import ARC_RULE, HELD_OUT_STARTS, find_game, is_arc
 from trainer_core.protocol.buttons import CODEC_ID
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import OBSERVATION_RULE, find_task
 
 if TYPE_CHECKING:
+    from trainer_core.arc.env import ArcVecEnv
     from trainer_core.envs.game_env import GameEnv
 
 StartSet = Literal["train", "validation", "test", "heldout"]
@@ -48,6 +51,14 @@ def task_facts(task_id: str, home: HomePaths) -> TaskFacts:
     """Raises TaskError for an unknown task."""
     if task_id == toy.TASK_ID:
         return TaskFacts(id=task_id)
+    if is_arc(task_id):
+        game = find_game(task_id, home)
+        source = game.folder / f"{game.id.lower()}.py"
+        return TaskFacts(
+            id=task_id, rom_sha256=hashlib.sha256(source.read_bytes()).hexdigest(),
+            observation_rule=ARC_RULE, frames_per_step=1, release_after_frames=1,
+            held_out=HELD_OUT_STARTS,
+        )  # fmt: skip
     manifest = find_task(task_id, home).manifest
     return TaskFacts(
         id=manifest.id,
@@ -91,12 +102,19 @@ def make_env(
     held_out = starts != "train"
     count = config.num_envs if num_envs is None else num_envs
     seed = config.seed if seed is None else seed
-    env: toy.TinyGoalEnv | GameEnv
+    env: toy.TinyGoalEnv | GameEnv | ArcVecEnv
     holds_out = True
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(
             count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device
         )
+    elif is_arc(config.task):
+        from trainer_core.arc.env import ArcVecEnv
+
+        env = ArcVecEnv(
+            find_game(config.task, home), home, count, stack_k=config.stack_k, seed=seed,
+            held_out=held_out, device=config.device,
+        )  # fmt: skip
     else:
         from trainer_core.envs.game_env import GameEnv  # warp takes seconds to load
 
@@ -113,7 +131,10 @@ def make_env(
             home=home,
         )
     if held_out and holds_out:
-        env.start_set = env.episodes.start_set = chosen_starts(env.start_set, starts)
+        env.start_set = chosen_starts(env.start_set, starts)
+        episodes = getattr(env, "episodes", None)
+        if episodes is not None:
+            episodes.start_set = env.start_set
     if config.obs_source == "noise":
         return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
     return env

@@ -44,7 +44,7 @@ class StepResult(NamedTuple):
     """One step of N envs. `obs` is what to act on next: after a reset, the new start's."""
 
     obs: Tensor
-    """u8[N, K, 72, 80], shades 0 (lightest) to 3; oldest plane first."""
+    """u8[N, K, H, W], shades 0 (lightest) to 3; oldest plane first; 72 by 80 for a Game Boy."""
     reward: Tensor
     """f32[N]"""
     done: Tensor
@@ -88,7 +88,8 @@ class VecEnv(Protocol):
         ...
 
     def screens(self, count: int) -> Tensor:
-        """u8[count, 144, 160] shades that a person would see now of the first envs."""
+        """u8[count, H, W] shades, or u8[count, H, W, 3] colours, that a person would see now of the
+        first envs; 144 by 160 for a Game Boy."""
         ...
 
     def step(self, actions: Tensor) -> StepResult:

@@ -6,7 +6,7 @@ numpy and the emulator only, so that a person can play before torch would have l
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,10 +15,15 @@ from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.task_parts import load_task_parts
 from trainer_core.play.judge import Judge
+from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.buttons import MASK_BITS
 from trainer_core.protocol.errors import LabError, TaskError
+from trainer_core.protocol.frames import GAME_BOY, ScreenShape
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Codec, Reward, find_task
+
+if TYPE_CHECKING:
+    from trainer_core.arc.rules import ArcJudge
 
 TINY_GOAL = "tiny_goal"
 ROM_SUFFIXES = (".gb", ".gbc")
@@ -34,9 +39,13 @@ class Game(Protocol):
     """The first start state that training never saw; the first of all where it saw each."""
     frames_per_step: int
     release_after_frames: int
-    judge: Judge | None
+    screen: ScreenShape
+    """Of its pictures."""
     cartridge: Cartridge | None
     """None where no Game Boy runs."""
+
+    @property
+    def judge(self) -> Judge | ArcJudge | None: ...
 
     def restart(self, start: int) -> None:
         """Go to start state `start`."""
@@ -51,11 +60,11 @@ class Game(Protocol):
         ...
 
     def picture(self) -> np.ndarray:
-        """u8[144, 160] shades of the last completed picture."""
+        """u8[H, W] as `screen` says: shades of the last completed picture, or colours."""
         ...
 
     def observation(self) -> np.ndarray:
-        """u8[72, 80], the downsampled picture."""
+        """u8[72, 80], the downsampled picture; a network's input."""
         ...
 
     def snapshot(self) -> Any:
@@ -73,6 +82,8 @@ class Game(Protocol):
 
 class ConsoleGame:
     """One console, with a task's starts and goal or with neither."""
+
+    screen = GAME_BOY
 
     def __init__(
         self,
@@ -135,7 +146,7 @@ TINY_STATE = {name: Wanted("iu", (0,), 8) for name in ("tile", "held")}
 class TinyGame:
     """TinyGoalEnv's grid at frame speed: a direction moves the walker when it is pressed."""
 
-    task, rom_sha256 = TINY_GOAL, ""
+    task, rom_sha256, screen = TINY_GOAL, "", GAME_BOY
     frames_per_step, release_after_frames = 24, 8
     cartridge: Cartridge | None = None
 
@@ -197,13 +208,19 @@ class TinyGame:
         self._tile, self._held = tile, held
 
 
-def open_game(task_id: str, home: HomePaths) -> Game:
-    """The game of a task id, a task folder or a ROM file.
+def open_game(task_id: str, home: HomePaths, keep: Path | None = None) -> Game:
+    """The game of a task id, a task folder, a ROM file, or an ARC game `arc/ID`.
+
+    `keep` is the folder for what a game writes of itself: the library's own recordings.
 
     Raises LabError naming what is missing.
     """
     if task_id == TINY_GOAL:
         return TinyGame()
+    if is_arc(task_id):
+        from trainer_core.arc.game import open_arc_game
+
+        return open_arc_game(task_id, home, keep)
     try:
         if Path(task_id).suffix.lower() in ROM_SUFFIXES:
             return ConsoleGame(Cartridge.from_file(task_id), task_id, [])

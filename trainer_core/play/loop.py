@@ -69,6 +69,8 @@ class PlayLoop:
         match command:
             case commands.SetButtons():
                 player.press(command.mask)
+            case commands.Click():
+                player.click(command.x, command.y)
             case commands.Stop():
                 self.running = False
             case commands.Pause():

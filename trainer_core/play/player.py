@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,10 +23,8 @@ from trainer_core.protocol import frames, records
 from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.protocol.playing import PlayerConfig, with_click
 from trainer_core.protocol.recording import (
-    HEIGHT,
-    WIDTH,
     RecordedStep,
     read_buttons,
     read_recording,
@@ -33,6 +32,7 @@ from trainer_core.protocol.recording import (
     refuse_pictures_only,
 )
 from trainer_core.runs.finding import find_checkpoint
+from trainer_core.runs.writer import write_json
 
 EVENT_INTERVAL_S = 0.1
 END_PAUSE_S = 0.5
@@ -75,7 +75,7 @@ class Player:
         """Shows the first picture. Raises LabError naming what cannot be played."""
         self._make_agent = make_agent
         self.directory, self.home, self.config, self._tell = directory, home, config, tell
-        self.game = open_game(config.task, home)
+        self.game = open_game(config.task, home, directory)
         self._speaker: Speaker | None = None
         if self.game.cartridge is not None:
             self._speaker = Speaker(self.game.cartridge, self._open_output)
@@ -84,9 +84,9 @@ class Player:
             self.agent = self._open_agent(config.checkpoint)
         self.human = config.mode == "human"
         self.pacer = Pacer(config.speed)
-        self.writer = frames.FrameWriter(
-            directory / "frames.bin.new", frames.FrameShape(WIDTH, HEIGHT)
-        )
+        screen = self.game.screen
+        self._colours = np.array(screen.colours, np.uint8)
+        self.writer = frames.FrameWriter(directory / "frames.bin.new", screen.frame_shape)
         self.recording: RecordingWriter | None = None
         self.last_recording = ""
         self._until_episode = False
@@ -94,7 +94,7 @@ class Player:
         self._undo: tuple[Any, Known] | None = None
         self._left: tuple[int, Any] | None = None
         """Where a state was saved last: its number in the history, and what it is."""
-        self._held = self._tapped = 0
+        self._held = self._tapped = self._clicked = 0
         self._start = config.seed % self.game.num_starts
         self._frame = self._episode = 0
         self._next_event = self._next_thought = 0.0
@@ -162,6 +162,10 @@ class Player:
         if self._speaker is not None:
             self._speaker.close()
         self.writer.close()
+        close = getattr(self.game, "close", None)
+        if close is not None:
+            self._keep_card()
+            close()
 
     # -- what a person asks for ---------------------------------------------------------------
 
@@ -169,6 +173,20 @@ class Player:
         """Hold the joypad mask `mask`; a tap shorter than a frame still counts as one."""
         self._held = mask & 0xFF
         self._tapped |= self._held
+
+    def click(self, x: int, y: int) -> None:
+        """The next frame has a click on that pixel. Raises LabError where nothing can come of it.
+
+        A policy keeps the buttons until it is taken over.
+        """
+        screen = self.game.screen
+        if not screen.palette:
+            raise LabError(f"{self.game.task}: a Game Boy has no mouse")
+        if not self.human:
+            raise LabError("the agent is at the buttons: take over first")
+        if x >= screen.width or y >= screen.height:
+            raise LabError(f"click at {x}, {y}: outside {screen.width} x {screen.height}")
+        self._clicked = with_click(0, x, y)
 
     def set_sound(self, volume: float, channels: int) -> None:
         """How loud the game is, 0 to 1, and bit by bit which channels are heard."""
@@ -318,9 +336,9 @@ class Player:
         """Joypad mask of this frame."""
         if self.human:
             held, self._tapped = self._held | self._tapped, 0
-            self._value = None
+            clicked, self._clicked, self._value = self._clicked, 0, None
             self._action = ACTION_MASKS.index(held) if held in ACTION_MASKS else -1
-            return held
+            return held | clicked
         pressed = self._phase < self.game.release_after_frames
         return ACTION_MASKS[self._action] if pressed else 0
 
@@ -359,6 +377,7 @@ class Player:
                 success=success, done=success, trunc=trunc, episode=self._episode,
                 who="human" if self.human else "agent", speed=self.pacer.measured,
                 recording_frames=self.recording.frames if self.recording else 0,
+                note=getattr(self.game, "note", str)(),
             )  # fmt: skip
 
     def _publish(self, buttons: int) -> None:
@@ -366,10 +385,12 @@ class Player:
         recording = frames.FLAG_RECORDING if self.recording is not None else 0
         info = frames.FrameInfo(
             env_steps=self._step, reward=self._reward, dist=self._dist,
-            speed=self.pacer.measured, buttons=buttons, who=int(self.human), action=self._action,
-            flags=self._flags | recording, frame=self._frame,
+            speed=self.pacer.measured, buttons=buttons & 0xFF, who=int(self.human),
+            action=self._action, flags=self._flags | recording, frame=self._frame,
         )  # fmt: skip
-        self.writer.publish(self.game.picture().tobytes(), info)
+        picture = self.game.picture()
+        shown = self._colours[picture] if len(self._colours) else picture
+        self.writer.publish(shown.tobytes(), info)
 
     def _tell_thought(self, agent: StackedAgent) -> None:
         """What the policy thinks of the step that begins."""
@@ -447,6 +468,12 @@ class Player:
             reason = f"the recording ends after {self.recording.frames} frames: {error.strerror}"
             self._end_recording()
             self._tell(records.ErrorRecord, kind="recording", message=reason)
+
+    def _keep_card(self) -> None:
+        """The scorecard of an ARC game, beside its recordings."""
+        with contextlib.suppress(LabError, OSError):  # a server or a disk that is gone
+            card = self.game.card()  # type: ignore[attr-defined]
+            write_json(self.directory / "scorecard.json", card)
 
     def _begin_recording(self, **about: Any) -> None:
         stamp = time.strftime("%Y%m%d-%H%M%S") + f"-{self._frame:07d}"

@@ -57,14 +57,25 @@ class RecordingWriter:
         self, folder: Path, game: Game, *, mode: str, checkpoint: str, checkpoint_sha256: str,
         **about: Any,
     ) -> None:  # fmt: skip
-        """`about` are further fields of the manifest: `parent`, `forked_at`, `source`."""
+        """`about` are further fields of the manifest: `parent`, `forked_at`, `source`.
+
+        Of a game with colours the pictures alone are kept: no buttons lead to them again.
+        """
         folder.mkdir(parents=True)
         self.folder = folder
-        game.save_state(folder / STATE_FILE)
+        self._colours = np.array(game.screen.colours, np.uint8)
+        self._picture_bytes = PICTURE_BYTES
+        if game.screen.palette:
+            width, height = game.screen.width, game.screen.height
+            self._picture_bytes = 3 * width * height
+            about |= {"width": width, "height": height, "format": "rgb888", "source": game.task}
+        else:
+            game.save_state(folder / STATE_FILE)
+            about["state"] = STATE_FILE
         self._about = {
             "task": game.task, "rom_sha256": game.rom_sha256, "mode": mode,
             "checkpoint": checkpoint, "checkpoint_sha256": checkpoint_sha256,
-            "created_at": time.time(), **about,
+            "created_at": time.time(), "state": "", **about,
         }  # fmt: skip
         self._frames_per_step = game.frames_per_step
         self._pictures = (folder / PICTURES).open("wb")
@@ -80,9 +91,11 @@ class RecordingWriter:
         return self.frames >= MAX_FRAMES
 
     def add_frame(self, picture: np.ndarray, buttons: int) -> None:
-        """One frame: its picture u8[144, 160] and the joypad mask that was held in it."""
-        self._pictures.write(pack_picture(picture.tobytes()))
-        self._buttons.write(bytes((buttons,)))
+        """One frame: the game's picture u8[H, W] and the joypad mask that was held in it."""
+        colours = self._colours
+        shown = colours[picture].tobytes() if len(colours) else pack_picture(picture.tobytes())
+        self._pictures.write(shown)
+        self._buttons.write(bytes((buttons & 0xFF,)))
         self.frames += 1
 
     def add_step(
@@ -120,6 +133,8 @@ class RecordingWriter:
 
     def jump(self, game: Game) -> None:
         """The game was put into its present state: the frames that come follow from that."""
+        if not self._about["state"]:
+            return
         if self.frames == 0:
             game.save_state(self.folder / STATE_FILE)
             return
@@ -135,7 +150,8 @@ class RecordingWriter:
         Taken back beyond its beginning the recording begins where the game is now.
         """
         if self.frames == 0:
-            game.save_state(self.folder / STATE_FILE)
+            if self._about["state"]:
+                game.save_state(self.folder / STATE_FILE)
             return
         if not was_frame:
             if self._jumps and self._jumps[-1].frame == self.frames:
@@ -149,7 +165,8 @@ class RecordingWriter:
 
     def _cut(self) -> None:
         """Files hold what belongs to `frames` frames and nothing after."""
-        sizes = (self.frames * PICTURE_BYTES, self.frames, sum(line.size for line in self._lines))
+        pictures = self.frames * self._picture_bytes
+        sizes = (pictures, self.frames, sum(line.size for line in self._lines))
         for file, size in zip((self._pictures, self._buttons, self._steps), sizes, strict=True):
             file.flush()
             file.truncate(size)
@@ -173,7 +190,7 @@ class RecordingWriter:
             write_recording(
                 self.folder,
                 Recording(
-                    state=STATE_FILE, frames=self.frames, success=self.success,
+                    frames=self.frames, success=self.success,
                     jumps=tuple(jump for jump in self._jumps if jump.frame < self.frames),
                     **self._about,
                 ),
@@ -194,11 +211,13 @@ class RecordingWriter:
         lines = itertools.accumulate(line.size for line in self._lines)
         whole = sum(end <= sizes[2] for end in lines)
         del self._lines[whole:]
-        self.frames = max(0, min(self.frames, sizes[0] // PICTURE_BYTES - SPARE_FRAMES, sizes[1]))
+        whole = sizes[0] // self._picture_bytes - SPARE_FRAMES
+        self.frames = max(0, min(self.frames, whole, sizes[1]))
         while self._lines and self._lines[-1].frames > self.frames:
             self._lines.pop()
         self.success = any(line.success for line in self._lines)
-        kept = (self.frames * PICTURE_BYTES, self.frames, sum(line.size for line in self._lines))
+        pictures = self.frames * self._picture_bytes
+        kept = (pictures, self.frames, sum(line.size for line in self._lines))
         for path, size in zip(paths, kept, strict=True):
             os.truncate(path, size)
 

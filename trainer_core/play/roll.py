@@ -114,8 +114,6 @@ class Roll:
         """Have the game show frame `frame`, played as the buttons stand. Raises LabError."""
         if not 0 <= frame < len(self):
             raise LabError(f"frame {frame}: there are 0 to {len(self) - 1}")
-        while self.known < frame and frame - self._nearest(frame) > self.key_every:
-            self.advance(self.key_every)
         nearest = self._nearest(frame)
         if not nearest <= self._at <= frame:
             self._restore(nearest)
@@ -130,8 +128,6 @@ class Roll:
         fork = self.fork
         while self.known < end:
             number = self._at
-            if number % self.key_every == 0 and number not in self._keys:
-                self._keep(number, self.game.snapshot())
             self._run()
             if number == self.known:
                 self._note(number, number < fork)
@@ -156,9 +152,11 @@ class Roll:
         self.known = number + 1
 
     def _run(self) -> None:
-        """One frame on."""
+        """One frame on; states are kept on the way, so that a frame far off is played to once."""
         if self._at in self.jumps:
             self.game.restore(self.jumps[self._at])
+        elif self._at % self.key_every == 0 and self._at not in self._keys:
+            self._keep(self._at, self.game.snapshot())
         self.game.frame(self.masks[self._at])
         self._at += 1
 

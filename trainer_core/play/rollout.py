@@ -95,7 +95,8 @@ def write_rollout(
     }  # fmt: skip
     try:
         out.mkdir(parents=True, exist_ok=True)
-        images = (shades_image(shades, GREENS) for shades in rollout.pictures)
+        colours = game.screen.colours or GREENS
+        images = (shades_image(shades, colours) for shades in rollout.pictures)
         save_gif(out / "rollout.gif", images, delays_cs)
         lines = "".join(json.dumps(row) + "\n" for row in rollout.rows)
         (out / "rollout.jsonl").write_text(lines, encoding="utf-8")

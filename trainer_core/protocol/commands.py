@@ -76,6 +76,13 @@ class SetButtons(Command, frozen=True, tag="buttons"):
     mask: Mask
 
 
+class Click(Command, frozen=True, tag="click"):
+    """Player: a click on a pixel of the picture; ARC-AGI-3's ACTION6, nothing for a Game Boy."""
+
+    x: Annotated[int, Meta(ge=0, le=4095)]
+    y: Annotated[int, Meta(ge=0, le=4095)]
+
+
 class Takeover(Command, frozen=True, tag="takeover"):
     """Player: true hands the buttons to the person, false back to the agent."""
 
@@ -183,6 +190,7 @@ AnyCommand = (
     | SetSound
     | StepOnce
     | SetButtons
+    | Click
     | Takeover
     | Restart
     | LoadPolicy

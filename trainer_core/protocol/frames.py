@@ -87,6 +87,30 @@ class FrameShape:
         return _HEADER_BYTES + self.slots * self.slot_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class ScreenShape:
+    """Size and colours of the pictures that a game shows."""
+
+    width: int
+    height: int
+    palette: tuple[int, ...] = ()
+    """0xRRGGBB of each value; empty = the four shades of a Game Boy, in the viewer's colours."""
+
+    @property
+    def colours(self) -> tuple[tuple[int, int, int], ...]:
+        """(red, green, blue) of each value; empty for the shades of a Game Boy."""
+        return tuple((rgb >> 16, rgb >> 8 & 255, rgb & 255) for rgb in self.palette)
+
+    @property
+    def frame_shape(self) -> FrameShape:
+        """Of a frames.bin that shows it."""
+        kind = FORMAT_RGB888 if self.palette else FORMAT_SHADE
+        return FrameShape(self.width, self.height, format=kind)
+
+
+GAME_BOY = ScreenShape(160, 144)
+
+
 class FrameWriter:
     """The one writer of a frames.bin. Replaces an old file, so that old readers keep theirs."""
 

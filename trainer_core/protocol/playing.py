@@ -16,11 +16,25 @@ MAX_SPEED = 64.0
 PolicyMode = Literal["greedy", "sample"]
 
 
+CLICK_FLAG = 1 << 8
+"""Of the buttons of a frame: beside the joypad mask there was a click, see `with_click`."""
+
+
+def with_click(mask: int, x: int, y: int) -> int:
+    """The buttons of a frame with a click on pixel `x`, `y` (0 to 4095) of the picture."""
+    return mask | CLICK_FLAG | x << 9 | y << 21
+
+
+def click_of(buttons: int) -> tuple[int, int]:
+    """(x, y) of `with_click`."""
+    return buttons >> 9 & 0xFFF, buttons >> 21 & 0xFFF
+
+
 class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Raises ConfigError for what cannot be played."""
 
     task: str
-    """Task id, task folder or ROM file."""
+    """Task id, task folder, ROM file, or arc/ID."""
     checkpoint: str = ""
     """Checkpoint folder, or a run: its best checkpoint; none is needed for a person."""
     mode: Literal["human", "greedy", "sample", "edit"] = "human"

@@ -217,6 +217,8 @@ class PlayEvent(Record, frozen=True, tag="play"):
     speed: float
     """Measured speed: 1.0 is 59.7 frames a second."""
     recording_frames: Count = 0
+    note: str = ""
+    """How the game stands, in its own words: levels and actions of an ARC game."""
 
 
 class PolicyEvent(Record, frozen=True, tag="policy"):

@@ -9,6 +9,7 @@ from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths, default_home
 from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runners.arc.runner import ARC
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.cleanrl.runner import CLEANRL
 from trainer_core.runners.corl.runner import CORL
@@ -37,6 +38,7 @@ _RUNNERS: tuple[AgentRunner, ...] = (
     SKRL.at(_HERE),
     SPADE_BDI.at(_HERE),
     CORL.at(_HERE),
+    ARC.at(_HERE),
 )
 
 

@@ -40,6 +40,8 @@ TORCH = "torch==2.13.0"
 choice (CPU, CUDA) serves it."""
 PYTHONS = ((3, 11), (3, 14))
 """From the first, below the second."""
+MANAGED = (".pyenv/versions/*", ".local/share/uv/python/*")
+"""Below the user's folder: where version managers keep interpreters that are on no path."""
 NEEDED_BYTES = 3 << 30
 PROBE_TIMEOUT_S = 3.0
 
@@ -54,6 +56,10 @@ class RunnerEnvironment:
     runner: str
     modules: tuple[str, ...]
     home: HomePaths
+    pythons: tuple[tuple[int, int], tuple[int, int]] = PYTHONS
+    """From the first, below the second."""
+    torch: bool = True
+    """Whether torch comes first."""
 
     @property
     def folder(self) -> Path:
@@ -133,7 +139,7 @@ class RunnerEnvironment:
             partial = self.partial
             _delete(partial)
             try:
-                self._make(partial, python, tell)
+                self._make(partial, find_python(python, self.pythons), tell)
                 self._replace(partial)
             except OSError as error:
                 raise LabError(_disk_words(error, partial)) from None
@@ -158,7 +164,7 @@ class RunnerEnvironment:
 
     def _make(self, partial: Path, python: str, tell: Tell) -> None:
         tell(0.0, f"making {self.folder} with {python}")
-        _require_python(python)
+        _require_python(python, self.pythons)
         partial.parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(partial.parent).free
         if free < NEEDED_BYTES:
@@ -171,11 +177,14 @@ class RunnerEnvironment:
         pip = [str(partial / "bin" / "python"), "-m", "pip", "install", "--no-input",
                "--disable-pip-version-check", "--progress-bar=off"]  # fmt: skip
         count = len(re.findall(r"(?m)^[a-z0-9][^ =]*==", self.requirements.read_text()))
-        tell(0.05, f"installing {TORCH} (the largest part)")
-        _run([*pip, "--only-binary=:all:", TORCH], _counter(tell, 0.05, 0.6, 12))
-        tell(0.6, f"installing {count} packages by their hashes")
+        done = 0.05
+        if self.torch:
+            tell(done, f"installing {TORCH} (the largest part)")
+            _run([*pip, "--only-binary=:all:", TORCH], _counter(tell, done, 0.6, 12))
+            done = 0.6
+        tell(done, f"installing {count} packages by their hashes")
         hashed = ["--require-hashes", "--no-deps", "--only-binary=:all:"]
-        _run([*pip, *hashed, "-r", str(self.requirements)], _counter(tell, 0.6, 0.95, count))
+        _run([*pip, *hashed, "-r", str(self.requirements)], _counter(tell, done, 0.95, count))
         tell(0.95, "linking DMG Lab")
         _link_packages(partial)
         facts = {"runner": self.runner, "requirements": _digest(self.requirements),
@@ -217,20 +226,43 @@ def install_command(runner: str) -> str:
     return f"dmglab runner install {runner}"
 
 
-def _require_python(python: str) -> None:
-    low, high = PYTHONS
+def find_python(python: str, pythons: tuple[tuple[int, int], tuple[int, int]]) -> str:
+    """`python` where it will do; where our own will not, another one of this computer's that does.
+
+    A version manager's `python3.12` may be there and not start: each is asked. Without one
+    `python` comes back, to be refused in words.
+    """
+    low, high = pythons
+    if python != sys.executable or low <= sys.version_info[:2] < high:
+        return python
+    for minor in range(high[1] - 1, low[1] - 1, -1):
+        name = f"python{low[0]}.{minor}"
+        kept = [path for root in MANAGED for path in Path.home().glob(f"{root}/bin/{name}")]
+        for found in (*(Path(folder, name) for folder in os.get_exec_path()), *sorted(kept)):
+            if found.is_file() and _version(str(found)) == (low[0], minor):
+                return str(found)
+    return python
+
+
+def _version(python: str) -> tuple[int, ...]:
+    """(major, minor) of an interpreter; empty for one that does not start."""
     code = "import sys; print(*sys.version_info[:2])"
     try:
         done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
-        version = tuple(int(part) for part in done.stdout.split())
+        return tuple(int(part) for part in done.stdout.split())
     except (OSError, subprocess.CalledProcessError, ValueError):
-        raise ConfigError(
-            f"{python} is no Python that starts; choose another with --python"
-        ) from None
+        return ()
+
+
+def _require_python(python: str, pythons: tuple[tuple[int, int], tuple[int, int]]) -> None:
+    low, high = pythons
+    version = _version(python)
+    if not version:
+        raise ConfigError(f"{python} is no Python that starts; choose another with --python")
     if not low <= version < high:
         raise ConfigError(
             f"{python} is Python {version[0]}.{version[1]}; {low[0]}.{low[1]} to "
-            f"{high[0]}.{high[1] - 1} are known to work: choose one with --python"
+            f"{high[0]}.{high[1] - 1} are known to work: install one, or choose one with --python"
         )
 
 

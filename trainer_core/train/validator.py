@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import torch
+from PIL import Image
 
 from trainer_core.envs.build import make_env
 from trainer_core.envs.vec_env import VecEnv
@@ -108,7 +110,7 @@ class Validator:
         episode = found.episodes[number]
         pictures = (screens[number].cpu().numpy() for screens in found.screens[: episode.steps])
         gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}.gif"
-        images = (shades_image(shades, GREYS) for shades in pictures)
+        images = map(_image, pictures)
         save_gif(gif, images, EPISODE_GIF_DELAY_CS)
         fields = {
             "env_steps": env_steps,
@@ -122,6 +124,11 @@ class Validator:
         }
         write_json(gif.with_suffix(".json"), fields)
         return fields
+
+
+def _image(picture: np.ndarray) -> Image.Image:
+    """Of shades u8[H, W] or colours u8[H, W, 3]."""
+    return shades_image(picture, GREYS) if picture.ndim == 2 else Image.fromarray(picture)
 
 
 def pick_sample(episodes: Sequence[Episode]) -> int:

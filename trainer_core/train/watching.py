@@ -6,8 +6,13 @@ import time
 from pathlib import Path
 
 from trainer_core.envs.vec_env import VecEnv
-from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
-from trainer_core.protocol.recording import HEIGHT, WIDTH
+from trainer_core.protocol.frames import (
+    FORMAT_RGB888,
+    FORMAT_SHADE,
+    FrameInfo,
+    FrameShape,
+    FrameWriter,
+)
 from trainer_core.train.control import Control
 
 INTERVAL_S = 1 / 30
@@ -26,10 +31,12 @@ class Watcher:
         if count == 0 or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + INTERVAL_S
+        pictures = self._env.screens(count).contiguous().cpu().numpy()
         if self._writer is None or self._writer.shape.envs != count:
             self.close()
-            self._writer = FrameWriter(self._path, FrameShape(WIDTH, HEIGHT, count))
-        pictures = self._env.screens(count).contiguous().cpu().numpy()
+            kind = FORMAT_SHADE if pictures.ndim == 3 else FORMAT_RGB888
+            shape = FrameShape(pictures.shape[2], pictures.shape[1], count, kind)
+            self._writer = FrameWriter(self._path, shape)
         self._writer.publish(pictures.tobytes(), FrameInfo(env_steps=env_steps))
 
     def close(self) -> None:

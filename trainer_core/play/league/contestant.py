@@ -1,14 +1,15 @@
 """An agent of any runner in that runner's own interpreter, asked through two pipes.
 
 `python -m trainer_core.play.league.contestant PLAYER_MODULE CHECKPOINT MODE SEED` reads letters: B
-begins an episode and S has led to the picture u8[72, 80] that follows; A is answered with one byte,
-the action. It ends with its standard input.
+begins an episode and S has led to the picture that follows, u8[H, W] as the checkpoint takes it; A
+is answered with one byte, the action. It ends with its standard input.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import os
 import subprocess
 import sys
@@ -16,13 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.envs.task_files import SHAPE
 from trainer_core.play.agent import Agent, StackedAgent
 from trainer_core.play.player import MakeAgent
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import child_folder
 
-PICTURE_BYTES = SHAPE[0] * SHAPE[1]
 BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
 
 
@@ -83,12 +82,12 @@ def main(argv: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     answers.write(READY)
-    asked = sys.stdin.buffer
+    asked, shape = sys.stdin.buffer, agent.meta.obs_shape[1:]
     while letter := asked.read(1):
         if letter == ACT:
             answers.write(bytes((agent.act(),)))
             continue
-        seen = np.frombuffer(asked.read(PICTURE_BYTES), np.uint8).reshape(SHAPE)
+        seen = np.frombuffer(asked.read(math.prod(shape)), np.uint8).reshape(shape)
         (agent.begin if letter == BEGIN else agent.see)(seen)
     return 0
 

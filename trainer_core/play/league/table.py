@@ -12,10 +12,11 @@ from typing import Any
 from trainer_core.play.authoring.demonstration import play_inputs
 from trainer_core.play.authoring.inputs import read_inputs
 from trainer_core.play.authoring.minari_export import score_pictures
-from trainer_core.play.episode import Played, play_episode
+from trainer_core.play.episode import Chooser, Played, play_episode
 from trainer_core.play.game import Game, open_game
 from trainer_core.play.league.llm import LlmPlayer
 from trainer_core.play.league.players import Entry, Settings, open_player, recordings_in
+from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.tasks import find_task
 
@@ -38,6 +39,8 @@ class Row:
     """test: the task's test states; own: those that a recording began in."""
     note: str = ""
     error: str = ""
+    recording: str = ""
+    """Folder with its first episode; empty where none was kept."""
 
 
 def test_starts(game: Game, episodes: int) -> list[int]:
@@ -48,9 +51,12 @@ def test_starts(game: Game, episodes: int) -> list[int]:
 
 
 def play_league(
-    entries: Sequence[Entry], settings: Settings, episodes: int, tell: Tell
-) -> list[Row]:
+    entries: Sequence[Entry], settings: Settings, episodes: int, tell: Tell,
+    keep: Path | None = None,
+) -> list[Row]:  # fmt: skip
     """Every player's row, best first; a player that fails has an error in its row.
+
+    The first episode of each is recorded below `keep`, if given.
 
     Raises LabError when the task cannot be played.
     """
@@ -59,8 +65,8 @@ def play_league(
     rows = [
         _recorded(entry, settings, episodes, tell)
         if entry.kind == "recorded"
-        else _played(entry, settings, game, starts, tell)
-        for entry in entries
+        else _played(entry, settings, game, starts, tell, keep / f"{number:02d}" if keep else None)
+        for number, entry in enumerate(entries, 1)
     ]
     return sorted(rows, key=_rank)
 
@@ -70,14 +76,20 @@ def _rank(row: Row) -> tuple[bool, float, float, str]:
     return bool(row.error), -row.success_rate, row.median_steps_to_goal, row.player
 
 
-def _played(entry: Entry, settings: Settings, game: Game, starts: Sequence[int], tell: Tell) -> Row:
+def _played(
+    entry: Entry, settings: Settings, game: Game, starts: Sequence[int], tell: Tell,
+    keep: Path | None,
+) -> Row:  # fmt: skip
     episodes: list[Played] = []
     player, error, seconds = None, "", 0.0
     try:
         player = open_player(entry, settings)
         for start in starts:
             began = time.monotonic()
-            episodes.append(play_episode(game, player, start))
+            if keep is not None and not episodes:
+                episodes.append(_recorded_episode(game, player, start, keep, entry))
+            else:
+                episodes.append(play_episode(game, player, start))
             seconds += time.monotonic() - began
             tell(entry, episodes[-1])
     except LabError as failure:
@@ -90,7 +102,20 @@ def _played(entry: Entry, settings: Settings, game: Game, starts: Sequence[int],
     if isinstance(player, LlmPlayer):
         note = f"{player.answers} answers, {player.nonsense} named no button, "
         note += f"{player.failures} requests failed"
-    return _row(entry, episodes, seconds, "test", note, error)
+    recording = str(keep) if keep is not None and episodes else ""
+    return _row(entry, episodes, seconds, "test", note, error, recording)
+
+
+def _recorded_episode(game: Game, player: Chooser, start: int, keep: Path, entry: Entry) -> Played:
+    game.restart(start)
+    writer = RecordingWriter(
+        keep, game, mode="script", checkpoint=entry.what if entry.kind == "checkpoint" else "",
+        checkpoint_sha256="",
+    )  # fmt: skip
+    try:
+        return play_episode(game, player, start, recording=writer)
+    finally:
+        writer.finish()
 
 
 def _recorded(entry: Entry, settings: Settings, episodes: int, tell: Tell) -> Row:
@@ -116,15 +141,16 @@ def _recorded(entry: Entry, settings: Settings, episodes: int, tell: Tell) -> Ro
 
 
 def _row(
-    entry: Entry, played: Sequence[Played], seconds: float, starts: str, note: str, error: str
-) -> Row:
+    entry: Entry, played: Sequence[Played], seconds: float, starts: str, note: str, error: str,
+    recording: str = "",
+) -> Row:  # fmt: skip
     won = [episode.steps for episode in played if episode.success]
     count, steps = max(1, len(played)), sum(episode.steps for episode in played)
     return Row(
         entry.name, entry.kind, len(played), len(won) / count,
         statistics.median(won) if won else 0.0,
         sum(episode.episode_return for episode in played) / count,
-        seconds / max(1, steps), starts, note, error,
+        seconds / max(1, steps), starts, note, error, recording,
     )  # fmt: skip
 
 

@@ -15,7 +15,12 @@ from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import HomePaths, RunPaths, home_of, home_of_player
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.base import AgentRunner, Installation
-from trainer_core.runners.environments import NEEDED_BYTES, RunnerEnvironment, install_command
+from trainer_core.runners.environments import (
+    NEEDED_BYTES,
+    PYTHONS,
+    RunnerEnvironment,
+    install_command,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +31,13 @@ class GuestRunner(AgentRunner):
     """Module that trains: `python -m WORKER RUN_DIR`."""
     player: str = ""
     """Module that plays: `python -m PLAYER PLAYER_DIR`."""
+    pythons: tuple[tuple[int, int], tuple[int, int]] = PYTHONS
+    """Versions that its library takes: from the first, below the second."""
+    torch: bool = True
+    """Whether its environment has torch."""
 
     def environment(self, home: HomePaths) -> RunnerEnvironment:
-        return RunnerEnvironment(self.id, self.modules, home)
+        return RunnerEnvironment(self.id, self.modules, home, self.pythons, self.torch)
 
     def at(self, home: HomePaths) -> Self:
         interpreter = str(self.environment(home).python)

@@ -1,0 +1,127 @@
+"""A league in a process of its own: who plays, how far it is, the table that came out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.bridge import Bridge
+from gui.controllers.replay import ReplayController
+from gui.models.checkpoints import CheckpointList
+from gui.models.navigation import Navigation, Place
+from gui.models.session import Session
+from gui.words import tr
+from trainer_core.service import Job, run_job
+
+MAX_EPISODES = 16
+
+
+class LeagueController(QObject):
+    """`dmglab league --record` on the session's task; the rows stay until the next one."""
+
+    changed = Signal()
+    progressed = Signal(float)
+
+    def __init__(
+        self, bridge: Bridge, session: Session, navigation: Navigation, replay: ReplayController,
+        checkpoints: CheckpointList,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._bridge, self._session = bridge, session
+        self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
+        self.rows: list[dict[str, Any]] = []
+        """Of league.json, best first."""
+        self.task = self.error = ""
+        """Of the rows; why the last league has none."""
+        self.chosen = -1
+        self.players = "random"
+        """As on the command line, with spaces between."""
+        self._job: Job | None = None
+        self._busy = False
+        session.task_changed.connect(lambda task: self.changed.emit())
+
+    @property
+    def is_busy(self) -> bool:
+        return self._busy
+
+    @property
+    def next_task(self) -> str:
+        """What a league that begins now is played on."""
+        return self._session.task
+
+    def show(self) -> None:
+        self._navigation.show(Place.LEAGUE)
+
+    def set_players(self, text: str) -> None:
+        self.players = text
+        self.changed.emit()
+
+    def add_checkpoint(self) -> None:
+        """Let the checkpoint that is chosen in the app take part."""
+        card = self._checkpoints.selected
+        if card is not None:
+            self.set_players(f"{self.players} checkpoint={card.folder}".strip())
+
+    def add_refusal(self) -> str:
+        return "" if self._checkpoints.selected is not None else tr("Pick a checkpoint first")
+
+    def refusal(self) -> str:
+        """Why none can begin; empty while one can, or can be stopped."""
+        return "" if self._busy or self.players.split() else tr("Name at least one player")
+
+    def toggle(self) -> None:
+        """Begin a league, or stop the one under way."""
+        if self._job is not None:
+            self._job.cancel()
+        elif not self._busy:
+            self._begin()
+
+    def _begin(self) -> None:
+        argv = [
+            sys.executable, "-m", "trainer_core.cli.main", "league", *self.players.split(),
+            "--task", self._session.task, "--episodes", str(MAX_EPISODES), "--record",
+            "--home", str(self._bridge.home.root),
+        ]  # fmt: skip
+        self._busy, self.error = True, ""
+        self.task, self.rows, self.chosen = self._session.task, [], -1
+        self.changed.emit()
+        self._bridge.spawn(
+            run_job(argv, on_progress=self.progressed.emit, on_start=self._on_job),
+            then=self._on_done, failed=self._on_failed,
+        )  # fmt: skip
+
+    def _on_job(self, job: Job) -> None:
+        self._job = job
+
+    def _on_done(self, result: dict[str, Any]) -> None:
+        self._job, self._busy = None, False
+        self.rows = list(result.get("rows", ()))
+        self.changed.emit()
+
+    def _on_failed(self, reason: str) -> None:
+        self._job, self._busy = None, False
+        self.error = tr("Stopped") if reason == "cancelled" else reason
+        self.changed.emit()
+
+    # -- an entry ---------------------------------------------------------------------------
+
+    def choose(self, row: int) -> None:
+        if row != self.chosen:
+            self.chosen = row
+            self.changed.emit()
+
+    def replay_refusal(self) -> str:
+        if not 0 <= self.chosen < len(self.rows):
+            return tr("Pick a player in the table first")
+        if not self.rows[self.chosen].get("recording"):
+            return tr("No episode of this player was recorded")
+        return ""
+
+    def replay(self) -> None:
+        """Show the first episode of the chosen player in the Replay tab."""
+        if not self.replay_refusal():
+            self._replay.load(Path(self.rows[self.chosen]["recording"]))
+            self._navigation.show(Place.REPLAY)

@@ -1,0 +1,109 @@
+"""What the lab knows of ARC-AGI-3's library; nothing of it is imported here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from trainer_core.preflight.findings import Check, Found
+from trainer_core.protocol.arc import RUNNER_ID, find_game, is_arc
+from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.errors import ConfigError, TaskError
+from trainer_core.protocol.fields import check_fields, described
+from trainer_core.protocol.paths import HomePaths, child_folder
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.guest.runner import GuestRunner
+
+ALGORITHMS = ("explore", "random", "script")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArcConfig:
+    """Which agent plays, where, for how long."""
+
+    task: str = field(default="arc/wk01", metadata=described("Game", "basics"))
+    """arc/ID: a game of ours or one in HOME/arc; on a server, one of its games."""
+    seconds: float = field(
+        default=0.0, metadata=described("Time limit", "basics", minimum=0, unit="s")
+    )
+    """Stop after so many seconds of wall time; 0 = no limit."""
+    total_env_steps: int = field(
+        default=2_000, metadata=described("Actions", "basics", minimum=1, maximum=10**8)
+    )
+    """Stop after so many actions."""
+    seed: int = field(default=1, metadata=described("Seed", "basics", minimum=0))
+    """Of what is drawn."""
+    algo: Literal["explore", "random", "script"] = field(
+        default="explore", metadata=described("Agent", "basics", choices=ALGORITHMS)
+    )
+    """explore: tries in each grid what it has not tried there, and goes where something is left;
+    random: any action that the game takes; script: a file of actions. PPO plays these games as
+    DMG Lab's own runner, with the same task."""
+    script: str = field(default="", metadata=described("Script", "basics"))
+    """script: file with one action a line: RESET, ACTION1 ... ACTION7, ACTION6 X Y."""
+    episodes: int = field(
+        default=1, metadata=described("Games", "basics", minimum=1, maximum=100_000)
+    )
+    """Stop after so many games won."""
+    server: str = field(default="", metadata=described("Server", "env"))
+    """Address of an ARC-AGI-3 server, http://...; empty = the library here, without a network. A
+    key for it is read from ARC_API_KEY."""
+    log_every: int = field(
+        default=100, metadata=described("Log every", "logging", minimum=1, unit="actions")
+    )
+    """Actions between two records."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.algo == "script" and not self.script:
+            raise ConfigError("the agent script needs a file of actions: name it with --script")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArcRunner(GuestRunner):
+    """Its worker is ours and runs here; the games run in its environment, asked by pipes."""
+
+    def command(self, run_dir: Path) -> list[str]:
+        return [sys.executable, "-m", self.worker, str(run_dir)]
+
+    def folder(self, run_dir: Path) -> Path:
+        return child_folder()
+
+    def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
+        config: ArcConfig = self.configure(spec)
+        if config.server:
+            return Check(name="Task", status="ok", detail=f"{spec.task} on {config.server}")
+        try:
+            if not is_arc(spec.task):
+                raise TaskError(f"{spec.task} is no ARC game; they are called arc/ID")
+            game = find_game(spec.task, home)
+        except TaskError as error:
+            return Check(name="Task", status="fail", detail=str(error), fix="Pick a task arc/ID")
+        return Check(name="Task", status="ok", detail=f"{game.title}: {game.folder}")
+
+    def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
+        yield from super().check_options(spec, found, home)
+        config: ArcConfig = self.configure(spec)
+        if config.script and not Path(config.script).expanduser().is_file():
+            yield Check(
+                name="Script", status="fail", detail=f"{config.script}: no such file",
+                fix="Name a file with one action a line",
+            )  # fmt: skip
+
+
+ARC = ArcRunner(
+    id=RUNNER_ID,
+    title="ARC-AGI-3",
+    summary="Agents that play ARC-AGI-3 games, ours or a server's: levels, actions, scorecards.",
+    capabilities=RunnerCapabilities(pause=True, graceful_stop=True, watch=True),
+    algorithms=ALGORITHMS,
+    config_type=ArcConfig,
+    modules=("arcengine", "arc_agi"),
+    worker="trainer_core.runners.arc.worker",
+    writes_log=True,
+    pythons=((3, 12), (3, 14)),
+    torch=False,
+)

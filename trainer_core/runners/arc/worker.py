@@ -1,0 +1,171 @@
+"""`python -m trainer_core.runners.arc.worker RUN_DIR`: an agent plays an ARC game, scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainer_core.arc.agents import ArcAgent, Explorer, RandomAgent, ScriptAgent
+from trainer_core.arc.game import ArcGame, Turn, open_arc_game
+from trainer_core.arc.rules import OBS_SHAPE
+from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.protocol import records
+from trainer_core.protocol.arc import PALETTE, RESET, WIN
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.runs import RunState
+from trainer_core.runners.arc.runner import ArcConfig
+from trainer_core.runners.guest.process import main
+from trainer_core.runners.guest.run import GuestRun, RunEnded
+from trainer_core.runs.writer import write_json
+
+CARD = "scorecard.json"
+RECORDINGS = "recordings"
+"""Of the run: the library's own lines; of a player's folder of the same name: its pictures."""
+FRAMES_A_PICTURE = 12
+"""Of the recording: five actions a second."""
+BUTTONS = {5: 0, 7: 1, 1: 3, 2: 4, 3: 5, 4: 6}
+"""The button that stands for an action in a recording's steps; a click has none."""
+
+
+def train(run: GuestRun) -> None:
+    config = run.spec.configure(ArcConfig)
+    task = f"{config.task}@{config.server}" if config.server else config.task
+    agent = _agent(config)
+    if not config.server:
+        run.find_task()
+    game = open_arc_game(task, run.home, run.paths.root / RECORDINGS)
+    try:
+        run.begin((1, *OBS_SHAPE), len(ACTIONS), 1)
+        run.watch(_Screen(game))  # type: ignore[arg-type]  # a watcher asks for its screens alone
+        _Session(run, config, game, agent).play()
+    finally:
+        game.close()
+
+
+def _agent(config: ArcConfig) -> ArcAgent:
+    if config.algo == "script":
+        return ScriptAgent(Path(config.script))
+    return (Explorer if config.algo == "explore" else RandomAgent)(config.seed)
+
+
+class _Session:
+    """The games of one run, counted and recorded."""
+
+    def __init__(self, run: GuestRun, config: ArcConfig, game: ArcGame, agent: ArcAgent) -> None:
+        self.run, self.config, self.game, self.agent = run, config, game, agent
+        self.card: dict[str, Any] = {}
+        self.actions = self.resets = self.wins = self.lost = self.most = 0
+        # Beside what players recorded: the Replay tab does not look through runs.
+        folder = run.home.players / run.paths.run_id / RECORDINGS / "game"
+        self.recording: RecordingWriter | None = RecordingWriter(
+            folder, game, mode="script", checkpoint="", checkpoint_sha256=""
+        )
+
+    def play(self) -> None:
+        """Until a limit, a stop, enough games won, or an agent that has nothing left to do."""
+        try:
+            while self.wins < self.config.episodes:
+                self._obey()
+                turn = self.agent.act(self.game)
+                if turn is None:
+                    break
+                levels = self.game.levels
+                self.game.act(turn)
+                self._count(turn.action, self.game.levels - levels)
+            reason = f"{self.wins} games won" if self.wins else "the agent has nothing left to do"
+            raise RunEnded(RunState.FINISHED, reason)
+        finally:
+            self._record()
+            self._keep()
+
+    def _count(self, action: int, gained: int) -> None:
+        reset = action == RESET
+        self.resets += reset
+        self.actions += not reset
+        won = self.game.shown.state == WIN and not reset
+        self.most = max(self.most, self.game.levels)
+        self.lost += self.game.is_over and not won
+        self.run.tick(self.actions)
+        self._show(action, gained, won)
+        if won:
+            self.wins += 1
+            if self.wins < self.config.episodes:
+                self.game.act(Turn(RESET))
+                self.resets += 1
+        if won or (not reset and self.actions % self.config.log_every == 0):
+            self._record()
+
+    def _show(self, action: int, gained: int, won: bool) -> None:
+        """Every picture of the answer, into the recording."""
+        writer, game = self.recording, self.game
+        if writer is None:
+            return
+        for picture in game.shown.frames:
+            for _ in range(FRAMES_A_PICTURE):
+                if not writer.is_full:
+                    writer.add_frame(picture, 0)
+        if not writer.is_full:
+            writer.add_step(
+                step=self.actions + self.resets, action=BUTTONS.get(action, -1),
+                reward=float(max(0, gained)), success=won,
+                dist=1 - game.levels / max(1, game.shown.win_levels),
+            )  # fmt: skip
+
+    def _record(self) -> None:
+        metrics = {
+            "arc/levels": float(self.game.levels), "arc/most_levels": float(self.most),
+            "arc/win_levels": float(self.game.shown.win_levels), "arc/actions": float(self.actions),
+            "arc/resets": float(self.resets), "arc/wins": float(self.wins),
+            "arc/game_overs": float(self.lost), "arc/score": self._score(),
+        }  # fmt: skip
+        self.run.record(self.actions, metrics)
+
+    def _score(self) -> float:
+        try:
+            self.card = self.game.card()
+        except LabError:
+            return 0.0
+        return float(self.card.get("score") or 0.0)
+
+    def _keep(self) -> None:
+        """The scorecard and the recording, whole, whatever ended the run."""
+        write_json(self.run.paths.root / CARD, self.card)
+        if self.recording is not None:
+            self.recording.finish()
+
+    def _obey(self) -> None:
+        """Pause, stop and limits, between two actions. Raises RunEnded."""
+        run, config, control = self.run, self.config, self.run.control
+        while control.paused and not control.stop_reason:
+            run.writer.tell(records.StateEvent, state="paused", detail="")
+            control.wait_while_paused()
+            run.writer.tell(records.StateEvent, state="running", detail="")
+        if control.stop_reason:
+            raise RunEnded(RunState.STOPPED, control.stop_reason)
+        if self.actions >= config.total_env_steps:
+            raise RunEnded(RunState.FINISHED, f"{self.actions} actions")
+        if config.seconds and run.wall_s >= config.seconds:
+            raise RunEnded(RunState.FINISHED, f"time limit of {config.seconds:g} s")
+
+
+class _Screen:
+    """What a watcher asks for: the game's picture."""
+
+    num_envs = 1
+
+    def __init__(self, game: ArcGame) -> None:
+        self._game = game
+        self._colours = np.array([(c >> 16, c >> 8 & 255, c & 255) for c in PALETTE], np.uint8)
+
+    def screens(self, count: int) -> Tensor:
+        """u8[1, 64, 64, 3]"""
+        return torch.from_numpy(self._colours[self._game.grid])[None]
+
+
+if __name__ == "__main__":
+    main(train)
