@@ -51,7 +51,8 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
 def define_league(registry: ActionRegistry, league: LeagueController) -> None:
     add, told = registry.add, (league.changed,)
     add("showLeague", tr("League"), league.show, tip=tr("Unlike players in one table"))
-    add("leagueStart", tr("Play the league"), league.toggle, short=tr("Play"),
+    add("leagueStart", tr("Play the league"), league.toggle,
+        short=lambda: tr("Stop") if league.is_busy else tr("Play"),
         tip=tr("Every player plays the test starts; again: stop"), refusal=league.refusal,
         is_on=lambda: league.is_busy, follows=told)  # fmt: skip
     add("leagueAdd", tr("Add the checkpoint to the league"), league.add_checkpoint,

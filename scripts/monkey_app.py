@@ -64,8 +64,8 @@ def _in_process(seed: int, steps: int) -> dict:
 class Monkey:
     def __init__(self, seed: int) -> None:
         from PySide6.QtGui import QDesktopServices
+        from PySide6.QtWidgets import QFileDialog
 
-        import gui.commands
         from gui.app import create_app, create_application
         from tests.gui.conftest import use_echo
         from trainer_core.service import StopLadder
@@ -76,8 +76,10 @@ class Monkey:
         self.longest, self.steps = 0.0, Counter()
         self.home = Path(tempfile.mkdtemp(prefix="dmglab-monkey-"))
         QDesktopServices.openUrl = lambda url: True  # type: ignore[method-assign]
-        gui.commands.ask_folder = lambda parent, title, then: then(self.home)
-        gui.commands.ask_new_file = lambda parent, title, name, then: then(self.home / name)
+        # A file dialog waits for its answer: every one of the app's gets it at once.
+        QFileDialog.getExistingDirectory = lambda *args: str(self.home)  # type: ignore[method-assign]
+        QFileDialog.getSaveFileName = lambda *args: (str(self.home / "made"), "")  # type: ignore[method-assign]
+        QFileDialog.getOpenFileName = lambda *args: (str(self.home / "none.gb"), "")  # type: ignore[method-assign]
         self.application = create_application()
         self.app = create_app(self.home, "dark")
         self.app.bridge.service.ladder = StopLadder(0.5, 0.5)

@@ -19,6 +19,7 @@ import secrets
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import NoReturn, TextIO
 
@@ -26,6 +27,7 @@ PARENT, FAMILY = "DMGLAB_PARENT", "DMGLAB_FAMILY"
 GRACE_S = 10.0
 """To finish the update and save, once the parent is gone."""
 _PR_SET_PDEATHSIG = 1
+_EXCHANGE_S = 0.01
 _LINUX = sys.platform.startswith("linux")
 
 
@@ -93,16 +95,20 @@ def family() -> dict[str, str]:
 def end_family(mark: str) -> None:
     """SIGKILL every process that inherited `mark`, this one excepted.
 
-    Once more while any is found: one may have been starting another.
+    Until none is found twice in a row: one may have been starting another, and a process that is
+    being exchanged for its program shows no environment for a moment.
     """
     wanted = f"{FAMILY}={mark}".encode()
+    before = True
     for _ in range(10):
         found = [pid for pid in _processes() if wanted in _environment(pid)]
         for pid in found:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        if not found:
+        if not found and not before:
             return
+        before = bool(found)
+        time.sleep(_EXCHANGE_S)
 
 
 def _processes() -> list[int]:

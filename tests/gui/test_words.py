@@ -16,7 +16,7 @@ from gui import words
 from gui.settings import Settings
 from trainer_core.protocol.paths import HomePaths
 
-LEAST_SHARE = 0.95
+LEAST_SHARE = 0.85
 """Of the texts in the source that a language must have; what it lacks is English."""
 SAID = re.compile(r"\u27e6[^\u27e6\u27e7]*\u27e7")
 KEYS = re.compile(r"\((?:(?:Ctrl|Shift|Alt)\+)*[^()\s]+\)$")

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,15 +77,22 @@ async def finished(service: TrainerService, run_id: str) -> RunRecord:
     return service.runs[run_id]
 
 
-async def gone(pid: int) -> bool:
+async def soon(holds: Callable[[], bool]) -> bool:
     for _ in range(1000):
-        try:
-            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-                return True
-        except psutil.NoSuchProcess:
+        if holds():
             return True
         await asyncio.sleep(0.01)
     return False
+
+
+async def gone(pid: int) -> bool:
+    def holds() -> bool:
+        try:
+            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
+    return await soon(holds)
 
 
 def waiting_pid(service: TrainerService) -> int:
@@ -99,7 +107,8 @@ def test_the_waiting_process_does_the_run_with_its_lock_and_its_log(tmp_path: Pa
         plan = service.plan(SPEC)
         await service.ahead.prepare(plan)
         pid = waiting_pid(service)
-        assert psutil.Process(pid).cmdline() == list(plan.argv)
+        # Empty for a moment while the process is exchanged for its program.
+        assert await soon(lambda: psutil.Process(pid).cmdline() == list(plan.argv))
         assert service.ahead.memory_bytes() > 0
         assert not plan.run_dir.exists(), "it must write nothing before its order"
         again = service.plan(SPEC, run_id=service.ahead.run_id)

@@ -147,12 +147,12 @@ def test_cuda_and_cuda_0_are_one_device() -> None:
 
 def test_a_stream_that_is_never_quite_read_costs_no_memory() -> None:
     parser = LineParser()
-    line = b'{"type":"nonsense"}\n'
+    line = b'{"type":"nonsense","text":"%s"}\n' % (b"x" * 1000)
     tracemalloc.start()
     parser.feed(line)
-    for _ in range(500):  # 10 MB; one line always waits, as when the budget of a slice ran out
-        parser.feed(line * 1000)
-        for _ in range(1000):
+    for _ in range(100):  # 10 MB; one line always waits, as when the budget of a slice ran out
+        parser.feed(line * 100)
+        for _ in range(100):
             parser.next()
         assert parser.waits
     _, peak = tracemalloc.get_traced_memory()
