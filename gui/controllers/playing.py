@@ -67,7 +67,7 @@ class PlayController(QObject):
         """How the game stands, in its own words; empty for a Game Boy's."""
         self.speed = 1.0
         self.checkpoint = ""
-        self.policy_mode: PolicyMode = "greedy"
+        self.policy_mode: PolicyMode = "leave_loops"
         self._starting: asyncio.Task[None] | None = None
         self._mask = 0
         self.picture: np.ndarray | None = None

@@ -10,7 +10,11 @@ from gui.models.run_list import ago
 from gui.widgets.labels import ElidedLabel, label
 from gui.words import tr
 
-_MODES = (("greedy", "Greedy: the likeliest action"), ("sample", "Sampled: as in training"))
+_MODES = (
+    ("leave_loops", "Likeliest, drawn where a picture comes back"),
+    ("greedy", "Greedy: the likeliest action"),
+    ("sample", "Sampled: as in training"),
+)
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "Saved", "Integrity", "Run")
 
 

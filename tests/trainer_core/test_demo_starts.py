@@ -6,24 +6,105 @@ import numpy as np
 import pytest
 import torch
 
-from trainer_core.envs.episodes import mixed_starts
+from trainer_core.envs.curriculum import (
+    AHEAD,
+    LIMIT_LEAST,
+    LIMIT_TIMES,
+    StartCurriculum,
+    states_to_go,
+    successors,
+)
 from trainer_core.train.progress import RunProgress
 
 TASK = "pocket_quest/leave_bedroom"
 
 
+OWN = torch.arange(48)
+CPU = torch.device("cpu")
+NONE = torch.arange(0)
+
+
+def curriculum(*, share: float = 0.75, steps: tuple[int, ...] = (10, 6)) -> StartCurriculum:
+    """Own starts 0 to 47, demonstrations from 80 on; their last states are at the goal."""
+    along = states_to_go(list(steps), 80, CPU)
+    along = along.where(along.togo > 0)
+    return StartCurriculum(OWN, NONE, along, share, 80 + sum(steps) + len(steps), horizon=96)
+
+
+def drawn(chooser: StartCurriculum, count: int = 4000) -> torch.Tensor:
+    return chooser.draw(count, torch.Generator().manual_seed(1))
+
+
+def succeed_from(chooser: StartCurriculum, *starts: int) -> None:
+    """Long enough for the estimate to be near 1."""
+    for start in starts:
+        for _ in range(60):
+            chooser.fold(torch.tensor([start]), torch.tensor([True]), torch.tensor([True]))
+
+
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
-def test_the_share_is_that_of_what_is_drawn(share: float):
-    own, along = torch.arange(48), torch.arange(80, 95)
-    mixed = mixed_starts(own, along, share)
-    assert set(mixed.tolist()) == set(own.tolist()) | set(along.tolist())
-    assert float((mixed >= 80).float().mean()) == pytest.approx(share, abs=0.01)
+def test_before_anything_is_learned_the_share_begins_along_and_near_the_goal(share: float):
+    starts = drawn(curriculum(share=share))
+    along = starts[starts >= 80]
+    assert len(along) / len(starts) == pytest.approx(share, abs=0.03)
+    near = (along >= 90 - AHEAD) & (along < 90) | (along >= 97 - AHEAD) & (along < 97)
+    assert float(near.float().mean()) > 0.85
 
 
-def test_without_demonstrations_or_share_the_starts_are_the_tasks_own():
-    own = torch.arange(5)
-    assert mixed_starts(own, own[:0], 0.5).tolist() == own.tolist()
-    assert mixed_starts(own, torch.arange(7, 9), 0.0).tolist() == own.tolist()
+def test_starts_move_back_as_success_rises_and_end_at_the_tasks_own():
+    chooser = curriculum(steps=(10,))
+    before = drawn(chooser)
+    succeed_from(chooser, *range(85, 90))  # the last five steps are learned
+    after = drawn(chooser)
+    assert (before[before >= 80]).float().mean() > (after[after >= 80]).float().mean() + 2
+    succeed_from(chooser, *OWN.tolist())
+    assert float((drawn(chooser) < 48).float().mean()) > 0.97
+
+
+def test_what_is_lost_again_is_drawn_again():
+    chooser = curriculum(steps=(10,))
+    succeed_from(chooser, *range(80, 90))
+    for _ in range(40):
+        chooser.fold(torch.tensor([84]), torch.tensor([True]), torch.tensor([False]))
+    along = drawn(chooser)
+    along = along[along >= 80]
+    assert int(along.mode().values) == 84
+
+
+def test_own_starts_that_fail_are_drawn_more_often():
+    chooser = curriculum(share=0.0)
+    succeed_from(chooser, 3)
+    counts = torch.bincount(drawn(chooser, 48_000), minlength=48)
+    assert int(counts.argmin()) == 3
+    assert int(counts[3]) > 100
+
+
+def test_an_estimate_weighs_many_ends_at_once_as_one_after_the_other():
+    together, apart = curriculum(), curriculum()
+    ended = torch.tensor([True, True, False])
+    for chooser in (together, apart):
+        succeed_from(chooser, 85)
+    together.fold(torch.tensor([85, 85, 85]), ended, torch.zeros(3, dtype=torch.bool))
+    for _ in range(2):
+        apart.fold(torch.tensor([85]), torch.tensor([True]), torch.tensor([False]))
+    assert float(together.success[85]) == pytest.approx(float(apart.success[85]))
+
+
+def test_episodes_along_a_demonstration_are_cut_off_early_others_at_the_horizon():
+    limit = curriculum(steps=(40,)).limit
+    assert limit[:80].tolist() == [96] * 80
+    assert limit[80:120].tolist() == [
+        min(96, max(LIMIT_LEAST, LIMIT_TIMES * (40 - k))) for k in range(40)
+    ]
+
+
+def test_the_last_states_lead_to_the_goal_of_their_own_demonstration():
+    along = states_to_go([2, 1], 5, CPU)
+    assert along.start.tolist() == [5, 6, 7, 8, 9]
+    assert along.demo.tolist() == [0, 0, 0, 1, 1]
+    assert along.togo.tolist() == [2, 1, 0, 1, 0]
+    kept = along.where(along.togo > 0)
+    assert successors(kept)[:, 0].tolist() == [1, 3, 3]  # 3 is the goal
 
 
 def test_recent_success_outlives_a_record_and_is_resumed():
@@ -48,19 +129,36 @@ def test_only_training_begins_along_demonstrations(tmp_path):
     config = RunConfig(task=TASK, num_envs=8)
     own = set(task.manifest.starts.indices(False))
     env = make_env(config, home, demo_share=config.demo_starts)
-    along = set(env.start_set.tolist()) - own
-    assert own < set(env.start_set.tolist())
-    assert min(along) >= task.manifest.starts.count
-    env.reset()
+    assert set(env.start_set.tolist()) == own
+    chooser = env.episodes.curriculum  # type: ignore[attr-defined]
+    assert chooser is not None
+    along = chooser.along.start.tolist()
+    walked = chooser.walked.tolist()
+    assert len(walked) > 48
+    assert task.manifest.starts.count <= min(walked)
+    assert max(walked) < min(along)
     env.reset_to(torch.tensor([0, min(along)] * 4))
     told = env.step(torch.zeros(8, dtype=torch.int64)).info.from_demo
     assert told.tolist() == [False, True] * 4
-    near = env.episodes.start_dist[torch.tensor(sorted(along))]  # type: ignore[attr-defined]
+    near = env.episodes.start_dist[torch.tensor(along)]  # type: ignore[attr-defined]
     assert float(near.min()) >= task.manifest.goal.tau  # nobody begins at the goal
+    env.reset(seed=5)
+    actions = torch.randint(0, 7, (60, 8), generator=torch.Generator().manual_seed(2))
+    for row in actions[:40]:
+        env.step(row)
+    again = make_env(config, home, demo_share=config.demo_starts)
+    again.load_state_dict(env.state_dict())
+    for row in actions[40:]:  # a resumed run begins its episodes where it would have begun them
+        one, other = env.step(row), again.step(row)
+        assert torch.equal(one.info.start_index, other.info.start_index)
+        assert torch.equal(one.obs, other.obs)
+    assert float(chooser.success.sum()) > 0, "nobody got to the goal: the test proves nothing"
+    again.close()
     env.close()
     for starts in ("train", "validation", "test"):
         played = make_env(config, home, starts=starts)
         assert max(played.start_set.tolist()) < task.manifest.starts.count
+        assert played.episodes.curriculum is None  # type: ignore[attr-defined]
         played.close()
 
 

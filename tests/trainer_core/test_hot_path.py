@@ -38,6 +38,7 @@ HOT = {
         "demo_episodes", "own_goals",
     },
     "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_stats"},
+    "envs/curriculum.py": {"fold", "weights", "draw"},
     "envs/frame_stack.py": {"push"},
     "envs/novelty.py": {"visit"},
     "envs/game_env.py": {"step", "run", "observe", "reset", "_run", "_reset", "_info"},

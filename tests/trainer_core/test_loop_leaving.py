@@ -24,7 +24,9 @@ def test_a_wall_holds_greedy_play_for_ever_and_not_the_one_that_draws_there() ->
     env = TinyGoalEnv(32)
     starts = torch.arange(32) % len(start_tiles())
     alone = run_episodes(env, greedy(towards_a_wall), starts, "greedy").episodes
-    act = leaving_loops(towards_a_wall, env.episodes, env.horizon, torch.Generator().manual_seed(1))
+    act = leaving_loops(
+        towards_a_wall, lambda: env.episode_steps, env.horizon, torch.Generator().manual_seed(1)
+    )
     visited = run_episodes(env, act, starts, "leave_loops").episodes
     left = ACTIONS.index("LEFT")
     assert all(episode.actions[0] == left for episode in visited), "greedy on what is new"
@@ -33,7 +35,9 @@ def test_a_wall_holds_greedy_play_for_ever_and_not_the_one_that_draws_there() ->
 
 def test_a_new_episode_has_seen_nothing() -> None:
     env = TinyGoalEnv(4)
-    act = leaving_loops(towards_a_wall, env.episodes, env.horizon, torch.Generator().manual_seed(1))
+    act = leaving_loops(
+        towards_a_wall, lambda: env.episode_steps, env.horizon, torch.Generator().manual_seed(1)
+    )
     for _ in range(3):
         obs = env.reset_to(torch.arange(4))
         assert act(obs).tolist() == [ACTIONS.index("LEFT")] * 4

@@ -48,6 +48,7 @@ class ArcVecEnv:
             stack_k,
             horizon_of(game.baseline_actions),
         )
+        self.shortest_limit = self.horizon
         self.obs_shape: tuple[int, int, int] = (stack_k, *OBS_SHAPE)
         first = TRAIN_STARTS if held_out else 0
         count = HELD_OUT_STARTS if held_out else TRAIN_STARTS
@@ -70,6 +71,10 @@ class ArcVecEnv:
         """Since each game began: they lead to its state again."""
         self._shown = self._games.shown
         self.stopwatch = Stopwatch(self.device)
+
+    @property
+    def episode_steps(self) -> Tensor:
+        return self._steps.to(self.device)
 
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:

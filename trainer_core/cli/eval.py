@@ -103,7 +103,7 @@ def _evaluate(
             # Made of random pictures an env has no pictures that come back, and no episodes.
             if config.obs_source == "noise":
                 raise ConfigError("leave_loops looks at pictures; noise has none that come back")
-            act = leaving_loops(policy, env.episodes, env.horizon, rng)  # type: ignore[attr-defined]
+            act = leaving_loops(policy, lambda: env.episode_steps, env.horizon, rng)
     starts = spread_starts(env.start_set, options.episodes, mode)
     found = run_episodes(env, act, starts, mode)
     env.close()

@@ -24,7 +24,7 @@ class Options:
     """Task id; every player sees its pictures and nothing else."""
     episodes: int = field(default=16, metadata=limits(1, 10_000))
     """Episodes of each player, one from each of the task's test starts."""
-    mode: Literal["greedy", "sample"] = "greedy"
+    mode: Literal["greedy", "sample", "leave_loops"] = "greedy"
     """How policies play: the most likely buttons, or drawn ones."""
     llm_model: str = ""
     """Name of the model that is asked for; a key for it is read from DMGLAB_LLM_KEY."""

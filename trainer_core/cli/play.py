@@ -27,7 +27,7 @@ class Options:
     """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
     task: str = ""
     """Task id; default the checkpoint's."""
-    mode: Literal["greedy", "sample"] = "greedy"
+    mode: Literal["greedy", "sample", "leave_loops"] = "leave_loops"
     speed: float = field(default=1.0, metadata=limits(0, MAX_SPEED))
     """1.0 is Game Boy speed, 0 as fast as possible, 64 at most."""
     seconds: float = field(default=10.0, metadata=limits(0.1, 10**6))

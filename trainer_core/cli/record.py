@@ -24,7 +24,7 @@ class Options:
     """Task id; default the checkpoint's."""
     episodes: int = field(default=50, metadata=limits(1, 10_000))
     """Recordings to make, from the training starts in turns; only what reaches the goal is kept."""
-    mode: Literal["greedy", "sample"] = "sample"
+    mode: Literal["greedy", "sample", "leave_loops"] = "sample"
     """Buttons drawn by the policy's probabilities, so that episodes differ, or the most likely."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     home: Path | None = None

@@ -69,10 +69,12 @@ def task_demonstrations(task: Task) -> list[Demonstration]:
 def states_along(
     cartridge: Cartridge, demos: list[Demonstration], codec: Codec, device: str
 ) -> list[Snapshot]:
-    """The consoles at the beginning of each whole step of `demos`, and at their ends.
+    """The consoles at the beginning of each whole step of `demos`, and at their ends; none of none.
 
     Raises TaskError for a demonstration of another ROM.
     """
+    if not demos:
+        return []
     emulator = Emulator(cartridge, 1, device)
     found = []
     for demo in demos:

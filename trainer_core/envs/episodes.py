@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from trainer_core.envs.curriculum import StartCurriculum
 from trainer_core.envs.novelty import ScreenCounts, hash_pictures, hash_weights
 from trainer_core.envs.restored import check_like, check_range, restore_generator
 from trainer_core.envs.scoring import Rules, Standing, score_step
@@ -104,16 +105,6 @@ def step_stats(out: Outcome | StepInfo) -> StepStats:
     )
 
 
-def mixed_starts(own: Tensor, along: Tensor, share: float) -> Tensor:
-    """i64[S] to draw from evenly: each of `along` i64[D] and `own` i64[S'] as often as it takes for
-    `share` of what is drawn to be of `along`, none of it where that is empty."""
-    if not len(along) or share <= 0:
-        return own
-    each_along = max(1, round(8 * len(own) * share))
-    each_own = max(1, round(8 * len(along) * (1 - share)))
-    return torch.cat([own.repeat(each_own), along.repeat(each_along)])
-
-
 class Episodes:
     """The episodes of N consoles: scores every step and picks where the next one starts.
 
@@ -132,14 +123,17 @@ class Episodes:
         novelty: bool = True,
         reader: Reader | None = None,
         own_starts: int | None = None,
+        curriculum: StartCurriculum | None = None,
     ) -> None:
         """`start_set` i64[S'] is drawn from; `start_pictures` u8[S, H, W] holds all starts, the
-        task's own `own_starts` first (None: all are), then those along its demonstrations."""
+        task's own `own_starts` first (None: all are), then those along its demonstrations. With a
+        `curriculum` it decides what is drawn."""
         device = start_pictures.device
         self._reader = reader or TorchReader(goal)
         self.rules = rules
         self.start_set, self.start_pictures = start_set, start_pictures
         self.own_starts = len(start_pictures) if own_starts is None else own_starts
+        self.curriculum = curriculum
         self.start_dist = goal.distances(start_pictures)
         self._rng = torch.Generator(device).manual_seed(seed)
         self.start_index = torch.zeros(num_envs, dtype=torch.int64, device=device)
@@ -156,7 +150,9 @@ class Episodes:
             self.counts.counts.zero_()
 
     def draw_starts(self) -> Tensor:
-        """i64[N] random start states of the start set."""
+        """i64[N] random start states of the start set, or the curriculum's."""
+        if self.curriculum is not None:
+            return self.curriculum.draw(len(self.start_index), self._rng)
         drawn = torch.randint(
             len(self.start_set),
             self.start_index.shape,
@@ -179,9 +175,14 @@ class Episodes:
         dist, hashes = self._reader.read(pictures)
         novelty = self.counts.visit(hashes) if self.counts is not None else None
         before = Standing(self.dist, self.held, self.steps, self.best)
-        score = score_step(self.rules, before, dist, novelty)
+        rules = self.rules
+        if self.curriculum is not None:
+            rules = rules._replace(horizon=self.curriculum.limit[self.start_index])
+        score = score_step(rules, before, dist, novelty)
         reached = score.standing
         reset_mask = score.done | score.trunc
+        if self.curriculum is not None:
+            self.curriculum.fold(self.start_index, reset_mask, score.done)
         next_start = self.draw_starts()
         outcome = Outcome(
             score.reward, score.done, score.trunc, dist, score.done, reset_mask,
@@ -207,15 +208,20 @@ class Episodes:
         }
         if self.counts is not None:
             state["counts"] = self.counts.counts.cpu()
+        if self.curriculum is not None:
+            state["start_success"] = self.curriculum.success.cpu()
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError, before anything is changed, for what is no state of these."""
         # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
-        check_like(state, self.state_dict(), "the episodes' state", optional=["best"])
+        check_like(
+            state, self.state_dict(), "the episodes' state", optional=["best", "start_success"]
+        )
         limits = {
             "start_index": len(self.start_pictures) - 1, "steps": self.rules.horizon,
             "held": self.rules.horizon, "dist": 1, "best": 1, "counts": MOST_COUNT,
+            "start_success": 1,
         }  # fmt: skip
         for name in limits.keys() & state.keys():
             check_range(state[name], 0, limits[name], f"the episodes' {name}")
@@ -225,3 +231,5 @@ class Episodes:
         self.best.copy_(state.get("best", state["dist"]))
         if self.counts is not None:
             self.counts.counts.copy_(state["counts"])
+        if self.curriculum is not None and "start_success" in state:
+            self.curriculum.success.copy_(state["start_success"])

@@ -16,15 +16,21 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from emulator import Emulator, EmulatorError, StateCache
+from emulator import Emulator, EmulatorError, Snapshot, StateCache
 from emulator.launch.warp_start import start_warp
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
+from trainer_core.envs.curriculum import (
+    LIMIT_LEAST,
+    WALK_STEPS,
+    WALKS,
+    StartCurriculum,
+    states_to_go,
+)
 from trainer_core.envs.demonstrations import states_along, task_demonstrations
 from trainer_core.envs.episodes import (
     Episodes,
     GoalTemplates,
     Outcome,
-    mixed_starts,
     step_stats,
 )
 from trainer_core.envs.frame_stack import FrameStack
@@ -95,6 +101,13 @@ class ShardedEmulator:
 
     def set_starts(self, snapshots: list[Any]) -> None:
         self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]
+
+    def snapshot(self, env: int) -> Snapshot:
+        """The whole state of one console."""
+        for emulator, part in zip(self.emulators, self.slices, strict=True):
+            if part.start <= env < part.stop:
+                return emulator.snapshot(env - part.start)
+        raise IndexError(env)
 
     def run(self, frames: int, release_after: int) -> None:
         """Hold `buttons` for `release_after` of `frames` frames."""
@@ -205,7 +218,8 @@ class GameEnv:
         `skip_reset_if_empty`: ask whether any console must be reset before launching the kernel
         that resets. A GPU's host has to wait for the answer; the kernel skips by itself what
         stays, so the default is to ask on a CPU only. `demo_share`: how many of the episodes begin
-        along the task's demonstrations, if it has any; those states follow its own starts.
+        along the task's demonstrations, if it has any, while none is solved (curriculum.py). Start
+        indices: the task's own, walks from them, states along the demonstrations.
         `cuda_graphs`: see Emulator.
         """
         manifest = task.manifest
@@ -223,10 +237,13 @@ class GameEnv:
         self.emulator = ShardedEmulator(
             parts.cartridge, num_envs, self.device, shards, cuda_graphs=cuda_graphs
         )
-        starts = parts.starts
-        if demo_share > 0:
-            demos = task_demonstrations(task)
-            starts = starts + states_along(parts.cartridge, demos, manifest.codec, str(self.device))
+        demos = task_demonstrations(task) if demo_share > 0 else []
+        along = states_along(parts.cartridge, demos, manifest.codec, str(self.device))
+        own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
+        self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=self.device)
+        self.emulator.set_starts(parts.starts)
+        walked = self._walked(own.repeat(WALKS), seed) if along else []
+        starts = [*parts.starts, *walked, *along]
         self.emulator.set_starts(starts)
         start_pictures = self._start_pictures(len(starts))
         goal = GoalTemplates(
@@ -234,10 +251,18 @@ class GameEnv:
             torch.from_numpy(parts.mask.copy()).to(self.device),
             manifest.goal.distance,
         )
-        own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
-        along = torch.arange(manifest.starts.count, len(starts), device=self.device)
-        along = along[goal.distances(start_pictures[along]) >= manifest.goal.tau]
-        self.start_set = mixed_starts(own, along, demo_share)
+        first = manifest.starts.count + len(walked)
+        far = goal.distances(start_pictures) >= manifest.goal.tau
+        walks = torch.arange(manifest.starts.count, first, device=self.device)
+        steps = [len(demo.masks) // self._frames for demo in demos]
+        states = states_to_go(steps, first, self.device)
+        states = states.where(far[states.start])
+        curriculum = StartCurriculum(
+            own, walks[far[walks]], states, demo_share, len(starts), self.horizon
+        ) if len(states.start) else None  # fmt: skip
+        self.shortest_limit = min(self.horizon, LIMIT_LEAST if curriculum else self.horizon)
+        self.start_set = own
+        """The task's own; a curriculum draws walks and states along the demonstrations besides."""
         self.episodes = Episodes(
             num_envs,
             goal,
@@ -248,13 +273,33 @@ class GameEnv:
             novelty=novelty and not held_out,
             # On a CPU torch is as fast, and there is one kernel less to compile.
             reader=None if on_cpu else WarpReader(goal, num_envs, self.device),
-            own_starts=manifest.starts.count,
+            own_starts=first,
+            curriculum=curriculum,
         )
         height, width = start_pictures.shape[1:]
         self.obs_shape = (stack_k, height, width)
         self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
-        self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=self.device)
         self.stopwatch = Stopwatch(self.device)
+
+    def _walked(self, starts: Tensor, seed: int) -> list[Snapshot]:
+        """The consoles after 1 to WALK_STEPS random presses from each of `starts`, i64[W]."""
+        rng = np.random.default_rng(seed)
+        found: list[Snapshot] = []
+        emulator = self.emulator
+        for some in starts.split(self.num_envs):
+            emulator.mask.fill_(1)
+            emulator.index.zero_()
+            emulator.index[: len(some)] = some
+            emulator.reset()
+            ends = rng.integers(1, WALK_STEPS + 1, len(some))
+            kept: dict[int, Snapshot] = {}
+            for step in range(1, WALK_STEPS + 1):
+                pressed = torch.from_numpy(rng.integers(0, self.num_actions, self.num_envs))
+                torch.index_select(self._masks, 0, pressed.to(self.device), out=emulator.buttons)
+                emulator.run(self._frames, self._release)
+                kept |= {int(n): emulator.snapshot(int(n)) for n in np.flatnonzero(ends == step)}
+            found += [kept[n] for n in range(len(some))]
+        return found
 
     def _start_pictures(self, count: int) -> Tensor:
         """u8[S, 72, 80]: the observation of every start state."""
@@ -272,6 +317,10 @@ class GameEnv:
     @property
     def obs(self) -> Tensor:
         return self._stack.obs
+
+    @property
+    def episode_steps(self) -> Tensor:
+        return self.episodes.steps
 
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:

@@ -19,6 +19,7 @@ class NoiseEnv:
         self._env = env
         self.num_envs, self.num_actions, self.stack_k = env.num_envs, env.num_actions, env.stack_k
         self.obs_shape, self.horizon = env.obs_shape, env.horizon
+        self.shortest_limit = env.shortest_limit
         self.start_set, self.device = env.start_set, env.device
         self._rng = torch.Generator(env.device).manual_seed(seed)
         shape = (env.num_envs, *env.obs_shape)
@@ -31,6 +32,10 @@ class NoiseEnv:
     @stopwatch.setter
     def stopwatch(self, stopwatch: Stopwatch) -> None:
         self._env.stopwatch = stopwatch
+
+    @property
+    def episode_steps(self) -> Tensor:
+        return self._env.episode_steps
 
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:

@@ -74,7 +74,7 @@ class TinyGoalEnv:
     """See the module; `held_out` draws the starts that training never sees."""
 
     num_actions = len(ACTIONS)
-    horizon = HORIZON
+    horizon = shortest_limit = HORIZON
 
     def __init__(
         self,
@@ -112,6 +112,10 @@ class TinyGoalEnv:
         self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
         self._tile = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
         self.stopwatch = Stopwatch(self.device)
+
+    @property
+    def episode_steps(self) -> Tensor:
+        return self.episodes.steps
 
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:

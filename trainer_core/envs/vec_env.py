@@ -24,7 +24,8 @@ class StepInfo(NamedTuple):
     episode_steps: Tensor
     """i32[N] steps of that episode so far, this one included."""
     from_demo: Tensor
-    """bool[N] that episode began along a demonstration, not at a start of the task's own."""
+    """bool[N] that episode began along a demonstration, not at a start of the task's own or a walk
+    from one."""
 
 
 class StepStats(NamedTuple):
@@ -68,6 +69,8 @@ class VecEnv(Protocol):
     """(K, H, W) of one env's observation."""
     horizon: int
     """Steps after which an episode is cut off."""
+    shortest_limit: int
+    """Steps before which none is cut off: training may cut those along demonstrations earlier."""
     start_set: Tensor
     """i64[S] the start states that `reset` and autoreset draw from."""
     device: torch.device
@@ -77,6 +80,11 @@ class VecEnv(Protocol):
     @property
     def obs(self) -> Tensor:
         """What to act on now; after `load_state_dict` the restored observation."""
+        ...
+
+    @property
+    def episode_steps(self) -> Tensor:
+        """i32[N] steps of each env's episode so far; 0 in one that begins."""
         ...
 
     def reset(self, seed: int | None = None) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ from trainer_core.protocol.checkpoints import POLICY, CheckpointMeta
 class StackedAgent(ABC):
     """Remembers the last K observations of the episode; what picks the action is below it."""
 
-    def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str) -> None:
-        """`sha256` is that of the file with the weights."""
+    def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str, mode: str) -> None:
+        """`sha256` is that of the file with the weights, `mode` a PolicyMode."""
+        self._mode = mode
+        self._met: set[bytes] = set()
+        self._again = False
         self.checkpoint, self.meta, self.sha256 = str(checkpoint), meta, sha256
         self._stack = np.zeros(meta.obs_shape, np.uint8)
         self.probabilities: tuple[float, ...] = ()
@@ -31,11 +35,25 @@ class StackedAgent(ABC):
     def begin(self, observation: np.ndarray) -> None:
         """A new episode starts at `observation` u8[72, 80]."""
         self._stack[:] = observation
+        self._met.clear()
+        self._meet(observation)
 
     def see(self, observation: np.ndarray) -> None:
         """One agent step later the game shows `observation`."""
         self._stack[:-1] = self._stack[1:].copy()
         self._stack[-1] = observation
+        self._meet(observation)
+
+    @property
+    def draws(self) -> bool:
+        """Whether the next action is drawn by the probabilities, not the likeliest: `leave_loops`
+        draws where the episode has shown this picture before (train/loop_leaving.py)."""
+        return self._mode == "sample" or (self._mode == "leave_loops" and self._again)
+
+    def _meet(self, observation: np.ndarray) -> None:
+        picture = hashlib.blake2b(observation.tobytes(), digest_size=16).digest()
+        self._again = picture in self._met
+        self._met.add(picture)
 
     @abstractmethod
     def act(self) -> int:
@@ -54,8 +72,7 @@ class Agent(StackedAgent):
         self._torch = torch
         torch.set_num_threads(1)
         self._policy, meta = load_policy(checkpoint, device)
-        super().__init__(checkpoint, meta, meta.files[POLICY])
-        self._greedy = mode == "greedy"
+        super().__init__(checkpoint, meta, meta.files[POLICY], mode)
         self._noise = self.meta.config.get("obs_source") == "noise"
         self._rng = torch.Generator().manual_seed(seed)
         self._random = np.random.default_rng(seed)
@@ -70,6 +87,6 @@ class Agent(StackedAgent):
             logits, value = self._policy(torch.from_numpy(seen)[None].to(parameter.device))
         probabilities = torch.softmax(logits[0].float().cpu(), dim=-1)
         self.probabilities, self.value = tuple(probabilities.tolist()), float(value)
-        if self._greedy:
+        if not self.draws:
             return int(logits.argmax())
         return int(torch.multinomial(probabilities, 1, generator=self._rng))

@@ -13,7 +13,7 @@ from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.runs.writer import disk_error
 
-Mode = Literal["greedy", "sample", "script"]
+Mode = Literal["greedy", "sample", "leave_loops", "script"]
 PATIENCE = 10
 """Episodes that are played for each one that is to be kept, before it is given up."""
 

@@ -76,8 +76,8 @@ METRICS: tuple[Metric, ...] = (
     _of("reward_mean", "Reward a step", "overview", "mean", "Mean reward per environment step.",
         label="reward"),
     _share("success_rate", "Success", "overview", "ratio",
-           "Successes per ended training episode that began at the task's own starts; 0 when none "
-           "ended.", label="own starts"),
+           "Successes per ended training episode that began at the task's own starts, or a few "
+           "random presses after one; 0 when none ended.", label="own starts"),
     _share("success_rate_demo_starts", "Success along demonstrations", "overview", "ratio",
            "The same of episodes that began along a demonstration: near the goal, so high early.",
            "success_rate", "along demos"),

@@ -13,7 +13,10 @@ from trainer_core.protocol.fields import MAX_SEED, check_device, check_value, li
 from trainer_core.protocol.regular_files import read_regular
 
 MAX_SPEED = 64.0
-PolicyMode = Literal["greedy", "sample"]
+PolicyMode = Literal["greedy", "sample", "leave_loops"]
+"""The likeliest button; drawn by the probabilities; the likeliest, but drawn where a picture comes
+back in an episode, since greedy play would go round for ever."""
+MODES = ("human", "greedy", "sample", "leave_loops", "edit")
 
 
 CLICK_FLAG = 1 << 8
@@ -37,7 +40,7 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     """Task id, task folder, ROM file, or arc/ID."""
     checkpoint: str = ""
     """Checkpoint folder, or a run: its best checkpoint; none is needed for a person."""
-    mode: Literal["human", "greedy", "sample", "edit"] = "human"
+    mode: Literal["human", "greedy", "sample", "leave_loops", "edit"] = "human"
     """Who is at the buttons; edit: nobody, the buttons of `recording` are changed."""
     device: str = "cpu"
     """Where the policy is computed."""
@@ -48,11 +51,11 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     """Folder of the recording that mode edit changes a copy of."""
 
     def __post_init__(self) -> None:
-        if self.mode not in ("human", "greedy", "sample", "edit"):
-            raise ConfigError(f"mode must be human, greedy, sample or edit, got {self.mode!r}")
+        if self.mode not in MODES:
+            raise ConfigError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
         if (self.mode == "edit") != bool(self.recording):
             raise ConfigError("mode edit needs a recording; no other mode has one")
-        if self.mode in ("greedy", "sample") and not self.checkpoint:
+        if self.mode not in ("human", "edit") and not self.checkpoint:
             raise ConfigError(f"mode {self.mode} needs a checkpoint; mode human needs none")
         check_device(self.device)
         check_value("seed", self.seed, limits(0, MAX_SEED))
@@ -63,7 +66,7 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     @property
     def policy_mode(self) -> PolicyMode:
         """How a policy picks buttons when it is at them; a person may load one later."""
-        return "sample" if self.mode == "sample" else "greedy"
+        return "leave_loops" if self.mode in ("human", "edit") else self.mode
 
 
 def check_speed(speed: float) -> None:

@@ -67,7 +67,7 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
     frames: Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
     checkpoint: str = ""
     checkpoint_sha256: str = ""
-    mode: Literal["human", "greedy", "sample", "script"] = "human"
+    mode: Literal["human", "greedy", "sample", "leave_loops", "script"] = "human"
     """Who pressed: a person, a policy, or a program that knows the way."""
     created_at: float
     success: bool = False

@@ -118,7 +118,7 @@ class EpisodeRecord(Record, frozen=True, tag="episode"):
     env_steps: Count
     start_index: Count
     mode: str
-    """greedy or sample."""
+    """greedy, sample or leave_loops."""
     success: bool
     steps: Count
     episode_return: float

@@ -24,7 +24,7 @@ OWED_META = ("task", "algo", "config", "codec", "device", "num_envs")
 OWED_META_OF_A_TRAINING = ("argv", "versions")
 """Beside OWED_META, unless the run was made around an imported checkpoint."""
 SECTIONS = {"emulate", "observe", "forward", "learn", "log"}
-MODES = ("greedy", "sample")
+MODES = ("greedy", "sample", "leave_loops")
 REASONS = ("periodic", "best", "request", "stop", "final", "imported")
 MAX_ENTROPY = math.log(records.NUM_ACTIONS)
 ENTROPY_SLACK = 0.02

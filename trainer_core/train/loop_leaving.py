@@ -7,7 +7,6 @@ back; the policy that was trained draws its actions and gets out (docs/tasks.md 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,29 +15,26 @@ from trainer_core.envs.novelty import hash_pictures, hash_weights
 from trainer_core.train.evaluate import Act
 
 
-class _Steps(Protocol):
-    steps: Tensor
-    """i32[N] steps of each env's episode so far."""
-
-
 def leaving_loops(
     forward: Callable[[Tensor], tuple[Tensor, Tensor]],
-    episodes: _Steps,
+    steps_of: Callable[[], Tensor],
     horizon: int,
     rng: torch.Generator,
 ) -> Act:
     """Act by the most likely action, and by the probabilities on pictures seen before.
 
-    `episodes` are those of the env that is played: an env that begins anew has seen nothing.
+    `steps_of` gives the steps i32[N] of each env's episode so far: one that begins anew has seen
+    nothing.
     """
-    count = len(episodes.steps)
-    seen = torch.full((count, horizon + 1), -1, dtype=torch.int64, device=episodes.steps.device)
+    first = steps_of()
+    count = len(first)
+    seen = torch.full((count, horizon + 1), -1, dtype=torch.int64, device=first.device)
     everyone = torch.arange(count, device=seen.device)
 
     def act(obs: Tensor) -> Tensor:
         weights = hash_weights(obs[0, -1].numel() // 4).to(obs.device)
         hashes = hash_pictures(obs[:, -1].contiguous(), weights)
-        steps = episodes.steps.long()
+        steps = steps_of().long()
         seen[steps == 0] = -1
         again = (seen == hashes[:, None]).any(1)
         seen[everyone, steps.clamp(max=horizon)] = hashes

@@ -36,7 +36,7 @@ class ActorLearner:
         self.rng = torch.Generator(self.device).manual_seed(config.seed * 1009 + rank)
         self.algorithm = implementation(config.algo, learner.policy.HEADS)
         self.rollout = self.algorithm.storage(
-            config.num_steps, env.num_envs, env.obs_shape, env.horizon, self.device
+            config.num_steps, env.num_envs, env.obs_shape, env.shortest_limit, self.device
         )
         self.stopwatch = Stopwatch(self.device)
         env.stopwatch = self.stopwatch

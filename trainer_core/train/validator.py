@@ -1,5 +1,5 @@
-"""Validation inside a run: greedy and sampled play from the validation starts, and an episode to
-look at. The test starts are left for `dmglab eval`."""
+"""Validation inside a run: greedy, sampled and loop-leaving play from the validation starts, and an
+episode to look at. The test starts are left for `dmglab eval`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.runs.writer import write_json
 from trainer_core.train.evaluate import (
+    Act,
     Episode,
     Evaluation,
     greedy,
@@ -25,6 +26,7 @@ from trainer_core.train.evaluate import (
     sampled,
     spread_starts,
 )
+from trainer_core.train.loop_leaving import leaving_loops
 
 MAX_MACHINES = 256
 EPISODE_GIF_DELAY_CS = 10
@@ -62,37 +64,55 @@ class Validator:
             if found.mode == "greedy":
                 self.success_rate = found.success_rate
                 yield records.EpisodeRecord, self._keep(found, env_steps)
-            else:
+            elif found.mode == "sample":
                 self.sampled_success_rate = found.success_rate
             yield records.EvalRecord, {
                 "env_steps": env_steps, "task": self.config.task, **found.summary(),
             }  # fmt: skip
 
-    def _play(self, env: VecEnv, rng: torch.Generator) -> tuple[Evaluation, ...]:
-        """Greedy and sampled episodes side by side: few consoles cost a GPU as much as many."""
-        assert self.learner is not None
-        forward = self.learner.forward
-        most_likely, drawn = greedy(forward), sampled(forward, rng)
-        first, second = (
-            spread_starts(env.start_set, self.config.eval_episodes, mode)
+    def _play(self, env: VecEnv, rng: torch.Generator) -> list[Evaluation]:
+        """Greedy, sampled and loop-leaving episodes side by side: few consoles cost a GPU as much
+        as many."""
+        starts = {
+            mode: spread_starts(env.start_set, self.config.eval_episodes, mode)
             for mode in ("greedy", "sample")
-        )
-        watched = min(WATCHED, len(first))
-        split = len(first)
-        if split + len(second) > env.num_envs:
-            return (
-                run_episodes(env, most_likely, first, "greedy", watched=watched),
-                run_episodes(env, drawn, second, "sample"),
-            )
+        }
+        if self.config.obs_source != "noise":  # in noise no picture comes back
+            starts["leave_loops"] = starts["greedy"]
+        watched = min(WATCHED, len(starts["greedy"]))
+        sizes = [len(each) for each in starts.values()]
+        if sum(sizes) > env.num_envs:
+            everybody = slice(env.num_envs)
+            return [
+                run_episodes(
+                    env, self._act(mode, env, everybody, rng), each, mode,
+                    watched=watched if mode == "greedy" else 0,
+                )
+                for mode, each in starts.items()
+            ]  # fmt: skip
+        ends = torch.tensor(sizes).cumsum(0).tolist()
+        parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+        acts = [self._act(mode, env, part, rng) for mode, part in zip(starts, parts, strict=True)]
 
         def act(obs: torch.Tensor) -> torch.Tensor:
-            return torch.cat([most_likely(obs[:split]), drawn(obs[split:])])
+            chosen = [one(obs[part]) for one, part in zip(acts, parts, strict=True)]
+            return torch.cat([*chosen, chosen[0].new_zeros(len(obs) - ends[-1])])
 
-        both = run_episodes(env, act, torch.cat([first, second]), "both", watched=watched)
-        return (
-            Evaluation("greedy", both.episodes[:split], both.wall_time_s, both.screens),
-            Evaluation("sample", both.episodes[split:], both.wall_time_s),
-        )
+        every = run_episodes(env, act, torch.cat([*starts.values()]), "all", watched=watched)
+        return [
+            Evaluation(mode, every.episodes[part], every.wall_time_s, every.screens)
+            for mode, part in zip(starts, parts, strict=True)
+        ]
+
+    def _act(self, mode: str, env: VecEnv, envs: slice, rng: torch.Generator) -> Act:
+        """How the envs `envs` of `env` are played."""
+        assert self.learner is not None
+        forward = self.learner.forward
+        if mode == "greedy":
+            return greedy(forward)
+        if mode == "sample":
+            return sampled(forward, rng)
+        return leaving_loops(forward, lambda: env.episode_steps[envs], env.horizon, rng)
 
     def close(self) -> None:
         if self._env is not None:

@@ -56,11 +56,15 @@ class GameBatch:
         return int(self.emulator.peek(env, self.addresses[name] + offset, 1)[0])
 
 
-def distances(pictures: np.ndarray, templates: np.ndarray) -> np.ndarray:
-    """Mean absolute shade difference / 3 to the nearest template, float[N]."""
+def distances(
+    pictures: np.ndarray, templates: np.ndarray, mask: np.ndarray | None = None
+) -> np.ndarray:
+    """Mean absolute shade difference / 3 to the nearest template, float[N]; over `mask`
+    bool[G, 72, 80] if there is one."""
+    masks = np.ones(templates.shape, bool) if mask is None else mask
     found = [
-        np.abs(pictures.astype(np.int16) - goal).sum((1, 2)) / (MAX_SHADE * goal.size)
-        for goal in templates.astype(np.int16)
+        (np.abs(pictures.astype(np.int16) - goal) * of).sum((1, 2)) / (MAX_SHADE * of.sum())
+        for goal, of in zip(templates.astype(np.int16), masks, strict=True)
     ]
     return np.min(found, axis=0)
 
@@ -71,11 +75,12 @@ def success_rate(
     templates: np.ndarray,
     tau: float,
     actions: np.ndarray,
+    mask: np.ndarray | None = None,
 ) -> float:
     """Share of episodes (one per column of actions[horizon, N]) that see the goal."""
     game.load([snapshots[n % len(snapshots)] for n in range(actions.shape[1])])
     done = np.zeros(actions.shape[1], dtype=bool)
     for row in actions:
         game.step(row)
-        done |= distances(game.pictures(), templates) < tau
+        done |= distances(game.pictures(), templates, mask) < tau
     return float(done.mean())

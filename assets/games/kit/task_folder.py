@@ -78,10 +78,13 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def write(task: Task, starts: Sequence[Start], templates: np.ndarray) -> None:
-    """The whole folder; templates are uint8[G, 72, 80]."""
+def write(
+    task: Task, starts: Sequence[Start], templates: np.ndarray, mask: np.ndarray | None = None
+) -> None:
+    """The whole folder; `templates` uint8[G, 72, 80], `mask` bool[G, 72, 80] what counts."""
     task.folder.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(task.folder / "goal.npz", templates=templates)
+    masked = {} if mask is None else {"mask": mask}
+    np.savez_compressed(task.folder / "goal.npz", templates=templates, **masked)
     rows = [{"wait_frames": s.wait_frames, "actions": " ".join(s.actions)} for s in starts]
     for name in ("demo.json", "demo.npz"):  # they belong to the starts of before
         (task.folder / name).unlink(missing_ok=True)
@@ -96,8 +99,7 @@ def add_demonstrations(task: Task, ways: Sequence[tuple[int, Sequence[str]]]) ->
     Raises RuntimeError for one that does not arrive.
     """
     snapshots = load_snapshots(task.folder / "starts.npz")
-    with np.load(task.folder / "goal.npz") as data:
-        templates = data["templates"]
+    goal = read_goal(task.folder)
     rows = []
     for number, actions in ways:
         game = GameBatch(task.rom, 1)
@@ -106,7 +108,7 @@ def add_demonstrations(task: Task, ways: Sequence[tuple[int, Sequence[str]]]) ->
         for name in actions:
             game.press(name)
             taken.append(name)
-            if distances(game.pictures(), templates)[0] < task.tau:
+            if distances(game.pictures(), *goal)[0] < task.tau:
                 break
         else:
             raise RuntimeError(f"{task.id}: the way from start {number} does not reach the goal")
@@ -115,6 +117,12 @@ def add_demonstrations(task: Task, ways: Sequence[tuple[int, Sequence[str]]]) ->
     remake(task)
     lengths = [len(row["actions"].split()) for row in rows]
     print(f"{task.id}: demonstrations of {lengths} steps")
+
+
+def read_goal(folder: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """Templates uint8[G, 72, 80], and the pixels that count if not all do."""
+    with np.load(folder / "goal.npz") as data:
+        return data["templates"], data.get("mask")
 
 
 def _save_demonstrations(task: Task, snapshots: list[Snapshot]) -> None:
@@ -209,14 +217,13 @@ sha256 = "{sha256(file)}"
 def chances(task: Task, episodes: int) -> dict[str, float]:
     """Success of a random policy and of those that know one button, over the task's horizon."""
     snapshots = load_snapshots(task.folder / "starts.npz")
-    with np.load(task.folder / "goal.npz") as data:
-        templates = data["templates"]
+    templates, mask = read_goal(task.folder)
     rows = {"random": np.random.default_rng(0).integers(0, len(ACTIONS), (task.horizon, episodes))}
     for action, name in enumerate(ACTIONS):
         rows[name] = np.full((task.horizon, len(snapshots)), action)
     return {
         name: success_rate(
-            GameBatch(task.rom, actions.shape[1]), snapshots, templates, task.tau, actions
+            GameBatch(task.rom, actions.shape[1]), snapshots, templates, task.tau, actions, mask
         )
         for name, actions in rows.items()
     }

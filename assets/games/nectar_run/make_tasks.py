@@ -1,9 +1,11 @@
-"""Two tasks of Nectar Run: fill the first jar, fell the first hornet.
+"""Two tasks of Nectar Run: fill the first jar but for a drop, fell the first hornet.
 
     PYTHONPATH=assets/games python assets/games/nectar_run/make_tasks.py [--replay | --check]
 
-A jar takes eight drops and a drop falls every hundred frames, a hornet bears 24 shots and a press
-of A sends two: both take far more than twelve actions.
+Seven drops are gathered and a drop falls every hundred frames, a hornet bears 24 shots and a press
+of A sends two: both take far more than twelve actions. The jar's goal is its meter, masked as a
+user would mask a counter: the page that follows a full jar says nothing on the way there. Who
+catches the last two drops between two pictures sees only that page, so its letters count too.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 from kit import task_folder
+from kit.game_batch import MAX_SHADE
 from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task
 from pilot import OPENING, ROM, TITLE_FRAMES, Pilot
 
@@ -21,10 +24,13 @@ COUNT = TRAIN_STARTS + HELDOUT_STARTS
 DEMONSTRATIONS = 4
 FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
-    "nectar_run/fill_jar", "Fill the jar",
-    "Gather eight drops of nectar in the first garden before the third sting.",
-    "Nectar Run", ROM, 0.02, 96,
+    "nectar_run/fill_jar", "Fill the jar but for a drop",
+    "Gather seven of the eight drops of nectar in the first garden before the third sting.",
+    "Nectar Run", ROM, 0.06, 64,
 )  # fmt: skip
+ENOUGH = 7
+METER_ROWS, METER_LEFT, CELL = slice(69, 71), 45, 4  # of an observation; a cell is two pixels wide
+PAGE_ROWS = slice(16, 56)  # those of its text
 FELL_HORNET = Task(
     "nectar_run/fell_hornet", "Fell the hornet",
     "Dodge the stings of the first hornet and shoot until it falls.",
@@ -42,24 +48,40 @@ def garden_starts(rng: np.random.Generator) -> list[Start]:
     return starts
 
 
-def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray, np.ndarray]:
-    """Ways to a hornet that is unhurt yet; the pages seen before it and after it."""
+def meter_goal() -> tuple[np.ndarray, np.ndarray]:
+    """Pictures with ENOUGH drops in the jar and of the page after it; what counts of each: the
+    insides of the meter's first cells, and the letters, which no garden has."""
+    pilot = Pilot(TITLE_FRAMES)
+    pilot.fly_until(lambda: pilot.value("jar") == ENOUGH)
+    meter = pilot.game.pictures()[0].copy()
+    pilot.fill_the_jar()
+    pilot.press("B", "B", "B")
+    page = pilot.game.pictures()[0].copy()
+    masks = np.zeros((2, 72, 80), bool)
+    for cell in range(ENOUGH):
+        left = METER_LEFT + CELL * cell
+        masks[0, METER_ROWS, left : left + 2] = True
+    masks[1, PAGE_ROWS] = page[PAGE_ROWS] == MAX_SHADE
+    return np.stack([meter, page]), masks
+
+
+def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray]:
+    """Ways to a hornet that is unhurt yet; the page seen after it."""
     starts: list[Start] = []
     pages: list[np.ndarray] = []
     for flight in range(FLIGHTS):
         pilot = Pilot(TITLE_FRAMES + 31 * flight)
         pilot.fill_the_jar()
         pilot.press("B", "B", "B")
-        jar_page = pilot.game.pictures()[0].copy()
         pilot.wait_for_the_hornet()
         for _ in range(COUNT // FLIGHTS):
             moves = rng.choice(["LEFT", "RIGHT", "UP"], int(rng.integers(1, 4)))
             starts.append(Start(pilot.wait_frames, (*pilot.actions, *map(str, moves))))
         if not pages:
             pilot.fell_the_hornet()
-            pages = [jar_page, pilot.game.pictures()[0].copy()]
+            pages = [pilot.game.pictures()[0].copy()]
     order = rng.permutation(len(starts))
-    return [starts[k] for k in order], pages[0][None], pages[1][None]
+    return [starts[k] for k in order], pages[0][None]
 
 
 def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
@@ -78,8 +100,8 @@ def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
 
 
 def fill_the_jar(pilot: Pilot) -> None:
-    pilot.fill_the_jar()
-    pilot.press(*["B"] * 4)  # until the page is read
+    pilot.fly_until(lambda: pilot.value("jar") >= ENOUGH)
+    pilot.press("B")  # until the meter shows it
 
 
 def main() -> int:
@@ -92,8 +114,8 @@ def main() -> int:
             task_folder.remake(task)
     else:
         rng = np.random.default_rng(20261122)
-        starts, jar_page, clear_page = hornet_starts(rng)
-        task_folder.write(FILL_JAR, garden_starts(rng), jar_page)
+        starts, clear_page = hornet_starts(rng)
+        task_folder.write(FILL_JAR, garden_starts(rng), *meter_goal())
         task_folder.write(FELL_HORNET, starts, clear_page)
         demonstrate(FILL_JAR, fill_the_jar)
         demonstrate(FELL_HORNET, Pilot.fell_the_hornet)

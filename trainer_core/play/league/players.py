@@ -26,6 +26,7 @@ from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PolicyMode
 from trainer_core.protocol.recording import list_recordings
 from trainer_core.protocol.tasks import find_task
 from trainer_core.runners.catalog import runner_of_checkpoint
@@ -55,7 +56,7 @@ class Settings:
 
     task: str
     home: HomePaths
-    mode: Literal["greedy", "sample"] = "greedy"
+    mode: PolicyMode = "greedy"
     seed: int = 1
     llm_model: str = ""
     llm_timeout_s: float = DEFAULT_TIMEOUT_S

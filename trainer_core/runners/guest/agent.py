@@ -17,16 +17,15 @@ class GuestAgent(StackedAgent):
     def __init__(
         self, checkpoint: Path, meta: CheckpointMeta, file: str, mode: str, seed: int
     ) -> None:
-        """`file` of the checkpoint holds the weights; `mode` is greedy or sample."""
-        super().__init__(checkpoint, meta, meta.files[file])
+        """`file` of the checkpoint holds the weights; `mode` a PolicyMode."""
+        super().__init__(checkpoint, meta, meta.files[file], mode)
         torch.set_num_threads(1)
-        self._greedy = mode == "greedy"
         self._rng = torch.Generator().manual_seed(seed)
 
     def choose(self, logits: Tensor) -> int:
         """An action from f32[7] on the CPU."""
         probabilities = torch.softmax(logits.float(), -1)
         self.probabilities = tuple(probabilities.tolist())
-        if self._greedy:
+        if not self.draws:
             return int(logits.argmax())
         return int(torch.multinomial(probabilities, 1, generator=self._rng))

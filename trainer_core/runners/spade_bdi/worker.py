@@ -134,7 +134,7 @@ class MindValidator(Validator):
             self._env = make_env(self.config, self.home, num_envs=1, starts="validation")
         return self._env
 
-    def _play(self, env: VecEnv, rng: torch.Generator) -> tuple[Evaluation, ...]:
+    def _play(self, env: VecEnv, rng: torch.Generator) -> list[Evaluation]:
         mind, began = self._life.mind, time.monotonic()
         before, greedy = mind.state(), mind.greedy
         mind.greedy = True
@@ -148,7 +148,7 @@ class MindValidator(Validator):
         finally:
             mind.load_state(before)
             mind.greedy = greedy
-        return (Evaluation("greedy", episodes, time.monotonic() - began, tuple(screens)),)
+        return [Evaluation("greedy", episodes, time.monotonic() - began, tuple(screens))]
 
     def _between(self, step: int) -> None:
         """Stopping waits for the end of a validation, as with every runner."""
