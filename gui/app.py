@@ -273,6 +273,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
+    archives = ArchivesController(bridge, models.runs, checkpoints, notices)
     dashboards = Dashboards(bridge, models.telemetry, notices)
     replay = ReplayController(bridge, playing, models.log, navigation, notices)
     roll = RollController(bridge, replay, playing, notices)
@@ -301,10 +302,10 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
         remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
-        archives=ArchivesController(bridge, models.runs, checkpoints, notices),
+        archives=archives,
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
-        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll),
+        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll, archives),
     )
 
 

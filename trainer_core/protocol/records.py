@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.errors import BAD_JSON, ProtocolError
 
 SCHEMA_VERSION = 2
 NUM_ACTIONS = 7
@@ -336,8 +336,8 @@ def decode(line: bytes | str) -> Event:
         raise ProtocolError(f"not a record: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
         record = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(f"not a record: {error}") from None
+    except BAD_JSON as error:
+        raise ProtocolError(f"not a record: {str(error)[:400]}") from None
     if record.v < 1:
         raise ProtocolError(f"schema version {record.v} never was; versions count from 1")
     if record.v > SCHEMA_VERSION:
@@ -359,8 +359,8 @@ def _upgraded(record: Event, line: bytes | str) -> Event:
     if isinstance(record, UpdateRecord):
         try:
             changes["metrics"] = msgspec.json.decode(line, type=_Stats).stats
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise ProtocolError(f"not a record: {error}") from None
+        except BAD_JSON as error:
+            raise ProtocolError(f"not a record: {str(error)[:400]}") from None
     return msgspec.structs.replace(record, **changes)
 
 
