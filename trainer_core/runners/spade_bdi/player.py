@@ -21,8 +21,8 @@ class BdiAtTheButtons(StackedAgent):
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (ckpt.MIND,))
-        super().__init__(checkpoint, meta, meta.files[ckpt.MIND])
-        self._mind = ckpt.open_mind(checkpoint, greedy=mode == "greedy", exploration=0.1, seed=seed)
+        super().__init__(checkpoint, meta, meta.files[ckpt.MIND], mode)
+        self._mind = ckpt.open_mind(checkpoint, greedy=mode != "sample", exploration=0.1, seed=seed)
         if BdiAtTheButtons._last is not None:
             BdiAtTheButtons._last.close()
         BdiAtTheButtons._last = self._mind
