@@ -50,6 +50,7 @@ from gui.controllers.status import RunStatus
 from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
 from gui.docks.agent import AgentDock
+from gui.docks.beliefs import BeliefsTab
 from gui.docks.checkpoints import CheckpointsDock
 from gui.docks.log import LogDock
 from gui.docks.runs import RunsDock
@@ -351,7 +352,13 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
     return Docks(
         agent=AgentDock(models.session, controllers.runners, actions),
         training=TrainingDock(models.session, training, controllers.status, trained, actions),
-        telemetry=TelemetryDock(models.telemetry, controllers.curves, controllers.gauges, actions),
+        telemetry=TelemetryDock(
+            models.telemetry,
+            controllers.curves,
+            controllers.gauges,
+            actions,
+            BeliefsTab(models.telemetry, playing, models.session),
+        ),
         checkpoints=CheckpointsDock(models.checkpoints, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),
         log=LogDock(models.log),

@@ -98,6 +98,9 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
         refusal=runners.refusal,
         is_there=lambda: runners.wanted is not None and not runners.installing,
         follows=follows)  # fmt: skip
+    add("removeRunner", tr("Remove the chosen trainer"), runners.remove, short=tr("Remove"),
+        tip=tr("Delete its environment; runs and checkpoints stay"),
+        refusal=runners.remove_refusal, follows=follows)  # fmt: skip
     add("cancelInstall", tr("Cancel the installation"), runners.cancel, short=tr("Cancel"),
         tip=tr("What it wrote so far is removed"),
         refusal=lambda: "" if runners.installing else tr("Nothing is being installed"),

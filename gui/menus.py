@@ -19,7 +19,7 @@ MENUS = {
         "openTensorBoard", "exportWandb", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
         "filterRuns", "",
-        "installRunner", "cancelInstall", "",
+        "installRunner", "cancelInstall", "removeRunner", "",
         "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
     "&View": (

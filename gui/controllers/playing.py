@@ -38,6 +38,8 @@ class PlayController(QObject):
     """A PolicyEvent: what the policy thinks of the step that begins."""
     sounded = Signal(object)
     """A SoundEvent: whether the player's sound is heard."""
+    mind_told = Signal(object)
+    """A BeliefsEvent of an agent that has a mind."""
     recorded = Signal(object)
     """Folder of a finished recording."""
     started = Signal()
@@ -373,6 +375,8 @@ class PlayController(QObject):
             self.thought.emit(event)
         elif isinstance(event, records.SoundEvent):
             self.sounded.emit(event)
+        elif isinstance(event, records.BeliefsEvent):
+            self.mind_told.emit(event)
         elif isinstance(event, records.ErrorRecord) and event.kind == "recording":
             self._bridge.problem.emit(tr("Recording"), event.message)
         elif isinstance(event, records.StateEvent) and self.busy and event.detail:
