@@ -237,6 +237,23 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Return that the critic expects; None where the trainer has none."""
 
 
+class BeliefsEvent(Record, frozen=True, tag="beliefs"):
+    """The mind of an agent that has one, a few times a second; on the pipe only.
+
+    Sent by a player, and by a worker whose runner has the capability `beliefs`.
+    """
+
+    episode: Count
+    step: Count
+    """Steps of that episode so far."""
+    beliefs: list[str]
+    """As the agent's language writes them, sorted; `[who]` behind one that somebody told it."""
+    intentions: list[str]
+    """What it is about to do, goals from the outermost in: `leave > judge(up)`."""
+    messages: list[str] = []
+    """The last ones that it or its company heard, oldest first: `WHO tell WHAT to WHOM`."""
+
+
 class RollEvent(Record, frozen=True, tag="roll"):
     """How much of a recording that is edited was played as its buttons stand; player's pipe."""
 
@@ -272,6 +289,7 @@ Event = (
     | AckEvent
     | PlayEvent
     | PolicyEvent
+    | BeliefsEvent
     | SoundEvent
     | RollEvent
 )
@@ -288,6 +306,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     AckEvent,
     PlayEvent,
     PolicyEvent,
+    BeliefsEvent,
     SoundEvent,
     RollEvent,
 )
