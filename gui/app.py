@@ -18,6 +18,7 @@ from gui.center.curves import CurvesView
 from gui.center.games import GamesView
 from gui.center.league import LeagueView
 from gui.center.live import LiveView
+from gui.center.play_strip import PlayStrip
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
@@ -31,6 +32,7 @@ from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
 from gui.controllers.demonstrations import Demonstrations
+from gui.controllers.gamepad import Gamepad
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.league import LeagueController
@@ -43,6 +45,7 @@ from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.shutdown import Shutdown
 from gui.controllers.slots import SlotsController
+from gui.controllers.sound import SoundController
 from gui.controllers.status import RunStatus
 from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
@@ -58,6 +61,7 @@ from gui.docks.training import TrainingDock
 from gui.main_window import MainWindow
 from gui.menus import build_menus
 from gui.models.checkpoints import CheckpointList
+from gui.models.game_keys import GameKeys
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
@@ -73,6 +77,7 @@ from gui.play_commands import (
     define_games,
     define_league,
     define_slots,
+    define_sound,
     define_task_making,
 )
 from gui.remedy_commands import define_disk, define_remedies
@@ -106,6 +111,7 @@ class Models:
     palette: Palette
     library: RomLibrary
     task_draft: DraftModel
+    game_keys: GameKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,8 @@ class Controllers:
     draft: TaskDraft
     library: LibraryController
     slots: SlotsController
+    sound: SoundController
+    gamepad: Gamepad
     checkpoints: CheckpointsController
     runs: RunsController
     runners: RunnersController
@@ -258,6 +266,7 @@ def make_models(home: HomePaths, settings: Settings) -> Models:
         palette=Palette(),
         library=RomLibrary(home, settings),
         task_draft=DraftModel(),
+        game_keys=GameKeys(settings),
     )
 
 
@@ -287,6 +296,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         library=LibraryController(
             bridge, session, models.library, playing, navigation, notices, models.palette
         ),
+        sound=SoundController(playing, models.settings),
+        gamepad=Gamepad(),
         slots=SlotsController(bridge, playing, notices, models.palette),
         checkpoints=checkpoints,
         runs=runs,
@@ -330,6 +341,7 @@ def define_commands(
     define_roll(actions, controllers.roll)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
+    define_sound(actions, controllers.sound)
     define_disk(actions, controllers.archives, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
@@ -366,11 +378,13 @@ def make_center(
             controllers.playing,
             session,
             navigation,
-            actions,
             palette,
             welcome,
             models.checkpoints,
-            controllers.slots,
+            PlayStrip(controllers.playing, controllers.slots, controllers.sound, actions),
+            models.game_keys,
+            controllers.gamepad,
+            models.notices,
         ),
         curves=CurvesView(models.telemetry, controllers.curves, actions),
         wall=EnvWall(bridge, controllers.training, palette),
@@ -399,6 +413,7 @@ def define_views(app: App) -> None:
     commands.define_dialogs(
         app.actions, window, app.models.settings, make_choices(app.controllers),
         app.controllers.journal, app.models.telemetry,
+        app.models.game_keys, app.controllers.gamepad,
     )  # fmt: skip
 
 
