@@ -18,6 +18,7 @@ from gui.center.curves import CurvesView
 from gui.center.games import GamesView
 from gui.center.league import LeagueView
 from gui.center.live import LiveView
+from gui.center.play_strip import PlayStrip
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
@@ -31,6 +32,7 @@ from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
 from gui.controllers.demonstrations import Demonstrations
+from gui.controllers.gamepad import Gamepad
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.league import LeagueController
@@ -43,10 +45,12 @@ from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
 from gui.controllers.shutdown import Shutdown
 from gui.controllers.slots import SlotsController
+from gui.controllers.sound import SoundController
 from gui.controllers.status import RunStatus
 from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
 from gui.docks.agent import AgentDock
+from gui.docks.beliefs import BeliefsTab
 from gui.docks.checkpoints import CheckpointsDock
 from gui.docks.log import LogDock
 from gui.docks.runs import RunsDock
@@ -57,6 +61,7 @@ from gui.docks.training import TrainingDock
 from gui.main_window import MainWindow
 from gui.menus import build_menus
 from gui.models.checkpoints import CheckpointList
+from gui.models.game_keys import GameKeys
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
@@ -72,6 +77,7 @@ from gui.play_commands import (
     define_games,
     define_league,
     define_slots,
+    define_sound,
     define_task_making,
 )
 from gui.remedy_commands import define_disk, define_remedies
@@ -105,6 +111,7 @@ class Models:
     palette: Palette
     library: RomLibrary
     task_draft: DraftModel
+    game_keys: GameKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,8 @@ class Controllers:
     draft: TaskDraft
     library: LibraryController
     slots: SlotsController
+    sound: SoundController
+    gamepad: Gamepad
     checkpoints: CheckpointsController
     runs: RunsController
     runners: RunnersController
@@ -257,6 +266,7 @@ def make_models(home: HomePaths, settings: Settings) -> Models:
         palette=Palette(),
         library=RomLibrary(home, settings),
         task_draft=DraftModel(),
+        game_keys=GameKeys(settings),
     )
 
 
@@ -272,6 +282,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
         notices,
     )  # fmt: skip
+    archives = ArchivesController(bridge, models.runs, checkpoints, notices)
     dashboards = Dashboards(bridge, models.telemetry, notices)
     replay = ReplayController(bridge, playing, models.log, navigation, notices)
     roll = RollController(bridge, replay, playing, notices)
@@ -285,6 +296,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         library=LibraryController(
             bridge, session, models.library, playing, navigation, notices, models.palette
         ),
+        sound=SoundController(playing, models.settings),
+        gamepad=Gamepad(),
         slots=SlotsController(bridge, playing, notices, models.palette),
         checkpoints=checkpoints,
         runs=runs,
@@ -300,10 +313,10 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
         remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
-        archives=ArchivesController(bridge, models.runs, checkpoints, notices),
+        archives=archives,
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
-        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll),
+        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll, archives),
     )
 
 
@@ -328,6 +341,7 @@ def define_commands(
     define_roll(actions, controllers.roll)
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
+    define_sound(actions, controllers.sound)
     define_disk(actions, controllers.archives, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
@@ -338,7 +352,13 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
     return Docks(
         agent=AgentDock(models.session, controllers.runners, actions),
         training=TrainingDock(models.session, training, controllers.status, trained, actions),
-        telemetry=TelemetryDock(models.telemetry, controllers.curves, controllers.gauges, actions),
+        telemetry=TelemetryDock(
+            models.telemetry,
+            controllers.curves,
+            controllers.gauges,
+            actions,
+            BeliefsTab(models.telemetry, playing, models.session),
+        ),
         checkpoints=CheckpointsDock(models.checkpoints, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),
         log=LogDock(models.log),
@@ -358,11 +378,13 @@ def make_center(
             controllers.playing,
             session,
             navigation,
-            actions,
             palette,
             welcome,
             models.checkpoints,
-            controllers.slots,
+            PlayStrip(controllers.playing, controllers.slots, controllers.sound, actions),
+            models.game_keys,
+            controllers.gamepad,
+            models.notices,
         ),
         curves=CurvesView(models.telemetry, controllers.curves, actions),
         wall=EnvWall(bridge, controllers.training, palette),
@@ -391,6 +413,7 @@ def define_views(app: App) -> None:
     commands.define_dialogs(
         app.actions, window, app.models.settings, make_choices(app.controllers),
         app.controllers.journal, app.models.telemetry,
+        app.models.game_keys, app.controllers.gamepad,
     )  # fmt: skip
 
 

@@ -14,10 +14,12 @@ from PySide6.QtWidgets import QDockWidget, QLineEdit, QMainWindow, QTabWidget
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.center.game_keys_page import GameKeysPage
 from gui.controllers.appearance import Appearance
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
+from gui.controllers.gamepad import Gamepad
 from gui.controllers.journal import Journal
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
@@ -27,6 +29,7 @@ from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
 from gui.keymap import PLAY_KEYS
 from gui.layout import Layout
+from gui.models.game_keys import GameKeys
 from gui.models.navigation import Navigation
 from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
@@ -95,6 +98,9 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
         refusal=runners.refusal,
         is_there=lambda: runners.wanted is not None and not runners.installing,
         follows=follows)  # fmt: skip
+    add("removeRunner", tr("Remove the chosen trainer"), runners.remove, short=tr("Remove"),
+        tip=tr("Delete its environment; runs and checkpoints stay"),
+        refusal=runners.remove_refusal, follows=follows)  # fmt: skip
     add("cancelInstall", tr("Cancel the installation"), runners.cancel, short=tr("Cancel"),
         tip=tr("What it wrote so far is removed"),
         refusal=lambda: "" if runners.installing else tr("Nothing is being installed"),
@@ -261,10 +267,17 @@ def define_views(
     for name, text in (("dark", tr("Dark")), ("light", tr("Light"))):
         add(f"theme{name.capitalize()}", text, partial(appearance.set_theme, name),
             is_on=lambda name=name: appearance.theme == name, follows=themes)  # fmt: skip
-    for name, text in (("green", tr("greens")), ("grey", tr("greys"))):
+    screen_words = (
+        ("green", tr("greens")), ("grey", tr("greys")), ("pocket", tr("a Pocket's greys")),
+        ("light", tr("a Light's greens")),
+    )  # fmt: skip
+    for name, text in screen_words:
         add(f"screen{name.capitalize()}", tr("Screen in {what}", what=text),
             partial(appearance.set_screen, name),
             is_on=lambda name=name: appearance.screen == name, follows=screens)  # fmt: skip
+    add("screenLcd", tr("Screen as a liquid crystal"), appearance.toggle_lcd,
+        tip=tr("Lines between the pixels, and pictures that fade into each other"),
+        is_on=lambda: appearance.is_lcd, follows=screens)  # fmt: skip
     add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
     add("resetLayout", tr("Reset layout"), layout.reset, "Ctrl+0")
     add("openHome", tr("Open data folder"),
@@ -284,7 +297,7 @@ def define_undo(registry: ActionRegistry, history: ViewHistory) -> None:
 
 def define_dialogs(
     registry: ActionRegistry, window: QMainWindow, settings: Settings, choices: list[Choice],
-    journal: Journal, telemetry: TelemetryModel,
+    journal: Journal, telemetry: TelemetryModel, keys: GameKeys, gamepad: Gamepad,
 ) -> None:  # fmt: skip
     """What is opened over the window; last, so that they know every command."""
     registry.add("bugReport", tr("Write a bug report..."),
@@ -295,7 +308,17 @@ def define_dialogs(
     registry.add("commandPalette", tr("Find a command..."),
         lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P")  # fmt: skip
     registry.add("settings", tr("Settings..."),
-        lambda: SettingsDialog(window, settings, choices, registry).open(), "Ctrl+,")  # fmt: skip
+        lambda: _open_settings(window, settings, choices, registry, keys, gamepad),
+        "Ctrl+,")  # fmt: skip
+
+
+def _open_settings(
+    window: QMainWindow, settings: Settings, choices: list[Choice], registry: ActionRegistry,
+    keys: GameKeys, gamepad: Gamepad,
+) -> None:  # fmt: skip
+    dialog = SettingsDialog(window, settings, choices, registry)
+    dialog.add_page(GameKeysPage(keys, gamepad), tr("Game"))
+    dialog.open()
 
 
 def define_places(

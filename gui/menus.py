@@ -19,7 +19,7 @@ MENUS = {
         "openTensorBoard", "exportWandb", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
         "filterRuns", "",
-        "installRunner", "cancelInstall", "",
+        "installRunner", "cancelInstall", "removeRunner", "",
         "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
     "&View": (
@@ -27,7 +27,8 @@ MENUS = {
             names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK, names.TELEMETRY_DOCK,
             names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK,
         )), "",
-        "themeDark", "themeLight", "", "screenGreen", "screenGrey", "",
+        "themeDark", "themeLight", "",
+        "screenGreen", "screenGrey", "screenPocket", "screenLight", "screenLcd", "",
         "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
@@ -36,7 +37,7 @@ MENUS = {
     ),
     "&Play": (
         "playGame", "deploy", "watchRun", "warmStart", "",
-        "playPause", "playStep", "playRestart", "endPlayer", "",
+        "playPause", "playStep", "playRestart", "endPlayer", "mute", "",
         "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
         "openReplay", "openReplayFolder", "useAsDemo", "rollOpen", "rollUndo", "rollRedo",
         "rollInsert", "rollDelete", "rollSave", "rollPlayOn", "",

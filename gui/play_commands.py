@@ -15,6 +15,7 @@ from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
 from gui.controllers.slots import SlotsController
+from gui.controllers.sound import SoundController
 from gui.controllers.task_draft import TaskDraft
 from gui.widgets.export_sheet import ExportSheet
 from gui.words import tr
@@ -105,6 +106,12 @@ def define_slots(registry: ActionRegistry, slots: SlotsController, playing: Play
         lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
         tip=tr("Else they go on until you stop them, ten minutes at most"),
         is_on=lambda: playing.until == "episode", follows=(playing.changed,))  # fmt: skip
+
+
+def define_sound(registry: ActionRegistry, sound: SoundController) -> None:
+    registry.add("mute", tr("Sound off"), sound.toggle_mute, "Ctrl+Shift+M",
+        tip=tr("No sound is made at all"), is_on=lambda: sound.is_muted,
+        follows=(sound.changed,))  # fmt: skip
 
 
 def define_export(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:

@@ -115,7 +115,7 @@ class Monkey:
         children = self._children()
         self.app.controllers.shutdown.begin()
         until(lambda: self.app.controllers.shutdown.has_ended, 60.0)
-        orphans = [pid for pid in children if self._is_alive(pid)]
+        orphans = [f"{pid} {name}" for pid, name in children.items() if self._is_alive(pid)]
         return {
             "seed": self.seed, "steps": self.steps.total(), "longest_ms": round(self.longest * 1e3),
             "errors": self.errors, "hangs": self.hangs, "orphans": orphans,
@@ -223,10 +223,13 @@ class Monkey:
     # -- what is left -----------------------------------------------------------------------
 
     @staticmethod
-    def _children() -> list[int]:
+    def _children() -> dict[int, str]:
         import psutil
 
-        return [child.pid for child in psutil.Process().children(recursive=True)]
+        return {
+            child.pid: " ".join(child.cmdline()[1:6])
+            for child in psutil.Process().children(recursive=True)
+        }
 
     @staticmethod
     def _is_alive(pid: int) -> bool:

@@ -9,7 +9,10 @@ from gui import theme
 from gui.settings import Settings
 from gui.widgets.screen import Palette
 
-SCREENS = {"green": theme.SCREEN_GREEN, "grey": theme.SCREEN_GREY}
+SCREENS = {
+    "green": theme.SCREEN_GREEN, "grey": theme.SCREEN_GREY,
+    "pocket": theme.SCREEN_POCKET, "light": theme.SCREEN_LIGHT,
+}  # fmt: skip
 
 
 class Appearance(QObject):
@@ -20,6 +23,7 @@ class Appearance(QObject):
         super().__init__()
         self._settings, self._palette = settings, palette
         self.screen = ""
+        palette.is_lcd = settings.flag("view/lcd", False)
         self.set_screen(settings.text("view/screen", "green"))
 
     @property
@@ -38,4 +42,14 @@ class Appearance(QObject):
         self.screen = name if name in SCREENS else "green"
         self._palette.set_colors(SCREENS[self.screen])
         self._settings.set("view/screen", self.screen)
+        self.screen_changed.emit()
+
+    @property
+    def is_lcd(self) -> bool:
+        """Whether pictures look as on the console's own screen."""
+        return self._palette.is_lcd
+
+    def toggle_lcd(self) -> None:
+        self._palette.is_lcd = not self._palette.is_lcd
+        self._settings.set("view/lcd", self._palette.is_lcd)
         self.screen_changed.emit()

@@ -6,6 +6,7 @@ leaves either the run or its archive, never neither (docs/service.md).
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from pathlib import Path
@@ -23,6 +24,9 @@ from gui.words import tr
 from trainer_core.protocol.errors import LabError
 from trainer_core.service import Job, RunChanged, run_job
 
+CLOSE_S = 3.0
+"""How long the end of a tool that was killed is waited for."""
+
 
 class ArchivesController(QObject):
     changed = Signal()
@@ -39,6 +43,7 @@ class ArchivesController(QObject):
         self.working = ""
         """What is under way, in words; empty when nothing is."""
         self._job: Job | None = None
+        self._task: asyncio.Task[dict[str, Any]] | None = None
         self._cancelled = False
         bridge.run_changed.connect(self._on_run_changed)
 
@@ -121,6 +126,12 @@ class ArchivesController(QObject):
         if self._job is not None:
             self._job.cancel()
 
+    async def close(self) -> None:
+        """End what is under way, and wait until its process is gone."""
+        self.cancel()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=CLOSE_S)
+
     def restore(self, file: Path) -> None:
         """Bring an archived run back, every file compared with its hash."""
         if not self.working:
@@ -147,9 +158,10 @@ class ArchivesController(QObject):
         argv = [sys.executable, "-m", "trainer_core.cli.main", verb, *words,
                 "--home", str(self._bridge.home.root)]  # fmt: skip
         try:
-            return await run_job(argv, on_start=self._on_start)
+            self._task = asyncio.ensure_future(run_job(argv, on_start=self._on_start))
+            return await self._task
         finally:
-            self._job = None
+            self._job = self._task = None
 
     def _on_start(self, job: Job) -> None:
         self._job = job

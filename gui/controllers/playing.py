@@ -23,7 +23,7 @@ from trainer_core.protocol.playing import PlayerConfig, PolicyMode
 from trainer_core.service import PlayerService
 
 ROM_SUFFIXES = (".gb", ".gbc")
-SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
+SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
 """What the speed control offers; 0 is as fast as possible."""
 
 
@@ -36,6 +36,10 @@ class PlayController(QObject):
     played = Signal(object)
     thought = Signal(object)
     """A PolicyEvent: what the policy thinks of the step that begins."""
+    sounded = Signal(object)
+    """A SoundEvent: whether the player's sound is heard."""
+    mind_told = Signal(object)
+    """A BeliefsEvent of an agent that has a mind."""
     recorded = Signal(object)
     """Folder of a finished recording."""
     started = Signal()
@@ -57,7 +61,7 @@ class PlayController(QObject):
         self.paused = False
         self.recording = False
         self.taken_over = False
-        self.rewinding = False
+        self.rewinding = self._is_turbo = False
         self.until: commands.RecordUntil = "stopped"
         """What ends a recording that is begun next."""
         self.recorded_frames = 0
@@ -148,7 +152,7 @@ class PlayController(QObject):
     async def _start_player(self, request: PlayerConfig) -> None:
         await self.player.start(request)
         self.paused = self.recording = self.taken_over = False
-        self.rewinding = False
+        self.rewinding = self._is_turbo = False
         self._mask = 0
         self._end_busy()
         self.frames_changed.emit(self.player.frames_path)
@@ -184,10 +188,14 @@ class PlayController(QObject):
         self.changed.emit()
 
     def shift_speed(self, step: int) -> None:
-        index = SPEEDS.index(self.speed) if self.speed in SPEEDS else 2
+        index = SPEEDS.index(self.speed) if self.speed in SPEEDS else SPEEDS.index(1.0)
         self.set_speed(SPEEDS[min(max(index + step, 0), len(SPEEDS) - 1)])
 
     def turbo(self, on: bool) -> None:
+        """As fast as possible for as long as a key is held."""
+        if on == self._is_turbo:
+            return
+        self._is_turbo = on
         self.player.send(commands.SetSpeed, value=0.0 if on else self.speed)
 
     def restart(self) -> None:
@@ -365,6 +373,10 @@ class PlayController(QObject):
             self.played.emit(event)
         elif isinstance(event, records.PolicyEvent):
             self.thought.emit(event)
+        elif isinstance(event, records.SoundEvent):
+            self.sounded.emit(event)
+        elif isinstance(event, records.BeliefsEvent):
+            self.mind_told.emit(event)
         elif isinstance(event, records.ErrorRecord) and event.kind == "recording":
             self._bridge.problem.emit(tr("Recording"), event.message)
         elif isinstance(event, records.StateEvent) and self.busy and event.detail:

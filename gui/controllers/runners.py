@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
@@ -58,6 +59,32 @@ class RunnersController(QObject):
         self._cancelled = True
         if self._job is not None:
             self._job.cancel()
+
+    def remove_refusal(self) -> str:
+        """Why the chosen trainer's environment cannot be removed now; empty when it can."""
+        runner, live = self._session.runner, self._bridge.service.runs.values()
+        if self.installing is not None:
+            return tr("{trainer} is being installed", trainer=self.installing.title)
+        if any(run.runner == runner.id and not run.state.is_end for run in live):
+            return tr("{trainer} has a run under way", trainer=runner.title)
+        return "" if runner.removal(self._bridge.home) else tr("Nothing of it is installed here")
+
+    def remove(self) -> None:
+        """Delete the chosen trainer's environment; runs and checkpoints stay."""
+        runner = self._session.runner
+        removal = runner.removal(self._bridge.home)
+        if removal is not None and not self.remove_refusal():
+            self._bridge.spawn(self._remove(runner, removal))
+
+    async def _remove(self, runner: AgentRunner, removal: Callable[[], None]) -> None:
+        try:
+            await in_thread(removal)
+            self._notices.tell(tr("{trainer} was removed", trainer=runner.title), "", "good")
+        except (LabError, OSError) as error:
+            told = tr("{trainer} was not removed", trainer=runner.title)
+            self._notices.tell(told, str(error), "error")
+        self.changed.emit()
+        self._session.runner_changed.emit(self._session.runner)
 
     async def _install(self, runner: AgentRunner, wanted: Installation) -> None:
         try:

@@ -8,6 +8,7 @@ import logging
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from gui.bridge import Bridge
+from gui.controllers.archives import ArchivesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.playing import PlayController
 from gui.controllers.roll import RollController
@@ -25,11 +26,12 @@ class Shutdown(QObject):
 
     def __init__(
         self, bridge: Bridge, settings: Settings, playing: PlayController, dashboards: Dashboards,
-        roll: RollController,
+        roll: RollController, archives: ArchivesController,
     ) -> None:  # fmt: skip
         super().__init__()
         self._bridge, self._settings = bridge, settings
         self._playing, self._dashboards, self._roll = playing, dashboards, roll
+        self._archives = archives
         self.has_ended = False
 
     @property
@@ -61,7 +63,7 @@ class Shutdown(QObject):
             service = self._bridge.service
             ends = (
                 self._playing.end(), player.ahead.end(), roll.stop(), roll.ahead.end(),
-                service.close(keep=keep),
+                service.close(keep=keep), self._archives.close(),
             )  # fmt: skip
             for result in await asyncio.gather(*ends, return_exceptions=True):
                 if isinstance(result, BaseException):

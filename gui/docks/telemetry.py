@@ -12,6 +12,7 @@ from gui import theme
 from gui.actions import ActionRegistry
 from gui.controllers.curves import CurvesController
 from gui.controllers.gauges import GaugesController
+from gui.docks.beliefs import BeliefsTab
 from gui.docks.run_info import RunInfo
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
 from gui.models.run_telemetry import TelemetryModel
@@ -40,7 +41,7 @@ MARKS = (
 class TelemetryDock(Dock):
     def __init__(
         self, model: TelemetryModel, curves: CurvesController, gauges: GaugesController,
-        actions: ActionRegistry,
+        actions: ActionRegistry, beliefs: BeliefsTab,
     ) -> None:  # fmt: skip
         super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
         self.model = model
@@ -71,6 +72,8 @@ class TelemetryDock(Dock):
         self.info = RunInfo(model, actions)
         gauges.disk_use_read.connect(self.info.show_disk_use)
         self.tabs.addTab(self.info, tr("Run info"))
+        self.beliefs = beliefs
+        self.tabs.setTabVisible(self.tabs.addTab(beliefs, tr("Beliefs")), False)
         self.more = CurvePage()
         self.tabs.addTab(self.more, tr(MORE))
         body = QWidget()
@@ -133,6 +136,8 @@ class TelemetryDock(Dock):
             self.buttons_chosen.show_record(run.last_update)
             self.split.show_record(run.last_update)
         self.info.refresh()
+        self.tabs.setTabVisible(self.tabs.indexOf(self.beliefs), self.beliefs.is_wanted)
+        self.beliefs.refresh()
 
     def redraw_all(self) -> None:
         """Draw every plot of the visible tab now."""

@@ -34,6 +34,8 @@ class RunTelemetry:
     meta: records.MetaRecord | None = None
     last_update: records.UpdateRecord | None = None
     error: records.ErrorRecord | None = None
+    mind: records.BeliefsEvent | None = None
+    """What its agent told last of its mind; only while this app hears the run."""
     next_seq: int = 0
     gaps: int = 0
     smoothed: dict[str, SmoothedColumn] = field(default_factory=dict)
@@ -54,6 +56,9 @@ class RunTelemetry:
     def take(self, event: records.Event) -> bool:
         """Add one log record. False when it is an old one or no log record at all."""
         if isinstance(event, records.StateEvent | records.HeartbeatEvent | records.AckEvent):
+            return False
+        if isinstance(event, records.BeliefsEvent):
+            self.mind = event
             return False
         if isinstance(event, records.PlayEvent) or event.seq < self.next_seq:
             return False

@@ -9,13 +9,16 @@ import time
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QImage, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
+
+GAP = QColor(255, 255, 255, 56)
+"""Over the picture: the panel behind the crystals is the lightest there is."""
 
 
 class Palette:
@@ -23,6 +26,8 @@ class Palette:
 
     def __init__(self) -> None:
         self.table = np.zeros(4, np.uint32)
+        self.is_lcd = False
+        """Whether screens look like liquid crystals: a grid, and pictures that fade slowly."""
         self.set_colors(theme.SCREEN_GREEN)
 
     def set_colors(self, shades: tuple[int, int, int, int]) -> None:
@@ -105,6 +110,9 @@ class Screen(QWidget):
         self._pixels: np.ndarray | None = None
         self._image: QImage | None = None
         self._picture: np.ndarray | None = None
+        self._before: np.ndarray | None = None
+        """u32[H, W] that a liquid crystal still shows a part of."""
+        self._grid = QBrush()
         self.hint = ""
         self.paints = 0
 
@@ -133,11 +141,33 @@ class Screen(QWidget):
             rgb = picture.astype(np.uint32)
             np.bitwise_or(rgb[..., 0] << 16 | rgb[..., 1] << 8, rgb[..., 2], out=self._pixels)
             self._pixels |= np.uint32(0xFF000000)
+        if self.shades.is_lcd:
+            self._fade(self._pixels)
+        else:
+            self._before = None
         self.update()
+
+    def _fade(self, pixels: np.ndarray) -> None:
+        """Half of what was shown stays, as a crystal takes more than a frame to turn."""
+        if self._before is not None and self._before.shape == pixels.shape:
+            np.right_shift(pixels, 1, out=pixels)
+            pixels &= np.uint32(0x7F7F7F7F)
+            pixels += (self._before >> 1) & np.uint32(0x7F7F7F7F)
+            pixels |= np.uint32(0xFF000000)
+        self._before = pixels.copy()
+
+    def settle(self) -> None:
+        """No new picture has come: what a crystal still showed of the one before fades."""
+        if self._before is not None and self._picture is not None:
+            last = self._before
+            self.show_picture(self._picture)
+            if self._before is not None and np.array_equal(last, self._before):
+                self._before = None
 
     def recolor(self) -> None:
         """Paint the same picture with the palette as it is now."""
         if self._picture is not None:
+            self._before = None
             self.show_picture(self._picture)
 
     def clear(self) -> None:
@@ -195,6 +225,8 @@ class Screen(QWidget):
             if self.fit() < 1:
                 painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
             painter.drawImage(target, self._image)
+            if self.shades.is_lcd:
+                self._paint_grid(painter, target)
             if self.hasFocus():
                 painter.setPen(QColor(colors.accent))
                 painter.drawRect(target.adjusted(-1, -1, 0, 0))
@@ -202,6 +234,27 @@ class Screen(QWidget):
             self._paint_hint(painter, colors)
         self.paints += 1
         self.painted.emit()
+
+    def _paint_grid(self, painter: QPainter, target: QRect) -> None:
+        """The gaps between the crystals, one real pixel wide, where they are large enough."""
+        ratio = self.devicePixelRatioF()
+        side = int(self.fit())
+        if side < 3:
+            return
+        if self._grid.textureImage().width() != side:
+            image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
+            image.fill(Qt.GlobalColor.transparent)
+            lines = QPainter(image)
+            lines.fillRect(side - 1, 0, 1, side, GAP)
+            lines.fillRect(0, side - 1, side - 1, 1, GAP)
+            lines.end()
+            self._grid = QBrush(image)
+        painter.save()
+        painter.translate(target.topLeft())
+        painter.scale(1 / ratio, 1 / ratio)
+        size = QSize(round(target.width() * ratio), round(target.height() * ratio))
+        painter.fillRect(QRect(QPoint(0, 0), size), self._grid)
+        painter.restore()
 
     def _paint_hint(self, painter: QPainter, colors: theme.Colors) -> None:
         metrics = painter.fontMetrics()

@@ -50,7 +50,7 @@ class SettingsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(12)
-        tabs = QTabWidget()
+        tabs = self._tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.tabBar().setAccessibleName(tr("Pages of settings"))
         tabs.addTab(self._general(choices), tr("General"))
@@ -60,6 +60,10 @@ class SettingsDialog(QDialog):
         close = button(tr("Close"), "closeSettingsButton", clicked=self.accept)
         column.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
         self.resize(520, 440)
+
+    def add_page(self, page: QWidget, title: str) -> None:
+        """A page of another part of the app, after those that are there."""
+        self._tabs.addTab(page, title)
 
     def _general(self, choices: list[Choice]) -> QWidget:
         page = QWidget()

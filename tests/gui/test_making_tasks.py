@@ -102,7 +102,7 @@ def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(
     open_rom(app, own_rom)
     assert app.models.session.mode is Mode.HUMAN
     assert app.controllers.playing.request.task == str(own_rom)
-    assert "never seen.gb, you play" in app.center.live.what.text()
+    assert "never seen.gb, you play" in app.center.live.strip.what.text()
     assert find(app, names.TASK_CATALOG).currentText() == "never seen.gb"
     until(lambda: registered_roms(app.bridge.home), 60)
     (rom,) = registered_roms(app.bridge.home).values()

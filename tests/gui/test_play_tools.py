@@ -107,10 +107,10 @@ def test_a_recording_is_begun_with_the_end_that_was_chosen(
     click(app, names.RECORD_BUTTON)
     until(lambda: playing.recording)
     assert asked == [{"on": True, "until": "episode"}]
-    assert app.center.live.clock.text() == "0:00.0"
+    assert app.center.live.strip.clock.text() == "0:00.0"
     playing._on_event(play_event(recording_frames=300))
     app.center.live.refresh()
-    assert app.center.live.clock.text() == "0:05.0"
+    assert app.center.live.strip.clock.text() == "0:05.0"
 
 
 def play_event(**fields: Any) -> records.PlayEvent:

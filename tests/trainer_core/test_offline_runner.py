@@ -64,7 +64,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algo", ["bc", "cql"])
+@pytest.mark.parametrize("algo", ["bc", "cql", "iql"])
 def test_resumed_is_the_run_that_was_never_stopped(
     algo: str, recordings: Path, tmp_path: Path
 ) -> None:

@@ -156,7 +156,9 @@ def test_a_claim_whose_process_died_waits_again_where_it_was(home: HomePaths) ->
     assert found.life.record.run_id == "a"
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"{", b'{"entries": 3}', b"\xff\xfe", b"[]", b"x" * 99])
+@pytest.mark.parametrize(
+    "rubbish", [b"", b"{", b'{"entries": 3}', b"\xff\xfe", b"[]", b"x" * 99, b'"\x80"']
+)
 def test_a_queue_file_that_is_damaged_is_made_again_from_the_index(
     home: HomePaths, rubbish: bytes
 ) -> None:

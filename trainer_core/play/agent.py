@@ -27,6 +27,11 @@ class StackedAgent(ABC):
         self.value: float | None = None
         """What the critic expected at the last `act`; None without a critic."""
 
+    @property
+    def mind(self) -> dict[str, list[str]]:
+        """Beliefs, intentions and messages as a BeliefsEvent has them; empty without a mind."""
+        return {}
+
     def begin(self, observation: np.ndarray) -> None:
         """A new episode starts at `observation` u8[72, 80]."""
         self._stack[:] = observation

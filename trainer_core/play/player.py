@@ -395,12 +395,17 @@ class Player:
     def _tell_thought(self, agent: StackedAgent) -> None:
         """What the policy thinks of the step that begins."""
         now = time.monotonic()
-        if agent.probabilities and now >= self._next_thought:
+        if now < self._next_thought:
+            return
+        if agent.probabilities:
             self._next_thought = now + EVENT_INTERVAL_S
             self._tell(
                 records.PolicyEvent, step=self._step + 1, action=self._action,
                 probabilities=agent.probabilities, value=agent.value,
             )  # fmt: skip
+        if mind := agent.mind:
+            self._next_thought = now + EVENT_INTERVAL_S
+            self._tell(records.BeliefsEvent, episode=self._episode, step=self._step, **mind)
 
     def _begin_episode(self) -> None:
         self.game.restart(self._start)

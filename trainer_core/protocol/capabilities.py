@@ -17,4 +17,6 @@ class RunnerCapabilities(msgspec.Struct, kw_only=True, frozen=True):
     """Has a player for its checkpoints."""
     watch: bool = False
     """Copies pictures of its environments to frames.bin."""
+    beliefs: bool = False
+    """Tells what its agent believes, intends and hears (BeliefsEvent)."""
     requires_cuda: bool = False

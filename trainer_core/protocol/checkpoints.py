@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.errors import BAD_JSON, CheckpointError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.protocol.records import Count
 from trainer_core.protocol.regular_files import open_regular, read_regular
@@ -70,7 +70,7 @@ def read_meta(folder: Path) -> CheckpointMeta:
         meta = msgspec.json.decode(read_regular(path), type=CheckpointMeta)
     except OSError as error:
         raise CheckpointError(f"{folder}: not a checkpoint ({META}: {error.strerror})") from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except BAD_JSON as error:
         raise CheckpointError(f"{path}: {error}; use another checkpoint") from None
     if meta.v != 1:
         raise CheckpointError(f"{path}: version {meta.v} is not 1: update DMG Lab to read it")

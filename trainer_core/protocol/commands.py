@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.errors import BAD_JSON, ProtocolError
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_PATH = 4096
@@ -222,8 +222,8 @@ def decode(line: bytes | str) -> AnyCommand:
         raise ProtocolError(f"not a command: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
         command = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(f"not a command: {error}") from None
+    except BAD_JSON as error:
+        raise ProtocolError(f"not a command: {str(error)[:400]}") from None
     match command:
         case (
             SaveState(path=path)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
+BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no JSON of a type: cut, of another form, no UTF-8 inside a
+string, nested too deep."""
+
 
 class LabError(Exception):
     """Root of every error this project raises on purpose; shells print it as one line, exit 1."""

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from trainer_core.protocol.commands import check_path
-from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
 from trainer_core.protocol.fields import MAX_SEED, check_device, check_value, limits
 from trainer_core.protocol.regular_files import read_regular
 
@@ -93,5 +93,5 @@ def read_player_config(folder: Path) -> PlayerConfig:
         return msgspec.json.decode(read_regular(path), type=PlayerConfig)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, LabError, UnicodeDecodeError, RecursionError) as error:
+    except (LabError, *BAD_JSON) as error:
         raise ConfigError(f"{path}: {error}") from None

@@ -28,7 +28,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.errors import BAD_JSON, ProtocolError
 from trainer_core.protocol.regular_files import open_regular, read_regular
 
 WIDTH, HEIGHT = 160, 144
@@ -157,7 +157,7 @@ def read_recording(folder: Path) -> Recording:
         raise ProtocolError(
             f"{error.filename}: not a finished recording ({error.strerror})"
         ) from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except BAD_JSON as error:
         raise ProtocolError(f"{path}: {error}") from None
     if recording.v != VERSION:
         raise ProtocolError(
@@ -230,7 +230,7 @@ def read_steps(folder: Path, recording: Recording) -> list[RecordedStep]:
         begun = steps[-1].last_frame + 1 if steps else 0
         try:
             step = _decode_step(line, begun)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except BAD_JSON as error:
             raise ProtocolError(f"{path}, line {number}: {error}") from None
         if not begun <= step.first_frame <= step.last_frame < recording.frames:
             raise ProtocolError(

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.errors import BAD_JSON, ProtocolError
 
 SCHEMA_VERSION = 2
 NUM_ACTIONS = 7
@@ -237,6 +237,23 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Return that the critic expects; None where the trainer has none."""
 
 
+class BeliefsEvent(Record, frozen=True, tag="beliefs"):
+    """The mind of an agent that has one, a few times a second; on the pipe only.
+
+    Sent by a player, and by a worker whose runner has the capability `beliefs`.
+    """
+
+    episode: Count
+    step: Count
+    """Steps of that episode so far."""
+    beliefs: list[str]
+    """As the agent's language writes them, sorted; `[who]` behind one that somebody told it."""
+    intentions: list[str]
+    """What it is about to do, goals from the outermost in: `leave > judge(up)`."""
+    messages: list[str] = []
+    """The last ones that it or its company heard, oldest first: `WHO tell WHAT to WHOM`."""
+
+
 class RollEvent(Record, frozen=True, tag="roll"):
     """How much of a recording that is edited was played as its buttons stand; player's pipe."""
 
@@ -272,6 +289,7 @@ Event = (
     | AckEvent
     | PlayEvent
     | PolicyEvent
+    | BeliefsEvent
     | SoundEvent
     | RollEvent
 )
@@ -288,6 +306,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     AckEvent,
     PlayEvent,
     PolicyEvent,
+    BeliefsEvent,
     SoundEvent,
     RollEvent,
 )
@@ -317,8 +336,8 @@ def decode(line: bytes | str) -> Event:
         raise ProtocolError(f"not a record: {len(line)} bytes, limit {MAX_LINE_BYTES}")
     try:
         record = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(f"not a record: {error}") from None
+    except BAD_JSON as error:
+        raise ProtocolError(f"not a record: {str(error)[:400]}") from None
     if record.v < 1:
         raise ProtocolError(f"schema version {record.v} never was; versions count from 1")
     if record.v > SCHEMA_VERSION:
@@ -340,8 +359,8 @@ def _upgraded(record: Event, line: bytes | str) -> Event:
     if isinstance(record, UpdateRecord):
         try:
             changes["metrics"] = msgspec.json.decode(line, type=_Stats).stats
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise ProtocolError(f"not a record: {error}") from None
+        except BAD_JSON as error:
+            raise ProtocolError(f"not a record: {str(error)[:400]}") from None
     return msgspec.structs.replace(record, **changes)
 
 

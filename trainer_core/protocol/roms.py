@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.errors import BAD_JSON, TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Task
@@ -49,7 +49,7 @@ def registered_roms(home: HomePaths) -> dict[str, RegisteredRom]:
         )
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, *BAD_JSON) as error:
         raise TaskError(
             f"{path}: cannot be read: {error}; repair it, or remove it and register your ROMs "
             f"again: {REGISTER}"

@@ -86,6 +86,10 @@ NEUTRAL = tuple(
 )
 
 
+MOST_WORDS = 400
+"""Letters of an error that quotes what it was given."""
+
+
 def from_fields(kind: type[T], raw: dict[str, Any]) -> T:
     """A dataclass from its fields by name.
 
@@ -94,8 +98,8 @@ def from_fields(kind: type[T], raw: dict[str, Any]) -> T:
     known = {spec.name for spec in dataclasses.fields(kind)}  # type: ignore[arg-type]
     unknown = sorted(set(raw) - known)
     if unknown:
-        raise ConfigError(f"unknown configuration keys: {', '.join(unknown)}")
+        raise ConfigError(f"unknown configuration keys: {', '.join(unknown)[:MOST_WORDS]}")
     try:
         return msgspec.convert(raw, kind)
-    except msgspec.ValidationError as error:
-        raise ConfigError(str(error)) from None
+    except (msgspec.ValidationError, UnicodeError) as error:  # a lone surrogate is no text
+        raise ConfigError(str(error)[:MOST_WORDS]) from None

@@ -75,6 +75,13 @@ class AgentRunner(ABC):
         """
         return None
 
+    def removal(self, home: HomePaths) -> Callable[[], None] | None:
+        """Blocks, and takes what `installation` made away again; None when nothing is there.
+
+        Raises LabError while another process makes it. Looks at files only until it is called.
+        """
+        return None
+
     # -- before a run -----------------------------------------------------------------------
 
     def configure(self, spec: RunSpec) -> Any:

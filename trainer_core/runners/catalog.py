@@ -12,10 +12,12 @@ from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.arc.runner import ARC
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.cleanrl.runner import CLEANRL
+from trainer_core.runners.corl.runner import CORL
 from trainer_core.runners.d3rlpy.runner import D3RLPY
 from trainer_core.runners.native import NATIVE
 from trainer_core.runners.sb3.runner import SB3
 from trainer_core.runners.skrl.runner import SKRL
+from trainer_core.runners.spade_bdi.runner import SPADE_BDI
 from trainer_core.runs.config_file import read_spec
 
 __all__ = [
@@ -34,6 +36,8 @@ _RUNNERS: tuple[AgentRunner, ...] = (
     CLEANRL.at(_HERE),
     D3RLPY.at(_HERE),
     SKRL.at(_HERE),
+    SPADE_BDI.at(_HERE),
+    CORL.at(_HERE),
     ARC.at(_HERE),
 )
 

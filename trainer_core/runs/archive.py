@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord
 from trainer_core.runs import durable
@@ -201,7 +201,7 @@ def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
         raise LabError(f"{file}: {MANIFEST} has {first.size} bytes")
     try:
         manifest = msgspec.json.decode(source.read(), type=Manifest)
-    except msgspec.DecodeError as error:
+    except BAD_JSON as error:
         raise LabError(f"{file}: {MANIFEST}: {error}") from None
     names = [manifest.run_id, *manifest.files]
     if PurePosixPath(manifest.run_id).name != manifest.run_id or not all(map(_is_safe, names)):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from trainer_core.protocol.errors import BAD_JSON
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import END_STATES, RunRecord
 from trainer_core.runs.index import RunRegistry
@@ -148,7 +149,7 @@ class RunsCache:
         try:
             found = _line_decoder.decode(line)
             text = line.decode()
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except BAD_JSON:
             return
         self.database.execute(
             "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)",

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
@@ -28,7 +28,7 @@ def read_config(paths: RunPaths) -> dict[str, Any]:
         raw = msgspec.json.decode(read_regular(paths.config))
     except OSError as error:
         raise LabError(f"{paths.config}: {error.strerror}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except BAD_JSON as error:
         raise LabError(f"{paths.config}: {error}") from None
     if not isinstance(raw, dict) or not isinstance(raw.get("run"), dict):
         raise LabError(f"{paths.config}: has no object `run`")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from trainer_core.protocol.errors import BAD_JSON
 from trainer_core.protocol.runs import RunRecord
 from trainer_core.runs import durable
 
@@ -51,7 +52,7 @@ def decode_lines(data: bytes) -> Iterator[RunRecord]:
     for line in data.splitlines():
         try:
             yield _decoder.decode(line)
-        except msgspec.DecodeError:
+        except BAD_JSON:
             continue
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from trainer_core.protocol import commands
-from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.errors import BAD_JSON, ProtocolError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.runs.writer import disk_error
@@ -60,7 +60,7 @@ class Mailbox:
             answer = msgspec.json.decode(read_regular(path), type=Answer)
         except OSError:
             return None
-        except msgspec.DecodeError:
+        except BAD_JSON:
             answer = Answer(ok=False, detail="an answer that cannot be read")
         with contextlib.suppress(OSError):
             path.unlink()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.runs import RunState
@@ -64,7 +64,7 @@ class RunQueue:
             return _read(self.path)
         except FileNotFoundError:
             return []
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *BAD_JSON):
             return self._from_index()
 
     # -- changing it ------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class RunQueue:
                 entries = _read(self.path)
             except FileNotFoundError:
                 entries = []
-            except (OSError, msgspec.DecodeError):
+            except (OSError, *BAD_JSON):
                 entries = self._from_index()
                 with contextlib.suppress(OSError):
                     os.replace(self.path, self.path.with_suffix(".damaged"))
@@ -184,7 +184,7 @@ class QueueBusyError(LabError):
 
 
 def _read(path: Path) -> list[QueueEntry]:
-    """Raises OSError, msgspec.DecodeError for what is no queue."""
+    """Raises OSError, BAD_JSON for what is no queue."""
     return list(_decoder.decode(read_regular(path, MOST_BYTES)).entries)
 
 

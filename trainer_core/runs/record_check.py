@@ -78,7 +78,11 @@ def line_findings(line: bytes) -> Iterator[str]:
             doubled.update(name for name in found if names.count(name) > 1)
         return found
 
-    top = json.loads(line, object_pairs_hook=note)
+    try:
+        top = json.loads(line, object_pairs_hook=note)
+    except (ValueError, RecursionError) as error:  # in a field that this version does not know
+        yield f"cannot be read whole: {error}"
+        return
     if doubled:
         yield f"{', '.join(sorted(doubled))} stands there twice"
     if "v" not in top:

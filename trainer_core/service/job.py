@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from trainer_core.owned import FAMILY, end_family, family
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import BAD_JSON, LabError
 from trainer_core.protocol.paths import child_folder
 
 MAX_LINE_BYTES = 1 << 20
@@ -105,6 +105,6 @@ async def _tail(stream: asyncio.StreamReader) -> bytes:
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
         found = msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except BAD_JSON:
         return None
     return found if isinstance(found, dict) else None

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import BAD_JSON, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.spec import RunSpec
@@ -130,7 +130,7 @@ def load_sweep(home: HomePaths, sweep_id: str) -> Sweep:
         raise LabError(f"no sweep {sweep_id!r} in {sweeps_folder(home)}")
     try:
         sweep = msgspec.json.decode(read_regular(path, MAX_BYTES), type=Sweep)
-    except (msgspec.DecodeError, OSError) as error:
+    except (OSError, *BAD_JSON) as error:
         raise LabError(f"{path}: {error}; restore it from a copy, or begin another") from None
     ids = [trial.run_id for trial in sweep.trials]
     if any(Path(run_id).name != run_id or run_id.startswith(".") or not run_id for run_id in ids):
@@ -168,7 +168,7 @@ def load_ended(home: HomePaths, sweep_id: str) -> dict[int, str]:
         return {}
     found: dict[int, str] = {}
     for line in lines:
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(*BAD_JSON):
             ended = msgspec.json.decode(line, type=Ended)
             found[ended.trial] = ended.reason
     return found

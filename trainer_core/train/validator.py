@@ -46,8 +46,9 @@ class Validator:
     """Owns the environment of the validation starts; made on first use."""
 
     def __init__(
-        self, config: RunConfig, home: HomePaths, learner: Forwards, paths: RunPaths
+        self, config: RunConfig, home: HomePaths, learner: Forwards | None, paths: RunPaths
     ) -> None:
+        """Without a `learner`, `_play` has to be another's: who decides is no network."""
         self.config, self.home, self.learner, self.paths = config, home, learner, paths
         self.success_rate = self.sampled_success_rate = 0.0
         self._env: VecEnv | None = None
@@ -105,6 +106,7 @@ class Validator:
 
     def _act(self, mode: str, env: VecEnv, envs: slice, rng: torch.Generator) -> Act:
         """How the envs `envs` of `env` are played."""
+        assert self.learner is not None
         forward = self.learner.forward
         if mode == "greedy":
             return greedy(forward)

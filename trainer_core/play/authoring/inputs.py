@@ -62,7 +62,7 @@ def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
             found = [_from_words(text, codec, str(path))]
     except OSError as error:
         raise TaskError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise TaskError(
             f"{path}: no input script: {_cut(error)}; write words like `wait 180 START 3 UP A`"
         ) from None
@@ -124,6 +124,8 @@ def refuse_beyond_codec(masks: np.ndarray, codec: Codec, source: str) -> None:
 
 
 def _from_row(row: Any, codec: Codec, source: str) -> Inputs:
+    if not isinstance(row, dict):
+        raise ValueError(f"a start is {{wait_frames, actions}}, not {str(row)[:40]}")
     unknown = set(row) - {"wait_frames", "actions"}
     if unknown:
         raise ValueError(f"unknown key {min(unknown)!r}")

@@ -17,6 +17,7 @@ from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.d3rlpy import gym_names  # noqa: F401 - before d3rlpy
 from trainer_core.runners.d3rlpy.demonstrations import Episode
+from trainer_core.runners.d3rlpy.iql import DiscreteIQLConfig
 from trainer_core.runners.d3rlpy.runner import D3rlpyConfig
 from trainer_core.runners.guest import generators
 
@@ -41,7 +42,12 @@ def make_model(config: D3rlpyConfig) -> Any:
         "learning_rate": config.learning_rate, "batch_size": config.batch_size,
         "encoder_factory": SMALL, "observation_scaler": GREYS(),
     }  # fmt: skip
-    if config.algo == "bc":
+    made: Any
+    if config.algo == "iql":
+        made = DiscreteIQLConfig(
+            **common, gamma=config.gamma, expectile=config.expectile, weight_temp=config.weight_temp
+        )
+    elif config.algo == "bc":
         made = d3rlpy.algos.DiscreteBCConfig(**common, beta=config.beta)
     else:
         made = d3rlpy.algos.DiscreteCQLConfig(
@@ -108,7 +114,7 @@ def load_weights(model: Any, folder: Path) -> None:
 
 @torch.no_grad()
 def action_logits(model: Any, shades: Tensor) -> Tensor:
-    """f32[N, 7] of shades u8[N, K, 72, 80]: BC's logits, CQL's action values."""
+    """f32[N, 7] of shades u8[N, K, 72, 80]: BC's and IQL's logits, CQL's action values."""
     modules = model.impl.modules
     modules.set_eval()
     greys = (shades * GREY_STEP).to(next(_first(modules).parameters()).device)

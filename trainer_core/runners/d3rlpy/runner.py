@@ -17,7 +17,7 @@ from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.guest.config import GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 
-ALGORITHMS = ("bc", "cql")
+ALGORITHMS = ("bc", "cql", "iql")
 HDF5 = Path("data", "main_data.hdf5")
 """Where Minari keeps the episodes of a dataset's folder."""
 
@@ -30,10 +30,10 @@ class D3rlpyConfig(GuestConfig):
         default=1_000, metadata=described("Gradient steps", "basics", minimum=0)
     )
     """Stop after so many gradient steps; 0 = no limit."""
-    algo: Literal["bc", "cql"] = field(
+    algo: Literal["bc", "cql", "iql"] = field(
         default="bc", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
     )
-    """bc: DiscreteBC, imitation; cql: DiscreteCQL, which also looks at the rewards."""
+    """bc: DiscreteBC, imitation; cql: DiscreteCQL, which also looks at the rewards; iql: ours."""
     data: str = field(default="", metadata=described("Demonstrations", "basics"))
     """Folder of recordings, a demo.npz, or a Minari dataset's folder."""
     data_sha256: str = field(default="", metadata=described("Hash of the dataset", "env"))
@@ -56,9 +56,9 @@ class D3rlpyConfig(GuestConfig):
     )
     """Transitions of one gradient step."""
     gamma: float = field(
-        default=0.97, metadata=described("Discount (CQL)", "learning", minimum=0, maximum=1)
+        default=0.97, metadata=described("Discount (CQL, IQL)", "learning", minimum=0, maximum=1)
     )
-    """CQL: discount per environment step."""
+    """CQL and IQL: discount per environment step."""
     beta: float = field(
         default=0.5, metadata=described("Regularisation (BC)", "learning", minimum=0)
     )
@@ -67,6 +67,15 @@ class D3rlpyConfig(GuestConfig):
         default=1.0, metadata=described("Conservatism (CQL)", "learning", minimum=0)
     )
     """CQL: weight of the loss that keeps unseen actions' values low."""
+    expectile: float = field(
+        default=0.7, metadata=described("Expectile (IQL)", "learning", minimum=0.5, maximum=0.999)
+    )
+    """IQL: which expectile of Q the value is; 0.5 is the mean, towards 1 the best recorded."""
+    weight_temp: float = field(
+        default=3.0,
+        metadata=described("Advantage weight (IQL)", "learning", minimum=0, maximum=100),
+    )
+    """IQL: how much more an action is imitated that was better than the value; 0 is BC."""
     target_update_interval: int = field(
         default=500, metadata=described("Target update (CQL)", "learning", minimum=1)
     )
@@ -129,7 +138,7 @@ def describe_data(data: str) -> str:
 D3RLPY = D3rlpyRunner(
     id="d3rlpy",
     title="d3rlpy",
-    summary="Offline learning: imitates recorded play (BC) or learns from its rewards (CQL).",
+    summary="Offline learning: imitates recorded play (BC) or learns from its rewards (CQL, IQL).",
     capabilities=RunnerCapabilities(
         pause=True,
         graceful_stop=True,

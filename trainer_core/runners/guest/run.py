@@ -77,7 +77,13 @@ class Model:
     """Of the files that `fill` writes, the one with the weights."""
     fill: Fill
     logits: Logits | None = None
-    """None where nothing of ours can validate it."""
+    """None where no network of its picks the buttons."""
+    validator: Validator | None = None
+    """What validates it where `logits` cannot."""
+
+    @property
+    def can_validate(self) -> bool:
+        return self.logits is not None or self.validator is not None
 
     def forward(self, obs: Tensor, /) -> tuple[Tensor, Any]:
         """As a Validator asks for it."""
@@ -185,7 +191,7 @@ class GuestRun:
         stopping = bool(self.control.stop_reason)
         due = plan.validate and env_steps - max(plan.validated, 0) >= plan.validate
         over = self._limit() if not stopping else None
-        if model.logits is not None and not stopping and (due or over):
+        if model.can_validate and not stopping and (due or over):
             self._validate(env_steps, model)
             over = self._limit()
         if self.control.take_checkpoint_request():
@@ -202,7 +208,7 @@ class GuestRun:
 
     def finish(self, env_steps: int, model: Model) -> None:
         """The library's loop has come to its own end."""
-        if model.logits is not None and self.intervals.validate:
+        if model.can_validate and self.intervals.validate:
             self._validate(env_steps, model)
         self.save(env_steps, model, "final")
 
@@ -281,7 +287,9 @@ class GuestRun:
         if self.intervals.validated == env_steps:
             return
         if self._validator is None:
-            self._validator = Validator(self._as_config(), self.home, model, self.paths)
+            self._validator = model.validator or Validator(
+                self._as_config(), self.home, model, self.paths
+            )
         for kind, fields in self._validator.validate(env_steps, env_steps):
             self.writer.append(kind, **fields)
         self.intervals.validated = env_steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -52,6 +52,10 @@ class GuestRunner(AgentRunner):
             "--home", str(home.root),
         )  # fmt: skip
         return Installation(argv, environment.folder, NEEDED_BYTES, environment.discard)
+
+    def removal(self, home: HomePaths) -> Callable[[], None] | None:
+        environment = self.environment(home)
+        return environment.remove if environment.folder.exists() else None
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         environment = self.environment(home)

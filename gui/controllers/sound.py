@@ -1,0 +1,75 @@
+"""How loud the game is, remembered; told to each player that starts."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.controllers.playing import PlayController
+from gui.settings import Settings
+from gui.words import tr
+from trainer_core.protocol import commands
+from trainer_core.protocol.records import SoundEvent
+
+CHANNELS = ("pulse 1", "pulse 2", "wave", "noise")
+ALL = 0b1111
+
+
+class SoundController(QObject):
+    """Muted, no sound is made at all."""
+
+    changed = Signal()
+
+    def __init__(self, playing: PlayController, settings: Settings) -> None:
+        super().__init__()
+        self._playing, self._settings = playing, settings
+        self.volume = min(1.0, max(0.0, settings.number("sound/volume", 0.5)))
+        self.is_muted = settings.flag("sound/muted", False)
+        self.channels = int(settings.number("sound/channels", ALL)) & ALL
+        self.reason = ""
+        """Why nothing is heard though it should be; empty where it is, or nobody knows yet."""
+        playing.started.connect(self._on_started)
+        playing.sounded.connect(self._on_sounded)
+
+    def set_volume(self, volume: float) -> None:
+        """`volume` 0 to 1; moving it ends the silence."""
+        self.volume = volume
+        self._settings.set("sound/volume", volume)
+        self._set_muted(volume <= 0)
+
+    def toggle_mute(self) -> None:
+        self._set_muted(not self.is_muted)
+
+    def toggle_channel(self, channel: int) -> None:
+        """`channel` 0 to 3."""
+        self.channels ^= 1 << channel
+        self._settings.set("sound/channels", self.channels)
+        self._send()
+
+    def is_heard(self, channel: int) -> bool:
+        return bool(self.channels >> channel & 1)
+
+    def words(self) -> str:
+        """For the button's tooltip."""
+        if self.is_muted:
+            return tr("The sound is off")
+        if self.reason:
+            return tr("Nothing is heard: {reason}", reason=self.reason)
+        return tr("Volume {volume:.0%}", volume=self.volume)
+
+    def _set_muted(self, muted: bool) -> None:
+        self.is_muted = muted
+        self._settings.set("sound/muted", muted)
+        self._send()
+
+    def _on_started(self) -> None:
+        if not self.is_muted:
+            self._send()
+
+    def _on_sounded(self, event: SoundEvent) -> None:
+        self.reason = "" if event.device else event.reason
+        self.changed.emit()
+
+    def _send(self) -> None:
+        volume = 0.0 if self.is_muted else self.volume
+        self._playing.player.send(commands.SetSound, volume=volume, channels=self.channels)
+        self.changed.emit()

@@ -1,0 +1,216 @@
+"""Gamepad and keys at the game, as they came and as a person chose them; sound; the LCD look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+
+from gui import object_names as names
+from gui.app import App
+from gui.controllers.gamepad import Gamepad
+from gui.keymap import PLAY_ACTS
+from gui.models.game_keys import GameKeys
+from gui.models.notices import Notice
+from gui.settings import Settings
+from gui.widgets.screen import Palette, Screen
+from tests.gui.conftest import click, find, until
+from trainer_core.protocol import commands, records
+from trainer_core.protocol.paths import HomePaths
+
+
+class VirtualPad:
+    """A gamepad that SDL itself makes up; all that reads it is the product's."""
+
+    def __init__(self) -> None:
+        self.sdl = pytest.importorskip("sdl2")
+        self.sdl.SDL_InitSubSystem(self.sdl.SDL_INIT_GAMECONTROLLER)
+        kind = self.sdl.SDL_JOYSTICK_TYPE_GAMECONTROLLER
+        self.index = self.sdl.SDL_JoystickAttachVirtual(kind, 6, 15, 0)
+        assert self.index >= 0, self.sdl.SDL_GetError()
+        self._joystick: Any = self.sdl.SDL_JoystickOpen(self.index)
+
+    def press(self, button: int, down: bool) -> None:
+        self.sdl.SDL_JoystickSetVirtualButton(self._joystick, button, int(down))
+
+    def tilt(self, axis: int, value: int) -> None:
+        self.sdl.SDL_JoystickSetVirtualAxis(self._joystick, axis, value)
+
+    def unplug(self) -> None:
+        if self._joystick is not None:
+            self.sdl.SDL_JoystickClose(self._joystick)
+            self.sdl.SDL_JoystickDetachVirtual(self.index)
+            self._joystick = None
+
+
+def play(app: App) -> None:
+    click(app, names.MODE_HUMAN)
+    until(lambda: app.center.live.screen_view.has_picture)
+
+
+@pytest.fixture
+def pad() -> Iterator[VirtualPad]:
+    made = VirtualPad()
+    yield made
+    made.unplug()
+    made.sdl.SDL_QuitSubSystem(made.sdl.SDL_INIT_GAMECONTROLLER)
+
+
+def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(app: App, pad: VirtualPad) -> None:
+    told: list[Notice] = []
+    app.models.notices.told.connect(told.append)
+    play(app)
+    live, gamepad = app.center.live, app.controllers.gamepad
+    until(lambda: gamepad.name)
+    live.screen_view.setFocus()
+    pad.press(pad.sdl.SDL_CONTROLLER_BUTTON_B, True)
+    until(lambda: live.info.buttons == 1 << 4)
+    pad.tilt(0, 32_000)
+    until(lambda: live.info.buttons == 1 << 4 | 1)
+    pad.press(pad.sdl.SDL_CONTROLLER_BUTTON_B, False)
+    until(lambda: live.info.buttons == 1)
+    pad.unplug()
+    until(lambda: app.controllers.playing.paused)
+    until(lambda: app.controllers.playing._mask == 0)
+    assert [notice.title for notice in told] == ["Gamepad", "Gamepad lost"]
+    assert live.input._joypad.mask == 0
+
+
+def test_a_gamepad_is_heard_only_while_the_game_has_the_keyboard(app: App, pad: VirtualPad) -> None:
+    play(app)
+    live = app.center.live
+    until(lambda: app.controllers.gamepad.name)
+    live.screen_view.clearFocus()
+    live.input._on_pad("b", True)
+    assert live.input._joypad.mask == 0
+    live.screen_view.setFocus()
+    live.input._on_pad("b", True)
+    assert live.input._joypad.mask == 1 << 4
+    live.screen_view.clearFocus()
+    assert live.input._joypad.mask == 0
+
+
+def test_without_the_library_there_is_no_gamepad_and_no_noise(qapp) -> None:  # type: ignore[no-untyped-def]
+    def missing() -> Any:
+        raise ImportError("No module named 'sdl2'")
+
+    gamepad = Gamepad(missing)
+    gamepad.listen()
+    until(lambda: gamepad.why_not)
+    until(lambda: not gamepad._timer.isActive())
+    assert "sdl2" in gamepad.why_not
+    assert gamepad.name == ""
+
+
+def test_keys_and_pad_buttons_are_changed_remembered_and_never_shared(qapp, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    home = HomePaths(tmp_path)
+    settings = Settings(home)
+    keys = GameKeys(settings)
+    assert {keys.act_of_key(key) for act in PLAY_ACTS for key in act.keys} == {
+        act.name for act in PLAY_ACTS
+    }
+    keys.set_key("a", Qt.Key.Key_K)
+    keys.set_pad("turbo", "rightstick")
+    with pytest.raises(ValueError, match="b"):
+        keys.set_key("a", Qt.Key.Key_X)
+    settings.save()
+    again = GameKeys(Settings(home))
+    assert again.act_of_key(Qt.Key.Key_K) == "a"
+    assert again.act_of_key(Qt.Key.Key_Z) == ""
+    assert again.act_of_pad("rightstick") == "turbo"
+    assert again.act_of_pad("rightshoulder") == ""
+    again.reset()
+    assert again.act_of_key(Qt.Key.Key_Z) == "a"
+
+
+@pytest.mark.parametrize("rubbish", ["x", "-5", "99999999999999999999", "0"])
+def test_rubbish_in_the_settings_is_the_key_that_came(qapp, tmp_path, rubbish: str) -> None:  # type: ignore[no-untyped-def]
+    settings = Settings(HomePaths(tmp_path))
+    settings.set("play/key/a", rubbish)
+    assert GameKeys(settings).act_of_key(Qt.Key.Key_Z) == "a"
+
+
+def test_a_key_is_changed_in_the_settings_and_works_at_once(app: App) -> None:
+    play(app)
+    app.actions["settings"].trigger()
+    table = find(app, "gameKeysTable")
+    table.selectRow([act.name for act in PLAY_ACTS].index("a"))
+    change = find(app, "changeGameKeyButton")
+    change.click()
+    QTest.keyClick(change, Qt.Key.Key_X)
+    assert "already: B" in find(app, "gameKeysTold").text()
+    change.click()
+    QTest.keyClick(change, Qt.Key.Key_J)
+    assert table.item(table.currentRow(), 1).text() == "J"
+    find(app, "settingsDialog").accept()
+    QTest.keyPress(app.center.live.screen_view, Qt.Key.Key_J)
+    assert app.center.live.input._joypad.mask == 1 << 4
+
+
+def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[dict[str, Any]] = []
+    service = app.controllers.playing.player
+    send = service.send
+
+    def note(kind: type[commands.Command], **fields: Any) -> None:
+        if kind is commands.SetSound:
+            sent.append(fields)
+        else:
+            send(kind, **fields)
+
+    monkeypatch.setattr(service, "send", note)
+    play(app)
+    assert sent == [{"volume": 0.5, "channels": 15}]
+    sound = app.controllers.sound
+    find(app, "volumeSlider").setValue(80)
+    sound.toggle_channel(2)
+    app.actions["mute"].trigger()
+    assert sent[1:] == [
+        {"volume": 0.8, "channels": 15}, {"volume": 0.8, "channels": 11},
+        {"volume": 0.0, "channels": 11},
+    ]  # fmt: skip
+    button = find(app, "soundButton")
+    assert button.toolTip() == "The sound is off"
+    app.actions["mute"].trigger()
+    event = records.SoundEvent(
+        run_id="p", seq=0, time=0.0, device="", reason="this computer has no sound"
+    )
+    service.on_event(event)
+    assert "no sound" in button.toolTip()
+    assert app.models.settings.number("sound/volume", 0.0) == 0.8
+
+
+def test_the_speed_slider_reaches_the_player(app: App) -> None:
+    play(app)
+    slider = find(app, "speedSlider")
+    slider.setValue(slider.maximum())
+    assert app.controllers.playing.speed == 0.0
+    assert find(app, "wantedSpeed").text() == "max"
+    slider.setValue(0)
+    until(lambda: app.center.live.strip.real_speed.text() == "0.25x")
+
+
+def test_a_liquid_crystal_has_a_grid_and_fades_to_the_picture(qapp) -> None:  # type: ignore[no-untyped-def]
+    palette = Palette()
+    palette.set_colors((0xFFFFFF, 0xAAAAAA, 0x555555, 0x000000))
+    palette.is_lcd = True
+    screen = Screen(palette, "s", "Screen")
+    screen.resize(640, 576)
+    screen.show_picture(np.zeros((144, 160), np.uint8))
+    screen.show_picture(np.full((144, 160), 3, np.uint8))
+    pixels = screen._pixels
+    assert pixels is not None
+    assert 0x60 < pixels[0, 0] & 0xFF < 0xA0, "half of the picture before"
+    for _ in range(20):
+        screen.settle()
+    assert pixels[0, 0] == 0xFF000000
+    image = QImage(640, 576, QImage.Format.Format_RGB32)
+    screen.render(image)
+    inside, line = image.pixelColor(1, 1).lightness(), image.pixelColor(3, 1).lightness()
+    assert inside == 0 < line
+    assert image.pixelColor(639, 100).lightness() == image.pixelColor(319, 100).lightness()

@@ -1,0 +1,168 @@
+"""DatasetCache: Minari datasets below the home, each under its SHA-256, checked at every use.
+
+    <home>/datasets/<first 16 of the SHA-256>/data/main_data.hdf5, metadata.json
+                                              manifest.json
+
+A run names its dataset by hash, so it can be repeated after the folder that it came from is gone.
+Imports nothing but the standard library: preflight asks as well.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer_core.protocol.checkpoints import file_sha256
+from trainer_core.protocol.errors import CheckpointError, ConfigError
+from trainer_core.protocol.paths import HomePaths
+
+HDF5, METADATA = Path("data", "main_data.hdf5"), Path("data", "metadata.json")
+MANIFEST = "manifest.json"
+NAMED = 16
+SHA256 = re.compile(r"[0-9a-f]{12,64}")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One Minari dataset on this disk."""
+
+    folder: Path
+    sha256: str
+    """Of main_data.hdf5."""
+    metadata: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.metadata.get("dataset_id", self.folder.name))
+
+    @property
+    def environment(self) -> str:
+        """Gymnasium's id; empty where the dataset does not say."""
+        spec = self.metadata.get("env_spec")
+        spec = json.loads(spec) if isinstance(spec, str) else spec
+        return str((spec or {}).get("id", ""))
+
+    @property
+    def words(self) -> str:
+        count = self.metadata.get("total_episodes", "?")
+        steps = self.metadata.get("total_steps", "?")
+        return f"{self.name}: {count} episodes, {steps} steps of {self.environment or 'no env'}"
+
+
+class DatasetCache:
+    def __init__(self, home: HomePaths) -> None:
+        self.root = home.root / "datasets"
+
+    def find(self, data: str, sha256: str = "") -> Dataset:
+        """The dataset that a folder, or 12 to 64 digits of a known hash, names.
+
+        Raises ConfigError where there is none, its hash is not `sha256` or not the manifest's, or
+        no script of CORL can learn from it.
+        """
+        folder = self._folder(data)
+        if not (folder / HDF5).is_file():
+            raise ConfigError(f"{folder}: no Minari dataset ({HDF5} is missing)")
+        try:
+            found = file_sha256(folder / HDF5)
+        except CheckpointError as error:
+            raise ConfigError(str(error)) from None
+        kept = self._manifest(folder)
+        for wanted, whose in ((sha256.lower(), "was asked for"), (kept, "its manifest says")):
+            if wanted and not found.startswith(wanted):
+                raise ConfigError(
+                    f"{folder / HDF5}: SHA-256 is {found[:12]}..., {whose} {wanted[:12]}...: "
+                    "the file was changed or is another one; take the one that was meant"
+                )
+        dataset = Dataset(folder, found, _metadata(folder / METADATA))
+        _check_spaces(dataset)
+        return dataset
+
+    def keep(self, dataset: Dataset) -> Dataset:
+        """The same, in the cache: copied whole or not at all. Raises ConfigError."""
+        place = self.root / dataset.sha256[:NAMED]
+        if dataset.folder == place:
+            return dataset
+        if not (place / MANIFEST).is_file():
+            partial = place.with_name(f".{place.name}.partial")
+            try:
+                shutil.rmtree(partial, ignore_errors=True)
+                shutil.copytree(dataset.folder / "data", partial / "data")
+                facts = {
+                    "sha256": dataset.sha256, "source": str(dataset.folder),
+                    "dataset_id": dataset.name, "kept_at": time.time(),
+                }  # fmt: skip
+                (partial / MANIFEST).write_text(json.dumps(facts) + "\n")
+                shutil.rmtree(place, ignore_errors=True)
+                partial.rename(place)
+            except OSError as error:
+                raise ConfigError(
+                    f"{place}: {error.strerror}; free some space or choose another --home"
+                ) from None
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+        return self.find(str(place))
+
+    def _folder(self, data: str) -> Path:
+        if not data:
+            raise ConfigError("no dataset: name a Minari dataset's folder with --data")
+        folder = Path(data).expanduser()
+        if folder.is_dir() or not SHA256.fullmatch(data.lower()):
+            if not folder.is_dir():
+                raise ConfigError(f"{folder}: no such folder")
+            return folder.resolve()
+        known = [path for path in self.root.glob("[0-9a-f]*") if path.is_dir()]
+        for path in known:
+            if data.lower().startswith(path.name) or path.name.startswith(data.lower()):
+                return path
+        raise ConfigError(
+            f"no dataset {data[:NAMED]} below {self.root}; it has "
+            f"{', '.join(path.name for path in known) or 'none'}"
+        )
+
+    def _manifest(self, folder: Path) -> str:
+        try:
+            return str(json.loads((folder / MANIFEST).read_bytes())["sha256"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: {error}; no Minari dataset that can be read") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: no Minari dataset that can be read")
+    return found
+
+
+def _check_spaces(dataset: Dataset) -> None:
+    """CORL's scripts are for vectors seen and continuous actions. Raises ConfigError."""
+    seen, acted = (
+        _space(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action")
+    )
+    if acted.get("type") != "Box":
+        raise ConfigError(
+            f"{dataset.folder}: actions are {acted.get('type', 'unknown')}; CORL's scripts need "
+            "continuous ones (Box). For our seven buttons: --runner d3rlpy"
+        )
+    if seen.get("type") != "Box" or len(seen.get("shape", ())) != 1:
+        raise ConfigError(
+            f"{dataset.folder}: observations are {seen.get('type', 'unknown')}"
+            f"{list(seen.get('shape', ()))}; CORL's scripts need vectors (Box of one dimension)"
+        )
+    if not dataset.environment:
+        raise ConfigError(f"{dataset.folder}: names no environment to evaluate in (env_spec)")
+
+
+def _space(value: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,164 @@
+"""`python -m trainer_core.runners.corl.worker RUN_DIR`: one CORL script, as it is.
+
+The script runs as `__main__` in this process. What it logs once a gradient step is where a run can
+be saved, held or ended; its trainer is read from its own frame.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer_core.protocol import checkpoints as layout
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.runners.corl import shims
+from trainer_core.runners.corl.datasets import DatasetCache
+from trainer_core.runners.corl.flags import SCRIPTS, arguments
+from trainer_core.runners.corl.runner import CorlConfig
+from trainer_core.runners.guest.process import main
+from trainer_core.runners.guest.run import GuestRun, Intervals, Model
+
+MODEL = "model.pt"
+"""What the script's own checkpoint holds, under our name."""
+CANONICAL = {
+    "actor_loss": "policy_loss", "policy_loss": "policy_loss", "train_loss": "policy_loss",
+    "value_loss": "value_loss", "critic_loss": "value_loss", "learning_rate": "learning_rate",
+}  # fmt: skip
+"""CORL's names that our records have a field for; every name is kept in `metrics` as well."""
+
+
+class Launch:
+    """One script from its arguments to its last checkpoint."""
+
+    def __init__(self, run: GuestRun) -> None:
+        self.run, self.config = run, run.spec.configure(CorlConfig)
+        self.flags = SCRIPTS[self.config.algo]
+        self.steps = self.recorded = 0
+        self.metrics: dict[str, float] = {}
+        self.model = Model(policy=self.config.algo, file=MODEL, fill=self._fill)
+        self.names: dict[str, Any] = {}
+        """The local names of the script's `train`."""
+        self.module: Any = None
+        """The script as `__main__`, which it is no longer once it has ended."""
+
+    def start(self) -> None:
+        """Run the script to its end. Raises RunEnded where a limit or a person ends it."""
+        run, config = self.run, self.config
+        config.check()
+        if run.writer.seq:
+            raise ConfigError("CORL's scripts cannot go on with a run: warm start a new one")
+        cache = DatasetCache(run.home)
+        dataset = cache.keep(cache.find(config.data, config.data_sha256))
+        offline = shims.Offline(dataset.folder)
+        run.limits_steps = False  # the script counts them
+        run.intervals = Intervals(0, config.checkpoint_every, config.keep_checkpoints)
+        seen, acted = offline.space
+        run.begin(
+            (1, 1, seen.shape[0]), acted.shape[0], 1, dataset_sha256=dataset.sha256,
+            dataset=dataset.words, corl=_version(config.script),
+        )  # fmt: skip
+        print(f"learning from {dataset.words} ({dataset.sha256})", flush=True)
+        shims.install(offline, self.log)
+        sys.argv = [str(config.script), *arguments(
+            config.algo, environment=dataset.environment, device=config.device, seed=config.seed,
+            steps=config.total_env_steps, eval_every=config.eval_every,
+            episodes=config.eval_episodes, load=self._donor(), target_return=offline.best,
+            more=config.arguments,
+        )]  # fmt: skip
+        try:
+            runpy.run_path(str(config.script), run_name="__main__")
+        except SystemExit as end:
+            raise ConfigError(
+                f"{config.script.name} refused its arguments, see worker.log"
+            ) from end
+        self._flush()
+        run.finish(self.steps, self.model)
+
+    def _donor(self) -> str:
+        """The donor's weights, for the script to load. Raises CheckpointError."""
+        if not self.config.warm_start:
+            return ""
+        folder = Path(self.config.warm_start)
+        layout.verify(folder, (MODEL,))
+        if self.config.algo == "cql":
+            # Its checkpoints hold objects of its own; this one's hash is that of its manifest.
+            os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
+        return str(folder / MODEL)
+
+    # -- what the script calls ------------------------------------------------------------------
+
+    def log(self, values: dict[str, Any], step: int | None) -> None:
+        """`wandb.log`: after each gradient step, and after an evaluation of the same step."""
+        numbers = {name: float(value) for name, value in values.items()}
+        is_evaluation = any("score" in name or "eval" in name for name in numbers)
+        self.metrics |= {name: value for name, value in numbers.items() if math.isfinite(value)}
+        if is_evaluation:
+            self._flush()
+            return
+        self.names, self.module = _frame_of_train(), sys.modules["__main__"]
+        self.steps = (self.steps if step is None else step) + 1 - self.flags.first_step
+        self.run.tick(self.steps)
+        if self.steps - self.recorded >= self.config.log_every:
+            self._flush()
+        self.run.boundary(self.steps, self.model)
+
+    def _flush(self) -> None:
+        if not self.metrics:
+            return
+        found, self.metrics, self.recorded = self.metrics, {}, self.steps
+        flat = {CANONICAL[name]: value for name, value in found.items() if name in CANONICAL}
+        self.run.record(self.steps, found, **flat)
+
+    def _fill(self, folder: Path) -> None:
+        trainer = self.names.get(self.flags.trainer)
+        if trainer is None:
+            raise ConfigError(f"{self.config.script}: its train() has no {self.flags.trainer!r}")
+        state = trainer.state_dict()
+        if self.config.algo == "dt":
+            data = self.names["dataset"]
+            state = {
+                "model_state": state, "state_mean": data.state_mean, "state_std": data.state_std
+            }  # fmt: skip
+        # cql.py saves objects of its own classes, which pickle looks up in `__main__`.
+        ours, sys.modules["__main__"] = sys.modules["__main__"], self.module
+        try:
+            torch.save(state, folder / MODEL)
+        finally:
+            sys.modules["__main__"] = ours
+
+
+def _frame_of_train() -> dict[str, Any]:
+    """The local names of the script's `train`, which is above us on the stack."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "train" and frame.f_globals.get("__name__") == "__main__":
+            return dict(frame.f_locals)
+        frame = frame.f_back
+    return {}
+
+
+def _version(script: Path) -> str:
+    """The commit of the checkout where it says one, for the meta record."""
+    root = next((up for up in script.parents if (up / ".git").exists()), script.parent)
+    head = root / ".git" / "HEAD"
+    try:
+        text = head.read_text().strip()
+        return (head.parent / text[5:]).read_text().strip() if text.startswith("ref: ") else text
+    except OSError:
+        return ""
+
+
+def train(run: GuestRun) -> None:
+    config = run.spec.configure(CorlConfig)
+    torch.set_num_threads(config.threads or run.threads)
+    Launch(run).start()
+
+
+if __name__ == "__main__":
+    main(train)

@@ -1,0 +1,423 @@
+"""Mind: a BDI agent at the buttons of one console, and a coach that it may talk to.
+
+Both are SPADE agents whose plans are AgentSpeak. Their event loop runs in the calling thread and
+only while a button is awaited, so a paused game holds its agents still, and what they do between
+two steps is the same however fast the computer is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import logging
+import random
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.errors import LabError
+from trainer_core.runners.spade_bdi import asl
+from trainer_core.runners.spade_bdi.asl import asp
+from trainer_core.runners.spade_bdi.experience import Experience
+from trainer_core.runners.spade_bdi.skills import Skill
+from trainer_core.runners.spade_bdi.words import PERCEPTS
+from trainer_core.runners.spade_bdi.xmpp import HOST, LoopbackServer
+
+bdi: Any = importlib.import_module("spade_bdi.bdi")
+container: Any = importlib.import_module("spade.container")
+importlib.import_module("loguru").logger.remove()
+for _name in ("spade", "slixmpp", "asyncio"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+PATIENCE_S = 10.0
+"""So long may an agent think, or wait for a message, before its step fails."""
+SETTLED = 5
+"""Turns of the event loop without work after which nobody has anything to do."""
+NAP_S = 0.005
+MOST_MESSAGES = 50
+SHOWN_MESSAGES = 20
+PLAYER, COACH = "player", "coach"
+
+
+@dataclass(frozen=True)
+class Plans:
+    """A file of AgentSpeak: its name, for messages, and its text."""
+
+    name: str
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> Plans:
+        """Raises ConfigError when it is no AgentSpeak."""
+        asl.check(path)
+        return cls(path.name, path.read_text(encoding="utf-8"))
+
+
+class _Process:
+    """The one server and event loop of this process, started for the first mind."""
+
+    server: LoopbackServer | None = None
+    minds = 0
+    folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def port(cls) -> int:
+        if cls.server is None:
+            cls.folder = tempfile.TemporaryDirectory(prefix="dmglab-xmpp-")
+            server = LoopbackServer(Path(cls.folder.name))
+            container.Container().loop.run_until_complete(server.start())
+            cls.server = server
+        return cls.server.port
+
+
+class _Pressed:
+    """What an intention waits for that has pressed a button: that the step is over."""
+
+    event = until = None
+
+    def __init__(self) -> None:
+        self.over = False
+
+    def poll(self, env: Any) -> bool:
+        return self.over
+
+
+class _Agent(bdi.BDIAgent):
+    """A SPADE-BDI agent that keeps its initial goals, and shows what it hears."""
+
+    def __init__(
+        self, jid: str, plans: Path, port: int, actions: Callable[[Any], None],
+        heard: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._add_actions, self._heard = actions, heard
+        self.goals: list[Any] = []
+        super().__init__(jid, "dmglab", str(plans), port=port)
+
+    def add_custom_actions(self, actions: Any) -> None:
+        self._add_actions(actions)
+
+    def _load_asl(self) -> None:
+        tree, self.bdi_agent = asl.parse(Path(self.asl_file), self.bdi_actions)
+        self.goals, self.bdi_agent.name = tree.goals, self.jid
+        self.resume_bdi()
+
+    def dispatch(self, msg: Any) -> Any:
+        node = str(msg.sender).split("/", maxsplit=1)[0]
+        self._heard(f"{node} {msg.get_metadata('ilf_type')} {msg.body} to {self.jid.node}")
+        return super().dispatch(msg)
+
+    def want(self) -> None:
+        """Post the initial goals once more."""
+        for goal in self.goals:
+            term = goal.atom.accept(asl.runtime.BuildTermVisitor({}))
+            self._call(asp.Trigger.addition, asp.GoalType.achievement, term)
+
+    def believe(self, functor: str, *args: Any) -> None:
+        """A percept takes the place of the one with the same name; news are an event."""
+        term = asp.Literal(functor, args, frozenset([asl.PERCEPT]))
+        group = self.bdi_agent.beliefs[term.literal_group()]
+        if term in group:
+            return
+        for old in [belief for belief in group if asl.PERCEPT in belief.annots]:
+            group.discard(old)
+        self._call(asp.Trigger.addition, asp.GoalType.belief, term)
+
+    def forget(self, functors: tuple[str, ...]) -> None:
+        for (functor, _), group in self.bdi_agent.beliefs.items():
+            if functor in functors:
+                group.clear()
+
+    def _call(self, trigger: Any, kind: Any, term: Any) -> None:
+        self.bdi_agent.call(trigger, kind, term, asl.runtime.Intention(), delayed=True)
+
+    @property
+    def is_busy(self) -> bool:
+        if self.bdi.mailbox_size() or self.bdi_intention_buffer:
+            return True
+        return any(
+            stack and (stack[-1].waiter is None or stack[-1].waiter.poll(self.bdi_env))
+            for stack in self.bdi_agent.intentions
+        )
+
+
+class Mind:
+    """`begin`, then `act` and `see` in turns, `end` where the outcome is known."""
+
+    def __init__(
+        self, plans: Plans, coach: Plans | None, skills: dict[str, Skill], *,
+        greedy: bool, exploration: float = 0.1, seed: int = 1,
+    ) -> None:  # fmt: skip
+        """Starts both agents. Raises LabError when their plans or the server do not start."""
+        self.plans, self.coach, self.skills = plans, coach, skills
+        self.greedy, self.episode = greedy, 0
+        self._rng = np.random.default_rng(seed)
+        random.seed(seed)
+        self.experience = Experience(exploration, self._rng)
+        self.messages: deque[str] = deque(maxlen=MOST_MESSAGES)
+        self.num_messages = 0
+        self._pressed: deque[tuple[int, _Pressed]] = deque()
+        self._step = self._still = 0
+        self._seen: dict[bytes, int] = {}
+        self._last = b""
+        self._complaints = asl.complaints()
+        self._said = self._complaints.__enter__()
+        self._loop = container.Container().loop
+        self.port = _Process.port()
+        _Process.minds += 1
+        suffix = "" if _Process.minds == 1 else f"-{_Process.minds}"
+        self._folder = tempfile.TemporaryDirectory(prefix="dmglab-plans-")
+        self._coach = self._agent(COACH + suffix, coach) if coach else None
+        self._player = self._agent(PLAYER + suffix, plans)
+        self._agents = [agent for agent in (self._coach, self._player) if agent]
+        self._run(self._start())
+
+    @property
+    def address(self) -> str:
+        """Where an XMPP client of this computer can talk to the player."""
+        return f"{self._player.jid} on 127.0.0.1:{self.port}"
+
+    # -- an episode ---------------------------------------------------------------------------
+
+    def begin(self, observation: np.ndarray) -> None:
+        """A new episode: what was intended is dropped, what is believed stays."""
+        self.episode += 1
+        self._step = self._still = 0
+        self._seen, self._last = {}, b""
+        self._pressed.clear()
+        player = self._player
+        player.bdi_agent.intentions.clear()
+        player.forget(PERCEPTS)
+        for skill in self.skills.values():
+            skill.begin(observation)
+        if self._coach is not None:
+            player.believe("coach", str(self._coach.jid))
+        self._judging(lambda: player.believe("episode", self.episode))
+        self._perceive(observation)
+        self._judging(player.want)
+
+    def see(self, observation: np.ndarray) -> None:
+        """One step later the game shows `observation` u8[72, 80]."""
+        self._step += 1
+        for skill in self.skills.values():
+            skill.see(observation)
+        self._perceive(observation)
+        if self._pressed:
+            self._pressed.popleft()[1].over = True
+
+    def act(self) -> int:
+        """The action that a plan presses next. Raises LabError when none does."""
+        self._run(self._until(lambda: bool(self._pressed)))
+        return self._pressed[0][0]
+
+    def end(self, outcome: str) -> None:
+        """Tell the agents how the episode ended, and let them think it over."""
+        if self._pressed:
+            self._pressed.popleft()[1].over = True
+        self._player.bdi_agent.intentions.clear()
+        self._judging(lambda: self._player.believe("ended", asp.Literal(outcome), self._step))
+        self._run(self._until(None))
+
+    # -- what others may know -----------------------------------------------------------------
+
+    @property
+    def beliefs(self) -> list[str]:
+        groups = self._player.bdi_agent.beliefs.values()
+        return sorted(asl.words_of(belief) for group in groups for belief in group)
+
+    @property
+    def intentions(self) -> list[str]:
+        """Each as its goals from the outermost in, those in a row once: `leave > judge(up)`."""
+        stacks = self._player.bdi_agent.intentions
+        named = [[asl.words_of(i.head_term) for i in stack if i.head_term] for stack in stacks]
+        return [" > ".join(goal for goal, _ in groupby(goals)) for goals in named if goals]
+
+    @property
+    def shown(self) -> dict[str, list[str]]:
+        """The fields of a BeliefsEvent."""
+        return {
+            "beliefs": self.beliefs, "intentions": self.intentions,
+            "messages": list(self.messages)[-SHOWN_MESSAGES:],
+        }  # fmt: skip
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Of the skill that was asked in this step; empty when none was."""
+        asked = [s.probabilities for s in self.skills.values() if len(s.probabilities)]
+        return tuple(asked[0].tolist()) if asked else ()
+
+    def state(self) -> dict[str, Any]:
+        """All that outlives an episode, as JSON."""
+        return {
+            "episode": self.episode, "messages": self.num_messages,
+            "experience": self.experience.state(),
+            "beliefs": [_beliefs(agent) for agent in self._agents],
+            "generators": [self._rng.bit_generator.state, random.getstate()],
+        }  # fmt: skip
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `state`, between two episodes."""
+        self.episode, self.num_messages = state["episode"], state["messages"]
+        self.experience.load_state(state["experience"])
+        ours, (version, numbers, gauss) = state["generators"]
+        self._rng.bit_generator.state = ours
+        random.setstate((version, tuple(numbers), gauss))
+        for agent, beliefs in zip(self._agents, state["beliefs"], strict=True):
+            agent.bdi_agent.beliefs.clear()
+            for value in beliefs:
+                belief = asl.from_json(value)
+                agent.bdi_agent.beliefs[belief.literal_group()].add(belief)
+        self._player.bdi_agent.intentions.clear()
+        self._pressed.clear()
+
+    def close(self) -> None:
+        self._run(self._stop())
+        self._complaints.__exit__(None, None, None)
+        self._folder.cleanup()
+
+    # -- the event loop -------------------------------------------------------------------------
+
+    def _run(self, work: Any) -> Any:
+        return self._loop.run_until_complete(work)
+
+    async def _start(self) -> None:
+        for agent in self._agents:
+            await asyncio.wait_for(agent.start(), PATIENCE_S)
+
+    async def _stop(self) -> None:
+        for agent in self._agents:
+            await agent.stop()
+
+    async def _until(self, is_enough: Callable[[], bool] | None) -> None:
+        """Let the agents work until `is_enough` and nobody has anything to do.
+
+        Raises LabError after PATIENCE_S, or where a plan fails.
+        """
+        ends, quiet = time.monotonic() + PATIENCE_S, 0
+        while quiet < SETTLED or not (is_enough is None or is_enough()):
+            await asyncio.sleep(0 if quiet < SETTLED else NAP_S)
+            quiet = 0 if any(agent.is_busy for agent in self._agents) else quiet + 1
+            for agent in self._agents:
+                if agent.bdi.is_killed():
+                    raise LabError(self._why(agent, agent.bdi._exit_code))
+            if time.monotonic() > ends:
+                raise LabError(self._stuck(quiet))
+
+    def _judging(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except (asp.AslError, asp.AggregatedError) as error:
+            raise LabError(self._why(self._player, error)) from None
+
+    def _why(self, agent: Any, error: Any) -> str:
+        told = self._said.lines[0] if self._said.lines else str(error)
+        return f"{told} (step {self._step} of episode {self.episode}, {agent.jid.node})"
+
+    def _stuck(self, quiet: int) -> str:
+        what = "presses a button" if quiet >= SETTLED else "comes to an end"
+        wanted = ", ".join(self.intentions) or "none"
+        return (
+            f"{self.plans.name}: within {PATIENCE_S:g} s no plan {what}; step {self._step} of "
+            f"episode {self.episode}, intentions: {wanted}; a plan for it "
+            "should end in .press(Button)"
+        )
+
+    # -- percepts and actions -------------------------------------------------------------------
+
+    def _perceive(self, observation: np.ndarray) -> None:
+        """`step(N)`, `still(N)` steps without a change, `seen(N)` times in this episode."""
+        now = observation.tobytes()
+        self._still = self._still + 1 if now == self._last else 0
+        self._last = now
+        self._seen[now] = self._seen.get(now, 0) + 1
+        for functor, value in (
+            ("still", self._still), ("seen", self._seen[now]), ("step", self._step)
+        ):  # fmt: skip
+            self._judging(lambda f=functor, v=value: self._player.believe(f, v))
+
+    def _agent(self, name: str, plans: Plans) -> _Agent:
+        path = Path(self._folder.name) / plans.name
+        path.write_text(plans.text, encoding="utf-8")
+        return _Agent(f"{name}@{HOST}", path, self.port, self._add_actions, self._heard)
+
+    def _heard(self, message: str) -> None:
+        self.messages.append(message)
+        self.num_messages += 1
+
+    def _add_actions(self, actions: Any) -> None:
+        actions.add(".press", 1, self._press)
+        for arity in (1, 2):
+            actions.add(".skill", arity, self._answer(lambda p: ACTIONS[int(p.argmax())].lower()))
+            actions.add(".sample", arity, self._answer(self._drawn))
+            actions.add(".confidence", arity, self._answer(lambda p: float(p.max())))
+        actions.add(".any", 1, self._any)
+        actions.add(".choose", 3, self._choose)
+        actions.add(".credit", 3, self._credit)
+
+    def _press(self, agent: Any, term: Any, intention: Any) -> Iterator[None]:
+        name = _text(term.args[0], intention)
+        if name.upper() not in ACTIONS:
+            buttons = ", ".join(action.lower() for action in ACTIONS)
+            raise asp.AslError(f".press({name}): the buttons are {buttons}")
+        pressed = _Pressed()
+        self._pressed.append((ACTIONS.index(name.upper()), pressed))
+        intention.waiter = pressed
+        yield
+
+    def _answer(self, of: Callable[[np.ndarray], Any]) -> Callable[..., Iterator[None]]:
+        def action(agent: Any, term: Any, intention: Any) -> Iterator[None]:
+            name = _text(term.args[0], intention) if len(term.args) == 2 else ""
+            found = self.skills.get(name) if name else next(iter(self.skills.values()), None)
+            if found is None:
+                known = ", ".join(self.skills) or "none: give one with --skill CHECKPOINT"
+                raise asp.AslError(f"no skill {name or 'at all'}; there is {known}")
+            yield from _given(of(found.ask()), term, intention)
+
+        return action
+
+    def _drawn(self, probabilities: np.ndarray) -> str:
+        return ACTIONS[int(self._rng.choice(len(ACTIONS), p=probabilities))].lower()
+
+    def _any(self, agent: Any, term: Any, intention: Any) -> Iterator[None]:
+        yield from _given(ACTIONS[int(self._rng.integers(len(ACTIONS)))].lower(), term, intention)
+
+    def _choose(self, agent: Any, term: Any, intention: Any) -> Iterator[None]:
+        options = asp.grounded(term.args[1], intention.scope)
+        names = [str(option) for option in options] if not isinstance(options, str) else []
+        if not names:
+            raise asp.AslError(".choose(Situation, [Option, ...], Choice) wants a list of options")
+        situation = _text(term.args[0], intention)
+        chosen = self.experience.choose(situation, names, greedy=self.greedy)
+        yield from _given(chosen, term, intention)
+
+    def _credit(self, agent: Any, term: Any, intention: Any) -> Iterator[None]:
+        situation, option = (_text(arg, intention) for arg in term.args[:2])
+        value = float(asp.evaluate(term.args[2], intention.scope))
+        if not self.greedy:
+            self.experience.credit(situation, option, value)
+        yield
+
+
+def _text(arg: Any, intention: Any) -> str:
+    return str(asp.grounded(arg, intention.scope))
+
+
+def _given(value: Any, term: Any, intention: Any) -> Iterator[None]:
+    """Bind an action's last argument to `value`; words are atoms."""
+    bound = asp.Literal(value) if isinstance(value, str) else value
+    if asp.unify(term.args[-1], bound, intention.scope, intention.stack):
+        yield
+
+
+def _beliefs(agent: Any) -> list[Any]:
+    groups = agent.bdi_agent.beliefs.values()
+    found = [asl.to_json(b) for group in groups for b in group]
+    return sorted(found, key=lambda value: json.dumps(value, sort_keys=True))

@@ -1,0 +1,164 @@
+"""What the lab knows of SPADE-BDI; nothing of it is imported here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from trainer_core.preflight.findings import Check, Found
+from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.checkpoints import read_own_meta
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.fields import check_fields, described
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.runs.finding import find_checkpoint
+
+ALGORITHMS = ("bdi",)
+PLANS = Path(__file__).with_name("plans")
+"""Examples that come with the lab."""
+CHECK_S = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpadeBdiConfig(GuestConfig):
+    """What a BDI agent is made of: plans, skills below them, and who talks to it."""
+
+    algo: Literal["bdi"] = field(
+        default="bdi", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
+    )
+    """bdi: beliefs, desires, intentions."""
+    plans: str = field(default="", metadata=described("Plans (.asl)", "basics"))
+    """File of AgentSpeak plans; empty = the example that leaves the bedroom."""
+    skill: str = field(default="", metadata=described("Skills", "basics"))
+    """Checkpoint or run of ours, for .skill(Button); more of them as NAME=CHECKPOINT, ..."""
+    coach: str = field(default="", metadata=described("Coach (.asl)", "env"))
+    """Plans of a second agent to talk to; none = no coach; empty = the example."""
+    exploration: float = field(
+        default=0.1, metadata=described("Exploration", "learning", minimum=0, maximum=1)
+    )
+    """Share of .choose that picks any option, once all were tried."""
+    total_env_steps: int = field(
+        default=4_000, metadata=described("Environment steps", "basics", minimum=0)
+    )
+    """Stop after so many environment steps; 0 = no limit."""
+    eval_every: int = field(
+        default=2_000, metadata=described("Validate every", "logging", minimum=0, unit="steps")
+    )
+    """Environment steps between two validations; 0 disables."""
+    eval_episodes: int = field(
+        default=16, metadata=described("Validation episodes", "logging", minimum=1)
+    )
+    """Episodes of one validation, spread over the held-out starts."""
+    checkpoint_every: int = field(
+        default=2_000, metadata=described("Checkpoint every", "logging", minimum=0, unit="steps")
+    )
+    """Environment steps between two checkpoints; 0 = only at the end."""
+    log_every: int = field(
+        default=4, metadata=described("Log every", "logging", minimum=1, unit="episodes")
+    )
+    """Episodes of one record."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def plans_file(self) -> Path:
+        return Path(self.plans).expanduser() if self.plans else PLANS / "leave_bedroom.asl"
+
+    @property
+    def coach_file(self) -> Path | None:
+        if self.coach == "none":
+            return None
+        return Path(self.coach).expanduser() if self.coach else PLANS / "coach.asl"
+
+
+class SpadeBdiRunner(GuestRunner):
+    def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
+        yield from super().check_options(spec, found, home)
+        config: SpadeBdiConfig = self.configure(spec)
+        yield self._check_skills(config, home)
+        files = [file for file in (config.plans_file, config.coach_file) if file]
+        gone = [file for file in files if not file.is_file()]
+        wrong = f"{gone[0]}: no such file" if gone else self._check_plans(files, home)
+        names = ", ".join(file.name for file in files)
+        yield Check(
+            name="Plans", status="fail" if wrong else "ok", detail=wrong or names,
+            fix="Mend the file of AgentSpeak plans, or leave --plans empty for the example",
+        )  # fmt: skip
+
+    def _check_plans(self, files: list[Path], home: HomePaths) -> str:
+        """What its own interpreter finds wrong with them; empty when nothing, or nobody to ask."""
+        environment = self.environment(home)
+        if not environment.exists:
+            return ""
+        argv = [str(environment.python), "-P", "-m", "trainer_core.runners.spade_bdi.asl"]
+        try:
+            done = subprocess.run(
+                [*argv, *map(str, files)], capture_output=True, text=True, timeout=CHECK_S,
+                check=False,
+            )  # fmt: skip
+            return json.loads(done.stdout)["error"]
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return ""  # the environment's own check says what is wrong with it
+
+    def _check_skills(self, config: SpadeBdiConfig, home: HomePaths) -> Check:
+        fix = f"dmglab train --task {config.task} --target-success 0.9, then name it as --skill"
+        try:
+            names = named_skills(config.skill)
+            for checkpoint in names.values():
+                read_own_meta(find_checkpoint(checkpoint, home))
+        except LabError as error:
+            return Check(name="Skills", status="fail", detail=str(error), fix=fix)
+        if not names and not config.plans:
+            detail = "the example's plans ask a learned skill, and none was named"
+            return Check(name="Skills", status="fail", detail=detail, fix=fix)
+        return Check(name="Skills", status="ok", detail=", ".join(names) or "none")
+
+
+def named_skills(skills: str) -> dict[str, str]:
+    """`name=checkpoint, checkpoint ...` as name -> checkpoint. Raises ConfigError.
+
+    Without a name it is called `skill`, the next ones `skill2`, `skill3` ...
+    """
+    found: dict[str, str] = {}
+    for number, part in enumerate((p.strip() for p in skills.split(",") if p.strip()), 1):
+        name, equals, checkpoint = (text.strip() for text in part.partition("="))
+        if not equals:
+            name, checkpoint = "skill" if number == 1 else f"skill{number}", part
+        plain = name.isascii() and name.isidentifier() and name[0].islower() and len(name) < 40
+        if not plain or name in found:
+            raise ConfigError(
+                f"skill name {name!r}: a small letter first, each another one (NAME=CHECKPOINT)"
+            )
+        found[name] = checkpoint
+    return found
+
+
+SPADE_BDI = SpadeBdiRunner(
+    id="spade_bdi",
+    title="SPADE-BDI",
+    summary="An agent whose plans are AgentSpeak and whose actions are our buttons.",
+    capabilities=RunnerCapabilities(
+        graceful_stop=True,
+        pause=True,
+        checkpoints=True,
+        exact_resume=True,
+        warm_start=True,
+        play=True,
+        watch=True,
+        beliefs=True,
+    ),
+    algorithms=ALGORITHMS,
+    config_type=SpadeBdiConfig,
+    modules=("torch", "warp", "spade", "spade_bdi", "agentspeak", "pyjabber", "greenlet"),
+    worker="trainer_core.runners.spade_bdi.worker",
+    player="trainer_core.runners.spade_bdi.player",
+    writes_log=True,
+)

@@ -1,0 +1,67 @@
+"""Learned skills: checkpoints of ours that plans may ask, copied into a checkpoint of the plans."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from trainer_core.play.agent import Agent
+from trainer_core.protocol import checkpoints as layout
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.runners.spade_bdi.runner import named_skills
+from trainer_core.runs.finding import find_checkpoint
+
+FILES = (layout.META, layout.POLICY)
+PREFIX = "skill-"
+
+
+class Skill:
+    """One policy: what it would press, asked at most once a step."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        """Raises CheckpointError."""
+        self.name = name
+        self._agent = Agent(folder, mode="greedy")
+        self.files = {f"{PREFIX}{name}.{file}": (folder / file).read_bytes() for file in FILES}
+        self.sha256 = self._agent.sha256
+        self.probabilities = np.zeros(0)
+        """f64[7] for the present picture; empty until it is asked."""
+
+    def begin(self, observation: np.ndarray) -> None:
+        self._agent.begin(observation)
+        self.probabilities = np.zeros(0)
+
+    def see(self, observation: np.ndarray) -> None:
+        self._agent.see(observation)
+        self.probabilities = np.zeros(0)
+
+    def ask(self) -> np.ndarray:
+        """Probabilities of the seven buttons, f64[7]."""
+        if not len(self.probabilities):
+            self._agent.act()
+            found = np.array(self._agent.probabilities, np.float64)
+            self.probabilities = found / found.sum()
+        return self.probabilities
+
+
+def open_skills(skills: str, home: HomePaths) -> dict[str, Skill]:
+    """By name. Raises ConfigError or CheckpointError naming what cannot be used."""
+    return {
+        name: Skill(name, find_checkpoint(text, home))
+        for name, text in named_skills(skills).items()
+    }
+
+
+def unpack_skills(checkpoint: Path) -> dict[str, Skill]:
+    """The skills that lie in a checkpoint of plans, whose hashes were verified."""
+    found = {}
+    for meta in sorted(checkpoint.glob(f"{PREFIX}*.{layout.META}")):
+        name = meta.name.removeprefix(PREFIX).removesuffix(f".{layout.META}")
+        with tempfile.TemporaryDirectory(prefix="dmglab-skill-") as folder:
+            for file in FILES:
+                data = (checkpoint / f"{PREFIX}{name}.{file}").read_bytes()
+                (Path(folder) / file).write_bytes(data)
+            found[name] = Skill(name, Path(folder))
+    return found
