@@ -189,7 +189,7 @@ def test_it_tells_its_mind_on_the_loopback_only_and_leaves_no_orphan(
         await service.stop(run_id)
         assert service.runs[run_id].reason == "stopped by you"
         assert not process.is_running()
-        assert not any(one.is_running() for one in company)
+        await until(lambda: not any(one.is_running() for one in company), PATIENCE_S)
         await plays(home, newest(home, run_id))
 
     in_service(home, body)
