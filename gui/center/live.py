@@ -89,7 +89,7 @@ class LiveView(QWidget):
         self.pictured.emit()
         if (info.buttons, info.who, info.flags, info.action) != (
             self.info.buttons, self.info.who, self.info.flags, self.info.action,
-        ) or info.frame % 12 == 0 or self._playing.paused:  # fmt: skip
+        ) or info.frame // 12 != self.info.frame // 12 or self._playing.paused:  # fmt: skip
             self.info = info
             self.strip.write(info, self._session.mode)
 

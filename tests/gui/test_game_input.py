@@ -188,11 +188,11 @@ def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.Mo
 def test_the_speed_slider_reaches_the_player(app: App) -> None:
     play(app)
     slider = find(app, "speedSlider")
+    slider.setValue(0)
+    until(lambda: app.center.live.strip.real_speed.text() == "0.25x")
     slider.setValue(slider.maximum())
     assert app.controllers.playing.speed == 0.0
     assert find(app, "wantedSpeed").text() == "max"
-    slider.setValue(0)
-    until(lambda: app.center.live.strip.real_speed.text() == "0.25x")
 
 
 def test_a_liquid_crystal_has_a_grid_and_fades_to_the_picture(qapp) -> None:  # type: ignore[no-untyped-def]

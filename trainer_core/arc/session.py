@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ class HostedGames:
         self, game: ArcGameInfo, home: HomePaths, count: int = 1, *, scored: bool = False,
         recordings: Path | None = None,
     ) -> None:  # fmt: skip
-        """`recordings`: where the library writes its JSON lines of scored games.
+        """`recordings`: where the library writes its JSON lines of scored games; None keeps none.
 
         Raises LabError when the environment is not there, or the game cannot be begun.
         """
@@ -76,7 +77,9 @@ class HostedGames:
             raise LabError(
                 f"ARC-AGI-3 has no environment at {environment.folder}; {environment.advice}"
             )
-        folder = recordings or home.root / "envs"
+        self._scratch = None if recordings else tempfile.TemporaryDirectory(prefix="dmglab-arc-")
+        folder = Path(self._scratch.name) if self._scratch else recordings
+        assert folder is not None
         folder.mkdir(parents=True, exist_ok=True)
         argv = [
             str(environment.python), "-P", "-m", "trainer_core.arc.host", str(game.folder),
@@ -118,6 +121,8 @@ class HostedGames:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def _ask(self, **asked: Any) -> list[Shown]:
         header = self._header(**asked)

@@ -24,7 +24,7 @@ ANYWHERE = 0.02
 """Weight that a state has while nothing after it succeeds, or when it always succeeds."""
 SOLVED_OWN = 0.25
 """Weight of an own start that always succeeds, where one that always fails has 1 + this."""
-WALKS, WALK_STEPS = 4, 8
+WALKS, WALK_STEPS = 8, 16
 """Random walks from each own start, and the most presses of one."""
 WALKED = 0.1
 """Weight of a walked start that always or never succeeds: the walk may have led to a dead end."""

@@ -31,9 +31,9 @@ class ArcConfig:
     )
     """Stop after so many seconds of wall time; 0 = no limit."""
     total_env_steps: int = field(
-        default=2_000, metadata=described("Actions", "basics", minimum=1, maximum=10**8)
+        default=2_000, metadata=described("Actions", "basics", minimum=0, maximum=10**8)
     )
-    """Stop after so many actions."""
+    """Stop after so many actions; 0 = no limit."""
     seed: int = field(default=1, metadata=described("Seed", "basics", minimum=0))
     """Of what is drawn."""
     algo: Literal["explore", "random", "script"] = field(

@@ -147,7 +147,7 @@ class _Session:
             run.writer.tell(records.StateEvent, state="running", detail="")
         if control.stop_reason:
             raise RunEnded(RunState.STOPPED, control.stop_reason)
-        if self.actions >= config.total_env_steps:
+        if config.total_env_steps and self.actions >= config.total_env_steps:
             raise RunEnded(RunState.FINISHED, f"{self.actions} actions")
         if config.seconds and run.wall_s >= config.seconds:
             raise RunEnded(RunState.FINISHED, f"time limit of {config.seconds:g} s")

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.d3rlpy import demonstrations
 from trainer_core.runners.d3rlpy import model as learner
 from trainer_core.runners.d3rlpy.model import d3rlpy
@@ -86,21 +85,13 @@ def _model(run: GuestRun, algo: Any, thumbnail: np.ndarray) -> Model:
 
 def _resumed(run: GuestRun, obs_shape: tuple[int, int, int]) -> Any:
     """The model of the newest whole checkpoint, Adam included. Raises CheckpointError."""
-    for folder in reversed(layout.list_checkpoints(run.paths)):
-        try:
-            meta = layout.verify(folder)
-        except CheckpointError as error:
-            print(f"skipped a damaged checkpoint: {error}")
-            continue
-        if meta.hashes != run.facts.hashes:
-            raise CheckpointError(f"{folder}: made for other files of task {meta.task}")
-        algo = learner.open_model(folder, run.spec.device)
-        state = torch.load(folder / STATE, weights_only=True)
-        learner.load_loop_state(algo, state)
-        progress = RunProgress.from_state(state["progress"])
-        run.resume(obs_shape, meta.num_actions, algo.grad_step, folder, progress)
-        return algo
-    raise CheckpointError(f"{run.paths.root}: no whole checkpoint to go on from")
+    folder, meta = run.newest_checkpoint()
+    algo = learner.open_model(folder, run.spec.device)
+    state = torch.load(folder / STATE, weights_only=True)
+    learner.load_loop_state(algo, state)
+    progress = RunProgress.from_state(state["progress"])
+    run.resume(obs_shape, meta.num_actions, algo.grad_step, folder, progress)
+    return algo
 
 
 class _ToRecords:

@@ -21,9 +21,9 @@ from torch import Tensor
 from trainer_core.envs.build import TaskFacts, task_facts
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol import records
-from trainer_core.protocol.checkpoints import CheckpointMeta, read_meta
+from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints, read_meta, verify
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import RunPaths, home_of
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
@@ -132,6 +132,21 @@ class GuestRun:
             num_envs=num_envs, seed=spec.seed, device=spec.device, versions=versions() | meta,
         )  # fmt: skip
         self._state("running")
+
+    def newest_checkpoint(self, *needed: str) -> tuple[Path, CheckpointMeta]:
+        """The newest whole one that has the files `needed`. Raises CheckpointError without one."""
+        for folder in reversed(list_checkpoints(self.paths)):
+            try:
+                meta = verify(folder)
+            except CheckpointError as error:
+                print(f"skipped a damaged checkpoint: {error}")
+                continue
+            if not all((folder / name).exists() for name in needed):
+                continue
+            if meta.hashes != self.facts.hashes:
+                raise CheckpointError(f"{folder}: made for other files of task {meta.task}")
+            return folder, meta
+        raise CheckpointError(f"{self.paths.root}: no whole checkpoint to go on from")
 
     def resume(
         self, obs_shape: tuple[int, int, int], num_actions: int, env_steps: int, folder: Path,

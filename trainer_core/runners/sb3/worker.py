@@ -12,7 +12,6 @@ from stable_baselines3.common.logger import KVWriter, Logger  # pyright: ignore
 
 from trainer_core.faces.sb3_vec_env import DmgLabSb3VecEnv
 from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.sb3 import model as sb3
@@ -64,23 +63,13 @@ def train(run: GuestRun) -> None:
 
 def _resumed(run: GuestRun, config: Sb3Config, envs: Any) -> Any:
     """The model of the newest whole checkpoint, its consoles as they were; None without one."""
-    for folder in reversed(layout.list_checkpoints(run.paths)):
-        try:
-            meta = layout.verify(folder)
-        except CheckpointError as error:
-            print(f"skipped a damaged checkpoint: {error}")
-            continue
-        machines = folder / layout.MACHINES
-        if not machines.exists():
-            continue
-        if meta.hashes != run.facts.hashes:
-            raise CheckpointError(f"{folder}: made for other files of task {meta.task}")
-        learner = sb3.open_model(folder, config.algo, config.device, envs)
-        sb3.load_loop_state(learner, ckpt.unpack_state(machines.read_bytes(), str(machines)))
-        progress = RunProgress.from_state(torch.load(folder / STATE, weights_only=True))
-        run.resume(envs.observation_space.shape, 7, learner.num_timesteps, folder, progress)
-        return learner
-    raise CheckpointError(f"{run.paths.root}: no whole checkpoint to go on from")
+    folder, _ = run.newest_checkpoint(layout.MACHINES)
+    machines = folder / layout.MACHINES
+    learner = sb3.open_model(folder, config.algo, config.device, envs)
+    sb3.load_loop_state(learner, ckpt.unpack_state(machines.read_bytes(), str(machines)))
+    progress = RunProgress.from_state(torch.load(folder / STATE, weights_only=True))
+    run.resume(envs.observation_space.shape, 7, learner.num_timesteps, folder, progress)
+    return learner
 
 
 class _ToRecords(KVWriter):

@@ -13,7 +13,6 @@ from skrl.utils import set_seed  # pyright: ignore
 
 from trainer_core.faces.translation import open_env
 from trainer_core.protocol import checkpoints as layout
-from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.guest import generators
 from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
@@ -119,30 +118,19 @@ class RecordedPPO(LabPPO):
 
 def _resume(run: GuestRun, agent: RecordedPPO, env: DmgLabSkrlEnv) -> None:
     """Put agent and consoles where the newest whole checkpoint has them. Raises CheckpointError."""
-    for folder in reversed(layout.list_checkpoints(run.paths)):
-        try:
-            meta = layout.verify(folder)
-        except CheckpointError as error:
-            print(f"skipped a damaged checkpoint: {error}")
-            continue
-        machines = folder / layout.MACHINES
-        if not machines.exists():
-            continue
-        if meta.hashes != run.facts.hashes:
-            raise CheckpointError(f"{folder}: made for other files of task {meta.task}")
-        modules: dict[str, Any] = skrl_model.read_modules(folder)
-        agent.policy.load_state_dict(modules["policy"])
-        agent.optimizer.load_state_dict(modules["optimizer"])
-        state = ckpt.unpack_state(machines.read_bytes(), str(machines))
-        env.consoles.load_state_dict(state["env"])
-        env.goes_on = True
-        kept = torch.load(folder / STATE, weights_only=True)
-        agent.env_steps = kept["env_steps"]
-        progress = RunProgress.from_state(kept["progress"])
-        run.resume(env.consoles.obs_shape, meta.num_actions, agent.env_steps, folder, progress)
-        generators.load_state(state)
-        return
-    raise CheckpointError(f"{run.paths.root}: no whole checkpoint to go on from")
+    folder, meta = run.newest_checkpoint(layout.MACHINES)
+    machines = folder / layout.MACHINES
+    modules: dict[str, Any] = skrl_model.read_modules(folder)
+    agent.policy.load_state_dict(modules["policy"])
+    agent.optimizer.load_state_dict(modules["optimizer"])
+    state = ckpt.unpack_state(machines.read_bytes(), str(machines))
+    env.consoles.load_state_dict(state["env"])
+    env.goes_on = True
+    kept = torch.load(folder / STATE, weights_only=True)
+    agent.env_steps = kept["env_steps"]
+    progress = RunProgress.from_state(kept["progress"])
+    run.resume(env.consoles.obs_shape, meta.num_actions, agent.env_steps, folder, progress)
+    generators.load_state(state)
 
 
 if __name__ == "__main__":

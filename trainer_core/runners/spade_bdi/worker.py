@@ -21,7 +21,6 @@ from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol import checkpoints as layout
 from trainer_core.protocol import records
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.spade_bdi import checkpoint as mind_files
@@ -189,7 +188,7 @@ def train(run: GuestRun) -> None:
     run.intervals = Intervals(
         config.eval_every, config.checkpoint_every, config.keep_checkpoints, config.eval_episodes
     )
-    folder = _newest(run) if run.writer.seq else None
+    folder = run.newest_checkpoint()[0] if run.writer.seq else None
     if folder is not None:
         mind = mind_files.open_mind(
             folder, greedy=False, exploration=config.exploration, seed=config.seed
@@ -227,20 +226,6 @@ def _new_mind(run: GuestRun, config: SpadeBdiConfig) -> Mind:
         donor = mind_files.read(Path(config.warm_start))
         mind.experience.load_state(donor["mind"]["experience"])
     return mind
-
-
-def _newest(run: GuestRun) -> Path:
-    """The newest whole checkpoint. Raises CheckpointError."""
-    for folder in reversed(layout.list_checkpoints(run.paths)):
-        try:
-            meta = layout.verify(folder)
-        except CheckpointError as error:
-            print(f"skipped a damaged checkpoint: {error}")
-            continue
-        if meta.hashes != run.facts.hashes:
-            raise CheckpointError(f"{folder}: made for other files of task {meta.task}")
-        return folder
-    raise CheckpointError(f"{run.paths.root}: no whole checkpoint to go on from")
 
 
 def _versions(mind: Mind) -> dict[str, str]:
