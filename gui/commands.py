@@ -142,6 +142,14 @@ def define_runs(
         follows=(telemetry.pins_changed,))  # fmt: skip
     add("resumeRun", tr("Resume the run from its checkpoint"), runs.resume, short=tr("Resume"),
         refusal=runs.resume_refusal, follows=focus)  # fmt: skip
+    for by, name, text in (
+        (-1, "queueEarlier", tr("Earlier in the queue")),
+        (1, "queueLater", tr("Later in the queue")),
+    ):
+        add(name, text, partial(runs.move_in_queue, by),
+            tip=tr("Change places with the run before or behind it"),
+            refusal=partial(runs.move_refusal, by), is_there=runs.waits,
+            follows=(*focus, runs.queue_changed))  # fmt: skip
     add("reuseConfig", tr("New run with its configuration"), runs.reuse_config,
         refusal=runs.reuse_refusal, follows=focus)  # fmt: skip
     add("showError", tr("Show the run's log"), runs.show_log, short=tr("Error"),

@@ -15,8 +15,8 @@ MENUS = {
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
-        "describeRun", "resumeRun", "reuseConfig", "showError", "openRunFolder",
-        "openTensorBoard", "exportWandb", "",
+        "describeRun", "queueEarlier", "queueLater", "resumeRun", "reuseConfig", "showError",
+        "openRunFolder", "openTensorBoard", "exportWandb", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
         "filterRuns", "",
         "installRunner", "cancelInstall", "removeRunner", "",

@@ -211,6 +211,7 @@ QLineEdit, QComboBox, QPlainTextEdit, QTextEdit, QAbstractSpinBox {{
   background: {c.base}; border: 1px solid {c.border}; border-radius: 4px; padding: 2px 6px;
   color: {c.text}; selection-background-color: {c.accent}; selection-color: {c.on_accent}; }}
 QLineEdit, QComboBox {{ min-height: 18px; }}
+QLineEdit[compact="true"], QComboBox[compact="true"] {{ min-height: 16px; padding: 1px 6px; }}
 QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus {{ border-color: {c.accent}; }}
 QLineEdit:disabled, QComboBox:disabled {{ color: {c.disabled}; background: {c.window}; }}
 QLineEdit[invalid="true"], QComboBox[invalid="true"] {{ border-color: {c.bad}; }}

@@ -59,6 +59,7 @@ class RunsController(QObject):
         self._bridge, self._session, self._model = bridge, session, model
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
+        self.queue_changed = model.places_changed
         self._moving: set[str] = set()
         """Runs of this app that have not ended: their steps grow."""
         bridge.run_changed.connect(self._on_run_changed)
@@ -74,6 +75,7 @@ class RunsController(QObject):
         lost = service.open()
         self._model.put_all(list(service.runs.values()))
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
+        self._look_at_queue()
         if service.runs:
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)
@@ -193,6 +195,21 @@ class RunsController(QObject):
             self._training.turn_to_runner(run.meta.runner)
             self._training.draft.set_values(run.meta.config)
 
+    def move_in_queue(self, by: int) -> None:
+        """Let the run in focus begin earlier (-1) or later (1) than one more of those that wait."""
+        queue, run_id = self._bridge.service.queue, self._telemetry.focus
+        try:
+            self._look_at_queue()  # others work it too
+            if run_id in self._model.places:
+                queue.move(run_id, max(1, self._model.places[run_id] + by))
+        except LabError as error:
+            self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
+        self._look_at_queue()
+
+    def _look_at_queue(self) -> None:
+        entries = self._bridge.service.queue.entries()
+        self._model.set_places([entry.run_id for entry in entries])
+
     def open_folder(self) -> None:
         folder = self._bridge.home.run(self._telemetry.focus).root
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
@@ -226,6 +243,19 @@ class RunsController(QObject):
         if run is None or run.meta is None:
             return self.refusal() or tr("Its log does not say how it was configured")
         return ""
+
+    def waits(self) -> bool:
+        """Whether the run in focus is in the queue."""
+        return self._telemetry.focus in self._model.places
+
+    def move_refusal(self, by: int) -> str:
+        """Why the run in focus cannot change places with the one before (-1) or behind it (1)."""
+        place = self._model.places.get(self._telemetry.focus, 0)
+        if not place:
+            return self.refusal() or tr("It does not wait")
+        if 1 <= place + by <= len(self._model.places):
+            return ""
+        return tr("It is the first that waits") if by < 0 else tr("It is the last that waits")
 
     def curves_refusal(self) -> str:
         """Why there is nothing to export of the run in focus."""
@@ -267,6 +297,8 @@ class RunsController(QObject):
         run = notice.record
         (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
         self._model.put(run)
+        if run.state is RunState.QUEUED or run.run_id in self._model.places:
+            self._look_at_queue()
 
     def _on_started(self, run_id: str) -> None:
         self.show(run_id)
@@ -277,3 +309,5 @@ class RunsController(QObject):
     def _on_clock(self) -> None:
         for run_id in self._moving:
             self._model.put(self._bridge.service.runs[run_id])
+        if self._model.places:  # another process may have moved them
+            self._look_at_queue()

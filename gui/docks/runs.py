@@ -44,7 +44,7 @@ _FIRST_TO_GO = ("Device", "Algo", "Started", "Best")
 LEAST_TASK = 96
 MENU = (
     "describeRun", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
-    "resumeRun", "reuseConfig",
+    "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
     "openRunFolder",
 )  # fmt: skip
 """Commands about the run in focus; a click into the table puts its row there first."""

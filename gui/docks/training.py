@@ -42,6 +42,8 @@ from trainer_core.protocol.spec import NATIVE_ID
 ROOMY = 680
 """Height of the dock from which the preflight list stays open beside a whole form."""
 MIN_WIDTH = 288
+NARROW = 26
+"""Width of a button in the heading of the command, which has a box as well."""
 _WHILE = {
     "pause": names.PAUSE_TRAINING_BUTTON, "stop": names.STOP_TRAINING_BUTTON,
     "checkpoint": "saveCheckpointButton",
@@ -164,15 +166,18 @@ class TrainingDock(Dock):
         self.preview.setPlaceholderText(tr("Correct the form to see the command"))
         self._command_section.body.addWidget(self.preview)
         head = self._command_section.head
+        head.setSpacing(2)
+        head.insertWidget(1, self._detach_check())
         self.exact = icon_button(
             "more", tr("Show the exact process"), "exactCommand", checkable=True
         )
         self.exact.toggled.connect(self.preview.setVisible)
-        head.addWidget(self.exact)
-        head.addWidget(icon_button("copy", tr("Copy the command"), clicked=self._on_copy))
+        copy = icon_button("copy", tr("Copy the command"), clicked=self._on_copy)
+        for each in (self.exact, copy):
+            each.setFixedWidth(NARROW)
+            head.addWidget(each)
         self.preview.hide()
         panel.addWidget(self._command_section)
-        panel.addLayout(self._detach_row())
         panel.addLayout(self._start_row())
         self.reason = ElidedLabel("", "muted")
         self.reason.setObjectName("startReason")
@@ -185,18 +190,17 @@ class TrainingDock(Dock):
         panel.addLayout(row)
         return panel
 
-    def _detach_row(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(4, 0, 0, 0)
-        self.detach = QCheckBox(tr("Keep running after the app closes"))
+    def _detach_check(self) -> QCheckBox:
+        """It changes the command, in whose heading it takes no row from the form."""
+        self.detach = QCheckBox(tr("Keep running"))
         self.detach.setObjectName(names.DETACH_CHECK)
         self.detach.setAccessibleName(tr("Keep running after the app closes"))
         self.detach.setToolTip(
-            tr("A process of its own trains it; it waits while the device is busy")
-        )
+            tr("Keep running after the app closes") + "\n"
+            + tr("A process of its own trains it; it waits while the device is busy")
+        )  # fmt: skip
         self.detach.toggled.connect(self._training.set_detach)
-        row.addWidget(self.detach)
-        return row
+        return self.detach
 
     def _start_row(self) -> QHBoxLayout:
         row = QHBoxLayout()

@@ -12,7 +12,7 @@ from gui.models.indices import NO_PARENT, Index
 from gui.models.run_words import WORDS
 from gui.models.sweep_groups import SweepGroups
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.runs import RunRecord, RunState
 
 SHOWN = "Shown"
 """The column of the eye: whether a run's curves are on show, and in which colour."""
@@ -41,6 +41,8 @@ class RunList(QAbstractTableModel):
 
     sweeps_changed = Signal()
     """One was folded or unfolded."""
+    places_changed = Signal()
+    """Runs that wait came, went or changed places."""
 
     def __init__(
         self, notes: Callable[[str], str] = lambda run_id: "", parent: QObject | None = None
@@ -52,6 +54,8 @@ class RunList(QAbstractTableModel):
         self._rows: dict[str, int] = {}
         self._words: list[str] = []
         self.sweeps = SweepGroups(self._runs)
+        self.places: dict[str, int] = {}
+        """Of runs that wait, by id, from 1."""
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)
@@ -112,6 +116,15 @@ class RunList(QAbstractTableModel):
         self.sweeps.toggle(name)
         self.sweeps_changed.emit()
 
+    def set_places(self, waiting: list[str]) -> None:
+        """Tell which runs wait, the next one first."""
+        old, self.places = self.places, {run_id: at for at, run_id in enumerate(waiting, 1)}
+        if old != self.places:
+            for run_id in old.keys() | self.places.keys():
+                if old.get(run_id) != self.places.get(run_id):
+                    self.renew(run_id)
+            self.places_changed.emit()
+
     def _on_trial(self, run: RunRecord) -> None:
         """A trial came or changed: so did what the first of its sweep says."""
         leader = self.sweeps.leader_of(run)
@@ -124,7 +137,8 @@ class RunList(QAbstractTableModel):
             case "Shown":
                 return ""
             case "State":
-                return tr(WORDS[run.state])
+                place = self.places.get(run.run_id, 0) if run.state is RunState.QUEUED else 0
+                return f"{tr(WORDS[run.state])} {place}" if place else tr(WORDS[run.state])
             case "Run":
                 return self.label(run.run_id)
             case "Task":
@@ -195,7 +209,7 @@ class RunList(QAbstractTableModel):
             self.endInsertRows()
 
     def renew(self, run_id: str) -> None:
-        """What a person wrote on a run changed."""
+        """What a person wrote on a run, or its place in the queue, changed."""
         row = self._rows.get(run_id)
         if row is not None:
             self._words[row] = ""

@@ -148,6 +148,7 @@ class _Row(QObject):
             if spec.kind is str:
                 self.editor.setPlaceholderText(tr("none"))
         self.editor.setObjectName(f"field_{spec.name}")
+        self.editor.setProperty("compact", True)
         if isinstance(self.editor, QComboBox) and (line := self.editor.lineEdit()) is not None:
             line.setAccessibleName(tr(spec.label))
         self.editor.setAccessibleName(

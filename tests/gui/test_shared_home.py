@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gui.app import App
+from gui.models.run_list import COLUMNS
 from tests.gui.conftest import until, use_echo
 from tests.support.processes import SPEC
 from tests.support.scripted_native import scripted_native
@@ -113,6 +114,38 @@ def test_apps_share_one_queue_and_what_waits_outlives_the_app_that_ordered_it(
     stop = asyncio.ensure_future(other.stop(first), loop=app.bridge.loop)
     until(lambda: stop.done() and other.runs[plan.run_id].state is RunState.FINISHED, LONG_S)
     assert other.queue.entries() == []
+
+
+def test_runs_that_wait_change_places_in_every_app(
+    make_app: Callable[..., App], home: Path, other: TrainerService
+) -> None:
+    app = make_app(home)
+    first = running(app, other)
+    use_echo(app)
+    plans = [app.bridge.service.plan(SPEC) for _ in range(2)]
+    for plan in plans:
+        done(app, app.bridge.service.start(plan))
+    before, behind = (plan.run_id for plan in plans)
+    list_, state = app.models.runs, COLUMNS.index("State")
+
+    def said() -> list[str]:
+        """Of the two rows in the table."""
+        rows = [list_.row_of(run_id) for run_id in (before, behind)]
+        return [str(list_.index(row, state).data()) for row in rows]
+
+    assert said() == ["Queued 1", "Queued 2"]
+    app.controllers.runs.show(behind)
+    assert not app.actions["queueLater"].isEnabled()
+    app.actions["queueEarlier"].trigger()
+    assert [entry.run_id for entry in other.queue.entries()] == [behind, before]
+    assert said() == ["Queued 2", "Queued 1"]
+    assert not app.actions["queueEarlier"].isEnabled()
+    other.queue.move(before, 1)  # as `dmglab queue move` does
+    until(lambda: said() == ["Queued 1", "Queued 2"])
+    app.controllers.runs.show(first)
+    assert not app.actions["queueEarlier"].isVisible()
+    done(app, app.bridge.service.stop(behind))
+    done(app, app.bridge.service.stop(before))
 
 
 def test_an_app_that_closes_leaves_its_run_to_a_keeper(
