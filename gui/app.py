@@ -28,6 +28,7 @@ from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
 from gui.controllers.archives import ArchivesController
 from gui.controllers.checkpoints import CheckpointsController
+from gui.controllers.compiling import Compiling
 from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
@@ -136,6 +137,7 @@ class Controllers:
     demonstrations: Demonstrations
     dashboards: Dashboards
     curves: CurvesController
+    compiling: Compiling
     demo: Demo
     alerts: Alerts
     gauges: GaugesController
@@ -311,6 +313,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
+        compiling=Compiling(bridge, models.telemetry),
         remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),
         archives=archives,
@@ -386,8 +389,8 @@ def make_center(
             controllers.gamepad,
             models.notices,
         ),
-        curves=CurvesView(models.telemetry, controllers.curves, actions),
-        wall=EnvWall(bridge, controllers.training, palette),
+        curves=CurvesView(models.telemetry, controllers.curves, controllers.compiling, actions),
+        wall=EnvWall(bridge, controllers.training, controllers.compiling, palette),
         replay=ReplayView(controllers.replay, controllers.roll, actions, palette),
         games=GamesView(controllers.library, actions),
         league=LeagueView(controllers.league, actions),

@@ -101,8 +101,15 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     writer.tell(records.StateEvent, state="starting", detail="loading torch", progress=0.1)
 
     from trainer_core.preflight.startable import check_startable
+    from trainer_core.train.compiling import tell_what_compiles
     from trainer_core.train.run import run_training  # seconds; the parent already sees a heartbeat
 
+    def tell_compiling(detail: str, progress: float) -> None:
+        if not (control.paused or control.stop_reason):
+            state = "running" if control.begun else "starting"
+            writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
+
+    tell_what_compiles(tell_compiling)
     home = home_of(paths)
     try:
         check_startable(config, home, begins=not list_checkpoints(paths))
@@ -117,10 +124,21 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     return 0
 
 
-def _rehearse(run_dir: Path) -> None:
+def _rehearse(run_dir: Path, pipe: Pipe) -> None:
+    """What compiles is told even before the order comes: that comes soonest, and then it shows."""
+    from trainer_core.train.compiling import tell_what_compiles
     from trainer_core.train.rehearsal import rehearse
 
+    def tell(detail: str, progress: float) -> None:
+        event = records.StateEvent(
+            run_id=run_dir.name, seq=0, time=time.time(), state="starting", detail=detail,
+            progress=progress,
+        )  # fmt: skip
+        pipe.write(records.encode(event))
+
+    tell_what_compiles(tell)
     rehearse(home_of(RunPaths(run_dir)))
+    tell("loaded", -1.0)
 
 
 def main() -> int:
@@ -135,7 +153,7 @@ def main() -> int:
         faults.arm(os.environ["DMGLAB_FAULT"])
     pipe, run_dir = LossyPipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
-        os.environ.update(wait_for_order(lambda: _rehearse(run_dir), int(order)))
+        os.environ.update(wait_for_order(lambda: _rehearse(run_dir, pipe), int(order)))
     code = run(run_dir, pipe, os.environ.pop(INHERITED, ""))
     sys.stderr.flush()
     end_group(code)  # the listener blocks in read(0); there is nothing left to finalise

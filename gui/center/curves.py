@@ -20,6 +20,8 @@ from PySide6.QtWidgets import (
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.center.compiling import CompilingCard
+from gui.controllers.compiling import Compiling
 from gui.controllers.curves import CurvesController
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, every_spec, further_specs, spec_by_name
 from gui.models.run_telemetry import TelemetryModel
@@ -27,7 +29,7 @@ from gui.widgets.action_button import action_button
 from gui.widgets.curve_controls import CurveControls
 from gui.widgets.labels import label, rule
 from gui.widgets.plot_board import PlotBoard
-from gui.widgets.plot_card import NOTHING, PlotCard
+from gui.widgets.plot_card import NOTHING, WAITING, PlotCard
 from gui.widgets.plot_menu import show_plot_menu
 from gui.words import tr
 
@@ -77,8 +79,9 @@ class _Section(QWidget):
 
 class CurvesView(QWidget):
     def __init__(
-        self, model: TelemetryModel, curves: CurvesController, actions: ActionRegistry
-    ) -> None:
+        self, model: TelemetryModel, curves: CurvesController, compiling: Compiling,
+        actions: ActionRegistry,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._model, self._curves, self._actions = model, curves, actions
         self._choices = curves.choices
@@ -93,9 +96,12 @@ class CurvesView(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self._page())
         self._stack.addWidget(self._large_page())
-        empty = label(tr(NOTHING), "muted")
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._stack.addWidget(empty)
+        self._empty = label(tr(NOTHING), "muted")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(self._empty)
+        self.compiling_card = CompilingCard(compiling, lambda: model.focus, "curvesCompiling")
+        self.compiling_card.turned.connect(lambda is_on: self._later.start())
+        self._stack.addWidget(self.compiling_card)
         column.addWidget(self._stack, 1)
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self._arrange_in_front)
@@ -205,7 +211,9 @@ class CurvesView(QWidget):
         if not is_whole:
             self._later.start()
         if self.large is None:
-            self._stack.setCurrentIndex(0 if measured else 2)
+            self.compiling_card.refresh()
+            self._empty.setText(tr(WAITING if self._model.focus else NOTHING))
+            self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
 
     def _card(self, spec: PlotSpec) -> PlotCard:
         card = self.board.cards.get(spec.metric)

@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import object_names as names
 from gui.bridge import Bridge
+from gui.center.compiling import CompilingCard
+from gui.controllers.compiling import Compiling
 from gui.controllers.training import TrainingController
 from gui.widgets.labels import button, label
 from gui.widgets.screen import FrameSource, Palette, Screen
@@ -48,7 +50,9 @@ def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
 class EnvWall(QWidget):
     """Pictures are copied by the worker only while this tab is on show."""
 
-    def __init__(self, bridge: Bridge, training: TrainingController, palette: Palette) -> None:
+    def __init__(
+        self, bridge: Bridge, training: TrainingController, compiling: Compiling, palette: Palette
+    ) -> None:
         super().__init__()
         self._bridge, self._training = bridge, training
         self.source = FrameSource()
@@ -77,11 +81,16 @@ class EnvWall(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        self.card = CompilingCard(compiling, lambda: training.run_id, "wallCompiling")
+        column.addWidget(self.card, 1)
         column.addWidget(self.screen_view, 1)
         column.addLayout(row)
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
         training.badge_changed.connect(self._watch)
+        self.card.hide()
+        self.card.turned.connect(self.card.setVisible)
+        self.card.turned.connect(self.screen_view.setHidden)
         self._refresh()
 
     def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
@@ -96,6 +105,7 @@ class EnvWall(QWidget):
 
     def _watch(self, again: bool = False) -> None:
         """Ask the run on show for pictures, once; and stop asking another."""
+        self.card.refresh()
         run_id = self._training.run_id
         watchable = self._training.state in (
             RunState.RUNNING,
@@ -156,7 +166,11 @@ class EnvWall(QWidget):
         watching = bool(self._watched)
         self.screen_view.hint = ""
         if not watching and not self.screen_view.has_picture:
-            self.screen_view.hint = tr("Start a run to see its Game Boys here")
+            self.screen_view.hint = (
+                tr("Start a run to see its Game Boys here")
+                if self._training.record is None or self._training.state.is_end
+                else tr("The run is starting")
+            )
         elif watching and not self.source.seq:
             self.screen_view.hint = tr("Waiting for the first picture")
         text = tr("Nothing is training")

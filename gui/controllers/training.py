@@ -212,7 +212,10 @@ class TrainingController(QObject):
     @property
     def waiting_words(self) -> str:
         """That a worker is up for the next run, and what it takes; empty without one."""
-        held = self._bridge.service.ahead.memory_bytes()
+        ahead = self._bridge.service.ahead
+        if ahead.compiling is not None:
+            return tr("A worker for the next run compiles the Game Boy, once")
+        held = ahead.memory_bytes()
         return (
             tr("A worker is up for the next run, {value:.0f} MB", value=held / 1000000.0)
             if held

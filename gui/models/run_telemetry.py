@@ -149,6 +149,8 @@ class TelemetryModel(QObject):
 
         self.x_range: tuple[float, float] | None = None
         """What every plot shows of the x axis; None follows the newest data."""
+        self.waits: dict[str, str] = {}
+        """What a run's first update waits for, where it is known."""
         self._loading: dict[str, list[records.Event]] = {}
         """Live records of runs whose log is being read, until it is."""
         self._recent: list[str] = []

@@ -126,7 +126,7 @@ class PlotCard(QWidget):
         found = ((name, model.runs.get(name)) for name in model.shown())
         runs = [(name, run.table.version) for name, run in found if run is not None]
         view = (model.x_axis, model.smoothing, model.x_range, theme.current().name, self.log_y)
-        return runs, view, self._stack.size().toTuple()
+        return runs, view, model.waits.get(model.focus), self._stack.size().toTuple()
 
     def redraw(self, deadline: float = math.inf) -> bool:
         """Draw what the model holds now. False when time ran out; the next call goes on."""
@@ -134,7 +134,8 @@ class PlotCard(QWidget):
         if not runs:
             self._made.clear()
             self._drawn = key
-            self._empty.setText(tr(WAITING if self.model.focus else NOTHING))
+            waiting = self.model.waits.get(self.model.focus) or tr(WAITING)
+            self._empty.setText(waiting if self.model.focus else tr(NOTHING))
             self._stack.setCurrentWidget(self._empty)
             self.values.clear()
             return True

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
 
 from gui import object_names as names
 from gui.app import App
+from gui.models.navigation import Place
 from gui.models.session import Mode
 from tests.gui.conftest import click, find, until
 from trainer_core.preflight import checks as preflight
@@ -272,3 +273,38 @@ def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: Ap
     app.window.close()
     until(lambda: app.controllers.shutdown.has_ended)
     assert [waits.run_id for waits in service.queue.entries()] == [entry.run_id]
+
+
+def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=1000, interval_s=0.01, compiles=True)
+    wall, curves = app.center.wall, app.center.curves
+    start(app)
+    until(lambda: "part 2, ppu.picture" in wall.card.words.text())
+    assert app.window.center.currentWidget() is wall
+    assert wall.card.isVisible()
+    assert wall.card.bar.value() == round(0.87 * wall.card.bar.maximum())
+    assert not wall.screen_view.isVisible()
+    assert "Start a run" not in wall.screen_view.hint
+    app.models.navigation.show(Place.CURVES)
+    until(lambda: curves.compiling_card.isVisible())
+    plot = app.docks.telemetry.cards["reward_mean"]
+    plot.redraw()
+    assert plot._empty.text() == "Compiling the Game Boy, once"
+    (app.bridge.home.run(app.controllers.training.run_id).root / "compiled").touch()
+    until(lambda: app.models.telemetry.run(app.models.telemetry.focus).last_update)
+    assert not curves.compiling_card.is_on
+    until(lambda: not curves.compiling_card.isVisible())
+    app.models.navigation.show(Place.WALL)
+    assert wall.screen_view.isVisible()
+
+
+def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(compiles=True)
+    start(app)
+    until(lambda: app.center.wall.card.is_on)
+    run = app.controllers.training.record
+    assert run is not None
+    psutil.Process(run.pid).kill()
+    until(lambda: app.controllers.training.state.is_end)
+    assert not app.center.wall.card.is_on
+    assert "Start a run" in app.center.wall.screen_view.hint

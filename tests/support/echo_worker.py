@@ -7,8 +7,9 @@ checkpoint, answers commands, ends on stop or when stdin closes. It says all of 
 as docs/protocol.md has them: what it shared with the code under test, no test could find wrong.
 OPTIONS, or config.json's key `echo`, is JSON: {"updates", "interval_s", "ignore_stop",
 "ignore_term", "unsent" (updates that are in the log alone), "child", "child_session", "crash_at",
-"garbage", "says" (these bytes and nothing else, then status 0), "as_configured" (the learning rate
-is how fast success grows, and total_env_steps holds)}.
+"garbage", "compiles" (it says so until somebody makes the file `compiled`), "says" (these bytes and
+nothing else, then status 0), "as_configured" (the learning rate is how fast success grows, and
+total_env_steps holds)}.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ class Echo:
             self.events.flush()
             return 0
         self.state("starting", "echo")
+        if self.options.get("compiles"):
+            self.compile()
         self.emit(
             "meta", runner="native", task="echo", algo="ppo", config={"num_envs": 64},
             argv=sys.argv, codec="buttons7.v1", observation_rule="mean2x2.v1", stack_k=1,
@@ -132,6 +135,14 @@ class Echo:
         self.checkpoint(self.options.get("updates", 100), "final")
         self.state("finished")
         return 0
+
+    def compile(self) -> None:
+        """Say what a worker with an empty kernel cache says, until the file `compiled` is there."""
+        for part, progress, name in ((1, 0.0, "launch.native"), (2, 0.87, "ppu.picture")):
+            detail = f"compiling the Game Boy: part {part}, {name}"
+            self.emit("state", durable=False, state="starting", detail=detail, progress=progress)
+        while not (self.run_dir / "compiled").exists():
+            time.sleep(0.01)
 
     def checkpoint(self, update: int, reason: str) -> None:
         path, weights = f"checkpoints/{update * STEPS:012d}", b"\0" * 16

@@ -23,6 +23,8 @@ NUM_ACTIONS = 7
 MAX_LINE_BYTES = 64 * 1024
 MAX_LOGGED_ACTIONS = 2000
 """As many of an episode's actions stand in its record."""
+COMPILING = "compiling the Game Boy"
+"""So begins the detail of each StateEvent while kernels compile that are not in the cache."""
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """A whole number of things, of 64 bits: what every reader of a log can hold."""

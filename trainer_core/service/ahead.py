@@ -20,6 +20,7 @@ from typing import Any
 
 import psutil
 
+from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.service.child import ChildProcess, start_child
 from trainer_core.service.plan import LaunchPlan
@@ -34,6 +35,17 @@ class AheadProcess:
         self._child: ChildProcess | None = None
         self._order: socket.socket | None = None
         self._starting = False
+        self._said: records.StateEvent | None = None
+
+    @property
+    def compiling(self) -> records.StateEvent | None:
+        """What the waiting process said last, if it compiles kernels now."""
+        told = self._said if self.is_waiting else None
+        return told if told is not None and told.detail.startswith(records.COMPILING) else None
+
+    def _hear(self, event: records.Event) -> None:
+        if isinstance(event, records.StateEvent):
+            self._said = event
 
     @property
     def is_waiting(self) -> bool:
@@ -59,10 +71,10 @@ class AheadProcess:
         if self.is_waiting or self._starting:
             return False
         ours, theirs = socket.socketpair()
-        self._starting = True
+        self._starting, self._said = True, None
         try:
             self._child = await start_child(
-                argv, cwd=cwd, pass_fds=(theirs.fileno(),),
+                argv, cwd=cwd, pass_fds=(theirs.fileno(),), on_event=self._hear,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno())},
             )  # fmt: skip
         except LabError:
@@ -85,6 +97,7 @@ class AheadProcess:
         child, order = self._child, self._order
         if child is None or order is None or not self.is_for(argv):
             return await start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, **callbacks)
+        compiling = self.compiling
         self._child = self._order = None
         child.listen(**callbacks)
         told = {name: value for name, value in env.items() if os.environ.get(name) != value}
@@ -95,6 +108,8 @@ class AheadProcess:
             except OSError:  # it died this moment
                 child.listen()
                 return await start_child(argv, cwd=cwd, env=env, pass_fds=pass_fds, **callbacks)
+        if compiling is not None and "on_event" in callbacks:  # once the caller has the child
+            asyncio.get_running_loop().call_soon(callbacks["on_event"], compiling)
         return child
 
     async def end(self) -> None:
