@@ -43,7 +43,9 @@ def test_a_league_of_paths_with_spaces_is_played_and_played_back(
     assert not find(app, "leagueStartButton").isEnabled()
     type_players(app, "random")
     click(app, "leagueAddButton")
-    folder = app.models.checkpoints.selected.folder
+    card = app.models.checkpoints.selected
+    assert card is not None
+    folder = card.folder
     assert shlex.split(league.players) == ["random", f"checkpoint={folder}"]
 
     click(app, "leagueStartButton")
@@ -62,7 +64,9 @@ def test_a_league_of_paths_with_spaces_is_played_and_played_back(
     QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
     click(app, "leagueReplayButton")
     until(lambda: app.controllers.replay.replay is not None)
-    assert len(app.controllers.replay.replay) > 1
+    shown = app.controllers.replay.replay
+    assert shown is not None
+    assert len(shown) > 1
 
 
 def test_a_league_is_stopped(app: App) -> None:
