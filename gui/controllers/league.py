@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class LeagueController(QObject):
         """Of the rows; why the last league has none."""
         self.chosen = -1
         self.players = "random"
-        """As on the command line, with spaces between."""
+        """As on the command line, spaces between; marks around what has spaces itself."""
         self._job: Job | None = None
         self._busy = False
         session.task_changed.connect(lambda task: self.changed.emit())
@@ -63,14 +64,24 @@ class LeagueController(QObject):
         """Let the checkpoint that is chosen in the app take part."""
         card = self._checkpoints.selected
         if card is not None:
-            self.set_players(f"{self.players} checkpoint={card.folder}".strip())
+            player = shlex.quote(f"checkpoint={card.folder}")
+            self.set_players(f"{self.players} {player}".strip())
 
     def add_refusal(self) -> str:
         return "" if self._checkpoints.selected is not None else tr("Pick a checkpoint first")
 
     def refusal(self) -> str:
         """Why none can begin; empty while one can, or can be stopped."""
-        return "" if self._busy or self.players.split() else tr("Name at least one player")
+        if self._busy:
+            return ""
+        try:
+            players = shlex.split(self.players)
+        except ValueError:
+            return tr("A quotation mark is not closed")
+        if not players:
+            return tr("Name at least one player")
+        options = [player for player in players if player.startswith("-")]
+        return tr("{what} is no player", what=options[0]) if options else ""
 
     def toggle(self) -> None:
         """Begin a league, or stop the one under way."""
@@ -81,7 +92,7 @@ class LeagueController(QObject):
 
     def _begin(self) -> None:
         argv = [
-            sys.executable, "-m", "trainer_core.cli.main", "league", *self.players.split(),
+            sys.executable, "-m", "trainer_core.cli.main", "league", *shlex.split(self.players),
             "--task", self._session.task, "--episodes", str(MAX_EPISODES), "--record",
             "--home", str(self._bridge.home.root),
         ]  # fmt: skip
@@ -89,7 +100,9 @@ class LeagueController(QObject):
         self.task, self.rows, self.chosen = self._session.task, [], -1
         self.changed.emit()
         self._bridge.spawn(
-            run_job(argv, on_progress=self.progressed.emit, on_start=self._on_job),
+            run_job(
+                argv, on_progress=self.progressed.emit, on_start=self._on_job, partial=True
+            ),
             then=self._on_done, failed=self._on_failed,
         )  # fmt: skip
 

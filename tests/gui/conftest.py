@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.app import App, create_app, create_application
 from gui.bridge import release_loop
+from gui.widgets.banner import Banner
 from tests.support.scripted_native import scripted_native
 from trainer_core.protocol import records
 from trainer_core.service import StopLadder
@@ -84,6 +85,12 @@ def find(app: App, name: str, kind: type = QWidget):  # type: ignore[no-untyped-
 
 def click(app: App, name: str) -> None:
     QTest.mouseClick(find(app, name), Qt.MouseButton.LeftButton)
+
+
+def press(banner: Banner) -> None:
+    """Click what a banner offers first."""
+    assert banner.button is not None
+    banner.button.click()
 
 
 def foreign_record(seq: int, **metrics: float) -> records.UpdateRecord:

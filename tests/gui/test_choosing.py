@@ -18,7 +18,7 @@ from gui.models.equivalent import train_line
 from gui.models.notices import Notice
 from gui.models.presets import DEMO
 from gui.widgets.banner import LIFE_MS
-from tests.gui.conftest import click, find, replaced, until
+from tests.gui.conftest import click, find, press, replaced, until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.protocol import records
@@ -140,7 +140,7 @@ def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(
     assert banner.title == "Not yet"
     assert training.record.reason == "the demo's minute is over"
     until(lambda: training.record.last_checkpoint)
-    banner._on_act()
+    press(banner)
     until(lambda: training.state is RunState.RUNNING)
     assert demo.run_id == run_id
     until(lambda: demo.clock.isActive())

@@ -18,7 +18,7 @@ from gui import object_names as names
 from gui.app import App
 from gui.models.session import Mode
 from gui.models.task_draft import distance, observe
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, press, until
 from trainer_core.play.judge import goal_distance
 from trainer_core.protocol.paths import ASSETS
 from trainer_core.protocol.roms import registered_roms
@@ -154,7 +154,7 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(
     (banner,) = app.window.banners.banners
     assert said in banner.accessibleName()
     assert name in banner.accessibleName()
-    banner._on_act()
+    press(banner)
     assert asked == ["Open ROM"]
     assert not app.controllers.playing.is_active
 
@@ -187,7 +187,7 @@ def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(
     app.controllers.library.play(sha256)
     until(lambda: app.window.banners.banners)
     assert "MINE" in app.window.banners.banners[0].accessibleName()
-    app.window.banners.banners[0]._on_act()
+    press(app.window.banners.banners[0])
     other = tmp_path / "other.gb"
     other.write_bytes(b"x" * 32768)
     asked[0](other)

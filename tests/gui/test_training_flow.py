@@ -74,8 +74,9 @@ def test_values_that_only_together_are_wrong_are_refused_too(app: App) -> None:
 def test_train_new_and_use_trained_keep_their_own_choices(app: App) -> None:
     app.controllers.training.draft.set_text("num_envs", "128")
     click(app, names.USE_TRAINED_BUTTON)
-    app.docks.trained.modes.setCurrentIndex(1)
-    app.docks.trained.modes.activated.emit(1)
+    sampled = app.docks.trained.modes.findData("sample")
+    app.docks.trained.modes.setCurrentIndex(sampled)
+    app.docks.trained.modes.activated.emit(sampled)
     click(app, names.TRAIN_NEW_BUTTON)
     assert app.controllers.training.draft.text("num_envs") == "128"
     click(app, names.USE_TRAINED_BUTTON)

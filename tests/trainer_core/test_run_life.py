@@ -90,7 +90,10 @@ def test_the_best_success_of_a_run_is_not_its_last(tmp_path: Path) -> None:
 
 def test_what_a_run_says_of_its_end_waits_for_its_process(tmp_path: Path) -> None:
     life = begin(HomePaths(tmp_path))
+    life.fold(event(records.StateEvent, state="starting", detail="loading the library"))
+    assert life.record.reason == "loading the library"
     life.fold(event(records.StateEvent, state="running"))
+    assert life.record.reason == "", "it has loaded it"
     life.fold(event(records.StateEvent, state="finished", detail="time limit"))
     assert (life.record.state, life.record.reason) == (RunState.RUNNING, "time limit")
     life.move(RunState.STOPPING)

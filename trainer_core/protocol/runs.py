@@ -101,14 +101,13 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
                 new = RunState(event.state)
             except ValueError:
                 raise ProtocolError(f"unknown run state {event.state!r}") from None
-            return msgspec.structs.replace(
-                record, state=advance(record.state, new), reason=event.detail or record.reason
-            )
+            # What it was doing while it started is over once it runs; an error's words stay.
+            reason = event.detail or (record.reason if new.is_end else "")
+            return msgspec.structs.replace(record, state=advance(record.state, new), reason=reason)
         case UpdateRecord():
-            state = record.state
-            if state in (RunState.STARTING, RunState.PREFLIGHT):
-                state = RunState.RUNNING
-            return msgspec.structs.replace(record, env_steps=event.env_steps, state=state)
+            if record.state in (RunState.STARTING, RunState.PREFLIGHT):
+                record = msgspec.structs.replace(record, state=RunState.RUNNING, reason="")
+            return msgspec.structs.replace(record, env_steps=event.env_steps)
         case ResumeRecord():
             return msgspec.structs.replace(record, env_steps=event.env_steps)
         case EvalRecord(mode="greedy"):

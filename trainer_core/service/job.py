@@ -43,9 +43,11 @@ async def run_job(
     *,
     on_progress: Callable[[float], None] = lambda share: None,
     on_start: Callable[[Job], None] = lambda job: None,
+    partial: bool = False,
 ) -> dict[str, Any]:
     """Run a tool and return its last JSON object.
 
+    `partial`: what a tool hands over with `"ok": false` and no `error` is a result, not a failure.
     Raises LabError with its last line of standard error when it fails, or `cancelled`.
     """
     owned = family()
@@ -88,7 +90,7 @@ async def run_job(
         raise LabError(f"{argv[0]} wrote a line of more than {MAX_LINE_BYTES} bytes") from None
     if job.cancelled:
         raise LabError("cancelled")
-    if code:
+    if code and not (partial and result.get("ok") is False and "error" not in result):
         message = result.get("error") or (text.splitlines()[-1] if text else f"status {code}")
         raise LabError(str(message))
     return result

@@ -3,7 +3,7 @@ episode to look at. The test starts are left for `dmglab eval`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,6 +34,10 @@ WATCHED = 8
 """Greedy episodes whose screens are kept, one of them for the GIF."""
 
 
+Forward = Callable[[torch.Tensor], tuple[torch.Tensor, Any]]
+"""(logits f32[N, 7], anything) of shades u8[N, K, 72, 80]."""
+
+
 class Forwards(Protocol):
     """What is validated: our learner, or a guest's model."""
 
@@ -48,7 +52,7 @@ class Validator:
     def __init__(
         self, config: RunConfig, home: HomePaths, learner: Forwards | None, paths: RunPaths
     ) -> None:
-        """Without a `learner`, `_play` has to be another's: who decides is no network."""
+        """Without a `learner`, `_play` or `_forward` has to be another's."""
         self.config, self.home, self.learner, self.paths = config, home, learner, paths
         self.success_rate = self.sampled_success_rate = 0.0
         self._env: VecEnv | None = None
@@ -106,13 +110,17 @@ class Validator:
 
     def _act(self, mode: str, env: VecEnv, envs: slice, rng: torch.Generator) -> Act:
         """How the envs `envs` of `env` are played."""
-        assert self.learner is not None
-        forward = self.learner.forward
+        forward = self._forward(env, envs)
         if mode == "greedy":
             return greedy(forward)
         if mode == "sample":
             return sampled(forward, rng)
         return leaving_loops(forward, lambda: env.episode_steps[envs], env.horizon, rng)
+
+    def _forward(self, env: VecEnv, envs: slice) -> Forward:
+        """The network that plays the envs `envs` of `env`; asked for once per mode."""
+        assert self.learner is not None
+        return self.learner.forward
 
     def close(self) -> None:
         if self._env is not None:

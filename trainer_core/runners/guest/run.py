@@ -303,7 +303,7 @@ class GuestRun:
             return
         if self._validator is None:
             self._validator = model.validator or Validator(
-                self._as_config(), self.home, model, self.paths
+                self.validating, self.home, model, self.paths
             )
         for kind, fields in self._validator.validate(env_steps, env_steps):
             self.writer.append(kind, **fields)
@@ -317,9 +317,10 @@ class GuestRun:
     @property
     def threads(self) -> int:
         """Torch threads for a CPU, as our own trainer chooses them."""
-        return default_threads(self._as_config())
+        return default_threads(self.validating)
 
-    def _as_config(self) -> RunConfig:
+    @property
+    def validating(self) -> RunConfig:
         """What the validator reads, as our own configuration has it."""
         spec = self.spec
         return RunConfig(

@@ -1,1 +1,1 @@
-"""Stable-Baselines3 as a runner: its PPO and DQN on our consoles, in its own environment."""
+"""Stable-Baselines3 as a runner: its PPO, DQN and RecurrentPPO in its own environment."""

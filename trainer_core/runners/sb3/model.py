@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from sb3_contrib import RecurrentPPO  # pyright: ignore
+from sb3_contrib.common.recurrent.type_aliases import RNNStates  # pyright: ignore
 from stable_baselines3 import DQN, PPO  # pyright: ignore
 from stable_baselines3.common.save_util import load_from_zip_file  # pyright: ignore
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor  # pyright: ignore
@@ -19,7 +21,7 @@ from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.guest import generators
 from trainer_core.runners.sb3.runner import Sb3Config
 
-CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN}
+CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN, "recurrent_ppo": RecurrentPPO}
 MODEL = "model.zip"
 """SB3's own file, as its `load` takes it."""
 FOREVER = 10**9
@@ -47,15 +49,20 @@ SMALL = {"features_extractor_class": SmallCnn, "net_arch": []}
 
 def make_model(config: Sb3Config, envs: Any) -> Any:
     """A fresh model that will learn on `envs`."""
-    small = config.policy == "SmallCnn"
+    small, recurrent = config.policy == "SmallCnn", config.algo == "recurrent_ppo"
+    policy = "CnnPolicy" if small else config.policy
+    kwargs: dict[str, Any] = dict(SMALL) if small else {}
+    if recurrent:
+        policy = policy.replace("Policy", "LstmPolicy")
+        kwargs["lstm_hidden_size"] = config.lstm_hidden_size
     common = {
-        "policy": "CnnPolicy" if small else config.policy, "env": envs,
-        "policy_kwargs": SMALL if small else None, "seed": config.seed, "device": config.device,
+        "policy": policy, "env": envs, "policy_kwargs": kwargs or None, "seed": config.seed,
+        "device": config.device,
         "learning_rate": config.learning_rate, "gamma": config.gamma,
         "batch_size": config.batch_size,
     }  # fmt: skip
-    if config.algo == "ppo":
-        return PPO(
+    if config.algo != "dqn":
+        return CLASSES[config.algo](
             **common, n_steps=config.n_steps, n_epochs=config.n_epochs,
             gae_lambda=config.gae_lambda, clip_range=config.clip_range, ent_coef=config.ent_coef,
         )  # fmt: skip
@@ -93,7 +100,10 @@ def load_weights(model: Any, folder: Path) -> None:
 
 
 def action_logits(model: Any, shades: Tensor) -> Tensor:
-    """Logits f32[N, 7] of shades u8[N, K, 72, 80]; for DQN those of its least exploration."""
+    """Logits f32[N, 7] of shades u8[N, K, 72, 80]; for DQN those of its least exploration.
+
+    Not for RecurrentPPO: see memory.py.
+    """
     greys = (shades * GREY_STEP).to(model.device)
     model.policy.set_training_mode(False)
     if isinstance(model, PPO):
@@ -117,6 +127,9 @@ def loop_state(model: Any) -> dict[str, Any]:
         arrays = {name: getattr(buffer, name)[:filled] for name in _BUFFER}
         state["replay"] = {name: torch.from_numpy(value) for name, value in arrays.items()}
         state["at"] = (buffer.pos, buffer.full)
+    if isinstance(model, RecurrentPPO):  # SB3's load begins with an empty one
+        actor, critic = model._last_lstm_states
+        state["lstm"] = torch.stack([*actor, *critic]).cpu()
     return state
 
 
@@ -128,6 +141,9 @@ def load_loop_state(model: Any, state: dict[str, Any]) -> None:
         for name, value in state["replay"].items():
             getattr(buffer, name)[: len(value)] = value.numpy()
         buffer.pos, buffer.full = state["at"]
+    if isinstance(model, RecurrentPPO):
+        hidden = state["lstm"].to(model.device)
+        model._last_lstm_states = RNNStates((hidden[0], hidden[1]), (hidden[2], hidden[3]))
     generators.load_state(state)
     model.action_space.np_random.bit_generator.state = json.loads(state["actions"])
 

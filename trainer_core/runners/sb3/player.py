@@ -4,27 +4,56 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from trainer_core.player import main
 from trainer_core.protocol import checkpoints as layout
 from trainer_core.runners.guest.agent import GuestAgent
 from trainer_core.runners.sb3 import model as sb3
+from trainer_core.runners.sb3.memory import Memory
 
 
 class Sb3Agent(GuestAgent):
-    """A checkpoint of Stable-Baselines3."""
+    """A checkpoint of Stable-Baselines3.
+
+    RecurrentPPO's LSTM is shown every observation of the episode once, whoever is at the buttons.
+    """
 
     def __init__(self, checkpoint: Path, *, mode: str, device: str = "cpu", seed: int = 1) -> None:
         """Raises CheckpointError when the checkpoint cannot be used."""
         meta = layout.verify(checkpoint, (sb3.MODEL,))
         super().__init__(checkpoint, meta, sb3.MODEL, mode, seed)
-        self._model = sb3.open_model(checkpoint, meta.config["algo"], device)
+        algo = meta.config["algo"]
+        self._model = sb3.open_model(checkpoint, algo, device)
+        self._memory = Memory(self._model) if algo == "recurrent_ppo" else None
+        self._first = True
+        self._logits: Tensor | None = None
+        """Of what was seen last; None until they are asked for."""
+
+    def begin(self, observation: np.ndarray) -> None:
+        super().begin(observation)
+        self._first, self._logits = True, None
+
+    def see(self, observation: np.ndarray) -> None:
+        if self._memory is not None and self._logits is None:  # a person acted on the last one
+            self._look(self._memory)
+        super().see(observation)
+        self._logits = None
 
     def act(self) -> int:
+        if self._logits is None:
+            self._logits = self._look(self._memory)
+        return self.choose(self._logits)
+
+    def _look(self, memory: Memory | None) -> Tensor:
+        shades = torch.from_numpy(self._stack)[None]
         with torch.no_grad():
-            logits = sb3.action_logits(self._model, torch.from_numpy(self._stack)[None])[0].cpu()
-        return self.choose(logits)
+            if memory is None:
+                return sb3.action_logits(self._model, shades)[0].cpu()
+            first, self._first = torch.tensor([self._first]), False
+            return memory.logits(shades, first)[0].cpu()
 
 
 if __name__ == "__main__":

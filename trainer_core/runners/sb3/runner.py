@@ -11,7 +11,7 @@ from trainer_core.protocol.fields import check_fields, described
 from trainer_core.runners.guest.config import PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 
-ALGORITHMS = ("ppo", "dqn")
+ALGORITHMS = ("ppo", "dqn", "recurrent_ppo")
 POLICIES = ("SmallCnn", "CnnPolicy", "MlpPolicy")
 
 
@@ -19,10 +19,10 @@ POLICIES = ("SmallCnn", "CnnPolicy", "MlpPolicy")
 class Sb3Config(PlayingGuestConfig):
     """What Stable-Baselines3 may be asked. Its names, our ranges; 0 of a limit is none."""
 
-    algo: Literal["ppo", "dqn"] = field(
+    algo: Literal["ppo", "dqn", "recurrent_ppo"] = field(
         default="ppo", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
     )
-    """Stable-Baselines3's algorithm."""
+    """Stable-Baselines3's algorithm; RecurrentPPO is sb3-contrib's, PPO with an LSTM."""
     num_envs: int = field(
         default=32, metadata=described("Game Boys", "basics", minimum=1, maximum=4096)
     )
@@ -37,6 +37,11 @@ class Sb3Config(PlayingGuestConfig):
         default="SmallCnn", metadata=described("Network", "learning", choices=POLICIES)
     )
     """SmallCnn: our small network's layers; CnnPolicy: Nature; MlpPolicy: for the tiny grid."""
+    lstm_hidden_size: int = field(
+        default=128,
+        metadata=described("LSTM size (RecurrentPPO)", "learning", minimum=8, maximum=2048),
+    )
+    """RecurrentPPO: width of the policy's LSTM and of the critic's."""
     learning_rate: float = field(
         default=1e-3, metadata=described("Learning rate", "learning", minimum=1e-7, maximum=1)
     )
@@ -97,7 +102,7 @@ class Sb3Config(PlayingGuestConfig):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.algo == "ppo" and self.batch_size > self.num_envs * self.n_steps:
+        if self.algo != "dqn" and self.batch_size > self.num_envs * self.n_steps:
             raise ConfigError(
                 f"batch_size {self.batch_size} is more than a rollout holds: "
                 f"{self.num_envs} x {self.n_steps} steps"
@@ -107,7 +112,7 @@ class Sb3Config(PlayingGuestConfig):
 SB3 = GuestRunner(
     id="sb3",
     title="Stable-Baselines3",
-    summary="PPO and DQN of the library that most people compare with.",
+    summary="PPO, DQN and RecurrentPPO of the library that most people compare with.",
     capabilities=RunnerCapabilities(
         pause=True,
         graceful_stop=True,
@@ -119,7 +124,7 @@ SB3 = GuestRunner(
     ),
     algorithms=ALGORITHMS,
     config_type=Sb3Config,
-    modules=("torch", "warp", "stable_baselines3"),
+    modules=("torch", "warp", "stable_baselines3", "sb3_contrib"),
     worker="trainer_core.runners.sb3.worker",
     player="trainer_core.runners.sb3.player",
     writes_log=True,

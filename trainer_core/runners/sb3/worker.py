@@ -15,6 +15,7 @@ from trainer_core.protocol import checkpoints as layout
 from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.sb3 import model as sb3
+from trainer_core.runners.sb3.memory import RecurrentValidator
 from trainer_core.runners.sb3.runner import Sb3Config
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train.progress import RunProgress
@@ -53,8 +54,8 @@ def train(run: GuestRun) -> None:
         run.begin(envs.observation_space.shape, 7, config.num_envs, stable_baselines3=sb3_version)
     learner.set_logger(Logger(None, [_ToRecords(run)]))
     run.watch(envs.consoles)
-    # PPO logs every update; DQN counts episodes.
-    log_interval = 1 if config.algo == "ppo" else 4 * config.num_envs
+    # Both PPOs log every update; DQN counts episodes.
+    log_interval = 4 * config.num_envs if config.algo == "dqn" else 1
     learner.learn(
         sb3.FOREVER - learner.num_timesteps, callback=_Boundaries(run, learner),
         log_interval=log_interval, reset_num_timesteps=not resumed,
@@ -99,9 +100,12 @@ class _Boundaries(BaseCallback):
     def __init__(self, run: GuestRun, learner: Any) -> None:
         super().__init__()
         self.run = run
+        recurrent = run.spec.options["algo"] == "recurrent_ppo"
         self.what = Model(
             policy=run.spec.options["policy"], file=sb3.MODEL, fill=self.fill,
-            logits=lambda shades: sb3.action_logits(learner, shades),
+            logits=None if recurrent else lambda shades: sb3.action_logits(learner, shades),
+            validator=RecurrentValidator(run.validating, run.home, learner, run.paths)
+            if recurrent else None,
         )  # fmt: skip
 
     def fill(self, folder: Path) -> None:

@@ -1,0 +1,83 @@
+"""The League tab with a real league behind it: rows, a player that fails, Stop, Play back."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from gui import object_names as names
+from gui.app import App
+from tests.gui.conftest import click, find, until
+from tests.support.made_checkpoints import make_checkpoint
+
+LONG_S = 90.0
+"""A league is a process that imports torch."""
+
+
+def type_players(app: App, text: str) -> None:
+    line = find(app, names.LEAGUE_PLAYERS)
+    line.clear()
+    QTest.keyClicks(line, text)
+
+
+def test_a_league_of_paths_with_spaces_is_played_and_played_back(
+    make_app: Callable[..., App], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gui.controllers.league.MAX_EPISODES", 2)
+    home = tmp_path / "my home"
+    app = make_app(home)
+    league, table = app.controllers.league, find(app, names.LEAGUE_TABLE)
+    app.models.session.set_task("tiny_goal")
+    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
+    until(lambda: app.models.checkpoints.selected is not None)
+    league.show()
+
+    type_players(app, "random 'nearest=no")
+    assert not find(app, "leagueStartButton").isEnabled()
+    type_players(app, "random --help")
+    assert not find(app, "leagueStartButton").isEnabled()
+    type_players(app, "random")
+    click(app, "leagueAddButton")
+    card = app.models.checkpoints.selected
+    assert card is not None
+    folder = card.folder
+    assert shlex.split(league.players) == ["random", f"checkpoint={folder}"]
+
+    click(app, "leagueStartButton")
+    assert league.is_busy
+    until(lambda: not league.is_busy, LONG_S)
+    assert league.error == ""
+    assert [row["kind"] for row in league.rows] == ["random", "checkpoint"]
+    assert table.rowCount() == 2
+    assert int(table.item(0, 1).text()) > 0
+    assert table.item(1, 6).text() == league.rows[1]["error"] != ""  # no network is in that file
+
+    assert not find(app, "leagueReplayButton").isEnabled()
+    table.setCurrentCell(1, 0)
+    assert not find(app, "leagueReplayButton").isEnabled()
+    at = table.visualItemRect(table.item(0, 0)).center()
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    click(app, "leagueReplayButton")
+    until(lambda: app.controllers.replay.replay is not None)
+    shown = app.controllers.replay.replay
+    assert shown is not None
+    assert len(shown) > 1
+
+
+def test_a_league_is_stopped(app: App) -> None:
+    league = app.controllers.league
+    app.models.session.set_task("tiny_goal")
+    league.show()
+    click(app, "leagueStartButton")
+    assert not find(app, names.LEAGUE_PLAYERS).isEnabled()
+    until(lambda: league._job is not None)
+    click(app, "leagueStartButton")
+    until(lambda: not league.is_busy, LONG_S)
+    assert league.error == "Stopped"
+    assert find(app, names.LEAGUE_PLAYERS).isEnabled()
+    assert find(app, "leagueStartButton").text() == "Play"

@@ -1,0 +1,52 @@
+"""What RecurrentPPO's LSTM remembers of each console's episode while a checkpoint plays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer_core.envs.vec_env import VecEnv
+from trainer_core.faces.translation import GREY_STEP
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.train.validator import Forward, Validator
+
+
+class Memory:
+    """Hidden and cell state of the policy's LSTM for N consoles; N is that of the first call."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._state: tuple[Tensor, ...] | None = None
+
+    @torch.no_grad()
+    def logits(self, shades: Tensor, first: Tensor) -> Tensor:
+        """Logits f32[N, 7] of shades u8[N, K, 72, 80], which are remembered from now on.
+
+        Where `first`, bool[N], is set an episode begins: all before it is forgotten.
+        """
+        model = self._model
+        if self._state is None:
+            layers, _, width = model.policy.lstm_hidden_state_shape
+            empty = torch.zeros(layers, len(shades), width, device=model.device)
+            self._state = (empty, empty)
+        model.policy.set_training_mode(False)
+        found, self._state = model.policy.get_distribution(
+            (shades * GREY_STEP).to(model.device), self._state, first.float().to(model.device)
+        )
+        return found.distribution.logits
+
+
+class RecurrentValidator(Validator):
+    """Validates a policy that remembers: each mode's episodes have a memory of their own."""
+
+    def __init__(self, config: RunConfig, home: HomePaths, model: Any, paths: RunPaths) -> None:
+        """`model` is SB3's."""
+        super().__init__(config, home, None, paths)
+        self._model = model
+
+    def _forward(self, env: VecEnv, envs: slice) -> Forward:
+        memory = Memory(self._model)
+        return lambda obs: (memory.logits(obs, env.episode_steps[envs] == 0), None)
