@@ -163,7 +163,7 @@ def _fit_together(snapshots: Sequence[Snapshot], chosen: np.ndarray, cartridge: 
 
     One by one they cost two milliseconds each, which is half of a small run's start.
     """
-    mine = [snapshots[number] for number in np.flatnonzero(chosen)]
+    mine = [snapshots[int(number)] for number in np.flatnonzero(chosen)]
     first = mine[0]
     if any(one.console.shape != (1,) or one.console.dtype != CONSOLE_DTYPE for one in mine):
         return False
