@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,56 @@ def test_sb3_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
             True
         ]
         await plays(home, folder)
+
+    in_service(home, body)
+
+
+REMEMBERING = """
+import sys; from pathlib import Path; import numpy as np, torch
+from trainer_core.faces.translation import GREY_STEP
+from trainer_core.runners.sb3.player import Sb3Agent
+folder, draw = Path(sys.argv[1]), np.random.default_rng(1)
+mine, memory, differs = Sb3Agent(folder, mode="greedy"), None, 0.0
+policy = mine._model.policy
+for episode in range(2):
+    for step in range(6):
+        seen = draw.integers(0, 4, (72, 80), np.uint8)
+        (mine.see if step else mine.begin)(seen)
+        greys = (torch.from_numpy(mine._stack)[None] * GREY_STEP).numpy()
+        first = np.array([step == 0])
+        theirs, memory = policy.predict(greys, memory, first, deterministic=True)
+        if step == 2:
+            continue  # a person is at the buttons: nobody asks the policy
+        assert mine.act() == mine.act() == theirs[0], (episode, step)
+        assert all(
+            np.allclose(a.numpy(), b, atol=1e-5)
+            for a, b in zip(mine._memory._state, memory, strict=True)
+        ), (episode, step)
+        fresh = policy.predict(greys, None, np.array([True]))[1]
+        differs = max(differs, np.abs(fresh[0] - memory[0]).max())
+assert differs > 1e-3, "an LSTM that forgets would pass"
+"""
+"""Ours beside SB3's own `predict`, over two episodes."""
+
+
+@pytest.mark.slow
+def test_recurrent_ppo_is_validated_plays_and_remembers_as_sb3_does(tmp_path: Path) -> None:
+    home = home_with("sb3", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        spec = sb3_spec("recurrent_ppo", 256, eval_every=256, eval_episodes=8, policy="SmallCnn")
+        record = await run_to_end(service, spec)
+        assert record.state is RunState.FINISHED, record.reason
+        evals = await history(service, record.run_id, records.EvalRecord)
+        assert {event.mode for event in evals} == {"greedy", "sample", "leave_loops"}
+        folder = newest(home, record.run_id)
+        await plays(home, folder)
+        python = home.root / "envs" / "sb3" / "bin" / "python"
+        done = subprocess.run(
+            [str(python), "-P", "-c", REMEMBERING, str(folder)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
 
     in_service(home, body)
 

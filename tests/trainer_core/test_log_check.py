@@ -284,6 +284,18 @@ def test_another_trainer_owes_three_numbers_and_keeps_the_rest_of_the_promises(
     assert "sps is -1" in findings(sps=-1.0)[0]
 
 
+def test_a_clock_that_jumps_a_day_is_no_damage(good: Lines, tmp_path: Path) -> None:
+    log, day = tmp_path / "train_log.jsonl", 86_400.0
+    now = json.loads(good[0])["time"]
+    times = [now + (day if number % 2 else -day) for number in range(len(good))]
+    assert times != sorted(times)
+    lines = [
+        json.dumps(json.loads(line) | {"time": t}) for line, t in zip(good, times, strict=True)
+    ]
+    log.write_text("".join(line + "\n" for line in lines))
+    assert check_log(log).errors == []
+
+
 def test_a_torn_tail_is_only_a_warning(good: Lines, tmp_path: Path) -> None:
     log = tmp_path / "train_log.jsonl"
     log.write_text("".join(line + "\n" for line in good) + good[-1][:30])

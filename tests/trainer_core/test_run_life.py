@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -21,6 +23,7 @@ from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.environments import RunnerEnvironment
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.life import RunLife
 from trainer_core.runs.lock import INHERITED, RunLock
@@ -142,14 +145,15 @@ def test_a_child_holds_the_lock_for_its_own_life(tmp_path: Path) -> None:
 def test_a_killed_run_of_the_command_line_shows_how_far_it_came(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = train_words(tmp_path, "--seconds", 300, "--eval-every", 0, "--checkpoint-every", 0)
+    root = tmp_path / "a home with ümlauts"
+    words = train_words(root, "--seconds", 300, "--eval-every", 0, "--checkpoint-every", 0)
     child = subprocess.Popen(
         [sys.executable, "-m", "trainer_core.cli.main", "train", *words],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    home = HomePaths(tmp_path)
+    home = HomePaths(root)
     deadline = time.monotonic() + 60
-    while not (shown := runs.run(["--home", str(tmp_path), "--json"])["runs"]) or (
+    while not (shown := runs.run(["--home", str(root), "--json"])["runs"]) or (
         shown[0]["env_steps"] == 0
     ):
         assert time.monotonic() < deadline, shown
@@ -157,15 +161,33 @@ def test_a_killed_run_of_the_command_line_shows_how_far_it_came(
     assert shown[0]["state"] == "starting" or shown[0]["state"] == "running"
     child.send_signal(signal.SIGKILL)
     child.wait()
-    (found,) = runs.run(["--home", str(tmp_path), "--json"])["runs"]
+    (found,) = runs.run(["--home", str(root), "--json"])["runs"]
     log = home.run(found["run_id"]).train_log.read_bytes()
     last = json.loads(log[: log.rfind(b"\n")].splitlines()[-1])
     assert (found["state"], found["env_steps"]) == ("lost", last["env_steps"])
-    again = resume.run(["latest", "--home", str(tmp_path), "--total-env-steps", "256"])
-    (after,) = runs.run(["--home", str(tmp_path), "--json"])["runs"]
+    again = resume.run(["latest", "--home", str(root), "--total-env-steps", "256"])
+    (after,) = runs.run(["--home", str(root), "--json"])["runs"]
     assert again["run_id"] == after["run_id"]
     assert (after["state"], after["env_steps"]) == ("finished", 256)
     assert after["created_at"] == found["created_at"]
+
+
+@pytest.mark.parametrize("cause", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_home_without_locks_is_one_clear_line_and_nothing_is_begun(
+    cause: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a network file system without a lock daemon answers."""
+
+    def without(descriptor: int, operation: int) -> None:
+        raise OSError(cause, os.strerror(cause))
+
+    monkeypatch.setattr(fcntl, "flock", without)
+    with pytest.raises(LabError, match=r"(No locks|not supported).*--home\)$"):
+        train.run(train_words(tmp_path, "--total-env-steps", 128))
+    assert runs.run(["--home", str(tmp_path), "--json"])["runs"] == []
+    place = RunnerEnvironment("sb3", (), HomePaths(tmp_path))
+    with pytest.raises(LabError, match=r"envs/sb3: .*--home$"):
+        place.install(lambda share, words: None)
 
 
 def test_a_run_that_is_refused_leaves_nothing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.made_records import update_record
-from tests.support.processes import SPEC, run, start, until
+from tests.support.processes import SPEC, group_of, run, start, until
 from tests.support.scripted_native import scripted_native
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunState
@@ -61,6 +61,19 @@ def test_status_0_is_a_success_only_of_a_run_that_said_so(
         assert ended.state is state
         assert re.search(reason, ended.reason), ended.reason
         assert service.registry.load()[plan.run_id].state is state
+
+    run(tmp_path, body)
+
+
+def test_a_worker_that_forks_and_leaves_is_over_and_so_is_what_it_left(tmp_path: Path) -> None:
+    """Its child still holds the pipe: an end of the stream alone would never come."""
+
+    async def body(service: TrainerService) -> None:
+        run_id = await start(service, says="", child=True)
+        pid = service.runs[run_id].pid
+        await until(lambda: service.runs[run_id].state.is_end)
+        assert service.runs[run_id].state is RunState.FAILED
+        await until(lambda: not group_of(pid))
 
     run(tmp_path, body)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,9 +25,19 @@ def drain(parser: LineParser) -> list[records.Event | BadLine]:
     return found
 
 
-def test_garbage_between_records_is_reported_and_the_stream_goes_on() -> None:
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"Warp 1.19 initialized",
+        b"\x1b[2J\x1b[31mepoch 3\x1b[0m |####  |\r",
+        b"\xff\x00\xfe",
+        heartbeat(7)[:-9],
+    ],
+    ids=["words", "ANSI", "bytes", "half a record"],
+)
+def test_garbage_between_records_is_reported_and_the_stream_goes_on(garbage: bytes) -> None:
     parser = LineParser()
-    parser.feed(heartbeat(0) + b"Warp 1.19 initialized\n" + heartbeat(1))
+    parser.feed(heartbeat(0) + garbage + b"\n" + heartbeat(1))
     kinds = [type(item).__name__ for item in drain(parser)]
     assert kinds == ["HeartbeatEvent", "BadLine", "HeartbeatEvent"]
     assert parser.bad_lines == 1

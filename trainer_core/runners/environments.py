@@ -13,6 +13,7 @@ becomes visible there. Imports nothing but the standard library: the app may ask
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -215,7 +216,9 @@ class RunnerEnvironment:
         with claim:
             try:
                 fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise LabError(_disk_words(error, self.folder)) from None
                 raise LabError(
                     f"{self.folder} is being made by another process; wait for it"
                 ) from None
