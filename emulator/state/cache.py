@@ -91,7 +91,13 @@ def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, 
     rows = np.zeros((len(snapshots), row_size), dtype=np.uint8)
     for row, snapshot in zip(rows, snapshots, strict=True):
         row[: len(snapshot.row)] = snapshot.row
-    return np.concatenate([snapshot.console for snapshot in snapshots]), rows
+    return _records(snapshots), rows
+
+
+def _records(snapshots: Sequence[Snapshot]) -> np.ndarray:
+    """`CONSOLE_DTYPE` [K]; `np.concatenate` promotes a hundred fields for each of the K."""
+    joined = b"".join(snapshot.console.tobytes() for snapshot in snapshots)
+    return np.frombuffer(joined, CONSOLE_DTYPE).copy()
 
 
 def check_batch(
@@ -140,13 +146,37 @@ def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> n
             raise SnapshotError(
                 f"state {number} belongs to another ROM (SHA-256 {snapshot.rom_sha256[:12]})"
             )
+        roms[number] = rom
+    if all(_fit_together(snapshots, roms == rom, cartridges[rom]) for rom in np.unique(roms)):
+        return roms
+    for number, snapshot in enumerate(snapshots):
         try:
-            check_fit(snapshot.console, snapshot.row, cartridges[rom])
+            check_fit(snapshot.console, snapshot.row, cartridges[roms[number]])
             check_consoles(snapshot.console, snapshot.row[np.newaxis])
         except ConsoleError as error:
             raise SnapshotError(f"state {number} does not fit its ROM: {error}") from None
-        roms[number] = rom
     return roms
+
+
+def _fit_together(snapshots: Sequence[Snapshot], chosen: np.ndarray, cartridge: Cartridge) -> bool:
+    """Whether all that are chosen fit their cartridge, by checks of whole columns.
+
+    One by one they cost two milliseconds each, which is half of a small run's start.
+    """
+    mine = [snapshots[int(number)] for number in np.flatnonzero(chosen)]
+    first = mine[0]
+    if any(one.console.shape != (1,) or one.console.dtype != CONSOLE_DTYPE for one in mine):
+        return False
+    if any(one.row.shape != first.row.shape or one.row.dtype != np.uint8 for one in mine):
+        return False
+    try:
+        check_fit(first.console, first.row, cartridge)
+        records = _records(mine)
+        check_cartridge(records, cartridge)
+        check_consoles(records, np.stack([one.row for one in mine]))
+    except ConsoleError:
+        return False
+    return True
 
 
 def rom_numbers(cartridges: Sequence[Cartridge]) -> dict[str, int]:

@@ -61,7 +61,7 @@ class CompilingCard(QWidget):
             seconds = time.monotonic() - found.began
             self.words.setText(
                 tr(
-                    "{detail}; {seconds:.0f} s so far, usually 20 to 60 s",
+                    "{detail}; {seconds:.0f} s so far, usually 10 to 60 s",
                     detail=found.detail,
                     seconds=seconds,
                 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QMenu,
     QProgressBar,
+    QPushButton,
     QSlider,
     QToolButton,
     QVBoxLayout,
@@ -34,6 +36,14 @@ from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
 SPEEDS = (0.25, 1.0, 4.0)
 MOST_BESIDE = 3
+LEAST_CHOICE = 120
+"""Width of the box of recordings with the margins of its row, in a narrow window."""
+_CHOICES = {
+    "openReplay": "openReplayButton", "useAsDemo": "useAsDemoButton",
+    "exportAs": "exportAsButton", "exportGif": names.EXPORT_GIF_BUTTON,
+}  # fmt: skip
+_FIRST_TO_GO = ("useAsDemo", "exportGif", "exportAs")
+"""Buttons that a narrow window leaves to the menus, in this order: none is ever cut."""
 
 
 class Beside(QWidget):
@@ -184,11 +194,20 @@ class ReplayView(QWidget):
         menu.aboutToShow.connect(self._fill_others)
         self.others.setMenu(menu)
         row.addWidget(self.others)
-        row.addWidget(action_button(actions["openReplay"], "openReplayButton"))
-        row.addWidget(action_button(actions["useAsDemo"], "useAsDemoButton"))
-        row.addWidget(action_button(actions["exportAs"], "exportAsButton"))
-        row.addWidget(action_button(actions["exportGif"], names.EXPORT_GIF_BUTTON))
+        self._choice_buttons: dict[str, QPushButton] = {}
+        for name, button in _CHOICES.items():
+            self._choice_buttons[name] = made = action_button(actions[name], button)
+            row.addWidget(made)
         return row
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        row = (self.others, *self._choice_buttons.values())
+        room = self.width() - LEAST_CHOICE - sum(part.sizeHint().width() + 4 for part in row)
+        for name in _FIRST_TO_GO:
+            made = self._choice_buttons[name]
+            made.setVisible(room >= 0)
+            room += made.sizeHint().width() + 4 if room < 0 else 0
 
     def _fill_others(self) -> None:
         menu, controller = self.others.menu(), self._controller

@@ -164,16 +164,16 @@ class EnvWall(QWidget):
 
     def _refresh(self) -> None:
         watching = bool(self._watched)
+        starting = self._training.state in (RunState.PREFLIGHT, RunState.STARTING)
         self.screen_view.hint = ""
         if not watching and not self.screen_view.has_picture:
             self.screen_view.hint = (
-                tr("Start a run to see its Game Boys here")
-                if self._training.record is None or self._training.state.is_end
-                else tr("The run is starting")
-            )
+                tr("The run is starting") if starting
+                else tr("Start a run to see its Game Boys here")
+            )  # fmt: skip
         elif watching and not self.source.seq:
             self.screen_view.hint = tr("Waiting for the first picture")
-        text = tr("Nothing is training")
+        text = tr("The run is starting") if starting else tr("Nothing is training")
         if watching:
             text = tr("Run {value}", value=self._watched[-4:])
         elif self.screen_view.has_picture:

@@ -6,6 +6,7 @@ The long run is `python -m emulator.verify.fuzz_files`; for states that pass eve
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import tracemalloc
@@ -83,6 +84,20 @@ def test_a_field_no_console_can_have_is_named(
         Snapshot.load(tmp_path / "state.npz")
     with pytest.raises(SnapshotError, match=f"state 0 does not fit its ROM: {name} is"):
         Emulator(busy).restore(state)
+
+
+def test_a_bad_state_among_good_ones_is_told_by_its_number(
+    state: Snapshot, busy: Cartridge
+) -> None:
+    bad = dataclasses.replace(state, console=state.console.copy())
+    bad.console["dma_done"] = 161
+    short = dataclasses.replace(state, row=state.row[:-1])
+    emulator = Emulator(busy)
+    assert len(emulator.state_cache([state, state])) == 2
+    with pytest.raises(SnapshotError, match="state 1 does not fit its ROM: dma_done is 161"):
+        emulator.state_cache([state, bad, state])
+    with pytest.raises(SnapshotError, match="state 2 does not fit its ROM: a memory row"):
+        emulator.state_cache([state, state, short])
 
 
 def npz(path: Path, state: Snapshot, **other: Any) -> Path:

@@ -285,7 +285,7 @@ def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> No
     assert wall.card.isVisible()
     assert wall.card.bar.value() == round(0.87 * wall.card.bar.maximum())
     assert not wall.screen_view.isVisible()
-    assert "Start a run" not in wall.screen_view.hint
+    assert wall.screen_view.hint == wall.caption.text() == "The run is starting"
     app.models.navigation.show(Place.CURVES)
     until(lambda: curves.compiling_card.isVisible())
     plot = app.docks.telemetry.cards["reward_mean"]
