@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from trainer_core.play.judge import Judge
 from trainer_core.play.recording_writer import STATE_FILE
 from trainer_core.play.roll import Roll
 from trainer_core.protocol.buttons import ACTION_MASKS
@@ -86,7 +85,7 @@ def branch_steps(roll: Roll) -> list[RecordedStep]:
     reached = steps[-1].last_frame if steps else 0
     begun = max(number for number in (0, *roll.jumps) if number <= reached)
     if judge is not None:
-        _begin(roll, judge, begun)
+        _begin(roll, begun)
         for step in steps:
             if step.first_frame >= begun:
                 judge.judge(observation(roll, step.last_frame))
@@ -95,7 +94,7 @@ def branch_steps(roll: Roll) -> list[RecordedStep]:
         if is_first:
             number = 0
             if judge is not None:
-                _begin(roll, judge, first)
+                _begin(roll, first)
         number += 1
         reward, success = 0.0, False
         if judge is not None:
@@ -115,10 +114,11 @@ def observation(roll: Roll, frame: int) -> np.ndarray:
     return ((blocks + 2) >> 2).astype(np.uint8)
 
 
-def _begin(roll: Roll, judge: Judge, number: int) -> None:
+def _begin(roll: Roll, number: int) -> None:
     """An episode begins in the state that was put in before frame `number`."""
     roll.game.restore(roll.jumps.get(number, roll.start))
-    judge.begin(roll.game.observation())
+    if roll.game.judge is not None:
+        roll.game.judge.begin(roll.game.observation())
     roll.go_to(0)
 
 
