@@ -41,6 +41,7 @@ class Walker:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.mind: dict[str, list[str]] = {}
 
     def act(self) -> int:
         self.asked += 1
