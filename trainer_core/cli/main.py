@@ -6,6 +6,7 @@ Only the chosen command's imports are paid for: `dmglab runs` loads no torch.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -13,6 +14,9 @@ import sys
 
 from trainer_core.owned import PARENT, die_with_parent, outlive_reader_of_stderr
 from trainer_core.protocol.errors import LabError
+
+GARBAGE_THRESHOLD = 50_000
+"""New objects between two looks for garbage; Python's own is 700."""
 
 COMMANDS = {
     "train": "train a policy on a task",
@@ -54,7 +58,10 @@ OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runn
 
 def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when the command's result says ok, else 1."""
-    argv = sys.argv[1:] if argv is None else argv
+    if argv is None:
+        # Imports and lists of runs make objects that stay: looking through them finds nothing.
+        gc.set_threshold(GARBAGE_THRESHOLD)
+        argv = sys.argv[1:]
     if sys.stderr is sys.__stderr__:
         outlive_reader_of_stderr()
     if not argv:

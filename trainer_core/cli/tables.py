@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
     """The first row is the head."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip(), file=sys.stdout)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    line = "  ".join(f"{{:<{width}}}" for width in widths).format
+    sys.stdout.write("".join(f"{line(*row).rstrip()}\n" for row in rows))

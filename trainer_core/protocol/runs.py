@@ -59,7 +59,7 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
 }
 
 
-class RunRecord(msgspec.Struct, kw_only=True, frozen=True):
+class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """One line of runs.jsonl; the last line of a run_id holds."""
 
     v: int = 1
