@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QHeaderView,
-    QSpinBox,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -23,7 +22,7 @@ from PySide6.QtWidgets import (
 from gui.models.disk_rows import DiskRow, old_rows, size_text
 from gui.models.run_list import ago
 from gui.models.run_words import WORDS
-from gui.widgets.labels import button, label
+from gui.widgets.labels import button, label, spin_box
 from gui.words import tr
 
 COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
@@ -93,8 +92,8 @@ class DiskDialog(QDialog):
     def _retention(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
-        self.days = _spin("diskDays", tr("Days since the end"), 0, 3650, DAYS)
-        self.keep = _spin("diskKeep", tr("Newest runs that stay"), 0, 10_000, KEEP)
+        self.days = spin_box("diskDays", tr("Days since the end"), 0, 3650, DAYS)
+        self.keep = spin_box("diskKeep", tr("Newest runs that stay"), 0, 10_000, KEEP)
         row.addWidget(label(tr("Ended more than"), "muted"))
         row.addWidget(self.days)
         row.addWidget(label(tr("days ago, but not the newest"), "muted"))
@@ -197,12 +196,3 @@ class DiskDialog(QDialog):
         )
         if path:
             then(Path(path))
-
-
-def _spin(name: str, accessible: str, least: int, most: int, value: int) -> QSpinBox:
-    made = QSpinBox()
-    made.setObjectName(name)
-    made.setAccessibleName(accessible)
-    made.setRange(least, most)
-    made.setValue(value)
-    return made

@@ -14,12 +14,11 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
-from gui.widgets.labels import button
+from gui.widgets.labels import button, spin_box
 from gui.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
@@ -47,10 +46,10 @@ class ExportSheet(QDialog):
         self.place.setAccessibleName(tr("Place"))
         self.place.setMinimumWidth(320)
         self.format.currentIndexChanged.connect(self._on_format)
-        self.scale = _spin("exportScale", tr("Screen pixels a pixel"), 1, 8, 3)
+        self.scale = spin_box("exportScale", tr("Screen pixels a pixel"), 1, 8, 3)
         self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
-        self.first = _spin("exportFirst", tr("First frame"), 0, frames - 1, 0)
-        self.last = _spin("exportLast", tr("Last frame"), 0, frames - 1, frames - 1)
+        self.first = spin_box("exportFirst", tr("First frame"), 0, frames - 1, 0)
+        self.last = spin_box("exportLast", tr("Last frame"), 0, frames - 1, frames - 1)
         self.speed = QDoubleSpinBox()
         self.speed.setObjectName("exportSpeed")
         self.speed.setAccessibleName(tr("Speed"))
@@ -107,13 +106,4 @@ def _combo(name: str, accessible: str, items: tuple[tuple[str, str], ...]) -> QC
     made.setAccessibleName(accessible)
     for text, value in items:
         made.addItem(tr(text), value)
-    return made
-
-
-def _spin(name: str, accessible: str, least: int, most: int, value: int) -> QSpinBox:
-    made = QSpinBox()
-    made.setObjectName(name)
-    made.setAccessibleName(accessible)
-    made.setRange(least, most)
-    made.setValue(value)
     return made

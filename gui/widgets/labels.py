@@ -1,4 +1,4 @@
-"""Labels with a role (the style sheet colours it), labels that elide, rules, and named buttons."""
+"""Labels with a role (the style sheet colours it), labels that elide, rules, and named inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QSpinBox,
+    QToolButton,
+    QWidget,
+)
 
 from gui.widgets.icons import icon
 
@@ -92,3 +100,12 @@ class ElidedLabel(QLabel):
         text = QFontMetrics(self.font()).elidedText(self.text(), self._mode, self.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> QSpinBox:
+    made = QSpinBox()
+    made.setObjectName(name)
+    made.setAccessibleName(accessible)
+    made.setRange(least, most)
+    made.setValue(value)
+    return made

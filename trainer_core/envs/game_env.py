@@ -241,8 +241,7 @@ class GameEnv:
         along = states_along(parts.cartridge, demos, manifest.codec, str(self.device))
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
         self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=self.device)
-        self.emulator.set_starts(parts.starts)
-        walked = self._walked(own.repeat(WALKS), seed) if along else []
+        walked = self._walked(parts.starts, own.repeat(WALKS), seed) if along else []
         starts = [*parts.starts, *walked, *along]
         self.emulator.set_starts(starts)
         start_pictures = self._start_pictures(len(starts))
@@ -281,16 +280,15 @@ class GameEnv:
         self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
 
-    def _walked(self, starts: Tensor, seed: int) -> list[Snapshot]:
-        """The consoles after 1 to WALK_STEPS random presses from each of `starts`, i64[W]."""
+    def _walked(self, states: list[Snapshot], starts: Tensor, seed: int) -> list[Snapshot]:
+        """The consoles after 1 to WALK_STEPS random presses from each of `starts`, i64[W], which
+        number `states`."""
         rng = np.random.default_rng(seed)
         found: list[Snapshot] = []
         emulator = self.emulator
+        emulator.set_starts(states)
         for some in starts.split(self.num_envs):
-            emulator.mask.fill_(1)
-            emulator.index.zero_()
-            emulator.index[: len(some)] = some
-            emulator.reset()
+            self._put_at(some)
             ends = rng.integers(1, WALK_STEPS + 1, len(some))
             kept: dict[int, Snapshot] = {}
             for step in range(1, WALK_STEPS + 1):
@@ -304,15 +302,18 @@ class GameEnv:
     def _start_pictures(self, count: int) -> Tensor:
         """u8[S, 72, 80]: the observation of every start state."""
         found = []
-        emulator = self.emulator
-        for first in range(0, count, self.num_envs):
-            size = min(self.num_envs, count - first)
-            emulator.mask.fill_(1)
-            emulator.index.zero_()
-            emulator.index[:size] = torch.arange(first, first + size, device=self.device)
-            emulator.reset()
-            found.append(emulator.observe()[:size].clone())
+        for some in torch.arange(count, device=self.device).split(self.num_envs):
+            self._put_at(some)
+            found.append(self.emulator.observe()[: len(some)].clone())
         return torch.cat(found)
+
+    def _put_at(self, starts: Tensor) -> None:
+        """The first consoles at `starts`, i64[<= N], the others at start 0."""
+        emulator = self.emulator
+        emulator.mask.fill_(1)
+        emulator.index.zero_()
+        emulator.index[: len(starts)] = starts
+        emulator.reset()
 
     @property
     def obs(self) -> Tensor:

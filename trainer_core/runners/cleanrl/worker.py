@@ -28,6 +28,7 @@ from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.runners.cleanrl import networks
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 from trainer_core.runners.cleanrl.vector import ConsoleVector, HookedSyncVector
+from trainer_core.runners.guest.checkout import checkout_commit
 from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
 from trainer_core.train import checkpoint as ckpt
@@ -124,7 +125,7 @@ class Launch:
             self.envs = envs
             self.run.begin(
                 self.shape(envs), int(envs.single_action_space.n), len(env_fns),
-                gymnasium=gymnasium.__version__, cleanrl=checkout_version(config),
+                gymnasium=gymnasium.__version__, cleanrl=checkout_commit(config.script.parents[1]),
             )  # fmt: skip
             if not config.on_gymnasium:
                 self.run.watch(envs.consoles)
@@ -248,16 +249,6 @@ def script_globals() -> dict[str, Any]:
             return names
         frame = frame.f_back
     return {}
-
-
-def checkout_version(config: CleanRlConfig) -> str:
-    """The commit of the checkout where it says one, for the meta record."""
-    head = config.script.parents[1] / ".git" / "HEAD"
-    try:
-        text = head.read_text().strip()
-        return (head.parent / text[5:]).read_text().strip() if text.startswith("ref: ") else text
-    except OSError:
-        return ""
 
 
 def _on_host(value: Any) -> Any:

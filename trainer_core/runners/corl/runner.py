@@ -10,7 +10,7 @@ from typing import Literal
 from trainer_core.preflight.findings import Check, Found
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import check_fields, described
+from trainer_core.protocol.fields import described
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.corl.datasets import DatasetCache
@@ -59,9 +59,6 @@ class CorlConfig(GuestConfig):
     """Gradient steps between two checkpoints; 0 = only at the end."""
     log_every: int = field(default=50, metadata=described("Log every", "logging", minimum=1))
     """Gradient steps of one record."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def script(self) -> Path:

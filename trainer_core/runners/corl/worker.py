@@ -21,6 +21,7 @@ from trainer_core.runners.corl import shims
 from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.corl.flags import SCRIPTS, arguments
 from trainer_core.runners.corl.runner import CorlConfig
+from trainer_core.runners.guest.checkout import checkout_commit
 from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 
@@ -146,12 +147,7 @@ def _frame_of_train() -> dict[str, Any]:
 def _version(script: Path) -> str:
     """The commit of the checkout where it says one, for the meta record."""
     root = next((up for up in script.parents if (up / ".git").exists()), script.parent)
-    head = root / ".git" / "HEAD"
-    try:
-        text = head.read_text().strip()
-        return (head.parent / text[5:]).read_text().strip() if text.startswith("ref: ") else text
-    except OSError:
-        return ""
+    return checkout_commit(root)
 
 
 def train(run: GuestRun) -> None:

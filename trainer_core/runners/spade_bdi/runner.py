@@ -13,7 +13,7 @@ from trainer_core.preflight.findings import Check, Found
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.checkpoints import read_own_meta
 from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.fields import check_fields, described
+from trainer_core.protocol.fields import described
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.guest.config import GuestConfig
@@ -64,9 +64,6 @@ class SpadeBdiConfig(GuestConfig):
         default=4, metadata=described("Log every", "logging", minimum=1, unit="episodes")
     )
     """Episodes of one record."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def plans_file(self) -> Path:
