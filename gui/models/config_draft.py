@@ -55,14 +55,20 @@ class ConfigDraft(QObject):
         return next(iter(self._errors.values()), "")
 
     def set_runner(self, runner: AgentRunner) -> None:
-        """Write an order to another runner. What both know of a run stays as it was typed."""
-        before = self._texts
+        """Write an order to another runner. What both know of a run stays as it was typed.
+
+        What was not typed is the new runner's own default: 0 environment steps may be no limit here
+        and far too many there.
+        """
+        before, typed = self._texts, {name for name in self._texts if self.is_changed(name)}
         self._kept[self.runner.id] = before
         self.runner = runner
-        self._texts = {**self._defaults(), **self._kept.get(runner.id, {})}
+        defaults = self._defaults()
+        self._texts = {**defaults, **self._kept.get(runner.id, {})}
         for name in NEUTRAL:
             if name in before and name in self._texts:
-                self._texts[name] = before[name]
+                stays = name in typed or name == "task"
+                self._texts[name] = before[name] if stays else defaults[name]
         self._check()
         self.runner_changed.emit()
         self.changed.emit("")
