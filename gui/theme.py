@@ -234,6 +234,7 @@ QTabBar {{ background: transparent; }}
 QTabBar::tab {{
   background: transparent; color: {c.muted}; padding: 6px 10px; border: none;
   border-bottom: 2px solid transparent; }}
+#telemetryTabs QTabBar::tab {{ padding: 6px 8px; }}
 QTabBar::tab:hover {{ color: {c.text}; }}
 QTabBar::tab:selected {{ color: {c.text}; border-bottom: 2px solid {c.accent}; }}
 QTabBar::tab:focus {{ color: {c.accent}; }}
