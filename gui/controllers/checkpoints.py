@@ -29,6 +29,7 @@ from gui.models.session import Mode, Operation, Session
 from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.task_lists import one_of
 from trainer_core.service import RunChanged, import_checkpoint
 
 
@@ -106,7 +107,8 @@ class CheckpointsController(QObject):
     def _on_verified(self, card: CheckpointCard) -> None:
         self.model.put(card)
         if card.is_usable:
-            self._playing.deploy(card.task, card.folder)
+            # Of several tasks the one that is chosen on the left, else the first.
+            self._playing.deploy(one_of(card.task, self._session.task), card.folder)
         else:
             self._notices.tell(
                 tr("This checkpoint was not loaded"),

@@ -19,7 +19,7 @@ from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import limits
 from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
-from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_several
+from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_list
 from trainer_core.runners.catalog import find_runner
 
 Chosen = TypeVar("Chosen", bound="Options")
@@ -66,7 +66,7 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
     """`argv` as a `kind`, with the defaults of the preset that it names. Raises ConfigError."""
     defaults = preset_config(preset_name(argv))
     found = parse(kind, command, with_joined_tasks(argv), kind(run=defaults))
-    if "*" in found.run.task or is_several(found.run.task):
+    if is_list(found.run.task):
         task = expand_tasks(found.run.task, home_paths(found.home))
         found = dataclasses.replace(found, run=dataclasses.replace(found.run, task=task))
     for name in sorted(ignored_fields(found.run.algo)):

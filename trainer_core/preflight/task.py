@@ -10,16 +10,23 @@ from trainer_core.protocol.arc import RUNNER_ID, find_game, is_arc
 from trainer_core.protocol.errors import CheckpointError, ConfigError, TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.roms import rom_path
-from trainer_core.protocol.task_lists import expand_tasks, is_several, split_tasks
+from trainer_core.protocol.task_lists import expand_tasks, is_list, is_several, split_tasks
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, Task, find_task, verify_file
 
 
 def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
     """Of one task, or of several that one policy learns in one batch of `num_envs` consoles."""
-    if not is_several(text):
+    if not is_list(text):
         return check_task(text, home)
     try:
-        ids = split_tasks(expand_tasks(text, home))
+        named = expand_tasks(text, home)
+        if named != text:
+            return Check(
+                name="Task", status="fail", detail=f"{text[:80]} stands for {named}",
+                fix="Name them all, so that the run says what it learned",
+                remedy={"task": named},
+            )  # fmt: skip
+        ids = split_tasks(named)
         tasks = [_mixable(task_id, home) for task_id in ids]
     except (ConfigError, TaskError) as error:
         return Check(name="Task", status="fail", detail=str(error), fix="Name tasks as a,b")

@@ -26,6 +26,25 @@ def is_several(text: str) -> bool:
     return SEPARATOR in text
 
 
+def is_list(text: str) -> bool:
+    """Whether it is one for `expand_tasks`: several names, or a pattern."""
+    return SEPARATOR in text or "*" in text
+
+
+def one_of(text: str, wanted: str = "") -> str:
+    """The one of a policy's tasks that is played: `wanted` if it is among them, else the first."""
+    tasks = split_tasks(text)
+    return wanted if wanted in tasks else tasks[0]
+
+
+def short_task(text: str) -> str:
+    """For narrow places: the last part of one name or two, the number of more."""
+    tasks = split_tasks(text)
+    if len(tasks) > 2:
+        return f"{len(tasks)} tasks"
+    return " + ".join(task.rpartition("/")[2] for task in tasks)
+
+
 def envs_of(number: int, count: int) -> slice:
     """The envs that play task `number` of `count`."""
     return slice(number, None, count)
