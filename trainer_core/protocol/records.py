@@ -128,7 +128,7 @@ class EpisodeRecord(Record, frozen=True, tag="episode"):
     gif: str = ""
     """Path relative to the run directory; empty when no picture was made."""
     task: str = ""
-    """Of a run of several tasks: the one that was played."""
+    """The one that was played; empty in records of before November 2026."""
 
 
 class EvalRecord(Record, frozen=True, tag="eval"):

@@ -166,6 +166,7 @@ class Validator:
         save_gif(gif, images, EPISODE_GIF_DELAY_CS)
         fields = {
             "env_steps": env_steps,
+            "task": task,
             "start_index": episode.start,
             "mode": found.mode,
             "success": episode.success,
@@ -174,8 +175,6 @@ class Validator:
             "actions": list(episode.actions[: min(episode.steps, records.MAX_LOGGED_ACTIONS)]),
             "gif": str(gif.relative_to(self.paths.root)),
         }
-        if self._part():
-            fields["task"] = task
         write_json(gif.with_suffix(".json"), fields)
         return fields
 
