@@ -51,7 +51,9 @@ def _each(window: str, kinds: Iterable[str], suffix: str = "") -> str:
 _SHAPES = """
 QMainWindow::separator { background: palette(mid); width: 1px; height: 1px; }
 QMainWindow::separator:hover { background: palette(link); }
-QToolTip { background: palette(button); color: palette(text); border: 1px solid palette(mid); padding: 4px; }
+QToolTip {
+  background: palette(button); color: palette(text); border: 1px solid palette(mid);
+  padding: 4px; }
 QMenuBar { background: palette(window); border-bottom: 1px solid palette(mid); padding: 2px 4px; }
 QMenuBar::item { padding: 4px 8px; border-radius: 3px; background: transparent; }
 QMenuBar::item:selected { background: palette(button); }
@@ -59,7 +61,9 @@ QMenu { background: palette(window); border: 1px solid palette(mid); padding: 4p
 QMenu::item { padding: 4px 24px 4px 16px; border-radius: 3px; }
 QMenu::item:selected { background: palette(highlight); }
 QMenu::separator { height: 1px; background: palette(mid); margin: 4px 8px; }
-QStatusBar { background: palette(window); border-top: 1px solid palette(mid); color: palette(placeholder-text); }
+QStatusBar {
+  background: palette(window); border-top: 1px solid palette(mid);
+  color: palette(placeholder-text); }
 QStatusBar::item { border: none; }
 QStatusBar QLabel { color: palette(placeholder-text); padding: 0 8px; }
 
@@ -127,8 +131,8 @@ QTableView::item:selected, QListView::item:selected {
   background: palette(highlight); color: palette(text); }
 QHeaderView { background: palette(window); }
 QHeaderView::section {
-  background: palette(window); color: palette(placeholder-text); border: none; border-bottom: 1px solid palette(mid);
-  padding: 3px 6px; font-weight: normal; }
+  background: palette(window); color: palette(placeholder-text); border: none;
+  border-bottom: 1px solid palette(mid); padding: 3px 6px; font-weight: normal; }
 QScrollArea { background: transparent; border: none; }
 QScrollArea > QWidget > QWidget#scrollBody { background: transparent; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }

@@ -1,7 +1,7 @@
 """Palettes and type. Quiet greys, one accent: the green of a Game Boy screen.
 
-Fusion draws what the style sheet leaves alone. Text and background pairs keep a contrast of 4.5 or more;
-a test computes it.
+Fusion draws what the style sheet leaves alone. Text and background pairs keep a contrast of 4.5 or
+more; a test computes it.
 """
 
 from __future__ import annotations
