@@ -7,12 +7,9 @@ Colours that no role names are in a few rules a theme, chosen by the window's pr
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from gui.colors import Colors
 from trainer_core.protocol.paths import ASSETS
-
-if TYPE_CHECKING:
-    from gui.theme import Colors
 
 
 def style_sheet(themes: Iterable[Colors]) -> str:
