@@ -249,9 +249,9 @@ class Emulator:
             if cartridge.sha256 not in numbers:
                 raise SnapshotError(f"states of another ROM (SHA-256 {cartridge.sha256[:12]})")
             found = cache.rows.numpy()
+            room = self._row_bytes - cache.rows.shape[1]  # cartridges with more RAM have more
             records.append(cache.console.numpy())
-            rows.append(np.zeros((len(found), self._row_bytes), np.uint8))
-            rows[-1][:, : found.shape[1]] = found
+            rows.append(np.pad(found, ((0, 0), (0, room))))
             which.append(np.full(len(found), numbers[cartridge.sha256], np.int32))
         return self._cached(np.concatenate(records), np.concatenate(rows), np.concatenate(which))
 

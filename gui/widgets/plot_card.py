@@ -335,7 +335,7 @@ class PlotCard(QWidget):
                 break
             text = " ".join(words).replace(" ", "&nbsp;")
             parts.append(f'<span style="color:{color}">{text}</span>')
-        first = self.spec.lines[0][0]
+        first = next(iter(self.spec.lines))[0]
         if self.spec.evals and any(greedy_results(run, first) for run in runs):
             is_one = len(runs) == 1 and "/" not in first
             color = self._eval_color() if is_one else QColor(theme.current().muted)
