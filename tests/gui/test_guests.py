@@ -84,7 +84,6 @@ def test_a_default_of_one_runner_is_not_typed_into_another(qapp) -> None:  # typ
     assert draft.text("total_env_steps") == "500"
 
 
-
 def choose(app: App, runner_id: str) -> None:
     box = find(app, names.AGENT_CATALOG, QComboBox)
     box.setCurrentIndex(box.findData(runner_id))

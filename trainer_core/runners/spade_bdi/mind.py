@@ -293,9 +293,9 @@ class Mind:
             await asyncio.wait_for(agent.start(), PATIENCE_S)
             agent.bdi._xmpp_send = self._meet_stranger  # what the container cannot deliver itself
 
-    async def _meet_stranger(self, message: Any) -> None:
+    async def _meet_stranger(self, msg: Any) -> None:
         """The server would take it for an agent of another process, and deliver it to nobody."""
-        self._stranger = str(message.to)
+        self._stranger = str(msg.to)
 
     async def _stop(self) -> None:
         for agent in self._agents:
