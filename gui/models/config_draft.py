@@ -7,9 +7,14 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from gui.models.config_fields import FieldSpec, field_specs
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.spec import NEUTRAL, RunSpec
 from trainer_core.runners.catalog import NATIVE, AgentRunner
+
+
+FIRST_TASK = RunConfig().task
+"""Of every runner that has none of its own."""
 
 
 class ConfigDraft(QObject):
@@ -66,9 +71,12 @@ class ConfigDraft(QObject):
         defaults = self._defaults()
         self._texts = {**defaults, **self._kept.get(runner.id, {})}
         for name in NEUTRAL:
-            if name in before and name in self._texts:
-                stays = name in typed or name == "task"
-                self._texts[name] = before[name] if stays else defaults[name]
+            if name in before and name in self._texts and name != "task":
+                self._texts[name] = before[name] if name in typed else defaults[name]
+        if "task" in typed or before["task"] == FIRST_TASK:
+            ours, theirs = before["task"].split("/")[0], defaults["task"].split("/")[0]
+            if defaults["task"] == FIRST_TASK or ours == theirs:  # else it has tasks of its own
+                self._texts["task"] = before["task"]
         self._check()
         self.runner_changed.emit()
         self.changed.emit("")

@@ -80,8 +80,14 @@ def test_a_default_of_one_runner_is_not_typed_into_another(qapp) -> None:  # typ
     draft.set_runner(find_runner("spade_bdi"))
     assert draft.text("total_env_steps") == "4,000"
     draft.set_text("total_env_steps", "500")
+    draft.set_text("task", "tiny_goal")
     draft.set_runner(find_runner("corl"))
-    assert draft.text("total_env_steps") == "500"
+    assert (draft.text("total_env_steps"), draft.text("task")) == ("500", "offline")
+    draft.set_runner(find_runner("sb3"))
+    assert draft.text("task") == "pocket_quest/leave_bedroom"
+    draft.set_text("task", "arc/sl01")
+    draft.set_runner(find_runner("arc"))
+    assert draft.text("task") == "arc/sl01"
 
 
 def choose(app: App, runner_id: str) -> None:
