@@ -45,6 +45,7 @@ from gui.controllers.replay import CLIP_SUFFIXES, ReplayController
 from gui.controllers.roll import RollController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
+from gui.controllers.saliency import SaliencyController
 from gui.controllers.shutdown import Shutdown
 from gui.controllers.slots import SlotsController
 from gui.controllers.sound import SoundController
@@ -79,6 +80,7 @@ from gui.play_commands import (
     define_export,
     define_games,
     define_league,
+    define_saliency,
     define_slots,
     define_sound,
     define_task_making,
@@ -130,6 +132,7 @@ class Controllers:
     library: LibraryController
     slots: SlotsController
     sound: SoundController
+    saliency: SaliencyController
     gamepad: Gamepad
     checkpoints: CheckpointsController
     runs: RunsController
@@ -308,6 +311,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
             bridge, session, models.library, playing, navigation, notices, models.palette
         ),
         sound=SoundController(playing, models.settings),
+        saliency=SaliencyController(playing),
         gamepad=Gamepad(),
         slots=SlotsController(bridge, playing, notices, models.palette),
         checkpoints=checkpoints,
@@ -355,6 +359,7 @@ def define_commands(
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
+    define_saliency(actions, controllers.saliency)
     define_disk(actions, controllers.archives, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
@@ -398,6 +403,7 @@ def make_center(
             models.game_keys,
             controllers.gamepad,
             models.notices,
+            controllers.saliency,
         ),
         curves=CurvesView(models.telemetry, controllers.curves, controllers.compiling, actions),
         wall=EnvWall(bridge, controllers.training, controllers.compiling, palette),

@@ -37,8 +37,8 @@ MENUS = {
         "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
     ),
     "&Play": (
-        "playGame", "deploy", "watchRun", "warmStart", "",
-        "playPause", "playStep", "playRestart", "endPlayer", "mute", "",
+        "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",
+        "playPause", "playStep", "playRestart", "endPlayer", "mute", "saliency", "",
         "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
         "openReplay", "openReplayFolder", "useAsDemo", "rollOpen", "rollUndo", "rollRedo",
         "rollInsert", "rollDelete", "rollSave", "rollPlayOn", "",

@@ -150,6 +150,7 @@ class CheckpointsDock(Dock):
         row.setSpacing(8)
         for action_id, name in (
             ("deploy", names.DEPLOY_BUTTON),
+            ("deployBeside", "deployBesideButton"),
             ("warmStart", names.WARM_START_BUTTON),
             ("import", names.IMPORT_CHECKPOINT_BUTTON),
         ):

@@ -18,6 +18,7 @@ from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.policy import PixelActorCritic, policy_kind
 from trainer_core.algo.registry import implementation
 from trainer_core.envs.build import TaskFacts, make_env, task_facts
+from trainer_core.envs.vec_env import StepInfo
 from trainer_core.preflight.startable import find_device
 from trainer_core.protocol import records
 from trainer_core.protocol.config import RunConfig
@@ -133,7 +134,7 @@ class TrainingRun:
         self.trainer = ActorLearner(env, learner, config, rank=self.ranks.rank)
         self.metrics = MetricsAccumulator(device)
         self.validator = Validator(config, self.home, learner, self.paths)
-        self.watcher = Watcher(self.paths.frames, env, self.control)
+        self.watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
         self.trainer.on_step = self._show
         self.keeper = CheckpointKeeper(
             config, self.paths, self.facts, self.trainer, self.metrics, self.writer, self.ranks
@@ -351,10 +352,10 @@ class TrainingRun:
         if self.validator is not None:
             self.validator.close()
 
-    def _show(self) -> None:
+    def _show(self, info: StepInfo) -> None:
         assert self.watcher is not None
         assert self.trainer is not None
-        self.watcher.show(self.trainer.env_steps)
+        self.watcher.show(self.trainer.env_steps, info)
 
     def _state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
         if self.control.stop_reason and state in ("running", "paused"):
