@@ -87,10 +87,7 @@ class SweepDraft(QObject):
         if not (config.seconds or config.total_env_steps or config.target_success):
             raise ConfigError(tr("A trial needs an end: set steps, seconds or success to reach"))
         axes = parse_axes(self._vary())
-        if texts.search == "random":
-            settings = draws(axes, texts.trials, 1)
-        else:
-            settings = grid(axes)
+        settings = draws(axes, texts.trials, 1) if texts.search == "random" else grid(axes)
         return len(settings) * texts.seeds
 
     def _words(self) -> list[str]:
