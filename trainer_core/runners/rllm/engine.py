@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import io
 import random
 import sys
@@ -140,7 +141,7 @@ class Workflows:
         )  # fmt: skip
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # a line for each episode, in colour
-                episodes = await engine.execute_tasks(tasks, [row["question"] for row in rows])
+                episodes = await engine.execute_tasks(tasks, [_task_id(row) for row in rows])
         finally:
             engine.shutdown()
         for episode in episodes:
@@ -151,15 +152,22 @@ class Workflows:
         return _in_order(rows, episodes)
 
 
+def _task_id(row: Row) -> str:
+    """Short, since rLLM names episode files after it; `3-4-is-7`, and a hash of the wording."""
+    digest = hashlib.sha256(row["question"].encode()).hexdigest()[:8]
+    return f"{'-'.join(map(str, row['nums']))}-is-{row['target']}-{digest}"
+
+
 def _in_order(rows: Sequence[Row], episodes: list[Any]) -> list[Any]:
     """The engine returns a task's rollouts as they ended; give each row the one of its number."""
     by_id = {episode.id: episode for episode in episodes}
     seen: dict[str, int] = {}
     found = []
     for row in rows:
-        number = seen.get(row["question"], 0)
-        seen[row["question"]] = number + 1
-        found.append(by_id[f"{row['question']}:{number}"])
+        task = _task_id(row)
+        number = seen.get(task, 0)
+        seen[task] = number + 1
+        found.append(by_id[f"{task}:{number}"])
     return found
 
 

@@ -17,9 +17,10 @@ os.environ.update(
     WANDB_MODE="offline", TQDM_DISABLE="1", TOKENIZERS_PARALLELISM="false",
 )  # fmt: skip
 
+import numpy as np
 import torch
-from torch.utils.data import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from trainer_core.protocol import checkpoints as layout
@@ -60,26 +61,18 @@ FLAT = {
 """TRL's names that our records have a field for."""
 
 
-class Questions(Dataset):
-    """Item i is always the same question, however long the run is: each pass has an order of its
-    own, drawn from the seed."""
+def questions(rows: list[Row], seed: int, length: int) -> Dataset:
+    """`length` questions, pass after pass over `rows`, each in an order of its own.
 
-    def __init__(self, rows: list[Row], seed: int, length: int) -> None:
-        self.rows, self.seed, self.length = rows, seed, length
-        self._order: tuple[int, list[int]] = (-1, [])
-
-    def __len__(self) -> int:
-        return self.length
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        if not 0 <= index < self.length:
-            raise IndexError(index)
-        epoch, place = divmod(index, len(self.rows))
-        if self._order[0] != epoch:
-            rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-            self._order = epoch, torch.randperm(len(self.rows), generator=rng).tolist()
-        row = self.rows[self._order[1][place]]
-        return {"prompt": row["question"], "nums": row["nums"], "target": row["target"]}
+    One epoch for TRL, however long the run is: question i is the same one in a resumed run, and in
+    one that goes on further than it was meant to.
+    """
+    rng = np.random.default_rng(seed)
+    passes = [rng.permutation(len(rows)) for _ in range(-(-length // len(rows)))]
+    asked = [
+        {"prompt": row["question"], "nums": row["nums"], "target": row["target"]} for row in rows
+    ]
+    return Dataset.from_list(asked).select(np.concatenate(passes)[:length])
 
 
 class Trainer(GRPOTrainer):
@@ -105,10 +98,10 @@ class Training(TrainerCallback):
         self.workflows = Workflows(
             self.rllm, self.network, self.tokenizer, run.paths.root / EPISODES
         )
-        validator = WorkflowValidator(run, config, self.workflows, held_out, self.prefill)
+        self.validator = WorkflowValidator(run, config, self.workflows, held_out, self.prefill)
         self.model = Model(
             policy=self.network.config.model_type, file=WEIGHTS, fill=self._fill,
-            validator=validator,
+            validator=self.validator,
         )  # fmt: skip
         self.sums: dict[str, list[float]] = {}
         self.trainer = self._make_trainer()
@@ -160,12 +153,14 @@ class Training(TrainerCallback):
             disable_tqdm=True, gradient_checkpointing=False,
             reward_weights=[1.0, config.shaping],
         )  # fmt: skip
-        return Trainer(
+        trainer = Trainer(
             model=self.network, processing_class=self.tokenizer, args=arguments,
             reward_funcs=[countdown_reward, form_reward], rollout_func=self._roll_out,
-            train_dataset=Questions(self.train_rows, config.seed, steps * config.prompts),
+            train_dataset=questions(self.train_rows, config.seed, steps * config.prompts),
             callbacks=[self],
         )  # fmt: skip
+        trainer.remove_callback(PrinterCallback)  # train_log.jsonl has it
+        return trainer
 
     # -- what TRL calls ---------------------------------------------------------------------
 
@@ -232,8 +227,10 @@ class Training(TrainerCallback):
                 rllm=checkout_commit(config.source), trl=importlib.metadata.version("trl"),
                 transformers=importlib.metadata.version("transformers"),
             )  # fmt: skip
-            if config.eval_every:
-                run._validate(0, self.model)
+            if config.eval_every:  # nothing is learned yet, so nothing is kept as the best
+                for kind, fields in self.validator.validate(0, 0):
+                    run.writer.append(kind, **fields)
+                run.intervals.validated = 0
             self.trainer.train()
         else:
             folder, meta = run.newest_checkpoint(WEIGHTS, "optimizer.pt", PROGRESS)
