@@ -27,6 +27,7 @@ from gui.widgets.dock import Dock
 from gui.widgets.icons import icon
 from gui.widgets.labels import label
 from gui.words import tr
+from trainer_core.protocol.task_lists import short_task
 
 ROW_HEIGHT = 48
 SPARK_WIDTH = 44
@@ -84,7 +85,7 @@ class _CardDelegate(QStyledItemDelegate):
         used = painter.fontMetrics().horizontalAdvance(integrity) + 8
         painter.setPen(QColor(colors.muted))
         text = painter.fontMetrics().elidedText(
-            f"{card.task.rsplit('/', 1)[-1]}, {card.algo}, {ago(card.created_at)}, "
+            f"{short_task(card.task)}, {card.algo}, {ago(card.created_at)}, "
             f"{size_text(card.size_bytes)}",
             Qt.TextElideMode.ElideRight,
             low.width() - used,
@@ -150,6 +151,7 @@ class CheckpointsDock(Dock):
         row.setSpacing(8)
         for action_id, name in (
             ("deploy", names.DEPLOY_BUTTON),
+            ("deployBeside", "deployBesideButton"),
             ("warmStart", names.WARM_START_BUTTON),
             ("import", names.IMPORT_CHECKPOINT_BUTTON),
         ):

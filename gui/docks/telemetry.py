@@ -158,6 +158,7 @@ class TelemetryDock(Dock):
             if spec.metric not in self.cards:
                 self._add_card(self.more, spec)
                 self.more.cards[-1].show_axis()
+            self.cards[spec.metric].show_spec(spec)
         for card in self.cards.values():
             is_wanted = any(metric in measured for metric, _ in card.spec.lines)
             card.setHidden(not is_wanted and (bool(measured) or card in self.more.cards))
