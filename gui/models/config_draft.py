@@ -12,7 +12,6 @@ from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.spec import NEUTRAL, RunSpec
 from trainer_core.runners.catalog import NATIVE, AgentRunner
 
-
 FIRST_TASK = RunConfig().task
 """Of every runner that has none of its own."""
 

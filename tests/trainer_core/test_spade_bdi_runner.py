@@ -121,7 +121,7 @@ def test_wrong_plans_are_one_line_with_a_place(tmp_path: Path, text: str, words:
     ("plan", "place", "words"),
     [
         (".press(up); .press(sideways).", "bad.asl:2:", "the buttons are a, b, start"),
-        ('.send("other@localhost", tell, hi); .press(up); !go.', "bad.asl: .send to other@localhost",
+        ('.send("x@localhost", tell, hi); .press(up); !go.', "bad.asl: .send to x@localhost",
          "messages reach coach@localhost, player@localhost, and nobody in another process"),
     ],
 )  # fmt: skip
