@@ -279,8 +279,8 @@ class Emulator:
     def snapshots(self, envs: Sequence[int]) -> list[Snapshot]:
         """As `snapshot`, of each of `envs`; two copies from the device, however many they are."""
         chosen = [self._checked(env) for env in envs]
-        index = wp.array(chosen, dtype=wp.int32, device=self.device)
-        rows = wp.indexedarray(self.batch.ram, [index, None]).numpy()
+        index: Any = wp.array(chosen, dtype=wp.int32, device=self.device)
+        rows = wp.indexedarray(self.batch.ram, [index, None]).numpy()  # type: ignore[arg-type]
         found = []
         for env, record, row in zip(chosen, self._consoles()[chosen], rows, strict=True):
             cartridge = self.cartridges[self.rom_of_env[env]]
@@ -487,10 +487,10 @@ class Emulator:
 
     def _records(self, first: int, count: int) -> np.ndarray:
         """Records as words on their way: Warp takes 3 ms to find out what NumPy calls a struct."""
-        at = self.batch.console.ptr + first * CONSOLE_DTYPE.itemsize
-        shape = (count, len(CONSOLE_DTYPE))
-        words = wp.array(ptr=at, dtype=wp.uint32, shape=shape, device=self.device)
-        return words.numpy().view(CONSOLE_DTYPE)[:, 0]
+        size = CONSOLE_DTYPE.itemsize
+        at = self.batch.console.ptr + first * size
+        data = wp.array(ptr=at, dtype=wp.uint8, shape=(count * size,), device=self.device)
+        return data.numpy().view(CONSOLE_DTYPE)
 
 
 def chosen_executor(device: str, wanted: Executor | None) -> Executor:
