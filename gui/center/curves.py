@@ -136,7 +136,7 @@ class CurvesView(QWidget):
         self.add.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.add.setMinimumContentsLength(8)
+        self.add.setMinimumContentsLength(4)
         self.add.activated.connect(self._on_add)
         row.addWidget(self.back)
         row.addWidget(self.add)
