@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from kit.game_batch import ACTIONS, GameBatch
+from kit.game_batch import ACTIONS, CODEC, Codec, GameBatch
 
 ROM = Path(__file__).resolve().parent / "nectar_run.gb"
 TITLE_FRAMES = 130
 OPENING = ("START", "B", "B", "B", "B", "B")  # title and the page that names the stage
 NEXT = ("A", "LEFT", "RIGHT", "B")  # tried after each first button
+AHEAD_FRAMES = 24
 FLYER_BYTES, DROPS = 7, 4
 PAGE_STEPS = 9
 
@@ -23,9 +24,11 @@ PAGE_STEPS = 9
 class Pilot:
     """Plays one game; `actions` is everything it pressed since power-on."""
 
-    def __init__(self, wait_frames: int, opening: Sequence[str] = OPENING) -> None:
-        self.game = GameBatch(ROM, 1)
-        self.trial = GameBatch(ROM, len(ACTIONS) * len(NEXT))
+    def __init__(
+        self, wait_frames: int, opening: Sequence[str] = OPENING, codec: Codec = CODEC
+    ) -> None:
+        self.game = GameBatch(ROM, 1, codec)
+        self.trial = GameBatch(ROM, len(ACTIONS) * len(NEXT), codec)
         self.wait_frames = wait_frames
         self.actions: list[str] = []
         self.game.emulator.run(None, wait_frames)
@@ -55,10 +58,11 @@ class Pilot:
         return worth + get("score", env, 3) * 3 + get("score", env, 2) * 30
 
     def step(self) -> None:
-        """Look two buttons ahead, press the better first one."""
+        """Look two buttons ahead, the second for some 24 frames; press the better first one."""
         self.trial.load([self.game.emulator.snapshot(0)])
         self.trial.step(np.repeat(np.arange(len(ACTIONS)), len(NEXT)))
-        self.trial.step(np.tile([ACTIONS.index(name) for name in NEXT], len(ACTIONS)))
+        for _ in range(AHEAD_FRAMES // self.game.codec.frames_per_step):
+            self.trial.step(np.tile([ACTIONS.index(name) for name in NEXT], len(ACTIONS)))
         rates = [self._rate(env) for env in range(self.trial.num_envs)]
         best = int(np.argmax(rates)) // len(NEXT)
         self.press(ACTIONS[best] if ACTIONS[best] != "START" else "A")
