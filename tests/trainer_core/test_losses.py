@@ -129,3 +129,16 @@ def test_the_linear_schedule_ends_at_zero() -> None:
         trainer.run_update()
     assert rates == pytest.approx([1e-3, 7.5e-4, 5e-4, 2.5e-4])
     assert trainer.learning_rate == 0.0
+
+
+def test_the_entropy_bonus_falls_as_training_succeeds_to_a_tenth() -> None:
+    trainer = tiny_trainer(tiny_config(ent_coef=0.02))
+    seen = []
+    for trainer.training_success in (0.0, 0.5, 1.0, 0.25):
+        trainer.run_update()
+        seen.append(round(float(trainer.learner.ent_coef), 5))
+    assert seen == [0.02, 0.01, 0.002, 0.015]
+    constant = tiny_trainer(tiny_config(ent_coef=0.02, ent_schedule="constant"))
+    constant.training_success = 1.0
+    constant.run_update()
+    assert float(constant.learner.ent_coef) == pytest.approx(0.02)

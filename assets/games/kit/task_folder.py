@@ -226,7 +226,11 @@ def chances(task: Task, episodes: int) -> dict[str, float]:
     return {
         name: success_rate(
             GameBatch(task.rom, actions.shape[1], task.codec),
-            snapshots, templates, task.tau, actions, mask,
+            snapshots,
+            templates,
+            task.tau,
+            actions,
+            mask,
         )
         for name, actions in rows.items()
     }
