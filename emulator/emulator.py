@@ -240,6 +240,21 @@ class Emulator:
         """Upload snapshots for `reset`; raise SnapshotError for one that fits none of the ROMs."""
         return self._cache(snapshots, roms_of(snapshots, self.cartridges))
 
+    def joined_cache(self, caches: Sequence[StateCache], roms: Sequence[Cartridge]) -> StateCache:
+        """The states of other emulators' caches, one after another: all of `caches[i]` are of the
+        ROM `roms[i]`, one of this emulator's. Raises SnapshotError when it is not."""
+        numbers = rom_numbers(self.cartridges)
+        records, rows, which = [], [], []
+        for cache, cartridge in zip(caches, roms, strict=True):
+            if cartridge.sha256 not in numbers:
+                raise SnapshotError(f"states of another ROM (SHA-256 {cartridge.sha256[:12]})")
+            found = cache.rows.numpy()
+            room = self._row_bytes - cache.rows.shape[1]  # cartridges with more RAM have more
+            records.append(cache.console.numpy())
+            rows.append(np.pad(found, ((0, 0), (0, room))))
+            which.append(np.full(len(found), numbers[cartridge.sha256], np.int32))
+        return self._cached(np.concatenate(records), np.concatenate(rows), np.concatenate(which))
+
     def _cache(self, snapshots: Sequence[Snapshot], roms: np.ndarray) -> StateCache:
         return self._cached(*gathered(snapshots, self._row_bytes), roms)
 

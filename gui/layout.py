@@ -12,6 +12,8 @@ from gui.models.session import Mode, Session
 from gui.settings import LAYOUT_VERSION, Settings
 
 LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
+RIGHT_NARROW, ROOMY_WIDTH = 308, 1200
+"""Width of the right docks, and of the window from which they have the wider one."""
 AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
 
 
@@ -68,9 +70,10 @@ class Layout(QObject):
 
     def _size(self) -> None:
         window, docks = self._window, self._docks
+        right = RIGHT_WIDTH if window.width() >= ROOMY_WIDTH else RIGHT_NARROW
         window.resizeDocks(
             [docks.agent, docks.telemetry],
-            [LEFT_WIDTH, RIGHT_WIDTH],
+            [LEFT_WIDTH, right],
             Qt.Orientation.Horizontal,
         )
         window.resizeDocks(

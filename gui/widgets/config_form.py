@@ -22,6 +22,7 @@ from gui.object_names import CONFIG_FORM
 from gui.widgets.labels import ElidedLabel, icon_button, label, set_role
 from gui.widgets.section import Section
 from gui.words import tr
+from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.catalog import AgentRunner
 
 LABEL_WIDTH = 116
@@ -79,9 +80,11 @@ class ConfigForm(QWidget):
         self.refresh()
 
     def _drawn(self) -> list[FieldSpec]:
-        """The task is chosen beside the trainer; here only by who knows others than ours."""
+        """The task is chosen beside the trainer; here by who knows others, or has several."""
         runner = self._draft.runner
-        has_own_tasks = type(runner).check_task is not AgentRunner.check_task
+        is_guest = runner.id != NATIVE_ID
+        has_own_tasks = is_guest and type(runner).check_task is not AgentRunner.check_task
+        has_own_tasks = has_own_tasks or "," in self._draft.text("task")
         return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
 
     def editor(self, name: str) -> QWidget:
@@ -94,6 +97,9 @@ class ConfigForm(QWidget):
             self._rows[name].set_options(options)
 
     def refresh(self) -> None:
+        if {spec.name for spec in self._drawn()} != self._rows.keys():  # several tasks now
+            self._rebuild()
+            return
         errors = self._draft.errors
         for name, row in self._rows.items():
             row.show_value(

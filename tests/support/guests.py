@@ -34,6 +34,7 @@ def home_with(runner_id: str, folder: Path) -> HomePaths:
         there.check()
     except LabError as error:
         pytest.skip(str(error))
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "envs").symlink_to(there.folder.parent)
     return HomePaths(folder)
 

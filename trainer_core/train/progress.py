@@ -8,7 +8,7 @@ import msgspec
 
 from trainer_core.protocol.errors import CheckpointError
 
-ADDED = {"sampled", "best_sampled", "recent_won", "recent_ended"}
+ADDED = {"least", "sampled", "best_sampled", "recent_won", "recent_ended"}
 
 
 class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -18,6 +18,8 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Seconds of training that other processes of this run have spent."""
     success: float = 0.0
     """Of the last greedy validation."""
+    least: float = 0.0
+    """Of the same, on the task of the run where it is least."""
     sampled: float = 0.0
     """Success of the last sampled validation."""
     best_success: float = -1.0
@@ -57,6 +59,7 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             missing = set(cls.__struct_fields__) - set(named) - ADDED
             if missing:
                 raise ValueError(f"{', '.join(sorted(missing))} missing")
+            named.setdefault("least", named["success"])
             return msgspec.convert(named, cls)
         except (ValueError, TypeError) as error:  # msgspec's ValidationError is a ValueError
             raise CheckpointError(f"the run's progress cannot be read: {error}") from None

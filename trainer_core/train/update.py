@@ -17,7 +17,7 @@ from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.registry import implementation
 from trainer_core.envs.restored import check_like, restore_generator
 from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.vec_env import VecEnv
+from trainer_core.envs.vec_env import StepInfo, VecEnv
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError
 
@@ -45,8 +45,8 @@ class ActorLearner:
         self.stopwatch = Stopwatch(self.device)
         env.stopwatch = self.stopwatch
         self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
-        self.on_step: Callable[[], None] = lambda: None
-        """Called after every step; a watcher's hook."""
+        self.on_step: Callable[[StepInfo], None] = lambda info: None
+        """Called after every step with what it came to; a watcher's hook."""
         self.obs: Tensor = env.reset()
 
     @property
@@ -97,7 +97,7 @@ class ActorLearner:
             with self.stopwatch("observe"):
                 rollout.add_outcome(t, result)
             self.obs = result.obs
-            self.on_step()
+            self.on_step(result.info)
         with self.stopwatch("forward"):
             rollout.end(self.learner.forward, self.obs, self.config)
 
