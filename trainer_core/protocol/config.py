@@ -168,7 +168,7 @@ class RunConfig:
     threads: int = field(
         default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256)
     )
-    """Threads for torch on a CPU; 0 = choose."""
+    """Threads that learn on a CPU; 0 = choose."""
 
     def __post_init__(self) -> None:
         check_fields(self)
