@@ -15,6 +15,7 @@ MENUS = {
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
+        "newSweep", "stopSweep", "",
         "describeRun", "queueEarlier", "queueLater", "resumeRun", "reuseConfig", "showError",
         "openRunFolder", "openTensorBoard", "exportWandb", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",

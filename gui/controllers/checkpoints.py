@@ -30,6 +30,7 @@ from gui.models.session import Mode, Operation, Session
 from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.task_lists import one_of, split_tasks
 from trainer_core.service import RunChanged, import_checkpoint
 
 
@@ -108,7 +109,7 @@ class CheckpointsController(QObject):
         assert card is not None
         if str(card.folder) in (now.checkpoint, now.rival):
             return tr("It plays already: select the other one")
-        if card.task != now.task:
+        if now.task not in split_tasks(card.task):
             return tr("It was made for another task, {task}", task=card.task)
         if not self._playing.player.can_load(card.folder):
             return tr("Only policies of the same trainer can play side by side")
@@ -134,7 +135,9 @@ class CheckpointsController(QObject):
             self._session.set_mode(Mode.AGENT)
 
         def verified(card: CheckpointCard) -> None:
-            self._on_verified(card, lambda: self._playing.deploy(card.task, card.folder))
+            # Of several tasks the one that is chosen on the left, else the first.
+            task = one_of(card.task, self._session.task)
+            self._on_verified(card, lambda: self._playing.deploy(task, card.folder))
 
         self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
 

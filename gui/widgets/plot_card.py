@@ -37,6 +37,7 @@ from gui.widgets.labels import label
 from gui.widgets.plot_canvas import LEFT, RIGHT, Curve, Dots, PlotCanvas, Rules, Scene
 from gui.widgets.plot_ticks import short_number
 from gui.words import tr
+from trainer_core.protocol.records import EvalRecord
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
@@ -50,6 +51,16 @@ NEAR_ALERT = 0.01
 MARK_GAP = 48
 """Least pixels between two lines that mark checkpoints."""
 PLOT_MIME = "application/x-dmglab-plot"
+
+
+def greedy_results(run: RunTelemetry, metric: str) -> list[EvalRecord]:
+    """Greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
+    the run's tasks together."""
+    task = metric.partition("/")[2]
+    return [
+        record for record in run.evals
+        if record.mode == "greedy" and record.is_part == bool(task) and task in ("", record.task)
+    ]  # fmt: skip
 
 
 class PlotCard(QWidget):
@@ -109,6 +120,12 @@ class PlotCard(QWidget):
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self.canvas)
         column.addWidget(self._stack, 1)
+
+    def show_spec(self, spec: PlotSpec) -> None:
+        """Have other lines: another run has other tasks."""
+        if spec != self.spec:
+            self.spec, self._lines = spec, PlotLines(spec, self.model)
+            self._drawn = None
 
     def set_file_size(self, width: int, height: int) -> None:
         """Lay out a card that is on no page: it is only drawn into a file."""
@@ -223,15 +240,18 @@ class PlotCard(QWidget):
         for index, run in enumerate(runs):
             if not run.evals:
                 continue
-            greedy = [record for record in run.evals if record.mode == "greedy"]
-            color = self._eval_color() if len(runs) == 1 else self.color_of(index, 0, len(runs))
-            made.append(
-                Dots(
-                    np.array([float(record.env_steps) for record in greedy]),
-                    np.array([record.success_rate for record in greedy]),
-                    color,
+            for line, (metric, _) in enumerate(self.spec.lines):
+                if line and "/" not in metric:
+                    continue  # validation belongs to the first line, or to its task's
+                greedy = greedy_results(run, metric)
+                own = theme.curve_color(line) if "/" in metric else self._eval_color()
+                made.append(
+                    Dots(
+                        np.array([float(record.env_steps) for record in greedy]),
+                        np.array([record.success_rate for record in greedy]),
+                        own if len(runs) == 1 else self.color_of(index, line, len(runs)),
+                    )
                 )
-            )
         return tuple(dots for dots in made if len(dots.x))
 
     @staticmethod
@@ -315,8 +335,10 @@ class PlotCard(QWidget):
                 break
             text = " ".join(words).replace(" ", "&nbsp;")
             parts.append(f'<span style="color:{color}">{text}</span>')
-        if self.spec.evals and any(record.mode == "greedy" for run in runs for record in run.evals):
-            color = self._eval_color() if len(runs) == 1 else QColor(theme.current().muted)
+        first = next(iter(self.spec.lines))[0]
+        if self.spec.evals and any(greedy_results(run, first) for run in runs):
+            is_one = len(runs) == 1 and "/" not in first
+            color = self._eval_color() if is_one else QColor(theme.current().muted)
             told = tr("validation")
             parts.insert(0, f'<span style="color:{color.name()}">&#9679;&nbsp;{told}</span>')
         self.values.setText("&nbsp; ".join(parts))

@@ -127,6 +127,8 @@ class EpisodeRecord(Record, frozen=True, tag="episode"):
     actions: list[Count]
     gif: str = ""
     """Path relative to the run directory; empty when no picture was made."""
+    task: str = ""
+    """The one that was played; empty in records of before November 2026."""
 
 
 class EvalRecord(Record, frozen=True, tag="eval"):
@@ -145,6 +147,8 @@ class EvalRecord(Record, frozen=True, tag="eval"):
     """0 when no episode reached the goal."""
     mean_return: float
     wall_time_s: float
+    is_part: bool = False
+    """Of one task of several; the record of all of them together follows it."""
 
 
 class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
