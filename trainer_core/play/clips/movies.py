@@ -31,7 +31,7 @@ PYBOY_BOOT_FRAMES = 64
 PYBOY_BUTTONS = ("up", "down", "right", "left", "a", "b", "select", "start")
 """Events 1 to 8 press these, 9 to 16 let them go (pyboy/utils.py: WindowEvent)."""
 PYBOY_SHADES = np.full(256, 255, np.uint8)
-"""Shade of each grey: PyBoy's own four (its second is 0x99), and evenly spaced ones; 255 no shade."""
+"""Shade of each grey: PyBoy's own four (its second is 0x99), and even ones; 255 is no shade."""
 PYBOY_SHADES[[0xFF, 0x99, 0xAA, 0x55, 0x00]] = 0, 1, 1, 2, 3
 VBM_MAGIC = b"VBM\x1a"
 VBM_BUTTONS = ("a", "b", "select", "start", "right", "left", "up", "down")
