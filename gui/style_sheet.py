@@ -33,6 +33,8 @@ def _own_colors(c: Colors) -> str:
 {window} QPushButton[primary="true"]:disabled {{ color: {c.disabled}; }}
 {_each(window, fields[:2], '[invalid="true"]')} {{ border-color: {c.bad}; }}
 {window} QComboBox::down-arrow {{ image: url({_icon("chevron-down", c)}); }}
+{window} QAbstractSpinBox::down-arrow {{ image: url({_icon("chevron-down", c)}); }}
+{window} QAbstractSpinBox::up-arrow {{ image: url({_icon("chevron-up", c)}); }}
 {window} QCheckBox::indicator:checked {{ image: url({_icon("check", c)}); }}
 {window} QSlider::handle:horizontal:disabled {{ background: {c.disabled}; }}
 {window} QLabel[role="error"] {{ color: {c.bad}; }}
@@ -73,6 +75,7 @@ QPushButton:disabled, QToolButton:disabled { background: palette(window); }
 QPushButton:focus, QToolButton:focus { border-color: palette(link); }
 QPushButton:checked, QToolButton:checked {
   background: palette(highlight); border-color: palette(link); color: palette(text); }
+QPushButton[narrow="true"] { padding: 4px 2px; }
 QPushButton[primary="true"] {
   background: palette(link); border-color: palette(link); font-weight: bold; }
 QPushButton[primary="true"]:hover { border-color: palette(text); }
@@ -97,6 +100,10 @@ QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: palette(l
 QLineEdit:disabled, QComboBox:disabled { background: palette(window); }
 QComboBox::drop-down { border: none; width: 18px; }
 QComboBox::down-arrow { width: 10px; height: 10px; }
+QAbstractSpinBox { min-height: 18px; }
+QAbstractSpinBox:focus { border-color: palette(link); }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: none; width: 16px; }
+QAbstractSpinBox::up-arrow, QAbstractSpinBox::down-arrow { width: 8px; height: 8px; }
 QComboBox QAbstractItemView {
   background: palette(window); border: 1px solid palette(mid); padding: 2px;
   selection-background-color: palette(highlight); selection-color: palette(text); outline: none; }
@@ -114,6 +121,8 @@ QTabBar { background: transparent; }
 QTabBar::tab {
   background: transparent; color: palette(placeholder-text); padding: 6px 10px; border: none;
   border-bottom: 2px solid transparent; }
+#telemetryTabs QTabBar::tab { padding: 6px 8px; }
+QTabBar QToolButton { padding: 0; min-height: 0; border-radius: 0; }
 QTabBar::tab:hover { color: palette(text); }
 QTabBar::tab:selected { color: palette(text); border-bottom: 2px solid palette(link); }
 QTabBar::tab:focus { color: palette(link); }

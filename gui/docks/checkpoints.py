@@ -148,14 +148,16 @@ class CheckpointsDock(Dock):
         self._stack.addWidget(empty)
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 12)
-        row.setSpacing(8)
+        row.setSpacing(4)
         for action_id, name in (
             ("deploy", names.DEPLOY_BUTTON),
             ("deployBeside", "deployBesideButton"),
             ("warmStart", names.WARM_START_BUTTON),
             ("import", names.IMPORT_CHECKPOINT_BUTTON),
         ):
-            row.addWidget(action_button(actions[action_id], name), 1)
+            made = action_button(actions[action_id], name)
+            made.setProperty("narrow", True)
+            row.addWidget(made, 1)
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)

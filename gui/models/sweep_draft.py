@@ -13,8 +13,6 @@ from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.sweeps.space import draws, grid, parse_axes
 
-ROWS = 3
-"""Options that the form varies at once; a terminal varies any number."""
 SEARCHES = {"grid": "Every combination", "random": "Random draws"}
 RULES = {
     "halving": "Halving: the best third goes on", "median": "Worse than the median ends",
@@ -27,13 +25,19 @@ class SweepTexts:
     """The form as typed: `rows` are a name of RunConfig and its values or range."""
 
     rows: list[tuple[str, str]] = field(
-        default_factory=lambda: [("learning_rate", "1e-3, 5e-4")] + [("", "")] * (ROWS - 1)
+        default_factory=lambda: [
+            ("learning_rate", "1e-3, 5e-4"),
+            ("ent_coef", ""),
+            ("num_envs", ""),
+        ]
     )
     search: str = "grid"
     trials: int = 8
     seeds: int = 1
     rule: str = "halving"
     jobs: int = 1
+    steps: int = 100_000
+    """Environment steps after which a trial ends, where the training form sets no end."""
 
 
 class SweepDraft(QObject):
@@ -63,6 +67,12 @@ class SweepDraft(QObject):
         self._renew()
 
     @property
+    def needs_end(self) -> bool:
+        """Whether the training form lets a run go on until it is stopped."""
+        run = self.config
+        return run is not None and not (run.seconds or run.total_env_steps or run.target_success)
+
+    @property
     def line(self) -> str:
         """The same from a terminal."""
         return shlex.join(["dmglab", "sweep", *self.words]) if self.words else ""
@@ -84,8 +94,6 @@ class SweepDraft(QObject):
         config, texts = self.config, self.texts
         if config is None:
             raise ConfigError(tr("Correct the training form first"))
-        if not (config.seconds or config.total_env_steps or config.target_success):
-            raise ConfigError(tr("A trial needs an end: set steps, seconds or success to reach"))
         axes = parse_axes(self._vary())
         settings = draws(axes, texts.trials, 1) if texts.search == "random" else grid(axes)
         return len(settings) * texts.seeds
@@ -94,6 +102,8 @@ class SweepDraft(QObject):
         assert self.config is not None
         texts = self.texts
         words = shlex.split(train_line(self.config))[2:]
+        if self.needs_end:
+            words += ["--total-env-steps", str(texts.steps)]
         if "--seed" in words:  # the sweep names its own
             at = words.index("--seed")
             del words[at : at + 2]

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui import theme
-from gui.models.sweep_draft import ROWS, RULES, SEARCHES, SweepDraft
+from gui.models.sweep_draft import RULES, SEARCHES, SweepDraft
 from gui.widgets.labels import button, label, spin_box
 from gui.words import tr
 
@@ -62,8 +62,7 @@ class SweepSheet(QDialog):
         rows = QVBoxLayout()
         rows.setSpacing(4)
         self._rows: list[tuple[QComboBox, QLineEdit]] = []
-        for number in range(ROWS):
-            name, said = self._draft.texts.rows[number]
+        for number, (name, said) in enumerate(self._draft.texts.rows):
             box, line = QComboBox(), QLineEdit(said)
             box.setObjectName(f"sweepField{number}")
             box.setAccessibleName(tr("What varies, {number}", number=number + 1))
@@ -89,17 +88,23 @@ class SweepSheet(QDialog):
         self.seeds = spin_box("sweepSeeds", tr("Seeds a setting"), 1, MAX_SEEDS, texts.seeds)
         self.rule = _box("sweepRule", tr("Early end"), RULES, texts.rule)
         self.jobs = spin_box("sweepJobs", tr("Trials at a time"), 1, MAX_JOBS, texts.jobs)
+        self.steps = spin_box(
+            "sweepSteps", tr("Environment steps a trial"), 1, 2_000_000_000, texts.steps
+        )
+        self.steps.setSingleStep(10_000)
+        self.steps.setGroupSeparatorShown(True)
         for box in (self.search, self.rule):
             box.activated.connect(self._take)
-        for spin in (self.trials, self.seeds, self.jobs):
+        for spin in (self.trials, self.seeds, self.jobs, self.steps):
             spin.valueChanged.connect(self._take)
         settings = QHBoxLayout()
         settings.addWidget(self.search, 1)
         settings.addWidget(self.trials)
-        form = QFormLayout()
+        form = self._form = QFormLayout()
         form.setVerticalSpacing(4)
         form.addRow(tr("Settings"), settings)
         form.addRow(tr("Seeds a setting"), self.seeds)
+        form.addRow(tr("Environment steps a trial"), self.steps)
         form.addRow(tr("Early end"), self.rule)
         form.addRow(tr("Trials at a time"), self.jobs)
         return form
@@ -126,10 +131,12 @@ class SweepSheet(QDialog):
             rows=[(str(box.currentData()), line.text()) for box, line in self._rows],
             search=str(self.search.currentData()), trials=self.trials.value(),
             seeds=self.seeds.value(), rule=str(self.rule.currentData()), jobs=self.jobs.value(),
+            steps=self.steps.value(),
         )  # fmt: skip
 
     def _show(self) -> None:
         draft, refusal = self._draft, self._refusal()
+        self._form.setRowVisible(self.steps, draft.needs_end)
         self.trials.setVisible(draft.texts.search == "random")
         self.line.setText(draft.line)
         self.told.setText(refusal or tr("{count} trials", count=draft.trials))

@@ -32,9 +32,11 @@ def test_the_form_counts_trials_and_names_what_is_wrong(app: App) -> None:
     app.controllers.training.draft.set_values({"total_env_steps": 0, "seconds": 0.0})
     sheet = open_form(app)
     vary(sheet, 0, "learning_rate", "1e-3, 5e-4")
-    assert "needs an end" in sheet.told.text()
-    app.controllers.training.draft.set_values({"total_env_steps": 2048})
     assert sheet.told.text() == "2 trials"
+    assert "--total-env-steps 100000" in sheet.line.text(), "a trial needs an end"
+    app.controllers.training.draft.set_values({"total_env_steps": 2048})
+    assert "--total-env-steps 2048" in sheet.line.text()
+    assert sheet.steps.isHidden()
     vary(sheet, 1, "num_envs", "4,8,x")
     assert "num_envs=x" in sheet.told.text()
     assert not sheet.consent.isEnabled()

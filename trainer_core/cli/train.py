@@ -13,6 +13,7 @@ from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.ordering import Order
 from trainer_core.cli.train_guest import detach, named_runner
 from trainer_core.cli.train_guest import train as train_guest
+from trainer_core.early_start import load_torch
 from trainer_core.protocol.algorithms import ignored_fields
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
@@ -57,6 +58,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
         check_startable(config, home)  # once here: one line, not one of each rank
         return spread(["train", *argv], found.gpus, found.cluster)
+    load_torch(config.device)
     from trainer_core.cli.running import train_new
 
     return train_new(_limited(config), home, name=found.name)

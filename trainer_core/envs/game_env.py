@@ -118,12 +118,13 @@ class ShardedEmulator:
         roms = [other.emulators[0].cartridges[0] for other in others]
         self._caches = [emulator.joined_cache(caches, roms) for emulator in self.emulators]
 
-    def snapshot(self, env: int) -> Snapshot:
-        """The whole state of one console."""
+    def snapshots(self, envs: np.ndarray) -> list[Snapshot]:
+        """The whole state of each of the consoles `envs`, int[E] in rising order."""
+        found = []
         for emulator, part in zip(self.emulators, self.slices, strict=True):
-            if part.start <= env < part.stop:
-                return emulator.snapshot(env - part.start)
-        raise IndexError(env)
+            mine = envs[(envs >= part.start) & (envs < part.stop)] - part.start
+            found += emulator.snapshots(mine.tolist()) if len(mine) else []
+        return found
 
     def run(self, frames: int, release_after: int) -> None:
         """Hold `buttons` for `release_after` of `frames` frames."""
@@ -316,7 +317,8 @@ class GameEnv:
                 pressed = torch.from_numpy(rng.integers(0, self.num_actions, self.num_envs))
                 torch.index_select(self._masks, 0, pressed.to(self.device), out=emulator.buttons)
                 emulator.run(self._frames, self._release)
-                kept |= {int(n): emulator.snapshot(int(n)) for n in np.flatnonzero(ends == step)}
+                there = np.flatnonzero(ends == step)
+                kept.update(zip(there.tolist(), emulator.snapshots(there), strict=True))
             found += [kept[n] for n in range(len(some))]
         return found
 

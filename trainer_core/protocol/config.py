@@ -111,6 +111,11 @@ class RunConfig:
         default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0, maximum=100)
     )
     """Weight of the entropy bonus."""
+    ent_schedule: Literal["success", "constant"] = field(
+        default="success",
+        metadata=_meta("Entropy schedule", "learning", choices=("success", "constant")),
+    )
+    """success: the bonus falls in proportion as training episodes succeed, to a tenth."""
     vf_coef: float = field(
         default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
     )
@@ -163,7 +168,7 @@ class RunConfig:
     threads: int = field(
         default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256)
     )
-    """Threads for torch on a CPU; 0 = choose."""
+    """Threads that learn on a CPU; 0 = choose."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -8,6 +8,8 @@ import msgspec
 
 from trainer_core.protocol.errors import CheckpointError
 
+ENOUGH = 256
+"""Own-start episodes in one record that say enough without those before them."""
 ADDED = {"least", "sampled", "best_sampled", "recent_won", "recent_ended"}
 
 
@@ -37,8 +39,10 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def fold_episodes(self, success_rate: float, episodes: float, decay: float) -> float:
         """Share of recent episodes that succeeded; what was counted before weighs `decay`.
 
-        Episodes of equal starts end by the horizon all at once, so one record alone tells little.
+        Episodes of equal starts end by the horizon all at once, so one record of few tells little;
+        the more a record holds itself, the less what came before it counts.
         """
+        decay *= max(0.0, 1 - episodes / ENOUGH)
         self.recent_won = self.recent_won * decay + success_rate * episodes
         self.recent_ended = self.recent_ended * decay + episodes
         return self.recent_won / self.recent_ended if self.recent_ended else 0.0
