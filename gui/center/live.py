@@ -157,7 +157,7 @@ class LiveView(QWidget):
         card = self._checkpoints.cards[row]
         return tr(
             "{task}, {algo} after {count_text} steps, {success_rate:.0%} success",
-            task=card.task,
+            task=request.task,
             algo=card.algo,
             count_text=count_text(card.env_steps),
             success_rate=card.success_rate,

@@ -91,5 +91,5 @@ def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
     lines = ((found.name, name) for found, name in zip(of_tasks, labels, strict=True))
     return replace(
         spec_of(row), metric=f"{row.name}_by_task", lines=tuple(lines), group="tasks",
-        title=tr("{metric} by task", metric=tr(row.title)), help=tr(row.help),
+        help=tr(row.help),
     )  # fmt: skip

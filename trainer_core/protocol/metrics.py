@@ -86,10 +86,10 @@ METRICS: tuple[Metric, ...] = (
     _share("success_rate_demo_starts", "Success along demonstrations", "overview", "ratio",
            "The same of episodes that began along a demonstration: near the goal, so high early.",
            "success_rate", "along demos"),
-    _of("episode_return", "Return of an episode", "overview", "ratio",
+    _of("episode_return", "Return of an episode", "env", "ratio",
         "Rewards of the episodes from the task's own starts per such episode that ended; 0 when "
         "none ended.", label="own starts"),
-    _of("episode_length", "Length of an episode", "overview", "ratio",
+    _of("episode_length", "Length of an episode", "env", "ratio",
         "Steps of the episodes from the task's own starts per such episode that ended; 0 when none "
         "ended.", label="own starts", unit="steps", low=0.0),
     _share("done_rate", "Episodes ending a step", "overview", "mean",
