@@ -121,6 +121,8 @@ QTabBar { background: transparent; }
 QTabBar::tab {
   background: transparent; color: palette(placeholder-text); padding: 6px 10px; border: none;
   border-bottom: 2px solid transparent; }
+#telemetryTabs QTabBar::tab { padding: 6px 8px; }
+QTabBar QToolButton { padding: 0; min-height: 0; border-radius: 0; }
 QTabBar::tab:hover { color: palette(text); }
 QTabBar::tab:selected { color: palette(text); border-bottom: 2px solid palette(link); }
 QTabBar::tab:focus { color: palette(link); }

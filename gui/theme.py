@@ -111,9 +111,8 @@ def _polish_rest() -> None:
     while _waiting:
         window, widget = _waiting.pop()
         if shiboken6.isValid(window) and shiboken6.isValid(widget):
-            for part in (widget, *_parts_of_qt(widget)):
-                if not part.isVisible():
-                    _polish(window, part)
+            for part in (widget, *_parts_of_qt(widget)):  # it may have come in sight meanwhile
+                _polish(window, part)
         if time.perf_counter() > deadline:
             QTimer.singleShot(0, _polish_rest)
             return

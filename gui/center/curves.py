@@ -267,6 +267,7 @@ class CurvesView(QWidget):
             self.large.deleteLater()
             self.large = None
             self.board.cards.pop("", None)
+        self.add.setVisible(not metric)  # on this page it would add to one that is out of sight
         if metric:
             self.large = self.board.make_card(spec_by_name(metric, self.measured()), key="")
             self.large.show_axis()

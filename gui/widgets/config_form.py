@@ -178,10 +178,9 @@ class _Row(QObject):
         box.addWidget(self.editor, 1)
         if self._spec.unit:
             box.addWidget(self._unit)
-        if self._spec.is_folder:
-            words = tr("Choose the folder of {label}", label=tr(self._spec.label))
+        if self._spec.is_folder or self._spec.is_file:
             name = f"browse_{self._spec.name}"
-            box.addWidget(icon_button("folder", words, name, clicked=self._browse))
+            box.addWidget(icon_button("folder", self._question(), name, clicked=self._browse))
         grid.addLayout(box, line, 1)
         grid.addWidget(self._dot, line, 2)
 
@@ -214,12 +213,21 @@ class _Row(QObject):
         )
         editor.setToolTip(error or shown)
 
+    def _question(self) -> str:
+        name = tr(self._spec.label)
+        if self._spec.is_file:
+            return tr("Choose the file of {label}", label=name)
+        return tr("Choose the folder of {label}", label=name)
+
     def _browse(self) -> None:
-        title = tr("Choose the folder of {label}", label=tr(self._spec.label))
         begin = self.editor.text() if isinstance(self.editor, QLineEdit) else ""
-        folder = QFileDialog.getExistingDirectory(self.editor.window(), title, begin)
-        if folder:
-            self._send(folder)
+        asked = self.editor.window(), self._question(), begin
+        if self._spec.is_file:
+            path, _ = QFileDialog.getOpenFileName(*asked)
+        else:
+            path = QFileDialog.getExistingDirectory(*asked)
+        if path:
+            self._send(path)
 
     def _send(self, text: str) -> None:
         self.edited.emit(self._spec.name, text)

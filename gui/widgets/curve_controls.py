@@ -45,6 +45,7 @@ class CurveControls(QWidget):
         row.addWidget(self.axis)
         row.addStretch(1)
         self._words = label(tr("Smooth"), "muted")
+        self._words.setMinimumWidth(1)  # it must not keep a dock from becoming narrow
         row.addWidget(self._words)
         row.addWidget(self.smoothing)
         row.addWidget(self.follow)

@@ -247,11 +247,11 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
         assert weights(checkpoints.list_checkpoints(paths)[0]) != weights(other)
         assert check_log(paths.train_log).errors == []
         updates = await history(service, again.run_id, records.UpdateRecord)
-        assert {"critic/score/mean", "actor/pg_loss", "response_length/mean"} <= set(
-            updates[-1].metrics
-        )
+        learned = [event for event in updates if "critic/score/mean" in event.metrics]
+        assert [event.env_steps for event in learned] == list(range(1, 9))
+        assert {"actor/pg_loss", "response_length/mean"} <= set(learned[-1].metrics)
 
-    in_service(home, body)
+    in_service(home, body, 3 * PATIENCE_S)
 
 
 @pytest.mark.slow
@@ -280,20 +280,29 @@ def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
         assert said["trajectories"][0]["steps"][0]["chat_completions"][-1]["role"] == "assistant"
         (table, *_) = paths.root.glob("wandb/offline-run-*/files/media/table/val/*.table.json")
         assert json.loads(table.read_text())["columns"][:2] == ["prompt", "response"]
-        folder = newest(home, run_id)
-        warm = rllm_spec(1, warm_start=str(folder), learning_rate=1e-9)
-        heir = await run_to_end(service, warm)
+
+    in_service(home, body, 3 * PATIENCE_S)
+
+
+@pytest.mark.slow
+def test_it_begins_with_a_donors_weights_and_refuses_a_torn_model(tmp_path: Path) -> None:
+    home = home_with("rllm", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        donor = await run_to_end(service, rllm_spec(1))
+        folder = newest(home, donor.run_id)
+        heir = await run_to_end(service, rllm_spec(1, warm_start=str(folder), learning_rate=1e-9))
         assert heir.state is RunState.FINISHED, heir.reason
+        assert not (home.run(heir.run_id).root / "initial").exists()
         broken = tmp_path / "model"
         broken.mkdir()
         for path in folder.iterdir():
             (broken / path.name).write_bytes(path.read_bytes()[:40])
         rows = tmp_path / "rows.jsonl"
         rows.write_text('{"nums": [3, 4], "target": 7, "question": "3,4=7"}\n' * 2)
-        bad = rllm_spec(1, model=str(broken), data=str(rows))
-        refused = await run_to_end(service, bad)
+        refused = await run_to_end(service, rllm_spec(1, model=str(broken), data=str(rows)))
         assert refused.state is RunState.FAILED
         assert str(broken) in refused.reason
         assert "\n" not in refused.reason
 
-    in_service(home, body)
+    in_service(home, body, 3 * PATIENCE_S)

@@ -109,7 +109,7 @@ class PartsEpoch:
                 logits, new_values, self.actions[chosen], logprobs[part], values[part],
                 advantages[part], returns[part],
                 clip_range=self.config.clip_range, clip_range_vf=self.config.clip_range_vf,
-                ent_coef=self.config.ent_coef, vf_coef=self.config.vf_coef,
+                ent_coef=learner.ent_coef, vf_coef=self.config.vf_coef,
                 normalize_advantage=False,
             )  # fmt: skip
             share = len(part) / len(index)

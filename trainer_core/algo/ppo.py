@@ -43,11 +43,13 @@ def ppo_losses(
     *,
     clip_range: float,
     clip_range_vf: float,
-    ent_coef: float,
+    ent_coef: float | Tensor,
     vf_coef: float,
     normalize_advantage: bool,
 ) -> PPOLosses:
-    """Losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B]."""
+    """Losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B].
+
+    `ent_coef` is a number or f32[]."""
     log_probs = torch.log_softmax(logits, dim=-1)
     new_logprobs = log_probs.gather(-1, actions[:, None]).squeeze(-1)
     entropy = -(log_probs.exp() * log_probs).sum(-1)
@@ -106,7 +108,7 @@ def ppo_update(
             returns[index],
             clip_range=config.clip_range,
             clip_range_vf=config.clip_range_vf,
-            ent_coef=config.ent_coef,
+            ent_coef=learner.ent_coef,
             vf_coef=config.vf_coef,
             normalize_advantage=config.normalize_advantage,
         )

@@ -6,13 +6,10 @@ import dataclasses
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
-from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.ordering import Order
-from trainer_core.cli.train_guest import detach, named_runner
-from trainer_core.cli.train_guest import train as train_guest
+from trainer_core.cli.options import home_paths, named_runner, parse
 from trainer_core.early_start import load_torch
 from trainer_core.protocol.algorithms import ignored_fields
 from trainer_core.protocol.config import RunConfig
@@ -21,7 +18,9 @@ from trainer_core.protocol.fields import limits
 from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
 from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_list
-from trainer_core.runners.catalog import find_runner
+
+if TYPE_CHECKING:
+    from trainer_core.cli.ordering import Order
 
 Chosen = TypeVar("Chosen", bound="Options")
 
@@ -47,10 +46,14 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     runner = named_runner(argv)
     if runner and runner != NATIVE_ID:
+        from trainer_core.cli.train_guest import train as train_guest
+
         return train_guest(runner, argv)
     found = options("train", argv, Options)
     found.cluster.check()
     if found.detach:
+        from trainer_core.cli.train_guest import detach
+
         return detach(order_of(found))
     config, home = found.run, home_paths(found.home)
     if (found.gpus > 1 or found.cluster.nodes > 1) and not is_rank():
@@ -96,6 +99,9 @@ def with_joined_tasks(argv: list[str]) -> list[str]:
 
 def order_of(found: Options) -> Order:
     """The same as an order to a keeper. Raises ConfigError."""
+    from trainer_core.cli.ordering import Order
+    from trainer_core.runners.catalog import find_runner
+
     if found.gpus > 1 or found.cluster.nodes > 1:
         raise ConfigError(
             "a run of several processes trains in this shell: leave --gpus and --nodes away here"

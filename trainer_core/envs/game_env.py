@@ -98,7 +98,7 @@ class ShardedEmulator:
             )
             for part in self.slices
         ]
-        self._pool = ThreadPoolExecutor(shards) if shards > 1 else None
+        self._pool = ThreadPoolExecutor(max(1, shards - 1))  # its threads begin when needed
         self._caches: list[StateCache] = []
 
     @property
@@ -190,8 +190,7 @@ class ShardedEmulator:
                 raise CheckpointError(f"envs {part.start} to {part.stop - 1}: {error}") from None
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._pool.shutdown()
 
     def _run(self, shard: int, frames: int, release_after: int) -> None:
         self.emulators[shard].run(self._views[shard][0], frames, release_after)
@@ -201,11 +200,10 @@ class ShardedEmulator:
         self.emulators[shard].reset(mask, self._caches[shard], index)
 
     def _each(self, work: Any) -> None:
-        if self._pool is None:
-            for shard in range(len(self.emulators)):
-                work(shard)
-        else:
-            list(self._pool.map(work, range(len(self.emulators))))
+        others = [self._pool.submit(work, shard) for shard in range(1, len(self.emulators))]
+        work(0)
+        for other in others:
+            other.result()
 
 
 def shards_for(num_envs: int, device: torch.device) -> int:

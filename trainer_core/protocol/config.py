@@ -111,6 +111,11 @@ class RunConfig:
         default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0, maximum=100)
     )
     """Weight of the entropy bonus."""
+    ent_schedule: Literal["success", "constant"] = field(
+        default="success",
+        metadata=_meta("Entropy schedule", "learning", choices=("success", "constant")),
+    )
+    """success: the bonus falls in proportion as training episodes succeed, to a tenth."""
     vf_coef: float = field(
         default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
     )

@@ -167,6 +167,7 @@ class TrainingRun:
             self._begin()
         else:
             self.progress = restored
+            self.trainer.training_success = restored.training_success
         self.writer.append(
             records.ResumeRecord,
             env_steps=self.trainer.env_steps,
@@ -269,7 +270,8 @@ class TrainingRun:
             scalars["success_rate"], scalars["episodes"] * (1 - others["demo_start_share"]),
             math.exp(-self.config.num_steps * self.config.log_every / trainer.env.horizon),
         )  # fmt: skip
-        self.progress.training_success = recent if often else 0.0
+        self.progress.training_success = self.ranks.agree(recent if often else 0.0)
+        trainer.training_success = self.progress.training_success
         if warning := self._dawdling.warning(scalars):
             self._state("running", warning)
         now = time.monotonic()

@@ -104,6 +104,7 @@ class Training(TrainerCallback):
             validator=self.validator,
         )  # fmt: skip
         self.sums: dict[str, list[float]] = {}
+        """What TRL has logged since the last record, by its name."""
         self.trainer = self._make_trainer()
 
     # -- making -----------------------------------------------------------------------------
@@ -216,7 +217,7 @@ class Training(TrainerCallback):
             path.unlink()
         written.rmdir()
         state = self.run.progress.state_dict(self.run.wall_s)
-        (folder / PROGRESS).write_text(json.dumps(state))
+        (folder / PROGRESS).write_text(json.dumps(state | {"sums": self.sums}))
 
     def go(self) -> None:
         """Train until a limit or a person ends it. Raises RunEnded."""
@@ -234,7 +235,9 @@ class Training(TrainerCallback):
             self.trainer.train()
         else:
             folder, meta = run.newest_checkpoint(WEIGHTS, "optimizer.pt", PROGRESS)
-            progress = RunProgress.from_state(json.loads((folder / PROGRESS).read_text()))
+            state = json.loads((folder / PROGRESS).read_text())
+            self.sums = state.pop("sums", {})
+            progress = RunProgress.from_state(state)
             run.resume((1, 1, 1), 1, meta.env_steps, folder, progress)
             self.trainer.train(resume_from_checkpoint=str(folder))
 
