@@ -100,8 +100,8 @@ def save_checkpoint(
     """Write `checkpoints/<env_steps>/` whole or not at all; an older one of that name is replaced.
 
     `machines` is each rank's packed state of its envs; `thumbnail` is what `png_bytes` takes.
-    Returns the folder and its manifest. Raises OSError when the disk does not take it; nothing half-written is
-    left.
+    Returns the folder and its manifest. Raises OSError when the disk does not take it; nothing
+    half-written is left.
     """
 
     contents = {
