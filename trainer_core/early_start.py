@@ -1,7 +1,7 @@
 """What a training process can do before and while it loads torch; docs/learning.md has seconds.
 
-While Python imports the emulator's kernels, a thread that needs no Python maps torch's libraries, or
-where there is a GPU, opens CUDA's context.
+While Python imports the emulator's kernels, a thread that needs no Python maps torch's libraries,
+or where there is a GPU, opens CUDA's context.
 
 `import torch` ends by importing `torch._meta_registrations`: what torch.compile and fake tensors
 know about operators. A placeholder stands for it meanwhile; whoever asks for it later gets the
