@@ -11,9 +11,10 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels.launch import native, uniform
+from emulator.kernels.launch import native, threaded, uniform
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.ppu import picture
+from emulator.kernels.sm83.threaded_code import threads
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
 from emulator.launch.shapes import Shape, find_shape, impossible
@@ -34,7 +35,8 @@ from emulator.state.cache import StateCache, check_batch, gathered, rom_numbers,
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
 
-Executor = Literal["uniform", "native"]
+Executor = Literal["uniform", "native", "threaded"]
+KERNELS = {"uniform": uniform, "native": native, "threaded": threaded}
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
 STATES_AT_ONCE = 1024
@@ -82,7 +84,7 @@ class Emulator:
         self.idle_skip = idle_skip
         self.shape = shape
         self.executor = chosen_executor(device, executor)
-        self._kernels = native if self.executor == "native" else uniform
+        self._kernels = KERNELS[self.executor]
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         roms = [cartridge.rom for cartridge in self.cartridges]
         self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
@@ -96,13 +98,18 @@ class Emulator:
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
         self._known_rom = self._same_roms[self.rom_of_env]
+        words = [self._decoded(rom) for rom in roms]
         self.batch = allocate(
             layout,
             np.concatenate(roms),
-            np.concatenate([self._decoded(rom) for rom in roms]),
+            np.concatenate(words),
             control_rows.control_words(bool(np.any(trap_ld_b_b))),
             device,
         )
+        self._code: wp.array | None = None
+        if self.executor == "threaded":
+            code = [threads(*pair) for pair in zip(roms, words, strict=True)]
+            self._code = wp.array(np.concatenate(code), dtype=wp.uint32, device=device)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -148,7 +155,12 @@ class Emulator:
         def launch() -> None:
             if sort_by:
                 self._order.sort(self.batch, sort_by)
-            uniform.launch(self.batch, held, frames, release_after, shape, self.idle_skip)
+            if self._code is None:
+                uniform.launch(self.batch, held, frames, release_after, shape, self.idle_skip)
+            else:
+                threaded.launch(
+                    self.batch, self._code, held, frames, release_after, shape, self.idle_skip
+                )
 
         self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
         self._last_frames = frames
@@ -441,7 +453,7 @@ class Emulator:
 
     def _decoded(self, rom: np.ndarray) -> np.ndarray:
         """The words of a ROM as this executor wants them."""
-        return mark_loops(rom, control_rows.predecode(rom, ends=self.executor == "native"))
+        return mark_loops(rom, control_rows.predecode(rom, ends=self.executor != "uniform"))
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""
@@ -484,6 +496,6 @@ class Emulator:
 def chosen_executor(device: str, wanted: Executor | None) -> Executor:
     """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
     is_cuda = wp.get_device(device).is_cuda
-    if wanted not in (None, "uniform", "native") or (is_cuda and wanted == "native"):
+    if wanted not in (None, *KERNELS) or (is_cuda and wanted == "native"):
         raise EmulatorError(f"executor={wanted!r} on {device}: give uniform, or native on a cpu")
     return wanted or ("uniform" if is_cuda else "native")
