@@ -9,20 +9,9 @@ one thread a console, for tests.
 
 import warp as wp
 
-from emulator.constants import MAX_BLOCK, VRAM
+from emulator.constants import VRAM
 from emulator.kernels.intrinsics import I, Q, U
 from emulator.kernels.launch import state_kernels, uniform
-from emulator.kernels.launch.service_board import (
-    accept,
-    hang_up,
-    leave,
-    mail,
-    mailbox,
-    open_board,
-    post,
-    rest,
-)
-from emulator.kernels.launch.uniform import serve_consoles
 from emulator.kernels.sm83.contract import DONE
 from emulator.kernels.sm83.registers import (
     Bases,
@@ -34,7 +23,6 @@ from emulator.kernels.sm83.registers import (
     hand_over,
     load_row,
     load_word,
-    request_kind,
     take_back,
 )
 from emulator.kernels.sm83.service import serve
@@ -43,7 +31,8 @@ from emulator.kernels.sm83.uniform import Operands, execute, finish
 from emulator.launch.shapes import Shape
 from emulator.state.batch import Batch, Console
 
-ANSWER_TIME = 20  # nanoseconds between two looks for an answer
+BLOCK = 256
+"""Threads a block at most: as many machine registers for each as the service wants."""
 
 
 @wp.func_native(source())
@@ -71,82 +60,50 @@ def run_on(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref
 
 
 @wp.func(inline=True)
-def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U, code: Q):
-    """Run the console of this thread, which is alone in its warp, to the end of the launch."""
-    o = Operands()
-    while r.asked < DONE:
-        if not goes_on(r):
-            if not close_vram(r):
-                hand_over(r, c, b)
-                post(box, request_kind(r))
-                while mail(box) != U(0):
-                    rest(U(ANSWER_TIME))
-                accept()
-                take_back(r, c, b)
-        run_on(r, c, b, o, code)
-    hang_up(box)
+def run_console(batch: wp.ref[Batch], c: wp.ref[Console], env: U, code: Q, idle_skip: U):
+    """Run the console of this thread, which is alone in its warp, to the end of the launch.
 
-
-@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(MAX_BLOCK, 1))
-def run_frames_threaded(
-    batch: Batch,
-    console: wp.array[Console],
-    code: wp.uint64,
-    running: wp.uint32,
-    block: wp.uint32,
-    blocks: wp.uint32,
-    idle_skip: wp.uint32,
-    unknown: wp.uint32,
-):
-    """The first lanes of the first `running` warps of each block run a console each; the other
-    warps serve them."""
-    t = U(wp.tid())
-    warp = (t % block) >> U(5)
-    slot = warp * blocks + t / block
-    has_console = warp < running and slot < batch.num_envs
-    env = U(batch.order[I(wp.where(has_console, slot, U(0)))])
-    b = Bases()
-    find_bases(b, batch, idle_skip)
-    board = open_board(env)
-    if warp < running:
-        if (t & U(31)) == U(0):
-            box = mailbox(board)
-            r = Registers()
-            r.mem = batch.ram_base + Q(env) * Q(batch.row_stride)
-            begin(r, console[env], b)
-            if not has_console or console[env].launch_end == U(0):
-                r.asked = DONE
-            run_console(r, console[env], b, box, code)
-            leave(board)
-    else:
-        serve_consoles(batch, b, board, warp - running, running, unknown)
-
-
-@wp.kernel(enable_backward=False, grid_stride=False, module="unique")  # a GPU never compiles it
-def run_alone(batch: Batch, console: wp.array[Console], code: wp.uint64, idle_skip: wp.uint32):
-    """Thread env runs its console and serves it itself: threaded code on a CPU."""
-    env = U(wp.tid())
+    It is served where it stands: nobody else has to wait meanwhile.
+    """
     b = Bases()
     find_bases(b, batch, idle_skip)
     r = Registers()
     r.mem = batch.ram_base + Q(env) * Q(batch.row_stride)
-    begin(r, console[env], b)
-    if console[env].launch_end == U(0):
+    begin(r, c, b)
+    if c.launch_end == U(0):
         r.asked = DONE
     o = Operands()
     while r.asked < DONE:
         if not goes_on(r) and not close_vram(r):
-            hand_over(r, console[env], b)
-            serve(console[env], r.mem, b)
-            take_back(r, console[env], b)
-        run_on(r, console[env], b, o, code)
+            hand_over(r, c, b)
+            serve(c, r.mem, b)
+            take_back(r, c, b)
+        run_on(r, c, b, o, code)
+
+
+@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1))
+def run_frames_threaded(
+    batch: Batch, console: wp.array[Console], code: wp.uint64, idle_skip: wp.uint32
+):
+    """The first lane of warp w runs the console w of the order."""
+    t = U(wp.tid())
+    if (t & U(31)) == U(0) and (t >> U(5)) < batch.num_envs:
+        env = U(batch.order[I(t >> U(5))])
+        run_console(batch, console[env], env, code, idle_skip)
+
+
+@wp.kernel(enable_backward=False, grid_stride=False, module="unique")  # a GPU never compiles it
+def run_alone(batch: Batch, console: wp.array[Console], code: wp.uint64, idle_skip: wp.uint32):
+    """Thread env runs its console: threaded code on a CPU."""
+    env = U(wp.tid())
+    run_console(batch, console[env], env, code, idle_skip)
 
 
 # The same kernels once more, so that whoever launches threaded code compiles this module only.
-_options = {"enable_backward": False, "module": __name__, "launch_bounds": (MAX_BLOCK, 1)}
+_options = {"enable_backward": False, "module": __name__, "launch_bounds": (BLOCK, 1)}
 begin_frames = wp.kernel(uniform.begin_frames.func, **_options)
 end_frames = wp.kernel(uniform.end_frames.func, **_options)
-power_on, reset_envs, peek = state_kernels.of_module(__name__, launch_bounds=(MAX_BLOCK, 1))
+power_on, reset_envs, peek = state_kernels.of_module(__name__, launch_bounds=(BLOCK, 1))
 
 
 def launch(
@@ -162,21 +119,16 @@ def launch(
     n = int(batch.num_envs)
     console = batch.console
     device = buttons.device
-    block = shape.block
+    block = min(shape.block, BLOCK)
     wp.launch(
         begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after],
         device=device, block_dim=block,
     )  # fmt: skip
-    if device.is_cuda:
-        blocks = -(-n // shape.running)
-        wp.launch(
-            run_frames_threaded, dim=blocks * block,
-            inputs=[batch, console, code.ptr, shape.running, block, blocks, int(idle_skip),
-                    0xFFFFFFFF],
-            device=device, block_dim=block,
-        )  # fmt: skip
-    else:
-        wp.launch(
-            run_alone, dim=n, inputs=[batch, console, code.ptr, int(idle_skip)], device=device
-        )
+    alone = device.is_cuda
+    wp.launch(
+        run_frames_threaded if alone else run_alone,
+        dim=-(-n * 32 // block) * block if alone else n,
+        inputs=[batch, console, code.ptr, int(idle_skip)],
+        device=device, block_dim=block,
+    )  # fmt: skip
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)

@@ -202,14 +202,22 @@ def _set_result(row: Instruction) -> list[str]:
     return []
 
 
-def _next(length: int, cycles: int) -> list[str]:
+OFTEN: frozenset[int] = frozenset()
+"""Opcodes with a jump of their own."""
+
+
+def _jump(row: Instruction) -> str:
+    return "brx.idx.uni ix, TABLE;" if row.opcode in OFTEN else "bra.uni JUMP;"
+
+
+def _next(row: Instruction, length: int, cycles: int) -> list[str]:
     """Go on behind the instruction: which one comes is in its own entry."""
     return [
         f"mad.wide.u32 pt, pc, 8, wb; sub.u32 left, left, {cycles};",
         f"add.u32 work, work, 1; add.u32 pc, pc, {length};",
         "and.b32 ix, w1, 1023; setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q;",
         f"ld.global.nc.v2.u32 {{w0, w1}}, [pt+{8 * length}];",
-        "bra.uni JUMP;",
+        _jump(row),
     ]
 
 
@@ -227,7 +235,8 @@ def _branch(row: Instruction) -> list[str]:
         *lines,
         "shr.u32 ix, w1, 10; and.b32 ix, ix, 1023; ld.global.nc.v2.u32 {w0, w1}, [pt];",
         "setp.eq.u32 p, ix, 0; @p bra.uni ENTER;",
-        "setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q; bra.uni JUMP;",
+        "setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q;",
+        _jump(row),
     ]
 
 
@@ -283,9 +292,9 @@ def block(row: Instruction) -> list[str]:
         target = "shr.u32 to, w0, 16;" if row.destination == "vector" else "and.b32 to, v, 65535;"
         lines += [target, *_branch(row)]
         if row.condition:
-            lines += [f"{skip}:", *_next(row.length, row.m_cycles)]
+            lines += [f"{skip}:", *_next(row, row.length, row.m_cycles)]
         return lines
-    return lines + _next(row.length, cycles)
+    return lines + _next(row, row.length, cycles)
 
 
 def _label(row: Instruction) -> str:
