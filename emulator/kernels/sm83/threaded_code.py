@@ -1,4 +1,4 @@
-"""PTX text of the CPU for few consoles on a GPU, generated from the datasheet (emulator/rom/isa.py).
+"""PTX text of the CPU for few consoles on a GPU, made from the datasheet (emulator/rom/isa.py).
 
 Threaded code: each instruction is a block of its own that ends in a jump through a table to the
 next one's, for a lane that is alone in its warp, so that nothing diverges. It is PTX and not C++
@@ -427,7 +427,8 @@ u32 {other32}; u64 wb, pt, pr; bool p, q;
 {as_cpp()}
 #endif
 r.lo = bc | de << 16;
-r.hi = hl | (zr == 0) << 23 | (fl & 0x10000) << 6 | (fl & 0x10) << 17 | (fl & 0x100) << 12 | a << 24;
+fl = (fl & 0x10000) << 6 | (fl & 0x10) << 17 | (fl & 0x100) << 12;
+r.hi = hl | (zr == 0) << 23 | fl | a << 24;
 r.sp = sp; r.pc = pc; r.work = work;
 r.now = r.deadline - left; r.stable = r.deadline - still;
 """
@@ -448,8 +449,10 @@ def threads(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
     behind = np.append(own, np.zeros(4, own.dtype))[at + length]
     immediate = (words >> 16).astype(np.int64)
     relative = np.array([one.y == "e8" and one.destination == "pc" for one in isa.INSTRUCTIONS])
-    absolute = np.array([one.y == "n16" and one.destination == "pc" or one.destination == "vector"
-                         for one in isa.INSTRUCTIONS])  # fmt: skip
+    absolute = np.array(
+        [one.destination == "vector" or (one.destination == "pc" and one.y == "n16")
+         for one in isa.INSTRUCTIONS]
+    )  # fmt: skip
     bank = at >> 14
     place = (at & 0x3FFF) + length + ((immediate & 255) ^ 128) - 128
     near = np.where((place >= 0) & (place < 0x4000), (bank << 14) + place, -1)
