@@ -22,7 +22,7 @@ from gui.center.play_strip import PlayStrip
 from gui.center.replay import ReplayView
 from gui.center.wall import EnvWall
 from gui.center.welcome import Welcome
-from gui.controllers import ahead
+from gui.controllers import ahead, desktop
 from gui.controllers.ahead import PlayAhead, StartAhead
 from gui.controllers.alerts import Alerts
 from gui.controllers.appearance import Appearance
@@ -33,6 +33,7 @@ from gui.controllers.curves import CurvesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.demo import Demo
 from gui.controllers.demonstrations import Demonstrations
+from gui.controllers.desktop import DesktopNotices
 from gui.controllers.gamepad import Gamepad
 from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
@@ -44,10 +45,12 @@ from gui.controllers.replay import CLIP_SUFFIXES, ReplayController
 from gui.controllers.roll import RollController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
+from gui.controllers.saliency import SaliencyController
 from gui.controllers.shutdown import Shutdown
 from gui.controllers.slots import SlotsController
 from gui.controllers.sound import SoundController
 from gui.controllers.status import RunStatus
+from gui.controllers.sweeping import SweepController
 from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
 from gui.docks.agent import AgentDock
@@ -77,6 +80,7 @@ from gui.play_commands import (
     define_export,
     define_games,
     define_league,
+    define_saliency,
     define_slots,
     define_sound,
     define_task_making,
@@ -84,6 +88,7 @@ from gui.play_commands import (
 from gui.remedy_commands import define_disk, define_remedies
 from gui.replay_commands import define_demonstrations, define_replay, define_roll
 from gui.settings import Settings
+from gui.sweep_commands import define_sweeps
 from gui.view_history import ViewHistory
 from gui.widgets.drop_target import DropTarget
 from gui.widgets.screen import Palette
@@ -127,10 +132,13 @@ class Controllers:
     library: LibraryController
     slots: SlotsController
     sound: SoundController
+    saliency: SaliencyController
     gamepad: Gamepad
     checkpoints: CheckpointsController
     runs: RunsController
     runners: RunnersController
+    sweeps: SweepController
+    desktop: DesktopNotices
     replay: ReplayController
     league: LeagueController
     roll: RollController
@@ -211,6 +219,7 @@ class App(QObject):
         window.place_center(views, models.navigation)
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
         window.place_notices(models.notices, self.actions)
+        controllers.desktop.watch(window)
         window.place_status(controllers.status)
         history = self.history = ViewHistory(
             window, [getattr(self.docks, name) for name in DOCK_NAMES], models.telemetry,
@@ -289,8 +298,11 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     replay = ReplayController(bridge, playing, models.log, navigation, notices)
     roll = RollController(bridge, replay, playing, notices)
     remedies = Remedies(bridge, training, runs, models.telemetry, notices, replay, navigation)
+    sweeps = SweepController(bridge, training, runs, navigation, notices)
     return Controllers(
         training=training,
+        sweeps=sweeps,
+        desktop=DesktopNotices(notices, models.settings),
         ahead=StartAhead(bridge, session, training, models.settings),
         play_ahead=PlayAhead(bridge, models.checkpoints, playing, models.settings),
         playing=playing,
@@ -299,6 +311,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
             bridge, session, models.library, playing, navigation, notices, models.palette
         ),
         sound=SoundController(playing, models.settings),
+        saliency=SaliencyController(playing),
         gamepad=Gamepad(),
         slots=SlotsController(bridge, playing, notices, models.palette),
         checkpoints=checkpoints,
@@ -319,7 +332,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         archives=archives,
         status=RunStatus(training, models.telemetry),
         appearance=Appearance(models.settings, models.palette),
-        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll, archives),
+        shutdown=Shutdown(bridge, models.settings, playing, dashboards, roll, archives, sweeps),
     )
 
 
@@ -329,6 +342,7 @@ def define_commands(
     """The commands that docks and tabs show as buttons."""
     commands.define_training(actions, controllers.training, models.session, models.navigation)
     commands.define_runners(actions, controllers.runners)
+    define_sweeps(actions, controllers.sweeps, window)
     commands.define_runs(
         actions, controllers.runs, controllers.dashboards, controllers.training, models.telemetry,
         window,
@@ -345,6 +359,7 @@ def define_commands(
     define_export(actions, controllers.replay, window)
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
+    define_saliency(actions, controllers.saliency)
     define_disk(actions, controllers.archives, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
@@ -388,6 +403,7 @@ def make_center(
             models.game_keys,
             controllers.gamepad,
             models.notices,
+            controllers.saliency,
         ),
         curves=CurvesView(models.telemetry, controllers.curves, controllers.compiling, actions),
         wall=EnvWall(bridge, controllers.training, controllers.compiling, palette),
@@ -434,6 +450,10 @@ def make_choices(controllers: Controllers) -> list[Choice]:
             tr("It loads torch and the kernels before you press Deploy, so that the agent is seen "
                "seconds earlier. It holds about 350 MB until ten minutes have passed."),
             changed=controllers.play_ahead.on_setting,
+        ),
+        Choice(
+            desktop.SETTING, tr("Desktop notifications"),
+            tr("When a run ends or an alert fires while this window is not in front."),
         ),
     ]  # fmt: skip
 

@@ -223,6 +223,11 @@ def define_checkpoints(
         refusal=checkpoints.refusal,
         follows=chosen,
     )
+    add("deployBeside", tr("Deploy beside the one that plays"), checkpoints.deploy_beside,
+        "Ctrl+Shift+D", short=tr("Beside"),
+        tip=tr("Two policies in lockstep, from the same starts"),
+        refusal=checkpoints.beside_refusal,
+        follows=(*chosen, checkpoints.playing_changed))  # fmt: skip
     add("watchRun", tr("Watch the run play"), checkpoints.watch_run, short=tr("Watch"),
         tip=tr("Deploy its best checkpoint, or its newest"),
         refusal=checkpoints.watch_refusal,
@@ -239,7 +244,7 @@ def define_playing(
     add, refusal, state = registry.add, playing.refusal, (playing.changed,)
 
     def capture_refusal() -> str:
-        return playing.refusal() or draft.refusal()
+        return playing.solo_refusal() or draft.refusal()
 
     add("playGame", tr("Play the game"), playing.play_game, "Ctrl+G")
     add("playPause", lambda: tr("Go on") if playing.paused else tr("Pause"), playing.toggle_pause,
@@ -259,7 +264,7 @@ def define_playing(
         refusal=capture_refusal, follows=state)  # fmt: skip
     add("record", lambda: tr("Stop recording") if playing.recording else tr("Record"),
         playing.toggle_record, "Ctrl+R", tip=tr("Keep the pictures and buttons for a replay"),
-        is_on=lambda: playing.recording, refusal=refusal, follows=state)  # fmt: skip
+        is_on=lambda: playing.recording, refusal=playing.solo_refusal, follows=state)  # fmt: skip
     add("exportGif", lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
         replay.toggle_export, "Ctrl+E",
         short=lambda: tr("Cancel") if replay.is_exporting else tr("Export GIF"),

@@ -12,6 +12,8 @@ from gui.models.session import Mode, Session
 from gui.settings import LAYOUT_VERSION, Settings
 
 LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
+RIGHT_NARROW, ROOMY_WIDTH = 308, 1200
+"""Width of the right docks, and of the window from which they have the wider one."""
 AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
 
 
@@ -68,9 +70,10 @@ class Layout(QObject):
 
     def _size(self) -> None:
         window, docks = self._window, self._docks
+        right = RIGHT_WIDTH if window.width() >= ROOMY_WIDTH else RIGHT_NARROW
         window.resizeDocks(
             [docks.agent, docks.telemetry],
-            [LEFT_WIDTH, RIGHT_WIDTH],
+            [LEFT_WIDTH, right],
             Qt.Orientation.Horizontal,
         )
         window.resizeDocks(
@@ -99,14 +102,13 @@ class Layout(QObject):
         self._docks.task.setVisible(not learns)
 
     def _tighten(self) -> None:
-        """Give the dock below the height that the agent dock took while that was hidden."""
+        """Give the agent dock the height of its texts, and the dock below all the rest."""
         agent, learns = self._docks.agent, self._session.mode is Mode.AGENT
         below = self._docks.training if learns else self._docks.task
-        if agent.height() > AGENT_HEIGHT + 40 and not agent.isFloating():
+        wanted = max(AGENT_HEIGHT, _text_height(agent))
+        if not agent.isFloating() and not wanted <= agent.height() <= wanted + 40:
             self._window.resizeDocks(
-                [agent, below],
-                [AGENT_HEIGHT, self._window.height() - AGENT_HEIGHT],
-                Qt.Orientation.Vertical,
+                [agent, below], [wanted, self._window.height() - wanted], Qt.Orientation.Vertical
             )
 
     # -- remembering ------------------------------------------------------------------------
@@ -153,3 +155,12 @@ class Layout(QObject):
             left = min(max(frame.left(), room.left()), room.right() + 1 - wide)
             top = min(max(frame.top(), room.top()), room.bottom() + 1 - high)
             window.move(left, top)
+
+
+def _text_height(dock: QDockWidget) -> int:
+    """Pixels that a dock needs for all lines of its texts at its present width."""
+    body, bar = dock.widget(), dock.titleBarWidget()
+    layout = body.layout() if body is not None else None
+    if layout is None or not layout.hasHeightForWidth():
+        return 0
+    return layout.heightForWidth(dock.width()) + (bar.height() if bar is not None else 0)

@@ -15,6 +15,7 @@ MENUS = {
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
+        "newSweep", "stopSweep", "",
         "describeRun", "queueEarlier", "queueLater", "resumeRun", "reuseConfig", "showError",
         "openRunFolder", "openTensorBoard", "exportWandb", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
@@ -36,8 +37,8 @@ MENUS = {
         "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
     ),
     "&Play": (
-        "playGame", "deploy", "watchRun", "warmStart", "",
-        "playPause", "playStep", "playRestart", "endPlayer", "mute", "",
+        "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",
+        "playPause", "playStep", "playRestart", "endPlayer", "mute", "saliency", "",
         "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
         "openReplay", "openReplayFolder", "useAsDemo", "rollOpen", "rollUndo", "rollRedo",
         "rollInsert", "rollDelete", "rollSave", "rollPlayOn", "",

@@ -14,6 +14,7 @@ from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
+from gui.controllers.saliency import SaliencyController
 from gui.controllers.slots import SlotsController
 from gui.controllers.sound import SoundController
 from gui.controllers.task_draft import TaskDraft
@@ -89,7 +90,7 @@ def define_slots(registry: ActionRegistry, slots: SlotsController, playing: Play
         lambda: tr("Save state, slot {current}", current=slots.current),
         slots.save,
         "F5",
-        refusal=playing.refusal,
+        refusal=playing.solo_refusal,
         follows=changed,
     )
     add(
@@ -112,6 +113,14 @@ def define_sound(registry: ActionRegistry, sound: SoundController) -> None:
     registry.add("mute", tr("Sound off"), sound.toggle_mute, "Ctrl+Shift+M",
         tip=tr("No sound is made at all"), is_on=lambda: sound.is_muted,
         follows=(sound.changed,))  # fmt: skip
+
+
+def define_saliency(registry: ActionRegistry, saliency: SaliencyController) -> None:
+    registry.add("saliency", tr("What the policy looks at"), saliency.toggle, "Ctrl+Shift+H",
+        short=tr("Saliency"),
+        tip=tr("Heat where covering the picture changes the policy's mind most"),
+        is_on=lambda: saliency.is_on, refusal=saliency.refusal,
+        follows=(saliency.changed,))  # fmt: skip
 
 
 def define_export(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:

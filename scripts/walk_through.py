@@ -1,6 +1,7 @@
 """The app used by hand: from a ROM that it never saw to a training run on a goal in it.
 
     python scripts/walk_through.py --by keyboard --out /tmp/walk     or --by mouse
+    python scripts/walk_through.py --game nectar_run
     python scripts/walk_through.py --rom my_game.gb --seconds-to-title 20
 
 Real processes under Xvfb; every click and key is xdotool's. Only where a button is, and whether the
@@ -26,9 +27,9 @@ DISPLAY = ":97"
 TITLE = b"NEVER SEEN\0"
 
 
-def never_seen(folder: Path) -> Path:
-    """Pocket Quest under another title, and so of a hash that the lab does not know."""
-    data = bytearray((CHECKOUT / "assets/games/pocket_quest/pocket_quest.gb").read_bytes())
+def never_seen(folder: Path, game: str) -> Path:
+    """A game of ours under another title, and so of a hash that the lab does not know."""
+    data = bytearray((CHECKOUT / "assets/games" / game / f"{game}.gb").read_bytes())
     data[0x134 : 0x134 + len(TITLE)] = TITLE
     data[0x14D] = (-sum(data[0x134:0x14D]) - 0x19) & 0xFF
     path = folder / "never_seen.gb"
@@ -285,7 +286,7 @@ def main() -> int:
 
     options.out.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="walk-"))
-    rom = options.rom.absolute() if options.rom else never_seen(folder)
+    rom = options.rom.absolute() if options.rom else never_seen(folder, options.game)
     os.chdir(rom.parent)
     app = create_app(folder / "home", "dark")
     app.bridge.catch_all()
@@ -323,7 +324,12 @@ def under_xvfb() -> int:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--by", choices=("mouse", "keyboard"), default="keyboard")
-    parser.add_argument("--rom", type=Path, help="default: Pocket Quest under another title")
+    parser.add_argument("--rom", type=Path, help="a ROM of your own")
+    parser.add_argument(
+        "--game", default="pocket_quest",
+        choices=("pocket_quest", "nectar_run", "mirror_moths"),
+        help="without --rom: this one under another title",
+    )  # fmt: skip
     parser.add_argument("--seconds-to-title", type=float, default=3.5)
     parser.add_argument("--out", type=Path, default=Path("/tmp/walk"))
     return parser.parse_args()

@@ -16,9 +16,11 @@ from queue import SimpleQueue
 
 from trainer_core.owned import Pipe, die_with_parent, end_group
 from trainer_core.play.agent import Agent
-from trainer_core.play.loop import Inbox, PlayLoop
-from trainer_core.play.player import MakeAgent, Player, Tell
+from trainer_core.play.loop import CommandLoop, Inbox, PlayLoop
+from trainer_core.play.player import MakeAgent, Player
 from trainer_core.play.roll_loop import RollLoop
+from trainer_core.play.thoughts import Tell
+from trainer_core.play.versus import Versus, VersusLoop
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import home_of_player
@@ -66,11 +68,13 @@ def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
 
 def _open(
     directory: Path, config: PlayerConfig, inbox: Inbox, tell: Tell, make_agent: MakeAgent
-) -> PlayLoop | RollLoop:
+) -> CommandLoop | RollLoop:
     """What shows the first picture now and runs from then on. Raises LabError."""
     home = home_of_player(directory)
     if config.mode == "edit":
         return RollLoop(directory, home, config, inbox, tell)
+    if config.rival:
+        return VersusLoop(Versus(directory, home, config, tell, make_agent), inbox, tell)
     return PlayLoop(Player(directory, home, config, tell, make_agent), inbox, tell)
 
 

@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+from trainer_core.early_start import load_torch
 from trainer_core.owned import (
     GRACE_S,
     LossyPipe,
@@ -100,9 +101,10 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     threading.Thread(target=listen, args=(control, writer), daemon=True).start()
     writer.tell(records.StateEvent, state="starting", detail="loading torch", progress=0.1)
 
+    load_torch(config.device)  # seconds; the parent already sees a heartbeat
     from trainer_core.preflight.startable import check_startable
     from trainer_core.train.compiling import tell_what_compiles
-    from trainer_core.train.run import run_training  # seconds; the parent already sees a heartbeat
+    from trainer_core.train.run import run_training
 
     def tell_compiling(detail: str, progress: float) -> None:
         if not (control.paused or control.stop_reason):
@@ -126,6 +128,7 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
 
 def _rehearse(run_dir: Path, pipe: Pipe) -> None:
     """What compiles is told even before the order comes: that comes soonest, and then it shows."""
+    load_torch()
     from trainer_core.train.compiling import tell_what_compiles
     from trainer_core.train.rehearsal import rehearse
 

@@ -23,7 +23,15 @@ from gui.actions import ActionRegistry
 from gui.center.compiling import CompilingCard
 from gui.controllers.compiling import Compiling
 from gui.controllers.curves import CurvesController
-from gui.models.plot_specs import MORE, PAGES, PlotSpec, every_spec, further_specs, spec_by_name
+from gui.models.plot_specs import (
+    MORE,
+    PAGES,
+    TASKS,
+    PlotSpec,
+    every_spec,
+    further_specs,
+    spec_by_name,
+)
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.action_button import action_button
 from gui.widgets.curve_controls import CurveControls
@@ -37,7 +45,7 @@ LEAST_WIDTH, HEIGHT, TALL = 232, 156, 320
 """Pixels of a small multiple: least width, height, and height where there is but one column."""
 MAKE_S = 0.01
 """Longest that one turn goes on making plots: each is two dozen parts."""
-SECTIONS = {**PAGES, "other": MORE, "added": "Added"}
+SECTIONS = {"tasks": TASKS, **PAGES, "other": MORE, "added": "Added"}
 
 
 class _Section(QWidget):
@@ -128,7 +136,7 @@ class CurvesView(QWidget):
         self.add.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.add.setMinimumContentsLength(8)
+        self.add.setMinimumContentsLength(4)
         self.add.activated.connect(self._on_add)
         row.addWidget(self.back)
         row.addWidget(self.add)
@@ -224,6 +232,7 @@ class CurvesView(QWidget):
             card.maximise_wanted.connect(lambda: self._curves.maximise(spec.metric))
             card.menu_wanted.connect(lambda place: self._menu(spec.metric, place))
             card.dropped.connect(lambda moved: self._on_dropped(moved, spec.metric))
+        card.show_spec(spec)
         return card
 
     def _offer(self, unshown: list[str]) -> None:
@@ -258,8 +267,9 @@ class CurvesView(QWidget):
             self.large.deleteLater()
             self.large = None
             self.board.cards.pop("", None)
+        self.add.setVisible(not metric)  # on this page it would add to one that is out of sight
         if metric:
-            self.large = self.board.make_card(spec_by_name(metric), key="")
+            self.large = self.board.make_card(spec_by_name(metric, self.measured()), key="")
             self.large.show_axis()
             self.large.maximise_wanted.connect(lambda: self._choices.maximise(""))
             self.large.menu_wanted.connect(lambda place: self._menu(metric, place))
@@ -272,7 +282,7 @@ class CurvesView(QWidget):
     def _draw(self, metric: str, kind: str) -> bytes:
         """A plot as a file's bytes; as large as it is on show, or as when it fills the page."""
         card = self.large if self.large and self.large.spec.metric == metric else None
-        card = card or PlotCard(spec_by_name(metric), self._model)
+        card = card or PlotCard(spec_by_name(metric, self.measured()), self._model)
         if card is not self.large:
             card.show_axis()
             card.log_y = self._choices.is_log(metric)

@@ -65,6 +65,7 @@ class GamesView(QWidget):
     def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().showEvent(event)
         self._library.reload()
+        self._controller.take_pictures()
 
     def _reload(self) -> None:
         self.list.blockSignals(True)
@@ -80,11 +81,12 @@ class GamesView(QWidget):
         self._show_selected()
 
     def _picture(self, card: RomCard) -> QIcon:
-        found = QPixmap(str(self._library.thumbnail(card.key)))
-        if found.isNull():
-            found = QPixmap(PICTURE)
-            found.fill(theme.current().raised)
-        return QIcon(found.scaled(PICTURE))
+        found = self._controller.picture_of(card)
+        if found is None:
+            blank = QPixmap(PICTURE)
+            blank.fill(theme.current().raised)
+            return QIcon(blank)
+        return QIcon(QPixmap.fromImage(found.scaled(PICTURE)))
 
     def _on_current(self, item: QListWidgetItem | None) -> None:
         if item is not None:

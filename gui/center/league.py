@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt
@@ -48,6 +49,7 @@ class LeagueView(QWidget):
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.table.verticalHeader().hide()
+        self.table.setWordWrap(False)
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -122,16 +124,26 @@ class LeagueView(QWidget):
         self.table.setRowCount(len(rows))
         for number, row in enumerate(rows):
             cells = (
-                str(row["player"]), str(row["episodes"]), f"{row['success_rate']:.3f}",
+                short_name(str(row["player"])), str(row["episodes"]), f"{row['success_rate']:.3f}",
                 f"{row['median_steps_to_goal']:g}", f"{row['mean_return']:.3f}",
                 f"{row['seconds_per_step']:.3f}", str(row["error"] or row["note"]),
             )  # fmt: skip
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)
-                item.setToolTip(text)
+                item.setToolTip(text if column else str(row["player"]))
                 if 0 < column < 6:
                     item.setTextAlignment(
                         Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
                     )
                 self.table.setItem(number, column, item)
         self.table.blockSignals(False)
+
+
+def short_name(player: str) -> str:
+    """`kind=demos` of `kind=/a/b/demos`; of a checkpoint its run's last letters as well."""
+    kind, _, where = player.partition("=")
+    if "/" not in where or "://" in where:
+        return player
+    path = Path(where)
+    run = f"{path.parents[1].name[-4:]}/" if path.parent.name == "checkpoints" else ""
+    return f"{kind}={run}{path.name}"

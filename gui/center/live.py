@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
@@ -12,6 +13,7 @@ from gui.center.play_input import PlayInput
 from gui.center.play_strip import PlayStrip
 from gui.controllers.gamepad import Gamepad
 from gui.controllers.playing import PlayController
+from gui.controllers.saliency import SaliencyController
 from gui.models.checkpoints import CheckpointList
 from gui.models.game_keys import GameKeys
 from gui.models.navigation import Navigation
@@ -19,6 +21,7 @@ from gui.models.notices import Notices
 from gui.models.run_list import count_text
 from gui.models.session import Mode, Session
 from gui.widgets.screen import FrameSource, Palette, Screen
+from gui.widgets.tiles import best_columns, tile
 from gui.words import tr
 from trainer_core.protocol.frames import FrameInfo
 
@@ -35,6 +38,7 @@ class LiveView(QWidget):
         self, playing: PlayController, session: Session, navigation: Navigation,
         palette: Palette, welcome: QWidget, checkpoints: CheckpointList,
         strip: PlayStrip, keys: GameKeys, gamepad: Gamepad, notices: Notices,
+        saliency: SaliencyController,
     ) -> None:  # fmt: skip
         super().__init__()
         self._playing, self._session, self._navigation = playing, session, navigation
@@ -57,6 +61,7 @@ class LiveView(QWidget):
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._on_frame)
         self.info = FrameInfo()
+        saliency.found.connect(self.screen_view.show_overlay)
         playing.frames_changed.connect(self._on_frames)
         playing.changed.connect(self.refresh)
         session.mode_changed.connect(lambda mode: self.refresh())
@@ -84,7 +89,9 @@ class LiveView(QWidget):
             self.screen_view.settle()
             return
         info, pictures = found
-        self.screen_view.show_picture(pictures[0])
+        self.screen_view.show_picture(self._arranged(pictures))
+        if info.who == 1:
+            self.screen_view.show_overlay(None)  # a person took over: it is the policy's no more
         self._playing.note_frame(info, pictures[0])
         self.pictured.emit()
         if (info.buttons, info.who, info.flags, info.action) != (
@@ -92,6 +99,13 @@ class LiveView(QWidget):
         ) or info.frame // 12 != self.info.frame // 12 or self._playing.paused:  # fmt: skip
             self.info = info
             self.strip.write(info, self._session.mode)
+
+    def _arranged(self, pictures: np.ndarray) -> np.ndarray:
+        """The picture, or those of two policies side by side."""
+        if len(pictures) == 1:
+            return pictures[0]
+        room = (self.screen_view.width(), self.screen_view.height())
+        return tile(pictures, best_columns(len(pictures), pictures.shape[1:3], room))
 
     def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().showEvent(event)
@@ -112,6 +126,9 @@ class LiveView(QWidget):
         self.strip.setVisible(not welcome)
         self.strip.refresh()
         self.strip.what.setText(self._what_plays())
+        if playing.request is not None and playing.is_versus:
+            pair = (playing.request.checkpoint, playing.request.rival)
+            self.strip.board.set_names(*(self._name_of(Path(found)) for found in pair))
         self.screen_view.hint = self._hint()
         self.screen_view.update()
         self._hear_gamepad()
@@ -132,17 +149,30 @@ class LiveView(QWidget):
             return tr(
                 "{value}, you play", value=Path(request.task).name if playing_rom else request.task
             )
+        if request.rival:
+            return tr("{task}, two policies from the same starts", task=request.task)
         row = self._checkpoints.row_of(Path(self._playing.checkpoint))
         if row < 0:
             return f"{request.task}, {Path(self._playing.checkpoint).name}"
         card = self._checkpoints.cards[row]
         return tr(
             "{task}, {algo} after {count_text} steps, {success_rate:.0%} success",
-            task=card.task,
+            task=request.task,
             algo=card.algo,
             count_text=count_text(card.env_steps),
             success_rate=card.success_rate,
         )
+
+    def _name_of(self, checkpoint: Path) -> str:
+        """Of one of two policies: run, steps and success."""
+        row = self._checkpoints.row_of(checkpoint)
+        if row < 0:
+            return checkpoint.name
+        card = self._checkpoints.cards[row]
+        return tr(
+            "{run}, {algo} after {count_text} steps", run=card.run_id[-4:], algo=card.algo,
+            count_text=count_text(card.env_steps),
+        )  # fmt: skip
 
     def _hint(self) -> str:
         playing = self._playing

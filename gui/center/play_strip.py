@@ -17,6 +17,7 @@ from gui.widgets.action_button import action_button, action_icon_button
 from gui.widgets.joypad_lights import JoypadLights
 from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.widgets.policy_bars import PolicyBars
+from gui.widgets.versus_board import VersusBoard
 from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.frames import FLAG_SUCCESS, FrameInfo
@@ -52,6 +53,9 @@ class PlayStrip(QWidget):
         self.thoughts = PolicyBars()
         playing.thought.connect(self.thoughts.show_thought)
         column.addWidget(self.thoughts)
+        self.board = VersusBoard()
+        playing.stood.connect(self.board.show_standing)
+        column.addWidget(self.board)
         column.addLayout(self._info_row())
         column.addLayout(self._transport_row(actions))
         column.addLayout(self._tools_row(slots, sound, actions))
@@ -101,6 +105,7 @@ class PlayStrip(QWidget):
         row.setSpacing(4)
         row.addWidget(SlotButton(slots, actions))
         row.addWidget(SoundButton(sound, actions))
+        row.addWidget(action_button(actions["saliency"], "saliencyButton"))
         row.addStretch(1)
         self.clock = label("", "muted")
         self.clock.setObjectName("recordingClock")
@@ -148,7 +153,11 @@ class PlayStrip(QWidget):
                 shown.setText("")
             self.lights.set_mask(0)
             self.thoughts.show_thought(None)
-        self.thoughts.setVisible(active and not playing.is_human)
+        is_versus = playing.is_versus
+        self.board.setVisible(active and is_versus)
+        self.thoughts.setVisible(active and not playing.is_human and not is_versus)
+        for shown in (self.who, self.lights, self.values):
+            shown.setVisible(not is_versus)
         self._write_clock()
 
     def _write_clock(self) -> None:

@@ -1,11 +1,13 @@
-"""The env wall: the first Game Boys of a running training, tiled; a click shows one large."""
+"""The env wall: the first Game Boys of a running training, tiled; a click shows one large.
+
+Sorted by number, success or distance; a right click freezes one on the wall, not in the run.
+"""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui import object_names as names
@@ -13,38 +15,16 @@ from gui.bridge import Bridge
 from gui.center.compiling import CompilingCard
 from gui.controllers.compiling import Compiling
 from gui.controllers.training import TrainingController
+from gui.models.wall_order import SORTS, WallOrder
 from gui.widgets.labels import button, label
-from gui.widgets.screen import FrameSource, Palette, Screen
+from gui.widgets.screen import FrameSource, Mark, Palette, Screen
+from gui.widgets.tiles import best_columns, place_of, tile, tile_at
 from gui.words import tr
-from trainer_core.protocol import commands
+from trainer_core.protocol import commands, records
 from trainer_core.protocol.runs import RunState
 
 WATCH_ENVS = (4, 16, 64)
 FRAME_MS = 33
-GAP = 2
-
-
-def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> int:
-    """Columns that show `count` tiles of (height, width) largest in `room` (width, height)."""
-
-    def scale(columns: int) -> float:
-        rows = math.ceil(count / columns)
-        return min(room[0] / (columns * (size[1] + GAP)), room[1] / (rows * (size[0] + GAP)))
-
-    return max(range(1, count + 1), key=scale)
-
-
-def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
-    """u8[N, H, W] (or [N, H, W, 3]) to one atlas with dark gaps; missing tiles are dark."""
-    count, height, width = pictures.shape[:3]
-    rows = math.ceil(count / columns)
-    step_y, step_x = height + GAP, width + GAP
-    size = (rows * step_y - GAP, columns * step_x - GAP, *pictures.shape[3:])
-    atlas = np.full(size, 3 if pictures.ndim == 3 else 32, np.uint8)
-    for index, picture in enumerate(pictures):
-        y, x = index // columns * step_y, index % columns * step_x
-        atlas[y : y + height, x : x + width] = picture
-    return atlas
 
 
 class EnvWall(QWidget):
@@ -60,8 +40,12 @@ class EnvWall(QWidget):
         self._zoomed = -1
         self._columns = 1
         self._tile = (144, 160)
+        self.order = WallOrder()
+        self._newest: np.ndarray | None = None
+        """u8[N, H, W(, 3)] as they came last, by env."""
         self.screen_view = Screen(palette, names.ENV_WALL, tr("Game Boys of the training run"))
         self.screen_view.pixel_clicked.connect(self._on_click)
+        self.screen_view.installEventFilter(self)
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
@@ -70,6 +54,21 @@ class EnvWall(QWidget):
         self.back = button(tr("Show all"), "wallBackButton", clicked=lambda: self._zoom(-1))
         self.back.hide()
         row.addWidget(self.back)
+        self.freeze = button(
+            tr("Freeze"), "wallFreezeButton", clicked=self._freeze_zoomed,
+            tip=tr("Keep this picture on the wall; the run goes on. A right click does it too"),
+        )  # fmt: skip
+        self.freeze.setCheckable(True)
+        self.freeze.hide()
+        row.addWidget(self.freeze)
+        self.sort = QComboBox()
+        self.sort.setObjectName("wallSort")
+        self.sort.setAccessibleName(tr("How the wall is sorted"))
+        for by, text in zip(SORTS, (tr("By number"), tr("By success"), tr("By distance")),
+                            strict=True):  # fmt: skip
+            self.sort.addItem(text, by)
+        self.sort.activated.connect(self._on_sort)
+        row.addWidget(self.sort)
         self.count = QComboBox()
         self.count.setObjectName("wallCount")
         self.count.setAccessibleName(tr("Game Boys on the wall"))
@@ -88,6 +87,7 @@ class EnvWall(QWidget):
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
         training.badge_changed.connect(self._watch)
+        bridge.event_received.connect(self._on_event)
         self.card.hide()
         self.card.turned.connect(self.card.setVisible)
         self.card.turned.connect(self.screen_view.setHidden)
@@ -121,6 +121,7 @@ class EnvWall(QWidget):
         if run_id != self._watched:
             self._unwatch()
         self._watched = run_id
+        self.order.forget()
         self.source.open(self._bridge.home.run(run_id).frames)
         self._send(run_id, int(self.count.currentData()))
         self._refresh()
@@ -138,28 +139,80 @@ class EnvWall(QWidget):
         found = self.source.latest()
         if found is None:
             return
-        _, pictures = found
-        if 0 <= self._zoomed < len(pictures):
-            self.screen_view.show_picture(pictures[self._zoomed])
-        else:
-            self._tile = pictures.shape[1:3]
-            room = (self.screen_view.width(), self.screen_view.height())
-            self._columns = best_columns(len(pictures), self._tile, room)
-            self.screen_view.show_picture(tile(pictures, self._columns))
+        _, self._newest = found
+        self._paint()
         if self.screen_view.hint:
             self._refresh()
 
+    def _paint(self) -> None:
+        pictures = self._newest
+        if pictures is None:
+            return
+        if 0 <= self._zoomed < len(pictures):
+            frozen = self.order.frozen.get(self._zoomed)
+            self.screen_view.marks = []
+            self.screen_view.show_picture(pictures[self._zoomed] if frozen is None else frozen)
+            return
+        self._tile = pictures.shape[1:3]
+        room = (self.screen_view.width(), self.screen_view.height())
+        self._columns = best_columns(len(pictures), self._tile, room)
+        self.screen_view.show_picture(tile(self.order.pictures(pictures), self._columns))
+        self.screen_view.marks = [
+            Mark(
+                QRect(*place_of(place, self._columns, self._tile), self._tile[1], self._tile[0]),
+                self.order.words(env), env in self.order.frozen,
+            )
+            for place, env in enumerate(self.order.order(len(pictures)))
+        ]  # fmt: skip
+
+    def _on_event(self, run_id: str, event: object) -> None:
+        if run_id == self._watched and isinstance(event, records.WallEvent):
+            self.order.told = event
+            if self._zoomed >= 0:
+                self._refresh()
+
+    def _on_sort(self) -> None:
+        self.order.sort_by(self.sort.currentData())
+        self._paint()
+
+    # -- one of them ------------------------------------------------------------------------
+
+    def _env_at(self, x: int, y: int) -> int:
+        """The env at a pixel of what is on show; -1 where there is none."""
+        if self._zoomed >= 0 or self._newest is None:
+            return self._zoomed
+        order = self.order.order(len(self._newest))
+        place = tile_at(x, y, self._columns, self._tile)
+        return order[place] if place < len(order) else -1
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A right click freezes the tile below it, or lets it go on."""
+        if (
+            isinstance(event, QMouseEvent)
+            and event.type() == QEvent.Type.MouseButtonPress
+            and event.button() == Qt.MouseButton.RightButton
+        ):
+            found = self.screen_view.pixel_at(event.position().x(), event.position().y())
+            if found is not None:
+                self._freeze(self._env_at(*found))
+            return True
+        return super().eventFilter(watched, event)
+
+    def _freeze_zoomed(self) -> None:
+        self._freeze(self._zoomed)
+
+    def _freeze(self, env: int) -> None:
+        if self._newest is not None and 0 <= env < len(self._newest):
+            self.order.toggle_frozen(env, self._newest[env])
+            self._paint()
+            self._refresh()
+
     def _on_click(self, x: int, y: int) -> None:
-        if self._zoomed < 0:
-            height, width = self._tile
-            self._zoom(y // (height + GAP) * self._columns + x // (width + GAP))
-        else:
-            self._zoom(-1)
+        self._zoom(self._env_at(x, y) if self._zoomed < 0 else -1)
 
     def _zoom(self, env: int) -> None:
         self._zoomed = env
-        self.source.seq = 0
-        self.back.setVisible(env >= 0)
+        self._paint()
         self._refresh()
 
     def _refresh(self) -> None:
@@ -178,9 +231,20 @@ class EnvWall(QWidget):
             text = tr("Run {value}", value=self._watched[-4:])
         elif self.screen_view.has_picture:
             text = tr("The last pictures of the run")
-        if self._zoomed >= 0:
+        is_zoomed, frozen = self._zoomed >= 0, self._zoomed in self.order.frozen
+        self.back.setVisible(is_zoomed)
+        self.freeze.setVisible(is_zoomed)
+        self.freeze.setChecked(frozen)
+        self.sort.setVisible(not is_zoomed)
+        if is_zoomed:
             text += tr(", Game Boy {zoomed}", zoomed=self._zoomed)
+            if frozen:
+                text += tr(", frozen")
+            elif words := self.order.words(self._zoomed):
+                text += tr(", distance and goals {words}", words=words)
         elif watching:
             text += tr(", click one to see it large")
+            if self.order.by != "env" and self.order.told is None:
+                text += tr("; its trainer tells nothing to sort by")
         self.caption.setText(text)
         self.screen_view.update()

@@ -47,5 +47,10 @@ class Alerts(QObject):
 
     def _tell(self, title: str, text: str) -> None:
         self._notices.tell(
-            title, text, "warn", tr("Show curves"), lambda: self._navigation.show(Place.CURVES)
+            title,
+            text,
+            "warn",
+            tr("Show curves"),
+            lambda: self._navigation.show(Place.CURVES),
+            is_news=True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from gui.models.session import Mode, Operation, Session
 from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.task_lists import one_of, split_tasks
 from trainer_core.service import RunChanged, import_checkpoint
 
 
@@ -44,6 +46,7 @@ class CheckpointsController(QObject):
         self._training, self.training_changed = training, training.badge_changed
         self._bridge, self._session, self.model, self._runs = bridge, session, model, runs
         self._draft, self._playing = training.draft, playing
+        self.playing_changed = playing.changed
         self._navigation, self._notices = navigation, notices
         bridge.event_received.connect(self._on_event)
         bridge.run_changed.connect(self._on_run_changed)
@@ -96,17 +99,52 @@ class CheckpointsController(QObject):
         if card is not None:
             self.deploy(card)
 
+    def beside_refusal(self) -> str:
+        """Why the selected checkpoint cannot play beside the one that plays; empty when it can."""
+        card, now = self.model.selected, self._playing.request
+        if now is None or not now.checkpoint:
+            return tr("Deploy one checkpoint, then select the other")
+        if refusal := self.refusal():
+            return refusal
+        assert card is not None
+        if str(card.folder) in (now.checkpoint, now.rival):
+            return tr("It plays already: select the other one")
+        if now.task not in split_tasks(card.task):
+            return tr("It was made for another task, {task}", task=card.task)
+        if not self._playing.player.can_load(card.folder):
+            return tr("Only policies of the same trainer can play side by side")
+        return ""
+
+    def deploy_beside(self) -> None:
+        """Let the selected checkpoint play beside the one that plays, from the same starts."""
+        card, now = self.model.selected, self._playing.request
+        if card is None or now is None:
+            return
+        task, left = now.task, Path(now.checkpoint)
+
+        def verified(card: CheckpointCard) -> None:
+            self._on_verified(card, lambda: self._playing.deploy(task, left, str(card.folder)))
+
+        self._navigation.show_game()
+        self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
+
     def deploy(self, card: CheckpointCard) -> None:
         """Verify the hash in a thread, then let the checkpoint play."""
         self._navigation.show_game()
         if self._session.mode is Mode.HUMAN:
             self._session.set_mode(Mode.AGENT)
-        self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=self._on_verified)
 
-    def _on_verified(self, card: CheckpointCard) -> None:
+        def verified(card: CheckpointCard) -> None:
+            # Of several tasks the one that is chosen on the left, else the first.
+            task = one_of(card.task, self._session.task)
+            self._on_verified(card, lambda: self._playing.deploy(task, card.folder))
+
+        self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
+
+    def _on_verified(self, card: CheckpointCard, play: Callable[[], None]) -> None:
         self.model.put(card)
         if card.is_usable:
-            self._playing.deploy(card.task, card.folder)
+            play()
         else:
             self._notices.tell(
                 tr("This checkpoint was not loaded"),

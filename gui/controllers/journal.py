@@ -79,9 +79,10 @@ class Journal(QObject):
                 "good",
                 tr("Watch it play"),
                 self._checkpoints.deploy_selected,
+                is_news=True,
             )
         elif run.state is RunState.FAILED:
-            self._tell_failure(tr("Training failed"), run.reason)
+            self._tell_failure(tr("Training failed"), run.reason, is_news=True)
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
         if isinstance(event, records.CheckpointRecord):
@@ -99,14 +100,17 @@ class Journal(QObject):
         self._log.add(f"{title}: {cause}", 2)
         self._tell_failure(title, cause)
 
-    def _tell_failure(self, title: str, cause: str) -> None:
+    def _tell_failure(self, title: str, cause: str, *, is_news: bool = False) -> None:
         """One banner: the catalogue's code and title, the cause, and the command that helps."""
         failure = failure_of(cause)
         if failure is None:
             self._notices.tell(
                 title, cause, "error",
                 tr("Show log"), lambda: self._navigation.show_dock(names.LOG_DOCK),
+                is_news=is_news,
             )  # fmt: skip
             return
         text = f"{tr(failure.title)}: {cause}"
-        self._notices.tell(f"{title} ({failure.code})", text, "error", command=failure.command)
+        self._notices.tell(
+            f"{title} ({failure.code})", text, "error", command=failure.command, is_news=is_news
+        )

@@ -43,6 +43,7 @@ class LeagueController(QObject):
         self._job: Job | None = None
         self._busy = False
         session.task_changed.connect(lambda task: self.changed.emit())
+        checkpoints.selection_changed.connect(self.changed)
 
     @property
     def is_busy(self) -> bool:

@@ -21,8 +21,8 @@ from gui.widgets.screen import Palette
 from gui.words import tr
 from trainer_core.service import run_job
 
-THUMBNAIL_AFTER_MS = 8000
-"""By then most games are past the logos."""
+PICTURES_AFTER_MS = 8000
+"""A game that has just begun gets the computer for itself."""
 
 
 class LibraryController(QObject):
@@ -39,8 +39,10 @@ class LibraryController(QObject):
         self.library = library
         self._expected = ""
         """SHA-256 that the file being opened must have; empty where any will do."""
-        self._photo = QTimer(self, singleShot=True, interval=THUMBNAIL_AFTER_MS)
-        self._photo.timeout.connect(self._take_thumbnail)
+        self._pictured: set[str] = set()
+        """Keys of the games whose pictures were asked for; one that has none is not asked again."""
+        self._photo = QTimer(self, singleShot=True, interval=PICTURES_AFTER_MS)
+        self._photo.timeout.connect(self.take_pictures)
         playing.started.connect(self._on_started)
         playing.changed.connect(self._on_playing)
 
@@ -131,7 +133,6 @@ class LibraryController(QObject):
 
     def _on_started(self) -> None:
         request = self._playing.request
-        self._photo.stop()
         if request is None or not self._playing.is_rom:
             return
         self._photo.start()
@@ -156,20 +157,34 @@ class LibraryController(QObject):
         ):  # fmt: skip
             self._session.set_rom("")
 
-    def _take_thumbnail(self) -> None:
-        """Keep what the game shows now as its picture in the library."""
-        request = self._playing.request
-        card = self.library.card_of(Path(request.task)) if request is not None else None
-        picture = self._playing.picture
-        if card is None or picture is None or picture.ndim != 2:
+    def take_pictures(self) -> None:
+        """Have a picture made of each game that has none, in a process of its own."""
+        missing = [
+            card for card in self.library.cards
+            if not card.problem and card.key not in self._pictured
+            and not self.library.thumbnail(card.key).is_file()
+        ]  # fmt: skip
+        if not missing or self._bridge.closing:
             return
-        if len(np.unique(picture)) < 2:  # a blank screen tells nothing
-            self._photo.start()
-            return
-        path = self.library.thumbnail(card.key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        image_of(self._palette, picture).save(str(path))
-        self.library.changed.emit()
+        self._pictured |= {card.key for card in missing}
+        pairs = [(str(card.path), str(self.library.thumbnail(card.key))) for card in missing]
+        argv = [sys.executable, "-m", "trainer_core.play.title_pictures"]
+        work = run_job([*argv, *(word for pair in pairs for word in pair)])
+        self._bridge.spawn(work, title=tr("Pictures of the games"), then=self._on_pictures)
+
+    def picture_of(self, card: RomCard) -> QImage | None:
+        """What a game shows of itself, in the screen's colours; None while there is none."""
+        found = QImage(str(self.library.thumbnail(card.key)))
+        if found.isNull():
+            return None
+        grey = found.convertToFormat(QImage.Format.Format_Grayscale8)
+        width, height, row = grey.width(), grey.height(), grey.bytesPerLine()
+        levels = np.frombuffer(grey.constBits(), np.uint8, height * row).reshape(height, row)
+        return image_of(self._palette, 3 - levels[:, :width] // 64)
+
+    def _on_pictures(self, found: dict[str, Any]) -> None:
+        if found.get("made"):
+            self.library.changed.emit()
 
     # -- inside -----------------------------------------------------------------------------
 

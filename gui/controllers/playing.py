@@ -34,6 +34,10 @@ class PlayController(QObject):
     """Path of the frames.bin to show, or None."""
     changed = Signal()
     played = Signal(object)
+    stood = Signal(object)
+    """A VersusEvent: how two policies stand that play side by side."""
+    looked = Signal(object)
+    """A SaliencyEvent: what the policy looks at as the step begins."""
     thought = Signal(object)
     """A PolicyEvent: what the policy thinks of the step that begins."""
     sounded = Signal(object)
@@ -98,9 +102,18 @@ class PlayController(QObject):
         """Whether a bare ROM plays, without a task."""
         return self.request is not None and self.request.task.lower().endswith(ROM_SUFFIXES)
 
+    @property
+    def is_versus(self) -> bool:
+        """Whether two policies play side by side."""
+        return self.request is not None and bool(self.request.rival)
+
     def refusal(self) -> str:
         """Why nothing can be asked of a player; empty when one plays."""
         return "" if self.is_active else tr("Nothing plays")
+
+    def solo_refusal(self) -> str:
+        """Why what is for one game is impossible; empty when one plays."""
+        return tr("Two policies play side by side") if self.is_versus else self.refusal()
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -117,11 +130,17 @@ class PlayController(QObject):
         """A person plays the session's ROM or task."""
         self._start(PlayerConfig(task=self._session.game, mode="human", speed=self.speed))
 
-    def deploy(self, task: str, checkpoint: Path) -> None:
-        """Let a checkpoint play; when one plays the same task already, only its weights change."""
+    def deploy(self, task: str, checkpoint: Path, rival: str = "") -> None:
+        """Let a checkpoint play; when one plays the same task already, only its weights change.
+
+        With the checkpoint folder `rival` the two play side by side.
+        """
         self.checkpoint = str(checkpoint)
         now = self.request
-        same = now is not None and now.task == task and now.mode == self.policy_mode
+        same = (
+            now is not None and now.task == task and now.mode == self.policy_mode
+            and not now.rival and not rival
+        )  # fmt: skip
         if same and not self._is_starting and self.player.can_load(checkpoint):
             self._begin(tr("Loading {name}", name=checkpoint.name))
             work = self._accepted(self.player.load(checkpoint))
@@ -129,7 +148,11 @@ class PlayController(QObject):
             return
         self._start(
             PlayerConfig(
-                task=task, checkpoint=str(checkpoint), mode=self.policy_mode, speed=self.speed
+                task=task,
+                checkpoint=str(checkpoint),
+                rival=rival,
+                mode=self.policy_mode,
+                speed=self.speed,
             )
         )
 
@@ -174,11 +197,11 @@ class PlayController(QObject):
 
     def toggle_pause(self) -> None:
         kind = commands.Unpause if self.paused else commands.Pause
-        self._ask(kind, lambda ack: setattr(self, "paused", not self.paused))
+        self.ask(kind, lambda ack: setattr(self, "paused", not self.paused))
 
     def step(self) -> None:
         if self.paused:
-            self._ask(commands.StepOnce)
+            self.ask(commands.StepOnce)
         else:
             self.toggle_pause()
 
@@ -199,11 +222,11 @@ class PlayController(QObject):
         self.player.send(commands.SetSpeed, value=0.0 if on else self.speed)
 
     def restart(self) -> None:
-        self._ask(commands.Restart)
+        self.ask(commands.Restart)
 
     def rewind(self, on: bool) -> None:
         """Backwards for as long as a key is held."""
-        if on != self.rewinding and (self.is_active or not on):
+        if on != self.rewinding and (not self.solo_refusal() or not on):
             self.rewinding = on
             self.player.send(commands.Rewind, on=on)
             self.changed.emit()
@@ -217,11 +240,12 @@ class PlayController(QObject):
     def click(self, x: int, y: int) -> None:
         """A pixel of the picture; only ARC games take clicks."""
         if self.request is not None and is_arc(self.request.task):
-            self._ask(commands.Click, x=x, y=y)
+            self.ask(commands.Click, x=x, y=y)
 
     def take_over(self, human: bool) -> None:
         """Hybrid: the person takes the buttons, or hands them back."""
-        if human != self.taken_over and self._session.mode is Mode.HYBRID and self.is_active:
+        is_hybrid = self._session.mode is Mode.HYBRID and not self.solo_refusal()
+        if human != self.taken_over and is_hybrid:
             self.taken_over = human
             if not human:
                 self.hold(0)
@@ -253,7 +277,7 @@ class PlayController(QObject):
                     folder = self.player.directory / folder
                 self.recorded.emit(folder)
 
-        self._ask(commands.Record, done, on=on, until=self.until)
+        self.ask(commands.Record, done, on=on, until=self.until)
 
     def set_until(self, until: commands.RecordUntil) -> None:
         self.until = until
@@ -293,7 +317,7 @@ class PlayController(QObject):
         return np.frombuffer(found[2], np.uint8).reshape(shape.height, shape.width).copy()
 
     def load_state(self, path: Path, then: Callable[[], None]) -> None:
-        self._ask(commands.LoadState, lambda ack: then(), path=str(path))
+        self.ask(commands.LoadState, lambda ack: then(), path=str(path))
 
     def play_on(self, task: str, recording: Path, frame: int, branch: bool = False) -> None:
         """A person goes on from a frame of a recording; the game waits there, paused.
@@ -319,7 +343,23 @@ class PlayController(QObject):
         self.changed.emit()
 
     def undo_load(self) -> None:
-        self._ask(commands.UndoLoad)
+        self.ask(commands.UndoLoad)
+
+    def ask(
+        self, command_type: type[commands.Command],
+        then: Callable[[records.AckEvent], object] | None = None, **fields: Any,
+    ) -> None:  # fmt: skip
+        """Send a command; `then` gets the ack of a player that obeyed, a banner says a refusal."""
+        if not self.is_active:
+            return
+
+        def done(ack: records.AckEvent) -> None:
+            if then is not None:
+                then(ack)
+            self.changed.emit()
+
+        work = self._accepted(self.player.request(command_type, **fields))
+        self._bridge.spawn(work, then=done, failed=self._fail)
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -334,18 +374,6 @@ class PlayController(QObject):
     def _on_mode(self, mode: Mode) -> None:
         if mode is not Mode.HUMAN and self.is_human:
             self.stop()
-
-    def _ask(self, command_type, then=None, **fields):  # type: ignore[no-untyped-def]
-        if not self.is_active:
-            return
-
-        def done(ack: records.AckEvent) -> None:
-            if then is not None:
-                then(ack)
-            self.changed.emit()
-
-        work = self._accepted(self.player.request(command_type, **fields))
-        self._bridge.spawn(work, then=done, failed=self._fail)
 
     async def _accepted(self, asked: Awaitable[records.AckEvent]) -> records.AckEvent:
         ack = await asked
@@ -373,6 +401,10 @@ class PlayController(QObject):
             self.played.emit(event)
         elif isinstance(event, records.PolicyEvent):
             self.thought.emit(event)
+        elif isinstance(event, records.SaliencyEvent):
+            self.looked.emit(event)
+        elif isinstance(event, records.VersusEvent):
+            self.stood.emit(event)
         elif isinstance(event, records.SoundEvent):
             self.sounded.emit(event)
         elif isinstance(event, records.BeliefsEvent):

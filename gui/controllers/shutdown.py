@@ -12,6 +12,7 @@ from gui.controllers.archives import ArchivesController
 from gui.controllers.dashboards import Dashboards
 from gui.controllers.playing import PlayController
 from gui.controllers.roll import RollController
+from gui.controllers.sweeping import SweepController
 from gui.settings import Settings
 from gui.words import tr
 
@@ -26,12 +27,12 @@ class Shutdown(QObject):
 
     def __init__(
         self, bridge: Bridge, settings: Settings, playing: PlayController, dashboards: Dashboards,
-        roll: RollController, archives: ArchivesController,
+        roll: RollController, archives: ArchivesController, sweeps: SweepController,
     ) -> None:  # fmt: skip
         super().__init__()
         self._bridge, self._settings = bridge, settings
         self._playing, self._dashboards, self._roll = playing, dashboards, roll
-        self._archives = archives
+        self._archives, self._sweeps = archives, sweeps
         self.has_ended = False
 
     @property
@@ -63,7 +64,7 @@ class Shutdown(QObject):
             service = self._bridge.service
             ends = (
                 self._playing.end(), player.ahead.end(), roll.stop(), roll.ahead.end(),
-                service.close(keep=keep), self._archives.close(),
+                service.close(keep=keep), self._archives.close(), self._sweeps.close(),
             )  # fmt: skip
             for result in await asyncio.gather(*ends, return_exceptions=True):
                 if isinstance(result, BaseException):

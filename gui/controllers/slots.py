@@ -54,13 +54,13 @@ class SlotsController(QObject):
         return tr("Slot {slot}, {saved}", slot=slot, saved=saved)
 
     def load_refusal(self) -> str:
-        if refusal := self._playing.refusal():
+        if refusal := self._playing.solo_refusal():
             return refusal
         empty = not self.path(self.current).is_file()
         return tr("Slot {current} is empty", current=self.current) if empty else ""
 
     def undo_refusal(self) -> str:
-        if refusal := self._playing.refusal():
+        if refusal := self._playing.solo_refusal():
             return refusal
         return "" if self.can_undo else tr("Nothing was loaded")
 

@@ -59,7 +59,8 @@ class BeliefsTab(QWidget):
         if event is self._shown or not self.isVisible():
             return
         self._shown = event
-        told = (event.beliefs, event.intentions, event.messages) if event else ([], [], [])
+        newest_first = [_short(line) for line in reversed(event.messages)] if event else []
+        told = (event.beliefs, event.intentions, newest_first) if event else ([], [], [])
         for section, title, lines in zip(self.sections, SECTIONS, told, strict=True):
             section.setText(0, f"{tr(title)} ({len(lines)})")
             _fill(section, lines)
@@ -80,6 +81,11 @@ class BeliefsTab(QWidget):
             self._played = None
 
 
+def _short(message: str) -> str:
+    """Who said what to whom, without the one server that all of them are on."""
+    return message.replace("@localhost", "")
+
+
 def _fill(section: QTreeWidgetItem, lines: list[str]) -> None:
     """One row a line; rows that are there are written over, so that nothing jumps."""
     while section.childCount() > len(lines):
@@ -88,3 +94,4 @@ def _fill(section: QTreeWidgetItem, lines: list[str]) -> None:
         item = section.child(row) or QTreeWidgetItem(section)
         if item.text(0) != line:
             item.setText(0, line)
+            item.setToolTip(0, line)

@@ -27,6 +27,7 @@ from gui.widgets.dock import Dock
 from gui.widgets.icons import icon
 from gui.widgets.labels import label
 from gui.words import tr
+from trainer_core.protocol.task_lists import short_task
 
 ROW_HEIGHT = 48
 SPARK_WIDTH = 44
@@ -84,7 +85,7 @@ class _CardDelegate(QStyledItemDelegate):
         used = painter.fontMetrics().horizontalAdvance(integrity) + 8
         painter.setPen(QColor(colors.muted))
         text = painter.fontMetrics().elidedText(
-            f"{card.task.rsplit('/', 1)[-1]}, {card.algo}, {ago(card.created_at)}, "
+            f"{short_task(card.task)}, {card.algo}, {ago(card.created_at)}, "
             f"{size_text(card.size_bytes)}",
             Qt.TextElideMode.ElideRight,
             low.width() - used,
@@ -147,13 +148,16 @@ class CheckpointsDock(Dock):
         self._stack.addWidget(empty)
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 12)
-        row.setSpacing(8)
+        row.setSpacing(4)
         for action_id, name in (
             ("deploy", names.DEPLOY_BUTTON),
+            ("deployBeside", "deployBesideButton"),
             ("warmStart", names.WARM_START_BUTTON),
             ("import", names.IMPORT_CHECKPOINT_BUTTON),
         ):
-            row.addWidget(action_button(actions[action_id], name), 1)
+            made = action_button(actions[action_id], name)
+            made.setProperty("narrow", True)
+            row.addWidget(made, 1)
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)

@@ -63,8 +63,10 @@ class TelemetryDock(Dock):
         column.addWidget(self.split)
         column.addWidget(self.gauges)
         extras = {"env": self.buttons_chosen, "perf": busy}
+        self.pages: list[CurvePage] = []
         for group, title in PAGES.items():
             page = CurvePage(extras.get(group))
+            self.pages.append(page)
             self.tabs.addTab(page, tr(title))
             for spec in page_specs(group):
                 self._add_card(page, spec)
@@ -158,9 +160,14 @@ class TelemetryDock(Dock):
             if spec.metric not in self.cards:
                 self._add_card(self.more, spec)
                 self.more.cards[-1].show_axis()
+            self.cards[spec.metric].show_spec(spec)
         for card in self.cards.values():
             is_wanted = any(metric in measured for metric, _ in card.spec.lines)
             card.setHidden(not is_wanted and (bool(measured) or card in self.more.cards))
+        if not self.model.shown():  # nothing is on show: one plot's place says what to do
+            for page in self.pages:
+                for card in page.cards[1:]:
+                    card.hide()
         self.tabs.setTabVisible(self.tabs.indexOf(self.more), not self.more.is_empty())
 
     def _on_legend(self) -> None:

@@ -121,6 +121,7 @@ class TrainingDock(Dock):
             )
         self.presets.activated.connect(self._on_preset)
         head.addWidget(self.presets, 1)
+        head.addWidget(action_button(self._actions["newSweep"], "newSweepButton"))
         column.addWidget(self._preset_row)
         self.form = ConfigForm(self._training.draft, list(self._session.task_titles()))
         scroll = QScrollArea()

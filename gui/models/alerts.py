@@ -45,7 +45,7 @@ class AlertWatch:
             case records.UpdateRecord():
                 self.steps = event.env_steps
                 return self._entropy(event)
-            case records.EvalRecord(mode="greedy"):
+            case records.EvalRecord(mode="greedy", is_part=False):
                 return self._success(event)
             case records.ErrorRecord():
                 return Alert("error", self.steps, tr("The run reported an error"), event.message)

@@ -7,9 +7,13 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from gui.models.config_fields import FieldSpec, field_specs
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.spec import NEUTRAL, RunSpec
 from trainer_core.runners.catalog import NATIVE, AgentRunner
+
+FIRST_TASK = RunConfig().task
+"""Of every runner that has none of its own."""
 
 
 class ConfigDraft(QObject):
@@ -55,14 +59,23 @@ class ConfigDraft(QObject):
         return next(iter(self._errors.values()), "")
 
     def set_runner(self, runner: AgentRunner) -> None:
-        """Write an order to another runner. What both know of a run stays as it was typed."""
-        before = self._texts
+        """Write an order to another runner. What both know of a run stays as it was typed.
+
+        What was not typed is the new runner's own default: 0 environment steps may be no limit here
+        and far too many there.
+        """
+        before, typed = self._texts, {name for name in self._texts if self.is_changed(name)}
         self._kept[self.runner.id] = before
         self.runner = runner
-        self._texts = {**self._defaults(), **self._kept.get(runner.id, {})}
+        defaults = self._defaults()
+        self._texts = {**defaults, **self._kept.get(runner.id, {})}
         for name in NEUTRAL:
-            if name in before and name in self._texts:
-                self._texts[name] = before[name]
+            if name in before and name in self._texts and name != "task":
+                self._texts[name] = before[name] if name in typed else defaults[name]
+        if "task" in typed or before["task"] == FIRST_TASK:
+            ours, theirs = before["task"].split("/")[0], defaults["task"].split("/")[0]
+            if defaults["task"] == FIRST_TASK or ours == theirs:  # else it has tasks of its own
+                self._texts["task"] = before["task"]
         self._check()
         self.runner_changed.emit()
         self.changed.emit("")

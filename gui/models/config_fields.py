@@ -41,6 +41,8 @@ class FieldSpec:
     choices: tuple[str, ...]
     is_folder: bool = False
     """The text names a folder."""
+    is_file: bool = False
+    """The text names a file."""
 
     def parse(self, text: str) -> Any:
         """The value that `text` means. Raises ConfigError in words for a person."""
@@ -137,6 +139,7 @@ def _declared(config_type: type) -> tuple[FieldSpec, ...]:
                 unit=meta.get("unit", ""),
                 choices=tuple(meta.get("choices") or choices),
                 is_folder=bool(meta.get("is_folder")),
+                is_file=bool(meta.get("is_file")),
             )
         )
     return tuple(found)

@@ -22,6 +22,8 @@ class Notice:
     also: str = ""
     act_also: Callable[[], object] | None = None
     """A second button, the same way."""
+    is_news: bool = False
+    """It happened by itself: the desktop is told too while nobody looks at the window."""
 
 
 class Notices(QObject):
@@ -33,6 +35,6 @@ class Notices(QObject):
     def tell(
         self, title: str, text: str = "", tone: str = "info",
         action: str = "", act: Callable[[], object] | None = None, command: str = "",
-        also: str = "", act_also: Callable[[], object] | None = None,
+        also: str = "", act_also: Callable[[], object] | None = None, *, is_news: bool = False,
     ) -> None:  # fmt: skip
-        self.told.emit(Notice(title, text, tone, action, act, command, also, act_also))
+        self.told.emit(Notice(title, text, tone, action, act, command, also, act_also, is_news))

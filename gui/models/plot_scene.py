@@ -31,6 +31,9 @@ class Line:
     kind: object
     x: Array
     y: Array
+    low: float
+    high: float
+    """Extremes of y."""
 
 
 class PlotLines:
@@ -38,7 +41,11 @@ class PlotLines:
 
     def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
         self.spec, self.model = spec, model
-        self._known: dict[tuple[str, str, str], tuple[object, Line]] = {}
+        self._known: dict[str, tuple[object, list[Line]]] = {}
+        """By run: the state of its records that its lines were computed from, and those."""
+        self._ends: dict[str, tuple[object, float]] = {}
+        self._measured: set[str] = set()
+        """Runs that have a point of one of the lines: they keep it."""
         self.lines: list[Line] = []
         self.runs: list[RunTelemetry] = []
         """Those that `find_runs` found last."""
@@ -51,41 +58,39 @@ class PlotLines:
     def find_runs(self) -> list[RunTelemetry]:
         """Look for the runs on show that have a point of any of the lines, the focus first."""
         wanted = [metric for metric, _ in self.spec.lines]
-        known = self.model.runs
-        found = (known.get(name) for name in self.model.shown())
-        self.runs = [run for run in found if run is not None and any(map(run.table.has, wanted))]
+        found = self.model.runs_shown()
+        for run in found:
+            if run.run_id not in self._measured and any(map(run.table.has, wanted)):
+                self._measured.add(run.run_id)
+        self.runs = [run for run in found if run.run_id in self._measured]
         return self.runs
 
     def compute(
         self, runs: list[RunTelemetry], low: float, high: float, columns: int, deadline: float
     ) -> bool:
         """Bring `lines` up to date for this range of x. False when time ran out before."""
-        view = (self.model.x_axis, self.model.smoothing, low, high, columns, len(runs))
+        model = self.model
+        view = (model.x_axis, model.smoothing, low, high, columns, len(runs))
         first = self._next if view == self._view else 0
+        if view != self._view:
+            self._known.clear()
         self._view, self._next = view, 0
-        lines, kept, is_over = [], {}, False
+        is_over = False
         for index, run in enumerate(runs[first:], first):
-            for line, (metric, _) in enumerate(self.spec.lines):
-                for layer in self._layers(index):
-                    key = (run.run_id, metric, layer)
-                    state = (
-                        run.table.version, run.table.rewinds, self.model.x_axis,
-                        self._weight(layer), low, high, columns, index, line,
-                    )  # fmt: skip
-                    known = self._known.get(key)
-                    if known is None or known[0] != state:
-                        if is_over:
-                            self._known.update(kept)
-                            self._next = index
-                            return False
-                        is_over = time.perf_counter() > deadline  # one more, so that it ends
-                        known = (state, self._line(run, key, index, line, low, high, columns))
-                    kept[key] = known
-                    lines.append(known[1])
+            state = (run.table.version, run.table.rewinds, index)
+            known = self._known.get(run.run_id)
+            if known is None or known[0] != state:
+                if is_over:
+                    self._next = index
+                    return False
+                self._known[run.run_id] = (state, self._lines_of(run, index, low, high, columns))
+                is_over = time.perf_counter() > deadline  # one more, so that it ends
         if first:  # once more through all: one of those before may have grown meanwhile
-            self._known.update(kept)
             return self.compute(runs, low, high, columns, deadline)
-        self._known, self.lines = kept, lines
+        if len(self._known) > len(runs):
+            shown = {run.run_id for run in runs}
+            self._known = {name: known for name, known in self._known.items() if name in shown}
+        self.lines = [line for run in runs for line in self._known[run.run_id][1]]
         return True
 
     def _layers(self, index: int) -> tuple[str, ...]:
@@ -97,33 +102,51 @@ class PlotLines:
     def _weight(self, layer: str) -> float:
         return 0.0 if layer == RAW else self.model.smoothing
 
+    def _lines_of(
+        self, run: RunTelemetry, index: int, low: float, high: float, columns: int
+    ) -> list[Line]:
+        return [
+            self._line(run, metric, layer, index, line, (low, high), columns)
+            for line, (metric, _) in enumerate(self.spec.lines) for layer in self._layers(index)
+        ]  # fmt: skip
+
     def _line(
-        self, run: RunTelemetry, key: tuple[str, str, str], index: int, line: int,
-        low: float, high: float, columns: int,
+        self, run: RunTelemetry, metric: str, layer: str, index: int, line: int,
+        x_range: tuple[float, float], columns: int,
     ) -> Line:  # fmt: skip
         self.computed += 1
-        _, metric, layer = key
         weight = self._weight(layer)
         x, y = run.curve(metric, self.model.x_axis, weight)
-        x, y = decimate(x, y, low, high, columns)
+        x, y = decimate(x, y, *x_range, columns)
         kind = (self.model.x_axis, weight, run.table.rewinds, index, line)
-        return Line(run.run_id, metric, layer, index, line, kind, x, y)
+        low, high = (float(y.min()), float(y.max())) if len(y) else (0.0, 0.0)
+        return Line(run.run_id, metric, layer, index, line, kind, x, y, low, high)
 
     # -- ranges -----------------------------------------------------------------------------
 
     def last_x(self, runs: list[RunTelemetry]) -> float:
-        columns = [run.table.column(self.model.x_axis) for run in runs]
-        return max((float(x[-1]) for x in columns if len(x)), default=1.0)
+        return max(map(self._last_x, runs), default=1.0)
+
+    def _last_x(self, run: RunTelemetry) -> float:
+        state = (run.table.version, self.model.x_axis)
+        known = self._ends.get(run.run_id)
+        if known is None or known[0] != state:
+            x = run.table.column(self.model.x_axis)
+            known = self._ends[run.run_id] = (state, float(x[-1]) if len(x) else 0.0)
+        return known[1]
 
     def y_range(self, further: list[Array], *, log: bool) -> tuple[float, float]:
         """Room for every line and for `further` values."""
-        found = [y for y in (*(line.y for line in self.lines), *further) if len(y)]
+        lines = [line for line in self.lines if len(line.y)]
+        extremes = [(line.low, line.high) for line in lines]
         if log:
-            found = [y[y > 0] for y in found]
-            found = [y for y in found if len(y)]
-        if not found:
+            positive = (line.y[line.y > 0] for line in lines)
+            extremes = [(float(y.min()), float(y.max())) for y in positive if len(y)]
+            further = [y[y > 0] for y in further]
+        extremes += [(float(y.min()), float(y.max())) for y in further if len(y)]
+        if not extremes:
             return (0.1, 1.0) if log else (0.0, 1.0)
-        low, high = min(float(y.min()) for y in found), max(float(y.max()) for y in found)
+        low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
         if log:
             return low / 1.25, high * 1.25
         if self.spec.is_share:
@@ -165,8 +188,7 @@ class PlotLines:
         """Every point of every run on show, not only what is drawn."""
         names = [metric for metric, _ in self.spec.lines]
         rows = ["run," + self.model.x_axis + "," + ",".join(names)]
-        shown = (self.model.runs.get(name) for name in self.model.shown())
-        for run in (run for run in shown if run is not None):
+        for run in self.model.runs_shown():
             columns = [run.table.raw(name) for name in (self.model.x_axis, *names)]
             rows += [
                 ",".join([run.run_id, *(_cell(value) for value in values)])

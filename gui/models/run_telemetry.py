@@ -247,6 +247,11 @@ class TelemetryModel(QObject):
         rest = [run_id for run_id in self.pinned if run_id != self.focus]
         return [self.focus, *rest] if self.focus else rest
 
+    def runs_shown(self) -> list[RunTelemetry]:
+        """Those of them whose records are here."""
+        runs = self.runs
+        return [runs[name] for name in self.shown() if name in runs]
+
     def set_x_axis(self, name: str) -> None:
         self.x_axis, self.x_range = name, None
         self.view_changed.emit()

@@ -22,6 +22,7 @@ from gui.object_names import CONFIG_FORM
 from gui.widgets.labels import ElidedLabel, icon_button, label, set_role
 from gui.widgets.section import Section
 from gui.words import tr
+from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.catalog import AgentRunner
 
 LABEL_WIDTH = 116
@@ -79,9 +80,11 @@ class ConfigForm(QWidget):
         self.refresh()
 
     def _drawn(self) -> list[FieldSpec]:
-        """The task is chosen beside the trainer; here only by who knows others than ours."""
+        """The task is chosen beside the trainer; here by who knows others, or has several."""
         runner = self._draft.runner
-        has_own_tasks = type(runner).check_task is not AgentRunner.check_task
+        is_guest = runner.id != NATIVE_ID
+        has_own_tasks = is_guest and type(runner).check_task is not AgentRunner.check_task
+        has_own_tasks = has_own_tasks or "," in self._draft.text("task")
         return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
 
     def editor(self, name: str) -> QWidget:
@@ -94,6 +97,9 @@ class ConfigForm(QWidget):
             self._rows[name].set_options(options)
 
     def refresh(self) -> None:
+        if {spec.name for spec in self._drawn()} != self._rows.keys():  # several tasks now
+            self._rebuild()
+            return
         errors = self._draft.errors
         for name, row in self._rows.items():
             row.show_value(
@@ -172,10 +178,9 @@ class _Row(QObject):
         box.addWidget(self.editor, 1)
         if self._spec.unit:
             box.addWidget(self._unit)
-        if self._spec.is_folder:
-            words = tr("Choose the folder of {label}", label=tr(self._spec.label))
+        if self._spec.is_folder or self._spec.is_file:
             name = f"browse_{self._spec.name}"
-            box.addWidget(icon_button("folder", words, name, clicked=self._browse))
+            box.addWidget(icon_button("folder", self._question(), name, clicked=self._browse))
         grid.addLayout(box, line, 1)
         grid.addWidget(self._dot, line, 2)
 
@@ -208,12 +213,21 @@ class _Row(QObject):
         )
         editor.setToolTip(error or shown)
 
+    def _question(self) -> str:
+        name = tr(self._spec.label)
+        if self._spec.is_file:
+            return tr("Choose the file of {label}", label=name)
+        return tr("Choose the folder of {label}", label=name)
+
     def _browse(self) -> None:
-        title = tr("Choose the folder of {label}", label=tr(self._spec.label))
         begin = self.editor.text() if isinstance(self.editor, QLineEdit) else ""
-        folder = QFileDialog.getExistingDirectory(self.editor.window(), title, begin)
-        if folder:
-            self._send(folder)
+        asked = self.editor.window(), self._question(), begin
+        if self._spec.is_file:
+            path, _ = QFileDialog.getOpenFileName(*asked)
+        else:
+            path = QFileDialog.getExistingDirectory(*asked)
+        if path:
+            self._send(path)
 
     def _send(self, text: str) -> None:
         self.edited.emit(self._spec.name, text)

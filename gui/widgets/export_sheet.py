@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.widgets.labels import button, spin_box
+from gui.widgets.labels import button, label, spin_box
 from gui.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
@@ -80,6 +80,9 @@ class ExportSheet(QDialog):
         below.addWidget(button(tr("Export"), "exportButton", primary=True, clicked=self._agree))
         column = QVBoxLayout(self)
         column.addLayout(form)
+        if self.format.findData(".mp4") < 0:
+            told = tr("No MP4 here: it needs ffmpeg, or the package imageio-ffmpeg")
+            column.addWidget(label(told, "muted"))
         column.addLayout(below)
 
     def _on_format(self) -> None:

@@ -7,7 +7,9 @@ one device pixel wide at any scale.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +35,16 @@ from gui.widgets.plot_ticks import tick_text, ticks
 from gui.words import tr
 
 Array = NDArray[np.float64]
+_Scale = Callable[[Any], Any]
 LEFT, TOP, RIGHT, BOTTOM = 46, 4, 10, 18
 """Pixels around the plot; the bottom only where the x axis is written."""
 MOST_OVER = 12
-"""Curves that grew and are painted over the picture; with more the picture is made anew."""
+"""Curves that grew and are painted over the picture; with more the picture is made anew.
+
+So many are also painted at once. A picture of more is made in slices, with the one before on show.
+"""
+SLICE = 8
+"""Curves that are painted between two looks at the clock."""
 ZOOM_STEP = 1.25
 LEAST_DRAG = 6
 
@@ -85,6 +93,8 @@ class Scene:
     dots: tuple[Dots, ...] = ()
     rules: tuple[Rules, ...] = ()
     log_y: bool = False
+    theme: str = ""
+    """Name of the theme that the colours are of."""
 
 
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
@@ -101,6 +111,31 @@ def polygon(x: Array, y: Array) -> QPolygonF:
     return made
 
 
+@dataclass(slots=True)
+class _Picture:
+    """The curves of a scene, as far as they are painted."""
+
+    look: object
+    scene: Scene
+    pixmap: QPixmap
+    drawn: dict[object, Curve]
+
+    def is_whole(self) -> bool:
+        return len(self.drawn) == len(self.scene.curves)
+
+    def is_of(self, look: object, scene: Scene) -> bool:
+        """Whether it is still right for that scene, though not all of it."""
+        if look != self.look:
+            return False
+        if scene is self.scene:
+            return True
+        now = {curve.key: curve for curve in scene.curves}
+        return all(
+            (curve := now.get(key)) is not None and (curve is old or curve.kind == old.kind)
+            for key, old in self.drawn.items()
+        )
+
+
 class PlotCanvas(QWidget):
     hovered = Signal(object)
     """x under the pointer, None when it left."""
@@ -115,22 +150,45 @@ class PlotCanvas(QWidget):
         self.hover: float | None = None
         self.legend: Sequence[tuple[QColor, str]] = ()
         """Lines beside the crosshair, each in the colour of its curve."""
-        self._polygons: dict[object, tuple[Curve, QPolygonF]] = {}
-        self._picture: QPixmap | None = None
-        self._drawn: dict[object, Curve] = {}
-        self._drawn_as: object = None
+        self._picture: _Picture | None = None
+        self._behind: _Picture | None = None
+        """A picture that is not finished."""
         self._drag: tuple[float, float] | None = None
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     # -- what is shown ----------------------------------------------------------------------
 
-    def show_scene(self, scene: Scene) -> None:
-        self.scene = scene
-        keys = {curve.key for curve in scene.curves}
-        for key in self._polygons.keys() - keys:
-            del self._polygons[key]
+    def show_scene(self, scene: Scene, deadline: float = math.inf) -> bool:
+        """Show a scene; False while one of many curves is unpainted: the next call goes on."""
+        before, self.scene = self.scene, scene
+        if (
+            len(scene.curves) > MOST_OVER
+            and not self._is_painted()
+            and not self._paint_on(deadline)
+        ):
+            self.scene = before
+            return False
         self.update()
+        return True
+
+    def _is_painted(self) -> bool:
+        """Whether the picture is right but for a few curves."""
+        found = self._picture
+        return (
+            found is not None
+            and found.is_of(self._look(), self.scene)
+            and (len(self._grown(found)) <= MOST_OVER)
+        )
+
+    def _grown(self, picture: _Picture) -> list[Curve]:
+        drawn = picture.drawn
+        return [curve for curve in self.scene.curves if drawn.get(curve.key) is not curve]
+
+    def _look(self) -> object:
+        scene = self.scene
+        return (scene.x_range, scene.y_range, scene.log_y, scene.theme, self.width(), self.height(),
+                self.devicePixelRatioF(), self.has_axis)  # fmt: skip
 
     def set_hover(self, x: float | None, legend: Sequence[tuple[QColor, str]] = ()) -> None:
         if (x, legend) != (self.hover, self.legend):
@@ -143,15 +201,27 @@ class PlotCanvas(QWidget):
 
     # -- coordinates ------------------------------------------------------------------------
 
+    def _scales(self) -> tuple[_Scale, _Scale]:
+        """What turns x and y of the scene into pixels."""
+        area, scene = self.plot_rect(), self.scene
+        left, (low, high) = area.left(), scene.x_range
+        bottom, (floor, top) = area.bottom(), scene.y_range
+        wide = area.width() / (high - low)
+        if not scene.log_y:
+            tall = area.height() / (top - floor)
+            return lambda x: left + (x - low) * wide, lambda y: bottom - (y - floor) * tall
+        log_floor = np.log10(floor)
+        tall = area.height() / (np.log10(top) - log_floor)
+        return (
+            lambda x: left + (x - low) * wide,
+            lambda y: bottom - (np.log10(np.maximum(y, floor)) - log_floor) * tall,
+        )
+
     def _across(self, x: Any) -> Any:
-        area, (low, high) = self.plot_rect(), self.scene.x_range
-        return area.left() + (x - low) * (area.width() / (high - low))
+        return self._scales()[0](x)
 
     def _down(self, y: Any) -> Any:
-        area, (low, high) = self.plot_rect(), self.scene.y_range
-        if self.scene.log_y:
-            y, low, high = np.log10(np.maximum(y, low)), np.log10(low), np.log10(high)
-        return area.bottom() - (y - low) * (area.height() / (high - low))
+        return self._scales()[1](y)
 
     def x_at(self, across: float) -> float:
         area, (low, high) = self.plot_rect(), self.scene.x_range
@@ -161,48 +231,56 @@ class PlotCanvas(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self.paints += 1
-        scene, ratio = self.scene, self.devicePixelRatioF()
-        look = (scene.x_range, scene.y_range, scene.log_y, self.size().toTuple(), ratio,
-                theme.current().name, self.has_axis)  # fmt: skip
-        grown = [curve for curve in scene.curves if self._drawn.get(curve.key) is not curve]
-        if look != self._drawn_as or len(grown) > MOST_OVER or not self._only_grew():
-            self._make_picture(look, ratio)
-            grown = []
+        if not self._is_painted():
+            is_small = len(self.scene.curves) <= MOST_OVER
+            if is_small or self._picture is None:  # else this stays until `show_scene` is done
+                self._paint_on(math.inf)
+        picture = self._picture
+        assert picture is not None
         painter = QPainter(self)
-        assert self._picture is not None
-        painter.drawPixmap(0, 0, self._picture)
-        self._paint_curves(painter, grown)
-        self._paint_marks(painter)
-        self._paint_crosshair(painter)
+        painter.drawPixmap(0, 0, picture.pixmap)
+        if picture.look == self._look():
+            self._paint_curves(painter, self._grown(picture))
+            self._paint_marks(painter)
+            self._paint_crosshair(painter)
         painter.end()
 
-    def _only_grew(self) -> bool:
-        """Whether what is painted already is still right, though not all."""
-        now = {curve.key: curve for curve in self.scene.curves}
-        return all(
-            (curve := now.get(key)) is not None and (curve is old or curve.kind == old.kind)
-            for key, old in self._drawn.items()
-        )
+    def _paint_on(self, deadline: float) -> bool:
+        """Go on with the picture of the scene; True once it is whole and in its place."""
+        look, scene, made = self._look(), self.scene, self._behind
+        if made is None or not made.is_of(look, scene):
+            made = self._behind = self._begin_picture(look)
+        made.scene = scene
+        painter = QPainter(made.pixmap)
+        rest = [curve for curve in scene.curves if curve.key not in made.drawn]
+        for start in range(0, len(rest), SLICE):
+            part = rest[start : start + SLICE]
+            self._paint_curves(painter, part)
+            made.drawn |= {curve.key: curve for curve in part}
+            if time.perf_counter() > deadline:
+                break
+        painter.end()
+        if not made.is_whole():
+            return False
+        self._picture, self._behind = made, None
+        return True
+
+    def _begin_picture(self, look: object) -> _Picture:
+        self.pictures += 1
+        ratio = self.devicePixelRatioF()
+        pixmap = QPixmap(self.size() * ratio)
+        pixmap.setDevicePixelRatio(ratio)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        self._paint_grid(painter)
+        painter.end()
+        return _Picture(look, self.scene, pixmap, {})
 
     def paint_lines(self, painter: QPainter) -> None:
         """Everything but the crosshair, as lines: for a file that scales."""
         self._paint_grid(painter)
         self._paint_curves(painter, self.scene.curves)
         self._paint_marks(painter)
-
-    def _make_picture(self, look: object, ratio: float) -> None:
-        self.pictures += 1
-        picture = QPixmap(self.size() * ratio)
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(Qt.GlobalColor.transparent)
-        if look != self._drawn_as:
-            self._polygons.clear()
-        painter = QPainter(picture)
-        self._paint_grid(painter)
-        self._paint_curves(painter, self.scene.curves)
-        painter.end()
-        self._picture, self._drawn_as = picture, look
-        self._drawn = {curve.key: curve for curve in self.scene.curves}
 
     def _hairline(self, color: QColor, dash: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
         pen = QPen(color, 1.0, dash)
@@ -240,21 +318,15 @@ class PlotCanvas(QWidget):
         painter.save()
         painter.setClipRect(self.plot_rect())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        across, down = self._scales()
         for curve in curves:
             painter.setPen(self._hairline(curve.color, curve.dash))
-            points = self._polygon_of(curve)
+            points = polygon(across(curve.x), down(curve.y))
             if points.size() == 1:
                 painter.drawEllipse(points.first(), 1.5, 1.5)
             else:
                 painter.drawPolyline(points)
         painter.restore()
-
-    def _polygon_of(self, curve: Curve) -> QPolygonF:
-        known = self._polygons.get(curve.key)
-        if known is None or known[0] is not curve:
-            made = polygon(self._across(curve.x), self._down(curve.y))
-            known = self._polygons[curve.key] = (curve, made)
-        return known[1]
 
     def _paint_marks(self, painter: QPainter) -> None:
         area = self.plot_rect()

@@ -37,6 +37,7 @@ from gui.widgets.labels import label
 from gui.widgets.plot_canvas import LEFT, RIGHT, Curve, Dots, PlotCanvas, Rules, Scene
 from gui.widgets.plot_ticks import short_number
 from gui.words import tr
+from trainer_core.protocol.records import EvalRecord
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
@@ -50,6 +51,16 @@ NEAR_ALERT = 0.01
 MARK_GAP = 48
 """Least pixels between two lines that mark checkpoints."""
 PLOT_MIME = "application/x-dmglab-plot"
+
+
+def greedy_results(run: RunTelemetry, metric: str) -> list[EvalRecord]:
+    """Greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
+    the run's tasks together."""
+    task = metric.partition("/")[2]
+    return [
+        record for record in run.evals
+        if record.mode == "greedy" and record.is_part == bool(task) and task in ("", record.task)
+    ]  # fmt: skip
 
 
 class PlotCard(QWidget):
@@ -70,7 +81,10 @@ class PlotCard(QWidget):
         self.redraws = 0
         self._lines = PlotLines(spec, model)
         self._drawn: object = None
-        self._made: dict[object, tuple[object, Curve]] = {}
+        self._pending: tuple[object, Scene] | None = None
+        """A scene of many curves that is painted bit by bit, and the key that it is of."""
+        self._made: dict[object, tuple[Line, int, Curve]] = {}
+        self._made_as: object = None
         self._high = 0.0
         self._y_range: tuple[float, float] | None = None
         self._hover: float | None = None
@@ -107,6 +121,12 @@ class PlotCard(QWidget):
         self._stack.addWidget(self.canvas)
         column.addWidget(self._stack, 1)
 
+    def show_spec(self, spec: PlotSpec) -> None:
+        """Have other lines: another run has other tasks."""
+        if spec != self.spec:
+            self.spec, self._lines = spec, PlotLines(spec, self.model)
+            self._drawn = None
+
     def set_file_size(self, width: int, height: int) -> None:
         """Lay out a card that is on no page: it is only drawn into a file."""
         self.resize(width, height)
@@ -123,42 +143,50 @@ class PlotCard(QWidget):
 
     def _key(self) -> object:
         model = self.model
-        found = ((name, model.runs.get(name)) for name in model.shown())
-        runs = [(name, run.table.version) for name, run in found if run is not None]
+        runs = [(run.run_id, run.table.version) for run in model.runs_shown()]
         view = (model.x_axis, model.smoothing, model.x_range, theme.current().name, self.log_y)
-        return runs, view, model.waits.get(model.focus), self._stack.size().toTuple()
+        size = (self._stack.width(), self._stack.height(), self.devicePixelRatioF())
+        return runs, view, model.waits.get(model.focus), size
 
     def redraw(self, deadline: float = math.inf) -> bool:
         """Draw what the model holds now. False when time ran out; the next call goes on."""
-        key, runs = self._key(), self._lines.find_runs()
-        if not runs:
-            self._made.clear()
-            self._drawn = key
-            waiting = self.model.waits.get(self.model.focus) or tr(WAITING)
-            self._empty.setText(waiting if self.model.focus else tr(NOTHING))
-            self._stack.setCurrentWidget(self._empty)
-            self.values.clear()
-            return True
-        self._stack.setCurrentWidget(self.canvas)
-        low, high = self._x_range(runs)
-        columns = max(64, self._stack.width() - LEFT - RIGHT)
-        if not self._lines.compute(runs, low, high, columns, deadline):
+        key = self._key()
+        if self._pending is None or self._pending[0] != key:
+            self._pending = None
+            runs = self._lines.find_runs()
+            if not runs:
+                self._show_nothing(key)
+                return True
+            self._stack.setCurrentWidget(self.canvas)
+            low, high = self._x_range(runs)
+            columns = max(64, self._stack.width() - LEFT - RIGHT)
+            if not self._lines.compute(runs, low, high, columns, deadline):
+                return False
+            self._pending = (key, self._scene(runs, (low, high)))
+        if not self.canvas.show_scene(self._pending[1], deadline):
             return False
-        self._drawn = key
+        self._drawn, self._pending = key, None
         self.redraws += 1
+        self._write_values()
+        return True
+
+    def _show_nothing(self, key: object) -> None:
+        self._made.clear()
+        self._drawn = key
+        waiting = self.model.waits.get(self.model.focus) or tr(WAITING)
+        self._empty.setText(waiting if self.model.focus else tr(NOTHING))
+        self._stack.setCurrentWidget(self._empty)
+        self.values.clear()
+
+    def _scene(self, runs: list[RunTelemetry], x_range: tuple[float, float]) -> Scene:
         dots = self._dots(runs)
         new = self._lines.y_range([dot.y for dot in dots], log=self.log_y)
         is_followed = self.model.x_range is None and not self.log_y
         self._y_range = settled(self._y_range, new) if is_followed else new
-        self.canvas.show_scene(
-            Scene(
-                curves=tuple(self._curve(line, len(runs)) for line in self._lines.lines),
-                x_range=(low, high), y_range=self._y_range, dots=dots,
-                rules=self._rules(runs[0], (low, high)), log_y=self.log_y,
-            )
+        return Scene(
+            curves=self._curves(len(runs)), x_range=x_range, y_range=self._y_range, dots=dots,
+            rules=self._rules(runs[0], x_range), log_y=self.log_y, theme=theme.current().name,
         )  # fmt: skip
-        self._write_values()
-        return True
 
     def _x_range(self, runs: list[RunTelemetry]) -> tuple[float, float]:
         """The range that was chosen; else all, with room to grow so that not all moves at once."""
@@ -177,14 +205,19 @@ class PlotCard(QWidget):
         run_id = self._lines.runs[run].run_id
         return theme.curve_color(self.model.slots.get(run_id, run))
 
-    def _curve(self, line: Line, runs: int) -> Curve:
-        """The line in its colour; the same object as long as nothing about it changed."""
-        key = (line.run_id, line.metric, line.layer)
-        look = (line, runs, self.model.slots.get(line.run_id), theme.current().name)
-        known = self._made.get(key)
-        if known is None or known[0] != look:
-            known = self._made[key] = (look, self._make_curve(line, runs))
-        return known[1]
+    def _curves(self, runs: int) -> tuple[Curve, ...]:
+        """The lines in their colours; the same objects as long as nothing about them changed."""
+        look = (runs == 1, runs <= MOST_DASHED, theme.current().name)
+        if look != self._made_as or len(self._made) > 2 * len(self._lines.lines):
+            self._made.clear()
+        self._made_as = look
+        slots, made = self.model.slots, self._made
+        for line in self._lines.lines:
+            key = (line.run_id, line.metric, line.layer)
+            known, slot = made.get(key), slots.get(line.run_id, line.run)
+            if known is None or known[0] is not line or known[1] != slot:
+                made[key] = (line, slot, self._make_curve(line, runs))
+        return tuple(made[line.run_id, line.metric, line.layer][2] for line in self._lines.lines)
 
     def _make_curve(self, line: Line, runs: int) -> Curve:
         slot = line.line if runs == 1 else self.model.slots.get(line.run_id, line.run)
@@ -205,15 +238,20 @@ class PlotCard(QWidget):
             return ()
         made = []
         for index, run in enumerate(runs):
-            greedy = [record for record in run.evals if record.mode == "greedy"]
-            color = self._eval_color() if len(runs) == 1 else self.color_of(index, 0, len(runs))
-            made.append(
-                Dots(
-                    np.array([float(record.env_steps) for record in greedy]),
-                    np.array([record.success_rate for record in greedy]),
-                    color,
+            if not run.evals:
+                continue
+            for line, (metric, _) in enumerate(self.spec.lines):
+                if line and "/" not in metric:
+                    continue  # validation belongs to the first line, or to its task's
+                greedy = greedy_results(run, metric)
+                own = theme.curve_color(line) if "/" in metric else self._eval_color()
+                made.append(
+                    Dots(
+                        np.array([float(record.env_steps) for record in greedy]),
+                        np.array([record.success_rate for record in greedy]),
+                        own if len(runs) == 1 else self.color_of(index, line, len(runs)),
+                    )
                 )
-            )
         return tuple(dots for dots in made if len(dots.x))
 
     @staticmethod
@@ -297,8 +335,10 @@ class PlotCard(QWidget):
                 break
             text = " ".join(words).replace(" ", "&nbsp;")
             parts.append(f'<span style="color:{color}">{text}</span>')
-        if self.spec.evals and any(record.mode == "greedy" for run in runs for record in run.evals):
-            color = self._eval_color() if len(runs) == 1 else QColor(theme.current().muted)
+        first = next(iter(self.spec.lines))[0]
+        if self.spec.evals and any(greedy_results(run, first) for run in runs):
+            is_one = len(runs) == 1 and "/" not in first
+            color = self._eval_color() if is_one else QColor(theme.current().muted)
             told = tr("validation")
             parts.insert(0, f'<span style="color:{color.name()}">&#9679;&nbsp;{told}</span>')
         self.values.setText("&nbsp; ".join(parts))

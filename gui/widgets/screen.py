@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QBrush, QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
@@ -19,6 +20,33 @@ from trainer_core.protocol.frames import FORMAT_SHADE, FrameInfo, FrameReader, F
 
 GAP = QColor(255, 255, 255, 56)
 """Over the picture: the panel behind the crystals is the lightest there is."""
+
+
+HEAT = (255, 90, 0)
+"""Neither a Game Boy's green nor its grey."""
+HEAT_ALPHA = 190
+
+
+class Mark(NamedTuple):
+    """A frame and a word over a part of a picture, in the picture's pixels."""
+
+    place: QRect
+    text: str = ""
+    """Left out where it is wider than its place."""
+    is_framed: bool = False
+
+
+def heat(weights: np.ndarray) -> QImage:
+    """`weights` f32[rows, columns] >= 0 as an image of that size, clear where nothing is."""
+    rows, columns = weights.shape
+    shares = np.sqrt(weights / weights.max())  # small weights stay visible beside one large one
+    alpha = (shares * HEAT_ALPHA).astype(np.uint32)
+    pixels = alpha << 24
+    for shift, value in zip((16, 8, 0), HEAT, strict=True):
+        pixels |= (alpha * value // 255) << shift
+    data = pixels.astype(np.uint32).tobytes()
+    kind = QImage.Format.Format_ARGB32_Premultiplied
+    return QImage(data, columns, rows, columns * 4, kind).copy()
 
 
 class Palette:
@@ -113,6 +141,8 @@ class Screen(QWidget):
         self._before: np.ndarray | None = None
         """u32[H, W] that a liquid crystal still shows a part of."""
         self._grid = QBrush()
+        self._overlay: QImage | None = None
+        self.marks: list[Mark] = []
         self.hint = ""
         self.paints = 0
 
@@ -174,6 +204,14 @@ class Screen(QWidget):
         self._pixels = self._image = self._picture = None
         self.update()
 
+    def show_overlay(self, weights: np.ndarray | None) -> None:
+        """Heat over the whole picture: `weights` f32[rows, columns] >= 0; the largest is brightest.
+
+        None, or weights of which none is positive, take it away.
+        """
+        self._overlay = None if weights is None or weights.max() <= 0 else heat(weights)
+        self.update()
+
     def fit(self) -> float:
         """Real pixels for one of the picture's: how large it could be at most."""
         if self._image is None:
@@ -227,6 +265,10 @@ class Screen(QWidget):
             painter.drawImage(target, self._image)
             if self.shades.is_lcd:
                 self._paint_grid(painter, target)
+            if self._overlay is not None:
+                painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+                painter.drawImage(target, self._overlay)
+            self._paint_marks(painter, target)
             if self.hasFocus():
                 painter.setPen(QColor(colors.accent))
                 painter.drawRect(target.adjusted(-1, -1, 0, 0))
@@ -255,6 +297,26 @@ class Screen(QWidget):
         size = QSize(round(target.width() * ratio), round(target.height() * ratio))
         painter.fillRect(QRect(QPoint(0, 0), size), self._grid)
         painter.restore()
+
+    def _paint_marks(self, painter: QPainter, target: QRect) -> None:
+        if not self.marks or self._image is None:
+            return
+        colors, scale = theme.current(), target.width() / self._image.width()
+        painter.setFont(theme.ui_font(8))
+        room = painter.fontMetrics()
+        for mark in self.marks:
+            at = mark.place
+            x, y = target.x() + at.x() * scale, target.y() + at.y() * scale
+            box = QRect(round(x), round(y), round(at.width() * scale), round(at.height() * scale))
+            if mark.is_framed:
+                painter.setPen(QPen(QColor(colors.accent), 3))
+                painter.drawRect(box.adjusted(1, 1, -1, -1))
+            width = room.horizontalAdvance(mark.text) + 8
+            if mark.text and width <= box.width():
+                plate = QRect(box.left(), box.top(), width, room.height() + 2)
+                painter.fillRect(plate, QColor(colors.window))
+                painter.setPen(QColor(colors.text))
+                painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, mark.text)
 
     def _paint_hint(self, painter: QPainter, colors: theme.Colors) -> None:
         metrics = painter.fontMetrics()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.imports import CHECKOUT, imported_modules, sources
 
-LIGHT = ("protocol", "service", "runs", "preflight", "runners.catalog")
+LIGHT = ("protocol", "service", "runs", "preflight", "runners.catalog", "sweeps.space")
 FORBIDDEN = {
     "emulator": {"torch", "PySide6", "pyqtgraph", "qasync", "trainer_core", "gui"},
     "trainer_core": {"PySide6", "pyqtgraph", "qasync", "gui"},

@@ -42,8 +42,9 @@ def picture(mask: int, who: int, frame: int) -> bytes:
 class Frames:
     """frames.bin, written round robin."""
 
-    def __init__(self, path: Path) -> None:
-        size = 64 + SLOTS * (64 + WIDTH * HEIGHT)
+    def __init__(self, path: Path, envs: int = 1) -> None:
+        self.envs = envs
+        size = 64 + SLOTS * (64 + envs * WIDTH * HEIGHT)
         with path.open("w+b") as file:
             file.truncate(size)
             self.map = mmap.mmap(file.fileno(), size)
@@ -51,12 +52,12 @@ class Frames:
         self.head(0)
 
     def head(self, seq: int) -> None:
-        HEADER.pack_into(self.map, 0, b"DMGF", 1, 0, SLOTS, WIDTH, HEIGHT, 1, seq)
+        HEADER.pack_into(self.map, 0, b"DMGF", 1, 0, SLOTS, WIDTH, HEIGHT, self.envs, seq)
 
     def publish(self, shades: bytes, speed: float, *fields: int) -> None:
         """`fields` are buttons, who, action, flags, frame."""
         self.seq += 1
-        start = 64 + self.seq % SLOTS * (64 + WIDTH * HEIGHT)
+        start = 64 + self.seq % SLOTS * (64 + self.envs * WIDTH * HEIGHT)
         self.map[start : start + 8] = bytes(8)
         self.map[start + 64 : start + 64 + len(shades)] = shades
         SLOT.pack_into(
@@ -106,7 +107,7 @@ class EchoPlayer:
         self.folder = folder
         asked = json.loads((folder / "config.json").read_text())
         self.task, self.mode = asked["task"], asked.get("mode", "human")
-        self.checkpoint = asked.get("checkpoint", "")
+        self.checkpoint, self.rival = asked.get("checkpoint", ""), asked.get("rival", "")
         self.events = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         self.inbox: SimpleQueue[Fields | None] = SimpleQueue()
@@ -124,8 +125,11 @@ class EchoPlayer:
         self.inbox.put(None)
 
     def acknowledge(self, command: int, ok: bool, detail: str) -> None:
-        line = {"type": "ack", "v": 2, "run_id": self.folder.name, "seq": 0, "time": time.time(),
-                "id": command, "ok": ok, "detail": detail}  # fmt: skip
+        self.tell("ack", id=command, ok=ok, detail=detail)
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        line = {"type": kind, "v": 2, "run_id": self.folder.name, "seq": 0, "time": time.time(),
+                **fields}  # fmt: skip
         self.events.write(json.dumps(line).encode() + b"\n")
         self.events.flush()
 
@@ -140,7 +144,13 @@ class EchoPlayer:
             print(f"player: {reason}", file=sys.stderr)
             return 1
         threading.Thread(target=self.listen, daemon=True).start()
-        self.writer = Frames(self.folder / "frames.bin")
+        self.writer = Frames(self.folder / "frames.bin", 2 if self.rival else 1)
+        if self.rival:
+            side = {"steps": 9, "action": 3, "dist": 0.5, "episode_return": 0.0, "success": False,
+                    "over": False, "wins": 0}  # fmt: skip
+            quick = side | {"checkpoint": self.rival, "success": True, "over": True, "wins": 1}
+            sides = [side | {"checkpoint": self.checkpoint}, quick]
+            self.tell("versus", episode=2, start=1, draws=0, sides=sides)
         self.show()
         deadline = time.monotonic()
         while not self.done:
@@ -158,7 +168,8 @@ class EchoPlayer:
     def show(self) -> None:
         shades = picture(self.mask, self.who, self.frame)
         flags = RECORDING_FLAG if self.recording is not None else 0
-        self.writer.publish(shades, self.speed, self.mask, self.who, 3, flags, self.frame)
+        both = shades + bytes(len(shades)) if self.rival else shades
+        self.writer.publish(both, self.speed, self.mask, self.who, 3, flags, self.frame)
         if self.recording is not None:
             self.recording.add(shades, self.mask)
 
@@ -202,6 +213,11 @@ class EchoPlayer:
             case "play_on":
                 self.frame = command["frame"]
                 self.show()
+            case "saliency":
+                ok = "blind" not in Path(self.checkpoint).name
+                detail = "" if ok else "what plays cannot tell what it looks at"
+                if ok and command["on"]:
+                    self.tell("saliency", step=1, rows=2, columns=2, weights=[0.0, 0.0, 0.0, 2.0])
             case "rewind":
                 self.backwards = command["on"]
             case "capture_goal":

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from gui.app import App
+from gui.controllers import desktop
 from gui.models.alerts import AlertWatch
-from tests.gui.conftest import replaced
+from tests.gui.conftest import replaced, until
 from tests.support.made_records import eval_record, update_record
 
 
@@ -48,3 +53,28 @@ def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:
     card.redraw()
     marks = card.canvas.scene.rules[-1].x
     assert list(marks) == [telemetry.run("r").alerts[0].env_steps]
+
+
+def test_news_reach_the_desktop_while_nobody_looks_at_the_window(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, tool = tmp_path / "said", tmp_path / "bin" / "notify-send"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\nfor word; do echo "$word"; done >> {said}; echo . >> {said}\n')
+    tool.chmod(0o755)
+    tell, settings = app.models.notices.tell, app.models.settings
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    tell("Nobody can show this", is_news=True)  # silent where there is no such tool
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    tell("Of the app only")
+    settings.set(desktop.SETTING, False)
+    tell("Turned off", is_news=True)
+    settings.set(desktop.SETTING, True)
+    monkeypatch.setattr(app.window, "isActiveWindow", lambda: True)
+    tell("Seen in the window", is_news=True)
+    monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)
+    tell("Training finished", "-n is no option", "good", is_news=True)
+    until(lambda: said.exists() and said.read_text().endswith(".\n"))
+    words = said.read_text().splitlines()
+    assert words[-4:] == ["--", "Training finished", "-n is no option", "."]
+    assert words.count(".") == 1

@@ -23,7 +23,7 @@ from tests.support.made_records import run_record
 from trainer_core.protocol import checkpoints
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.runners.base import AgentRunner, Installation
-from trainer_core.runners.catalog import registered_runners
+from trainer_core.runners.catalog import find_runner, registered_runners
 from trainer_core.runners.template import TemplateConfig
 
 
@@ -72,6 +72,22 @@ def test_each_runner_keeps_its_own_texts_and_all_share_what_every_run_has(qapp) 
     draft.set_runner(native)
     assert draft.reason == ""
     assert draft.text("num_envs") == "64"
+
+
+def test_a_default_of_one_runner_is_not_typed_into_another(qapp) -> None:  # type: ignore[no-untyped-def]
+    draft = ConfigDraft()
+    assert draft.text("total_env_steps") == "0"  # no limit, here
+    draft.set_runner(find_runner("spade_bdi"))
+    assert draft.text("total_env_steps") == "4,000"
+    draft.set_text("total_env_steps", "500")
+    draft.set_text("task", "tiny_goal")
+    draft.set_runner(find_runner("corl"))
+    assert (draft.text("total_env_steps"), draft.text("task")) == ("500", "offline")
+    draft.set_runner(find_runner("sb3"))
+    assert draft.text("task") == "pocket_quest/leave_bedroom"
+    draft.set_text("task", "arc/sl01")
+    draft.set_runner(find_runner("arc"))
+    assert draft.text("task") == "arc/sl01"
 
 
 def choose(app: App, runner_id: str) -> None:

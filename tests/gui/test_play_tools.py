@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 
 from gui import object_names as names
 from gui.app import App
@@ -128,6 +129,7 @@ def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> 
     )  # fmt: skip
     sheet.show()
     assert sheet.format.findData(".mp4") == -1, "nothing here encodes MP4"
+    assert any("ffmpeg" in found.text() for found in sheet.findChildren(QLabel)), "and it says so"
     sheet.format.setCurrentIndex(sheet.format.findData(".apng"))
     sheet.first.setValue(10)
     sheet.last.setValue(500)

@@ -134,7 +134,7 @@ def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) ->
     until(lambda: app.center.live.strip.who.text() == "HUMAN")
     config = json.loads((app.controllers.playing.player.directory / "config.json").read_text())
     assert config == {"task": "tiny_goal", "checkpoint": "", "mode": "human", "device": "cpu",
-                      "speed": 1.0, "seed": 1, "recording": ""}  # fmt: skip
+                      "speed": 1.0, "seed": 1, "rival": "", "recording": ""}  # fmt: skip
     click(app, names.MODE_AGENT)
     until(lambda: not app.controllers.playing.is_active)
 

@@ -112,7 +112,8 @@ def test_apps_share_one_queue_and_what_waits_outlives_the_app_that_ordered_it(
     other.runners = (scripted_native(updates=2, interval_s=0.01),)
     other.works_queue = True
     stop = asyncio.ensure_future(other.stop(first), loop=app.bridge.loop)
-    until(lambda: stop.done() and other.runs[plan.run_id].state is RunState.FINISHED, LONG_S)
+    until(lambda: stop.done() and other.runs[plan.run_id].state.is_end, LONG_S)
+    assert other.runs[plan.run_id].state is RunState.FINISHED, other.runs[plan.run_id].reason
     assert other.queue.entries() == []
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
@@ -17,6 +18,7 @@ from gui.actions import ActionRegistry
 from gui.app import App
 from gui.docks.log import SLICE
 from gui.models.log_buffer import MAX_LINES, LogBuffer, level_of
+from gui.models.navigation import Place
 from gui.models.plot_specs import PlotSpec, page_specs
 from gui.models.run_list import ago
 from gui.models.run_telemetry import TelemetryModel
@@ -341,6 +343,28 @@ def test_the_theme_changes_without_a_restart(app: App) -> None:
     assert card.is_stale()
     card.redraw()
     assert card.canvas.scene.curves[-1].color.name() == theme.LIGHT.curves[0]
+
+
+def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
+    """What is polished in turns looks as if Qt had polished everything at once."""
+
+    def pages() -> Iterator[QImage]:
+        for place in (Place.CURVES, Place.REPLAY, Place.LEAGUE, Place.LIVE):
+            app.models.navigation.show(place)
+            QTest.qWait(0)
+            yield app.window.grab().toImage()
+
+    app.controllers.appearance.set_theme("light")
+    app.models.navigation.leave_welcome()
+    until(lambda: not theme._waiting)
+    list(pages())  # rows are laid out when they are first shown
+    found = list(pages())
+    sheet = app.window.styleSheet()
+    app.window.setStyleSheet("")
+    app.window.setStyleSheet(sheet)
+    list(pages())
+    assert all(left == right for left, right in zip(found, pages(), strict=True))
+    assert found[0].pixelColor(3, 400).name() == theme.LIGHT.window
 
 
 def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_the_metadata_name_a_range_of_torch_the_licence_and_both_programs(
     assert wheel.read(f"{info}/licenses/LICENSE") == (CHECKOUT / "LICENSE").read_bytes()
     programs = wheel.read(f"{info}/entry_points.txt").decode()
     assert programs.split() == [
-        "[console_scripts]", "dmglab", "=", "trainer_core.cli.main:main",
+        "[console_scripts]", "dmglab", "=", "trainer_core.cli.main:console_script",
         "[gui_scripts]", "dmglab-app", "=", "gui.__main__:main",
     ]  # fmt: skip
 

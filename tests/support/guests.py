@@ -34,6 +34,7 @@ def home_with(runner_id: str, folder: Path) -> HomePaths:
         there.check()
     except LabError as error:
         pytest.skip(str(error))
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "envs").symlink_to(there.folder.parent)
     return HomePaths(folder)
 
@@ -46,14 +47,18 @@ def cleanrl_checkout() -> str:
     return str(folder)
 
 
-def in_service(home: HomePaths, body: Callable[[TrainerService], Awaitable[None]]) -> None:
+def in_service(
+    home: HomePaths,
+    body: Callable[[TrainerService], Awaitable[None]],
+    patience_s: float = PATIENCE_S,
+) -> None:
     """`body` with an open service; what it leaves is stopped."""
 
     async def whole() -> None:
         service = TrainerService(home)
         service.open()
         try:
-            await asyncio.wait_for(body(service), PATIENCE_S)
+            await asyncio.wait_for(body(service), patience_s)
         finally:
             await service.close()
 

@@ -24,6 +24,7 @@ from trainer_core.arc.env import ArcVecEnv
 from trainer_core.arc.game import ArcGame, Turn, open_arc_game
 from trainer_core.arc.rest import RestGame
 from trainer_core.arc.rules import encode
+from trainer_core.play.clips.opening import open_clip
 from trainer_core.protocol import records
 from trainer_core.protocol.arc import CLICK, PALETTE, RESET, find_game, list_games
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
@@ -81,8 +82,12 @@ def test_clicks_win_the_lights_and_the_scorecard_counts_them(home: HomePaths) ->
         assert run["actions"] == sum(turn.action == CLICK for turn in game.snapshot().turns)
         game.frame(with_click(0, 8, 8))  # after the end nothing counts
         assert game.levels == 2
-        lines = next((home.root / "kept").rglob("ck01-*.jsonl")).read_text().splitlines()
-        assert json.loads(lines[-1])["data"]["state"] == "WIN"
+        lines = next((home.root / "kept").rglob("ck01-*.jsonl"))
+        assert open_clip(lines, home.root / "opened", "", home)["format"] == "rgb888"
+        replayed = read_recording(home.root / "opened")
+        steps = read_steps(home.root / "opened", replayed)
+        assert len(steps) == len(LIGHTS)
+        assert steps[-1].success
     finally:
         game.close()
 

@@ -21,9 +21,11 @@ from trainer_core.play.clips.opening import open_clip
 from trainer_core.play.game import ConsoleGame, open_game
 from trainer_core.play.recording_writer import first_difference
 from trainer_core.play.rollout import Rollout
+from trainer_core.protocol.arc import PALETTE
 from trainer_core.protocol.buttons import ACTION_MASKS, MASK_BITS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.recording import read_steps
 
 ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
 TASK = "pocket_quest/leave_bedroom"
@@ -81,6 +83,10 @@ def test_a_gif_of_ours_becomes_shades_again(tmp_path: Path) -> None:
         ("a.replay", b"\0" * 99, "no movie"),
         ("missing.gif", None, "no such file"),
         ("a.json", b"{}", "no movie"),
+        ("a.jsonl", b"{}\n", "line 1: no line of an ARC-AGI-3 recording"),
+        ("a.jsonl", b'{"data":{"frame":[[[16]]]}}', "<= 15"),
+        ("a.jsonl", b'\n{"data":{"frame":[[[1], [1, 2]]]}}', "line 2: its frame is no animation"),
+        ("a.jsonl", b'{"data":{"game_id":"ls20-1"}}', "no line has a frame"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_and_leaves_nothing(
@@ -93,6 +99,34 @@ def test_what_cannot_be_read_is_one_line_and_leaves_nothing(
         open_clip(path, tmp_path / "out", "", NOWHERE)
     assert name in str(caught.value)
     assert [found.name for found in tmp_path.iterdir()] == ([name] if data is not None else [])
+
+
+# -- ARC-AGI-3 -------------------------------------------------------------------------------
+
+
+def test_lines_of_arc_in_their_old_and_new_words_become_pictures_and_steps(tmp_path: Path) -> None:
+    grids = np.random.default_rng(2).integers(0, 16, (4, 64, 64))
+    rows: list[dict[str, Any]] = [
+        {"game_id": "ls20-1", "frame": grids[:1].tolist(), "state": "NOT_FINISHED", "score": 0,
+         "action_input": {"id": 0}, "guid": "x"},
+        {"game_id": "ls20-1", "frame": grids[1:3].tolist(), "state": "NOT_FINISHED",
+         "levels_completed": 1, "win_levels": 2, "action_input": {"id": "ACTION6", "data": {}}},
+        {"game_id": "ls20-1", "frame": grids[3:].tolist(), "state": "WIN", "score": 2,
+         "win_score": 2, "action_input": {"id": 3}},
+        {"game_id": "ls20-1", "frame": [], "state": "WIN", "action_input": {"id": "ACTION1"}},
+        {"card_id": "c", "won": 1},
+    ]  # fmt: skip
+    lines = [json.dumps({"timestamp": "2026-11-22T22:00:00+00:00", "data": row}) for row in rows]
+    (tmp_path / "ls20-1.jsonl").write_text("\n".join(lines))
+    replay, found = opened(tmp_path / "ls20-1.jsonl", tmp_path / "out")
+    assert (found["frames"], found["format"], found["can_be_edited"]) == (48, "rgb888", False)
+    rgb = np.array([(c >> 16, c >> 8 & 255, c & 255) for c in PALETTE], np.uint8)
+    for frame in (0, 11, 12, 24, 47):
+        np.testing.assert_array_equal(replay.picture(frame), rgb[grids[frame // 12]])
+    click, left = read_steps(tmp_path / "out", replay.recording)
+    assert (click.first_frame, click.last_frame, click.action, click.reward) == (12, 35, -1, 1)
+    assert (left.action, left.reward, left.dist, left.success) == (5, 1, 0, True)
+    assert (replay.recording.task, replay.recording.success) == ("arc/ls20", True)
 
 
 # -- movies ----------------------------------------------------------------------------------
@@ -164,7 +198,8 @@ def test_a_pyboy_movie_is_pressed_and_compared_with_its_own_pictures(tmp_path: P
     game.restart(0)
     for _ in range(100):
         game.frame(0)
-    greys = (255 - 85 * game.picture()[..., None].repeat(3, -1)).astype(np.uint8)
+    # PyBoy 2.8.1's own colours, as a movie recorded by it has them.
+    greys = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)[game.picture()][..., None].repeat(3, -1)
     same = base64.b64encode(greys.tobytes()).decode()
     other = base64.b64encode((greys // 255 * 255).tobytes()).decode()
     boot = PYBOY_BOOT_FRAMES

@@ -14,7 +14,7 @@ from trainer_core.envs.curriculum import (
     states_to_go,
     successors,
 )
-from trainer_core.train.progress import RunProgress
+from trainer_core.train.progress import ENOUGH, RunProgress
 
 TASK = "pocket_quest/leave_bedroom"
 
@@ -111,7 +111,8 @@ def test_recent_success_outlives_a_record_and_is_resumed():
     progress = RunProgress()
     assert progress.fold_episodes(0.0, 30, 0.8) == 0.0
     found = progress.fold_episodes(1.0, 10, 0.8)
-    assert found == pytest.approx(10 / (30 * 0.8 + 10))
+    assert found == pytest.approx(10 / (30 * 0.8 * (1 - 10 / ENOUGH) + 10))
+    assert RunProgress(recent_won=9, recent_ended=99).fold_episodes(0.5, ENOUGH, 0.8) == 0.5
     resumed = RunProgress.from_state(progress.state_dict(1.0))
     assert resumed.fold_episodes(0.0, 0, 1.0) == pytest.approx(found)
 

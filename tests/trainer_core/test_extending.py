@@ -110,7 +110,8 @@ def test_an_algorithm_reads_the_fields_of_its_row_and_no_others(name: str) -> No
     read = {
         node.attr
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "config"
+        if isinstance(node, ast.Attribute)
+        and (ast.unparse(node.value) == "config" or ast.unparse(node) == "learner.ent_coef")
     }
     everybodys = {"gamma", "batch_size"}
     sizes = {"minibatch_size": "num_minibatches"}

@@ -113,7 +113,7 @@ def test_sb3_does_what_its_capabilities_say(tmp_path: Path) -> None:
         assert saved[-1].reason == "stop"
         assert "best" in {event.reason for event in saved}
         evals = await history(service, run_id, records.EvalRecord)
-        assert {event.mode for event in evals} == {"greedy", "sample"}
+        assert {event.mode for event in evals} == {"greedy", "sample", "leave_loops"}
         for folder in checkpoints.list_checkpoints(paths):
             assert checkpoints.verify(folder).runner == "sb3"
 
@@ -253,7 +253,7 @@ def test_cleanrl_trains_on_our_task_is_validated_and_plays(
         record = await run_to_end(service, spec)
         assert record.state is RunState.FINISHED, record.reason
         evals = await history(service, record.run_id, records.EvalRecord)
-        assert {event.mode for event in evals} == {"greedy", "sample"}
+        assert {event.mode for event in evals} == {"greedy", "sample", "leave_loops"}
         folder = newest(home, record.run_id)
         assert checkpoints.verify(folder).reason in ("final", "best")
         await plays(home, folder)
@@ -279,7 +279,8 @@ def test_a_stop_does_not_wait_for_the_end_of_an_update(tmp_path: Path) -> None:
     home = home_with("cleanrl", tmp_path)
 
     async def body(service: TrainerService) -> None:
-        forever = "--num-envs 8 --num-steps 16 --update-epochs 1000000"
+        # Long enough for an episode to end: what tells that it steps.
+        forever = "--num-envs 8 --num-steps 128 --update-epochs 1000000"
         spec = cleanrl_spec("ppo", "tiny_goal", 100_000, arguments=forever, eval_every=0)
         record = await service.start(service.plan(spec))
         await until(lambda: service.runs[record.run_id].env_steps >= 8, PATIENCE_S)

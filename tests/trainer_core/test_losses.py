@@ -10,7 +10,8 @@ from torch import Tensor
 
 from tests.trainer_core.building import tiny_config, tiny_trainer, weights_of
 from trainer_core.algo.a2c import a2c_losses
-from trainer_core.algo.ppo import ppo_losses
+from trainer_core.algo.parts import PartsLearner
+from trainer_core.algo.ppo import ppo_learner, ppo_losses
 
 PPO = {
     "clip_range": 0.2, "clip_range_vf": 0.0, "ent_coef": 0.01, "vf_coef": 0.5,
@@ -129,3 +130,36 @@ def test_the_linear_schedule_ends_at_zero() -> None:
         trainer.run_update()
     assert rates == pytest.approx([1e-3, 7.5e-4, 5e-4, 2.5e-4])
     assert trainer.learning_rate == 0.0
+
+
+def test_the_entropy_bonus_falls_as_training_succeeds_to_a_tenth() -> None:
+    trainer = tiny_trainer(tiny_config(ent_coef=0.02))
+    seen = []
+    for trainer.training_success in (0.0, 0.5, 1.0, 0.25):
+        trainer.run_update()
+        seen.append(round(float(trainer.learner.ent_coef), 5))
+    assert seen == [0.02, 0.01, 0.002, 0.015]
+    constant = tiny_trainer(tiny_config(ent_coef=0.02, ent_schedule="constant"))
+    constant.training_success = 1.0
+    constant.run_update()
+    assert float(constant.learner.ent_coef) == pytest.approx(0.02)
+
+
+def test_a_minibatch_in_parts_learns_what_it_learns_whole() -> None:
+    """The same weights and losses but for the order of sums; the same bits when it is repeated."""
+    found = []
+    for threads in (1, 3, 3):
+        config = tiny_config(threads=threads, clip_range_vf=0.2, ent_coef=1.0)
+        trainer = tiny_trainer(config)
+        trainer.training_success = 0.6
+        trainer.learner = ppo_learner(trainer.learner.policy, config, torch.device("cpu"))
+        losses = trainer.run_update()
+        assert isinstance(trainer.learner, PartsLearner) == (threads > 1)
+        found.append((weights_of(trainer), losses.sums, losses.opt_steps))
+        trainer.learner.close()
+    whole, parts, again = found
+    assert torch.allclose(whole[0], parts[0], atol=2e-5)
+    assert torch.allclose(whole[1], parts[1], rtol=1e-3, atol=1e-4)
+    assert whole[2] == parts[2]
+    assert torch.equal(parts[0], again[0])
+    assert torch.equal(parts[1], again[1])

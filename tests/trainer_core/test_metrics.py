@@ -90,6 +90,8 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
         assert record["metrics"][f"{name}_min"] == pytest.approx(min(column(field)))
         assert record["metrics"][f"{name}_max"] == pytest.approx(max(column(field)))
     shares = {
+        "episode_return": sum(float(row["rewards"]) for row in own) / ended_own,
+        "episode_length": len(own) / ended_own,
         "success_rate_demo_starts": sum(row["success"] for row in along) / ended_along,
         "demo_start_share": ended_along / resets,
         "done_rate_own_starts": fmean(float(row["done"]) for row in own),

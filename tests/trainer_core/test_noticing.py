@@ -17,7 +17,7 @@ from PIL import Image
 
 from tests.trainer_core.building import read_log, tiny_config, tiny_trainer, train_in
 from trainer_core.envs.toy import TinyGoalEnv
-from trainer_core.envs.vec_env import StepResult
+from trainer_core.envs.vec_env import StepInfo, StepResult
 from trainer_core.play.player import Player
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.protocol.frames import FrameReader
@@ -72,12 +72,19 @@ def test_the_wall_shows_what_the_last_step_reached(
     monkeypatch.setattr(watching, "INTERVAL_S", 0.0)
     control, trainer = Control(), tiny_trainer(tiny_config())
     control.watch(16)
-    watcher = watching.Watcher(tmp_path / "frames.bin", trainer.env, control)
-    wrong = 0
+    monkeypatch.setattr(watching, "EVENT_INTERVAL_S", 0.0)
+    told: list[dict[str, Any]] = []
+    watcher = watching.Watcher(
+        tmp_path / "frames.bin", trainer.env, control, lambda kind, **fields: told.append(fields)
+    )
+    wrong, ends = 0, torch.zeros(2, 16, dtype=torch.int64)
 
-    def compare() -> None:
-        nonlocal wrong
-        watcher.show(trainer.env_steps)
+    def compare(info: StepInfo) -> None:
+        nonlocal wrong, ends
+        watcher.show(trainer.env_steps, info)
+        ends = ends + torch.stack((info.success, info.reset_mask))[:, :16]
+        assert told[-1]["dist"] == pytest.approx(info.dist[:16].tolist(), abs=1e-4)
+        assert [told[-1]["successes"], told[-1]["episodes"]] == [tuple(e) for e in ends.tolist()]
         found = FrameReader(tmp_path / "frames.bin").latest()
         assert found is not None
         # Twice the observation's size, of every env one below the other.
@@ -93,6 +100,12 @@ def test_the_wall_shows_what_the_last_step_reached(
     shown = trainer.obs[:, -1].repeat_interleave(2, 1).repeat_interleave(2, 2).contiguous()
     assert last is not None
     assert last[2] == shown.numpy().tobytes()
+    count = len(told)
+    control.watch(0)
+    trainer.on_step = lambda info: watcher.show(trainer.env_steps, info)
+    trainer.run_update()
+    assert len(told) == count
+    assert FrameReader(tmp_path / "frames.bin").seq == last[0], "nobody watches, nothing is copied"
 
 
 def test_the_live_view_shows_the_frame_that_was_just_played(tmp_path: Path) -> None:

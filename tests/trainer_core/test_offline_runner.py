@@ -58,8 +58,8 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return {
         f"{module}.{name}": value
         for module, state in modules.items()
-        if module != "optim"
         for name, value in state.items()
+        if isinstance(value, torch.Tensor)  # optimizers keep dicts and lists
     }
 
 

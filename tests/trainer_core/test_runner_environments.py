@@ -198,6 +198,19 @@ def test_requirements_are_pinned_and_hashed(runner: GuestRunner) -> None:
     assert TORCH in (CHECKOUT / "scripts" / "constraints.txt").read_text().split()  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("WARNING: Retrying (...) 'ProxyError('Cannot connect to proxy.', NewConnectionError(",
+         "the proxy refuses"),
+        ("ERROR: Could not find a version that satisfies the requirement x==1 "
+         "(from versions: none)", "no package index answered"),
+    ],
+)  # fmt: skip
+def test_what_pip_says_without_a_network_is_a_way_out(said: str, words: str) -> None:
+    assert words in explain([said, "ERROR: No matching distribution found"], ["pip"])
+
+
 def test_pip_that_says_nothing_is_named() -> None:
     assert explain([], ["python", "-m", "pip", "install"]).startswith(
         "python -m pip install failed"

@@ -1,9 +1,10 @@
-"""Pipes of a child as older Pythons make them."""
+"""Pipes of a child: as older Pythons make them, and of one that ends before it is known."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +36,32 @@ def test_a_run_is_followed_where_a_pipe_cannot_say_whether_it_is_read(
 
     asyncio.run(body())
     assert not wrong
+
+
+def test_a_run_that_ends_before_its_starter_goes_on_is_told_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy computer a short run was over while its start was still awaited: what it had said
+    was lost, and sometimes its end as well, so that it ran for ever."""
+
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        usual = loop.subprocess_exec
+
+        async def late(*args: Any, **options: Any) -> Any:
+            transport, child = await usual(*args, **options)
+            while transport.get_returncode() is None:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)  # for pipes to say that they are closed
+            return transport, child
+
+        monkeypatch.setattr(loop, "subprocess_exec", late)
+        service = TrainerService(HomePaths(tmp_path))
+        service.open()
+        run_id = await start(service, updates=3, interval_s=0.0)
+        await until(lambda: service.runs[run_id].state.is_end)
+        run = service.runs[run_id]
+        assert (run.state, run.env_steps) == (RunState.FINISHED, 3 * 2048), run.reason
+        await service.close()
+
+    asyncio.run(body())

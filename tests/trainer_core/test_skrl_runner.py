@@ -101,7 +101,7 @@ def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
         assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
         assert not process.is_running()
         evals = await history(service, run_id, records.EvalRecord)
-        assert {event.mode for event in evals} == {"greedy", "sample"}
+        assert {event.mode for event in evals} == {"greedy", "sample", "leave_loops"}
         for folder in checkpoints.list_checkpoints(paths):
             assert checkpoints.verify(folder).runner == "skrl"
 

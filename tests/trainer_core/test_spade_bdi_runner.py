@@ -117,15 +117,25 @@ def test_wrong_plans_are_one_line_with_a_place(tmp_path: Path, text: str, words:
 
 
 @pytest.mark.slow
-def test_plans_that_fail_midway_end_the_run_with_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("plan", "place", "words"),
+    [
+        (".press(up); .press(sideways).", "bad.asl:2:", "the buttons are a, b, start"),
+        ('.send("x@localhost", tell, hi); .press(up); !go.', "bad.asl: .send to x@localhost",
+         "messages reach coach@localhost, player@localhost, and nobody in another process"),
+    ],
+)  # fmt: skip
+def test_plans_that_fail_midway_end_the_run_with_one_line(
+    tmp_path: Path, plan: str, place: str, words: str
+) -> None:
     home, bad = home_with("spade_bdi", tmp_path), tmp_path / "bad.asl"
-    bad.write_text("!go.\n+!go <- .press(up); .press(sideways).")
+    bad.write_text(f"!go.\n+!go <- {plan}")
 
     async def body(service: TrainerService) -> None:
         failed = await run_to_end(service, bdi_spec(bad, 100))
         assert failed.state is RunState.FAILED
-        assert "bad.asl:2:" in failed.reason
-        assert "the buttons are a, b, start" in failed.reason
+        assert place in failed.reason
+        assert words in failed.reason
 
     in_service(home, body)
 

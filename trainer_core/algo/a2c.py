@@ -34,7 +34,7 @@ def a2c_losses(
     advantages: Tensor,
     returns: Tensor,
     *,
-    ent_coef: float,
+    ent_coef: float | Tensor,
     vf_coef: float,
 ) -> A2CLosses:
     """Losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B]."""
@@ -70,7 +70,7 @@ def a2c_update(
             actions[index],
             advantages[index],
             returns[index],
-            ent_coef=config.ent_coef,
+            ent_coef=learner.ent_coef,
             vf_coef=config.vf_coef,
         )
         (losses.total / slices).backward()

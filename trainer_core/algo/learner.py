@@ -117,6 +117,8 @@ class Learner:
             self.graph = StepGraph(config.minibatch_size, device)
             self._rate = torch.tensor(config.learning_rate, device=device)
         self.optimizer = Adam(self._parameters, self._rate)
+        self.ent_coef = torch.tensor(config.ent_coef, device=device)
+        """f32[] weight of the entropy bonus; captured steps read it from there."""
 
     @property
     def policy(self) -> PixelActorCritic:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from trainer_core.algo.learner import Learner, LossSums, scalars_of
+from trainer_core.algo.parts import PartsLearner, learning_parts
 from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.algo.registry import Implementation
 from trainer_core.algo.rollout import RolloutBuffer
@@ -42,11 +43,13 @@ def ppo_losses(
     *,
     clip_range: float,
     clip_range_vf: float,
-    ent_coef: float,
+    ent_coef: float | Tensor,
     vf_coef: float,
     normalize_advantage: bool,
 ) -> PPOLosses:
-    """Losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B]."""
+    """Losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B].
+
+    `ent_coef` is a number or f32[]."""
     log_probs = torch.log_softmax(logits, dim=-1)
     new_logprobs = log_probs.gather(-1, actions[:, None]).squeeze(-1)
     entropy = -(log_probs.exp() * log_probs).sum(-1)
@@ -105,7 +108,7 @@ def ppo_update(
             returns[index],
             clip_range=config.clip_range,
             clip_range_vf=config.clip_range_vf,
-            ent_coef=config.ent_coef,
+            ent_coef=learner.ent_coef,
             vf_coef=config.vf_coef,
             normalize_advantage=config.normalize_advantage,
         )
@@ -131,12 +134,15 @@ def ppo_update(
 
 
 def ppo_learner(policy: PixelActorCritic, config: RunConfig, device: torch.device) -> Learner:
-    """By matrix products where the GPU and the network allow it, else by autograd."""
+    """By matrix products where the GPU and the network allow it, on a CPU in parts that its cores
+    learn side by side, else by autograd."""
     if device.type == "cuda":
         from trainer_core.algo.gemm import learner as gemm  # Warp takes a second to load
 
         if gemm.can_learn_by_products(policy, config, device):
             return gemm.GemmLearner(policy, config, device)
+    elif (parts := learning_parts(config)) > 1:
+        return PartsLearner(policy, config, device, parts, ppo_losses)
     return Learner(policy, config, device)
 
 

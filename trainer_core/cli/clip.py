@@ -1,4 +1,4 @@
-"""`dmglab clip SOURCE --out FOLDER`: a rollout, GIF, input movie or receipt as a recording."""
+"""`dmglab clip SOURCE --out FOLDER`: a rollout, GIF, movie, ARC lines, receipt as a recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainer_core.cli.options import home_paths, parse
 class Options:
     source: Annotated[Path, tyro.conf.Positional]
     """A rollout's or receipt's folder, a GIF, APNG or PNG, a movie of PyBoy (.replay) or
-    VisualBoyAdvance (.vbm)."""
+    VisualBoyAdvance (.vbm), a recording of the ARC-AGI-3 library (.jsonl)."""
     out: Path
     """New folder for the recording."""
     rom: str = ""

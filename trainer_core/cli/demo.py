@@ -11,6 +11,7 @@ from typing import Any
 
 from trainer_core.cli.invocation import dmglab_command
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.early_start import load_torch
 from trainer_core.protocol.presets import preset_config, suggest_preset
 from trainer_core.runs.finding import find_checkpoint
 
@@ -43,6 +44,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     )
     home = home_paths(options.home)
     print(f"training {config.task} on {config.device}; Ctrl-C saves and ends", file=sys.stderr)
+    load_torch(config.device)
     from trainer_core.cli.running import train_new
     from trainer_core.exports.plot import plot_logs
     from trainer_core.play.rollout import write_rollout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.checkpoints import read_own_meta
@@ -13,7 +13,11 @@ from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError, ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.task_lists import expand_tasks, is_list, split_tasks
 from trainer_core.runs.finding import find_checkpoint
+
+if TYPE_CHECKING:
+    from trainer_core.train.evaluate import Evaluation
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Options:
     policy: Literal["checkpoint", "random", "untrained"] = "checkpoint"
     """What plays: the checkpoint, random buttons, or a network that never learned."""
     task: str = ""
-    """Task id; default the checkpoint's."""
+    """Task id, or several as a,b; default the checkpoint's."""
     episodes: int = field(default=64, metadata=limits(1, 100_000))
     """Episodes; greedy play begins each of them in another start state."""
     mode: Literal["greedy", "sample", "leave_loops"] = "greedy"
@@ -46,7 +50,41 @@ def run(argv: list[str]) -> dict[str, Any]:
     if options.policy == "checkpoint" or options.checkpoint:
         folder = find_checkpoint(options.checkpoint, home)
     config = _config(options, folder)
-    return _evaluate(options, config, folder, home)
+    tasks = split_tasks(expand_tasks(config.task, home)) if is_list(config.task) else ()
+    if not tasks:
+        return _report(options, config, folder, *_evaluate(options, config, folder, home))
+    found = {
+        task: _evaluate(options, dataclasses.replace(config, task=task), folder, home)
+        for task in tasks
+    }
+    return _report_all(options, config, folder, found)
+
+
+def _report_all(
+    options: Options, config: RunConfig, folder: Path | None,
+    found: dict[str, tuple[Evaluation, str]],
+) -> dict[str, Any]:  # fmt: skip
+    """All tasks together, and each by its name."""
+    from trainer_core.train.evaluate import joined
+
+    every = joined([evaluation for evaluation, _ in found.values()])
+    sets = sorted({played for _, played in found.values()})
+    by_task = {task: evaluation.summary() for task, (evaluation, _) in found.items()}
+    return {**_report(options, config, folder, every, ",".join(sets)), "tasks": by_task}
+
+
+def _report(
+    options: Options, config: RunConfig, folder: Path | None, found: Evaluation, played: str
+) -> dict[str, Any]:
+    return {
+        "ok": True,
+        "task": config.task,
+        "policy": options.policy,
+        "checkpoint": str(folder or ""),
+        "starts": played,
+        "obs_source": config.obs_source,
+        **found.summary(),
+    }
 
 
 def _config(options: Options, folder: Path | None) -> RunConfig:
@@ -67,7 +105,8 @@ def _config(options: Options, folder: Path | None) -> RunConfig:
 
 def _evaluate(
     options: Options, config: RunConfig, folder: Path | None, home: HomePaths
-) -> dict[str, Any]:
+) -> tuple[Evaluation, str]:
+    """The episodes on one task, and which starts were played."""
     import torch
 
     from trainer_core.algo.policy import PixelActorCritic, policy_kind
@@ -107,12 +146,4 @@ def _evaluate(
     starts = spread_starts(env.start_set, options.episodes, mode)
     found = run_episodes(env, act, starts, mode)
     env.close()
-    return {
-        "ok": True,
-        "task": config.task,
-        "policy": options.policy,
-        "checkpoint": str(folder or ""),
-        "starts": played,
-        "obs_source": config.obs_source,
-        **found.summary(),
-    }
+    return found, played

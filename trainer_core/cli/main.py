@@ -5,12 +5,14 @@ Only the chosen command's imports are paid for: `dmglab runs` loads no torch.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
 import json
 import os
 import sys
+from typing import NoReturn
 
 from trainer_core.owned import PARENT, die_with_parent, outlive_reader_of_stderr
 from trainer_core.protocol.errors import LabError
@@ -115,6 +117,26 @@ def usage() -> str:
     )
 
 
+def leave(status: int) -> NoReturn:
+    """End the process, past the interpreter's own exit where torch is loaded.
+
+    All is saved and said by then. Taking torch, Warp and a GPU's modules apart takes most of a
+    second, and aborts now and then: a gloo thread of torch is still joinable when statics go.
+    """
+    if "torch" not in sys.modules:
+        sys.exit(status)
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
+
+
+def console_script() -> NoReturn:
+    """The `dmglab` command."""
+    leave(main())
+
+
 if __name__ == "__main__":
     if PARENT in os.environ:  # before torch is loaded, which takes seconds
         die_with_parent()
@@ -122,11 +144,4 @@ if __name__ == "__main__":
         from trainer_core.proofs import faults
 
         faults.arm(os.environ["DMGLAB_FAULT"])
-    status = main()
-    if "RANK" in os.environ:
-        # One of several ranks: all is saved and said. Now and then the interpreter's own exit
-        # aborts here, because a gloo thread of torch is still joinable when statics go.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-    sys.exit(status)
+    leave(main())

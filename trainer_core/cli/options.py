@@ -17,6 +17,15 @@ from trainer_core.protocol.paths import HomePaths, default_home
 T = TypeVar("T")
 
 
+def named_runner(argv: list[str]) -> str:
+    """The runner that `argv` names, empty without one."""
+    for position, word in enumerate(argv):
+        option, equals, value = word.partition("=")
+        if option == "--runner":
+            return value if equals else "".join(argv[position + 1 : position + 2])
+    return ""
+
+
 def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> T:
     """An instance of the dataclass `kind` from `argv`.
 

@@ -17,6 +17,7 @@ from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.playing import MAX_SPEED, PlayerConfig, write_player_config
+from trainer_core.protocol.task_lists import one_of
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
 from trainer_core.runs.finding import find_checkpoint
 
@@ -26,7 +27,7 @@ class Options:
     checkpoint: str = "latest"
     """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
     task: str = ""
-    """Task id; default the checkpoint's."""
+    """Task id; default the checkpoint's, the first of several."""
     mode: Literal["greedy", "sample", "leave_loops"] = "leave_loops"
     speed: float = field(default=1.0, metadata=limits(0, MAX_SPEED))
     """1.0 is Game Boy speed, 0 as fast as possible, 64 at most."""
@@ -44,7 +45,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "play", argv)
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
-    task = options.task or read_meta(folder).task
+    task = options.task or one_of(read_meta(folder).task)
     if task not in BUILT_IN_TASKS and not is_arc(task):
         find_task(task, home)
     config = PlayerConfig(

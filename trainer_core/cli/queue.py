@@ -14,7 +14,7 @@ import msgspec
 import tyro
 
 from trainer_core.cli import train, train_guest
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import home_paths, named_runner, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
 from trainer_core.cli.tables import print_table
 from trainer_core.cli.verbs import run_verb
@@ -108,7 +108,7 @@ def list_waiting(argv: list[str]) -> dict[str, Any]:
 
 def add(argv: list[str]) -> dict[str, Any]:
     """The order is checked as the app does it, then waits."""
-    runner = train_guest.named_runner(argv)
+    runner = named_runner(argv)
     if runner and runner != NATIVE_ID:
         how, order = train_guest.order(runner, "queue add", argv, Waiting)
     else:

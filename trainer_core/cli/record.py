@@ -11,6 +11,7 @@ from trainer_core.cli.options import home_paths, parse
 from trainer_core.play.episode import Played
 from trainer_core.protocol.checkpoints import POLICY, read_meta
 from trainer_core.protocol.fields import MAX_SEED, limits
+from trainer_core.protocol.task_lists import one_of
 from trainer_core.runs.finding import find_checkpoint
 
 
@@ -41,7 +42,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
     meta = read_meta(folder)
     settings = Settings(
-        task=options.task or meta.task, home=home, mode=options.mode, seed=options.seed
+        task=options.task or one_of(meta.task), home=home, mode=options.mode, seed=options.seed
     )
     game = open_game(settings.task, home)
     agent = open_checkpoint(str(folder), settings)

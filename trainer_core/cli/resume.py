@@ -15,6 +15,7 @@ from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.pause import reach
 from trainer_core.cli.steering import find_live, steer
+from trainer_core.early_start import load_torch
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.fields import limits
 from trainer_core.protocol.paths import HomePaths
@@ -54,6 +55,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     options.cluster.check()
     if (options.gpus > 1 or options.cluster.nodes > 1) and not is_rank():
         return spread(["resume", *argv], options.gpus, options.cluster)
+    load_torch()
     from trainer_core.cli.running import resume_here
 
     return resume_here(paths, home, limits)

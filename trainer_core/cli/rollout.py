@@ -18,6 +18,8 @@ class Options:
     """Folder for rollout.gif, rollout.jsonl and meta.json."""
     checkpoint: str = "latest"
     """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
+    task: str = ""
+    """Task id; default the checkpoint's, the first of several."""
     greedy: bool = False
     """Press the most likely button (the default)."""
     sample: bool = False
@@ -47,6 +49,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         options.out,
         folder,
         home,
+        task=options.task,
         mode="sample" if options.sample else "greedy",
         steps=options.steps,
         start=options.start,

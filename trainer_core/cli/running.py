@@ -57,8 +57,9 @@ class Narrator:
                     f"entropy {event.entropy_mean:.2f}  dist {event.dist_p50:.3f}"
                 )
             case records.EvalRecord():
+                of = f"{event.task}, " if event.is_part else ""
                 self._say(
-                    f"{event.env_steps:>12,} steps  validation ({event.mode}): "
+                    f"{event.env_steps:>12,} steps  validation ({of}{event.mode}): "
                     f"{event.success_rate:.3f} of {event.episodes} episodes, "
                     f"median {event.median_steps_to_goal:g} steps to the goal"
                 )

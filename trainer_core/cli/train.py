@@ -6,20 +6,21 @@ import dataclasses
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
-from trainer_core.cli.options import home_paths, parse
-from trainer_core.cli.ordering import Order
-from trainer_core.cli.train_guest import detach, named_runner
-from trainer_core.cli.train_guest import train as train_guest
+from trainer_core.cli.options import home_paths, named_runner, parse
+from trainer_core.early_start import load_torch
 from trainer_core.protocol.algorithms import ignored_fields
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import limits
 from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
-from trainer_core.runners.catalog import find_runner
+from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_list
+
+if TYPE_CHECKING:
+    from trainer_core.cli.ordering import Order
 
 Chosen = TypeVar("Chosen", bound="Options")
 
@@ -45,10 +46,14 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     runner = named_runner(argv)
     if runner and runner != NATIVE_ID:
+        from trainer_core.cli.train_guest import train as train_guest
+
         return train_guest(runner, argv)
     found = options("train", argv, Options)
     found.cluster.check()
     if found.detach:
+        from trainer_core.cli.train_guest import detach
+
         return detach(order_of(found))
     config, home = found.run, home_paths(found.home)
     if (found.gpus > 1 or found.cluster.nodes > 1) and not is_rank():
@@ -56,6 +61,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
         check_startable(config, home)  # once here: one line, not one of each rank
         return spread(["train", *argv], found.gpus, found.cluster)
+    load_torch(config.device)
     from trainer_core.cli.running import train_new
 
     return train_new(_limited(config), home, name=found.name)
@@ -64,15 +70,38 @@ def run(argv: list[str]) -> dict[str, Any]:
 def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
     """`argv` as a `kind`, with the defaults of the preset that it names. Raises ConfigError."""
     defaults = preset_config(preset_name(argv))
-    found = parse(kind, command, argv, kind(run=defaults))
+    found = parse(kind, command, with_joined_tasks(argv), kind(run=defaults))
+    if is_list(found.run.task):
+        task = expand_tasks(found.run.task, home_paths(found.home))
+        found = dataclasses.replace(found, run=dataclasses.replace(found.run, task=task))
     for name in sorted(ignored_fields(found.run.algo)):
         if getattr(found.run, name) != getattr(defaults, name):
             print(f"{found.run.algo} does not read {name}", file=sys.stderr)
     return found
 
 
+def with_joined_tasks(argv: list[str]) -> list[str]:
+    """`--task a --task b` as `--task a,b`; the other words as they are."""
+    tasks: list[str] = []
+    rest: list[str] = []
+    words = iter(argv)
+    for word in words:
+        option, equals, value = word.partition("=")
+        if option != "--task":
+            rest.append(word)
+            continue
+        named = value if equals else next(words, None)
+        if named is None:
+            return argv  # the parser says that a value is missing
+        tasks.append(named)
+    return [*rest, "--task", SEPARATOR.join(tasks)] if tasks else argv
+
+
 def order_of(found: Options) -> Order:
     """The same as an order to a keeper. Raises ConfigError."""
+    from trainer_core.cli.ordering import Order
+    from trainer_core.runners.catalog import find_runner
+
     if found.gpus > 1 or found.cluster.nodes > 1:
         raise ConfigError(
             "a run of several processes trains in this shell: leave --gpus and --nodes away here"

@@ -31,15 +31,6 @@ from trainer_core.service.keeper import ensure_keeper
 PROGRESS_S = 2.0
 
 
-def named_runner(argv: list[str]) -> str:
-    """The runner that `argv` names, empty without one."""
-    for position, word in enumerate(argv):
-        option, equals, value = word.partition("=")
-        if option == "--runner":
-            return value if equals else "".join(argv[position + 1 : position + 2])
-    return ""
-
-
 @dataclasses.dataclass(frozen=True)
 class Manner:
     """How `dmglab train` starts it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor
@@ -15,11 +15,13 @@ from trainer_core.protocol.arc import ARC_RULE, HELD_OUT_STARTS, find_game, is_a
 from trainer_core.protocol.buttons import CODEC_ID
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.task_lists import SEPARATOR, envs_of, is_several, split_tasks
 from trainer_core.protocol.tasks import OBSERVATION_RULE, find_task
 
 if TYPE_CHECKING:
     from trainer_core.arc.env import ArcVecEnv
     from trainer_core.envs.game_env import GameEnv
+    from trainer_core.envs.mixed_env import MixedEnv
 
 StartSet = Literal["train", "validation", "test", "heldout"]
 """Start states that a run learns on, those that steer it, those that judge it; heldout: the last
@@ -28,7 +30,8 @@ two together."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """What meta records and checkpoints say about a task."""
+    """What meta records and checkpoints say about a task; of several, hashes with commas between
+    them, in the order of the tasks."""
 
     id: str
     rom_sha256: str = ""
@@ -49,6 +52,8 @@ class TaskFacts:
 
 def task_facts(task_id: str, home: HomePaths) -> TaskFacts:
     """Raises TaskError for an unknown task."""
+    if is_several(task_id):
+        return _facts_of_several([task_facts(each, home) for each in split_tasks(task_id)])
     if task_id == toy.TASK_ID:
         return TaskFacts(id=task_id)
     if is_arc(task_id):
@@ -70,6 +75,18 @@ def task_facts(task_id: str, home: HomePaths) -> TaskFacts:
         frames_per_step=manifest.codec.frames_per_step,
         release_after_frames=manifest.codec.release_after_frames,
         held_out=manifest.starts.heldout,
+    )
+
+
+def _facts_of_several(parts: list[TaskFacts]) -> TaskFacts:
+    """Codec and observation are one for all: preflight sees to it."""
+    return replace(
+        parts[0],
+        id=SEPARATOR.join(part.id for part in parts),
+        rom_sha256=SEPARATOR.join(part.rom_sha256 for part in parts),
+        starts_sha256=SEPARATOR.join(part.starts_sha256 for part in parts),
+        goal_sha256=SEPARATOR.join(part.goal_sha256 for part in parts),
+        held_out=sum(part.held_out for part in parts),
     )
 
 
@@ -97,13 +114,18 @@ def make_env(
     """The environment of a run, or one that plays start states which training never sees.
 
     Only training pays a novelty bonus: other returns compare across runs. A task that holds no
-    state out has one set for everything. `demo_share`: see GameEnv.
+    state out has one set for everything. `demo_share`: see GameEnv. Several tasks train side by
+    side; validation and tests play one after another, each in an environment of its own.
     """
     held_out = starts != "train"
     count = config.num_envs if num_envs is None else num_envs
     seed = config.seed if seed is None else seed
-    env: toy.TinyGoalEnv | GameEnv | ArcVecEnv
+    env: toy.TinyGoalEnv | GameEnv | ArcVecEnv | MixedEnv
     holds_out = True
+    if is_several(config.task):
+        assert not held_out, "validate each task in an environment of its own"
+        env = _mixed(config, home, count, seed, demo_share)
+        return NoiseEnv(env, seed) if config.obs_source == "noise" else env  # type: ignore[return-value]
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(
             count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device
@@ -138,3 +160,22 @@ def make_env(
     if config.obs_source == "noise":
         return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
     return env
+
+
+def _mixed(
+    config: RunConfig, home: HomePaths, num_envs: int, seed: int, demo_share: float
+) -> MixedEnv:
+    from trainer_core.envs.game_env import GameEnv
+    from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
+
+    tasks = [find_task(each, home) for each in split_tasks(config.task)]
+    envs = [len(range(num_envs)[envs_of(number, len(tasks))]) for number in range(len(tasks))]
+    return MixedEnv(
+        [
+            GameEnv(
+                task, count, device=config.device, stack_k=config.stack_k,
+                seed=seed + SEED_STEP * number, demo_share=demo_share, home=home,
+            )
+            for number, (task, count) in enumerate(zip(tasks, envs, strict=True))
+        ]
+    )  # fmt: skip

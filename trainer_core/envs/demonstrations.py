@@ -75,17 +75,24 @@ def states_along(
     """
     if not demos:
         return []
-    emulator = Emulator(cartridge, 1, device)
-    found = []
-    for demo in demos:
+    emulator = Emulator(cartridge, len(demos), device)
+    for env, demo in enumerate(demos):  # side by side: a GPU takes as long for one as for all
         try:
-            emulator.restore(demo.start)
+            emulator.restore(demo.start, env)
         except EmulatorError as error:
             raise TaskError(f"a demonstration cannot be played: {error}") from None
-        found.append(demo.start)
-        for first in range(0, len(demo.masks) - codec.frames_per_step + 1, codec.frames_per_step):
-            step = demo.masks[first : first + codec.frames_per_step]
-            for mask, held in itertools.groupby(step.tolist()):
-                emulator.run(np.array([mask], np.uint8), len(list(held)))
-            found.append(emulator.snapshot())
-    return found
+    frames = codec.frames_per_step
+    steps = [len(demo.masks) // frames for demo in demos]
+    masks = np.zeros((max(steps, default=0) * frames, len(demos)), np.uint8)
+    for env, demo in enumerate(demos):
+        masks[: steps[env] * frames, env] = demo.masks[: steps[env] * frames]
+    found = [[demo.start] for demo in demos]
+    for step in range(max(steps, default=0)):
+        held = masks[step * frames : (step + 1) * frames]
+        changes = np.flatnonzero((held[1:] != held[:-1]).any(1)) + 1
+        for some in np.split(held, changes):
+            emulator.run(some[0], len(some))
+        playing = [env for env in range(len(demos)) if step < steps[env]]
+        for env, state in zip(playing, emulator.snapshots(playing), strict=True):
+            found[env].append(state)
+    return list(itertools.chain.from_iterable(found))

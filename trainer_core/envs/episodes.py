@@ -136,6 +136,7 @@ class Episodes:
         self.curriculum = curriculum
         self.start_dist = goal.distances(start_pictures)
         self._rng = torch.Generator(device).manual_seed(seed)
+        self._asks = device.type == "cpu"  # a GPU's host would have to wait for the answer
         self.start_index = torch.zeros(num_envs, dtype=torch.int64, device=device)
         self.steps = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self.held = torch.zeros(num_envs, dtype=torch.int32, device=device)
@@ -181,9 +182,11 @@ class Episodes:
         score = score_step(rules, before, dist, novelty)
         reached = score.standing
         reset_mask = score.done | score.trunc
-        if self.curriculum is not None:
-            self.curriculum.fold(self.start_index, reset_mask, score.done)
-        next_start = self.draw_starts()
+        next_start = self.start_index
+        if not self._asks or bool(reset_mask.any()):
+            if self.curriculum is not None:
+                self.curriculum.fold(self.start_index, reset_mask, score.done)
+            next_start = self.draw_starts()
         outcome = Outcome(
             score.reward, score.done, score.trunc, dist, score.done, reset_mask,
             self.start_index.clone(), reached.steps, self.start_index >= self.own_starts,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from emulator import Emulator, EmulatorError, Snapshot, StateCache
+from emulator import Cartridge, Emulator, EmulatorError, Snapshot, StateCache
 from emulator.launch.warp_start import start_warp
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
 from trainer_core.envs.curriculum import (
@@ -59,14 +60,17 @@ class ShardedEmulator:
 
     def __init__(
         self,
-        cartridge: Any,
+        cartridge: Cartridge | Sequence[Cartridge],
         num_envs: int,
         device: torch.device,
         shards: int,
         *,
         cuda_graphs: bool = False,
+        rom_of_env: np.ndarray | None = None,
     ) -> None:
+        """`rom_of_env` int[N]: which of several cartridges each console has; None is for one."""
         start_warp()
+        roms = np.zeros(num_envs, np.int32) if rom_of_env is None else rom_of_env
         self.on_gpu = device.type == "cuda"
         name = str(device) if device.type == "cpu" else f"cuda:{device.index or 0}"
         if device.type == "cuda":
@@ -74,7 +78,13 @@ class ShardedEmulator:
         bounds = np.linspace(0, num_envs, shards + 1).astype(int).tolist()
         self.slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
         self.emulators = [
-            Emulator(cartridge, part.stop - part.start, name, cuda_graphs=cuda_graphs)
+            Emulator(
+                cartridge,
+                part.stop - part.start,
+                name,
+                cuda_graphs=cuda_graphs,
+                rom_of_env=roms[part],
+            )
             for part in self.slices
         ]
         self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
@@ -88,7 +98,7 @@ class ShardedEmulator:
             )
             for part in self.slices
         ]
-        self._pool = ThreadPoolExecutor(shards) if shards > 1 else None
+        self._pool = ThreadPoolExecutor(max(1, shards - 1))  # its threads begin when needed
         self._caches: list[StateCache] = []
 
     @property
@@ -102,12 +112,19 @@ class ShardedEmulator:
     def set_starts(self, snapshots: list[Any]) -> None:
         self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]
 
-    def snapshot(self, env: int) -> Snapshot:
-        """The whole state of one console."""
+    def take_starts(self, others: Sequence[ShardedEmulator]) -> None:
+        """The starts of other batches of one cartridge each, one batch's after another's."""
+        caches = [other._caches[0] for other in others]
+        roms = [other.emulators[0].cartridges[0] for other in others]
+        self._caches = [emulator.joined_cache(caches, roms) for emulator in self.emulators]
+
+    def snapshots(self, envs: np.ndarray) -> list[Snapshot]:
+        """The whole state of each of the consoles `envs`, int[E] in rising order."""
+        found = []
         for emulator, part in zip(self.emulators, self.slices, strict=True):
-            if part.start <= env < part.stop:
-                return emulator.snapshot(env - part.start)
-        raise IndexError(env)
+            mine = envs[(envs >= part.start) & (envs < part.stop)] - part.start
+            found += emulator.snapshots(mine.tolist()) if len(mine) else []
+        return found
 
     def run(self, frames: int, release_after: int) -> None:
         """Hold `buttons` for `release_after` of `frames` frames."""
@@ -173,8 +190,7 @@ class ShardedEmulator:
                 raise CheckpointError(f"envs {part.start} to {part.stop - 1}: {error}") from None
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._pool.shutdown()
 
     def _run(self, shard: int, frames: int, release_after: int) -> None:
         self.emulators[shard].run(self._views[shard][0], frames, release_after)
@@ -184,11 +200,15 @@ class ShardedEmulator:
         self.emulators[shard].reset(mask, self._caches[shard], index)
 
     def _each(self, work: Any) -> None:
-        if self._pool is None:
-            for shard in range(len(self.emulators)):
-                work(shard)
-        else:
-            list(self._pool.map(work, range(len(self.emulators))))
+        others = [self._pool.submit(work, shard) for shard in range(1, len(self.emulators))]
+        work(0)
+        for other in others:
+            other.result()
+
+
+def shards_for(num_envs: int, device: torch.device) -> int:
+    """Threads that share a batch."""
+    return max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if device.type == "cpu" else 1
 
 
 class GameEnv:
@@ -233,10 +253,10 @@ class GameEnv:
         self._release = manifest.codec.release_after_frames
         parts = load_task_parts(task, home)
         on_cpu = self.device.type == "cpu"
-        shards = max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if on_cpu else 1
         self.emulator = ShardedEmulator(
-            parts.cartridge, num_envs, self.device, shards, cuda_graphs=cuda_graphs
-        )
+            parts.cartridge, num_envs, self.device, shards_for(num_envs, self.device),
+            cuda_graphs=cuda_graphs,
+        )  # fmt: skip
         demos = task_demonstrations(task) if demo_share > 0 else []
         along = states_along(parts.cartridge, demos, manifest.codec, str(self.device))
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
@@ -295,7 +315,8 @@ class GameEnv:
                 pressed = torch.from_numpy(rng.integers(0, self.num_actions, self.num_envs))
                 torch.index_select(self._masks, 0, pressed.to(self.device), out=emulator.buttons)
                 emulator.run(self._frames, self._release)
-                kept |= {int(n): emulator.snapshot(int(n)) for n in np.flatnonzero(ends == step)}
+                there = np.flatnonzero(ends == step)
+                kept.update(zip(there.tolist(), emulator.snapshots(there), strict=True))
             found += [kept[n] for n in range(len(some))]
         return found
 

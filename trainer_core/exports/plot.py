@@ -64,7 +64,7 @@ def _take(series: Series, record: records.Event) -> None:
                 series.steps.pop()
                 for values in series.values.values():
                     values.pop()
-        case records.EvalRecord(mode="greedy"):
+        case records.EvalRecord(mode="greedy", is_part=False):
             series.evals.append((record.env_steps, record.success_rate))
         case records.UpdateRecord():
             found = scalars(record)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,14 @@ class StackedAgent(ABC):
     def mind(self) -> dict[str, list[str]]:
         """Beliefs, intentions and messages as a BeliefsEvent has them; empty without a mind."""
         return {}
+
+    def saliency(self) -> Callable[[], np.ndarray] | None:
+        """What computes f32[rows, columns] over what was seen, larger where it matters more; in any
+        thread, whatever is seen meanwhile.
+
+        None where an agent cannot tell: it is no network of ours, or it does not see the game.
+        """
+        return None
 
     def begin(self, observation: np.ndarray) -> None:
         """A new episode starts at `observation` u8[72, 80]."""
@@ -90,3 +100,8 @@ class Agent(StackedAgent):
         if not self.draws:
             return int(logits.argmax())
         return int(torch.multinomial(probabilities, 1, generator=self._rng))
+
+    def saliency(self) -> Callable[[], np.ndarray] | None:
+        from trainer_core.play.saliency import saliency
+
+        return None if self._noise else partial(saliency, self._policy, self._stack.copy())

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 from trainer_core.envs.task_files import save_goal
-from trainer_core.play.player import Player, Tell
+from trainer_core.play.pacer import Pacer
+from trainer_core.play.player import Player
+from trainer_core.play.thoughts import Tell
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.playing import check_speed
@@ -18,29 +21,49 @@ Inbox = SimpleQueue[commands.AnyCommand | None]
 """Commands in order; None ends the loop."""
 
 
-class PlayLoop:
-    """Obeys commands in order and acknowledges each."""
+class Playable(Protocol):
+    """What moves frame by frame and obeys the transport."""
 
-    def __init__(self, player: Player, inbox: Inbox, tell: Tell) -> None:
-        self.player, self._inbox, self._tell = player, inbox, tell
-        self.running, self.paused, self.rewinding = True, False, False
+    pacer: Pacer
+    human: bool
+    """Whether a step of the transport is a frame; else it is an agent's step."""
+
+    @property
+    def frames_left_in_step(self) -> int: ...
+
+    def one_frame(self) -> None: ...
+
+    def restart(self, start: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class CommandLoop:
+    """Obeys commands in order and acknowledges each; here those of every transport."""
+
+    refusal = "this cannot be asked of a player"
+
+    def __init__(self, plays: Playable, inbox: Inbox, tell: Tell) -> None:
+        self._plays, self._inbox, self._tell = plays, inbox, tell
+        self.running, self.paused = True, False
         self._allowance = 0
         """Frames to play although paused."""
 
     def run(self) -> None:
         """Play until told to stop."""
-        player = self.player
         while self.running:
             self._take_commands()
-            if self.running and self.rewinding:
-                player.one_frame_back()
-                player.pacer.wait()
-            elif self.running and (not self.paused or self._allowance):
-                self._allowance = max(0, self._allowance - 1)
-                player.one_frame()
-                if not self.paused:
-                    player.pacer.wait()
-        player.close()
+            if self.running:
+                self._advance()
+        self._plays.close()
+
+    def _advance(self) -> None:
+        """A frame, when there is one to play."""
+        if not self.paused or self._allowance:
+            self._allowance = max(0, self._allowance - 1)
+            self._plays.one_frame()
+            if not self.paused:
+                self._plays.pacer.wait()
 
     def _take_commands(self) -> None:
         while self.running and not (self.paused and self._allowance):  # one step, then the next
@@ -57,39 +80,69 @@ class PlayLoop:
                 detail, ok = str(error), False
             self._tell(records.AckEvent, id=command.id, ok=ok, detail=detail)
 
+    @property
+    def _is_idle(self) -> bool:
+        return self.paused
+
     def _next_command(self) -> commands.AnyCommand | None:
         """Raises Empty when there is none; waits a while when there is nothing else to do."""
-        if self.paused and not self.rewinding:
+        if self._is_idle:
             return self._inbox.get(timeout=IDLE_S)
         return self._inbox.get_nowait()
 
     def _obey(self, command: commands.AnyCommand) -> str:
         """Carry out one command; returns the ack's detail. Raises LabError or OSError."""
-        player = self.player
+        plays = self._plays
         match command:
-            case commands.SetButtons():
-                player.press(command.mask)
-            case commands.Click():
-                player.click(command.x, command.y)
             case commands.Stop():
                 self.running = False
             case commands.Pause():
                 self.paused = True
             case commands.Unpause():
                 self.paused = False
-                player.pacer.restart()
+                plays.pacer.restart()
             case commands.SetSpeed():
                 check_speed(command.value)
-                player.pacer.speed = command.value
-                player.pacer.restart()
+                plays.pacer.speed = command.value
+                plays.pacer.restart()
+            case commands.StepOnce():
+                self._allowance = 1 if plays.human else plays.frames_left_in_step
+            case commands.Restart():
+                plays.restart(command.start)
+            case _:
+                raise LabError(f"{type(command).__name__}: {self.refusal}")
+        return ""
+
+
+class PlayLoop(CommandLoop):
+    """All that can be asked of one game."""
+
+    def __init__(self, player: Player, inbox: Inbox, tell: Tell) -> None:
+        super().__init__(player, inbox, tell)
+        self.player, self.rewinding = player, False
+
+    def _advance(self) -> None:
+        if self.rewinding:
+            self.player.one_frame_back()
+            self.player.pacer.wait()
+        else:
+            super()._advance()
+
+    @property
+    def _is_idle(self) -> bool:
+        return self.paused and not self.rewinding
+
+    def _obey(self, command: commands.AnyCommand) -> str:
+        player = self.player
+        match command:
+            case commands.SetButtons():
+                player.press(command.mask)
+            case commands.Click():
+                player.click(command.x, command.y)
             case commands.SetSound():
                 player.set_sound(command.volume, command.channels)
-            case commands.StepOnce():
-                self._allowance = 1 if player.human else player.frames_left_in_step
             case commands.Takeover():
                 player.take_over(command.human)
-            case commands.Restart():
-                player.restart(command.start)
             case commands.LoadPolicy():
                 player.load(command.checkpoint)
             case commands.Record():
@@ -105,12 +158,14 @@ class PlayLoop:
             case commands.Rewind():
                 self.rewinding = command.on
                 player.pacer.restart()
+            case commands.ShowSaliency():
+                player.show_saliency(command.on)
             case commands.CaptureGoal():
                 save_goal(_writable(command.path), player.game.observation()[None])
                 if command.way and (frames := player.save_way(_writable(command.way))):
                     return str(frames)
             case _:
-                raise LabError(f"a player does not know {type(command).__name__}")
+                return super()._obey(command)
         return ""
 
 

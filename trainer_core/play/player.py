@@ -19,6 +19,7 @@ from trainer_core.play.pacer import Pacer
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.play.sdl_output import SdlOutput
 from trainer_core.play.sound import Output, Speaker
+from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell, Thoughts
 from trainer_core.protocol import frames, records
 from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import LabError
@@ -34,12 +35,8 @@ from trainer_core.protocol.recording import (
 from trainer_core.runs.finding import find_checkpoint
 from trainer_core.runs.writer import write_json
 
-EVENT_INTERVAL_S = 0.1
 END_PAUSE_S = 0.5
 """The last picture of an agent's episode stays this long at speed 1."""
-
-Tell = Callable[..., None]
-"""`tell(kind of record, **fields)` sends an event to the parent."""
 
 MakeAgent = Callable[..., StackedAgent]
 """`make_agent(checkpoint, mode=, device=, seed=)` opens a checkpoint of one runner."""
@@ -97,7 +94,8 @@ class Player:
         self._held = self._tapped = self._clicked = 0
         self._start = config.seed % self.game.num_starts
         self._frame = self._episode = 0
-        self._next_event = self._next_thought = 0.0
+        self._next_event = 0.0
+        self._thoughts = Thoughts(tell)
         self._dist = 0.0
         self._value: float | None = None
         """What the critic expected when the step began; None while a person plays."""
@@ -113,7 +111,7 @@ class Player:
         game = self.game
         if self._phase == 0 and not self.human and self.agent is not None:
             self._action, self._value = self.agent.act(), self.agent.value
-            self._tell_thought(self.agent)
+            self._thoughts.speak(self.agent, self._episode, self._step + 1, self._action)
         buttons = self._buttons()
         if self._speaker is not None:
             self._speaker.frame(game, buttons, self.pacer.speed)
@@ -192,6 +190,10 @@ class Player:
         """How loud the game is, 0 to 1, and bit by bit which channels are heard."""
         if self._speaker is not None:
             self._speaker.set(volume, channels)
+
+    def show_saliency(self, on: bool) -> None:
+        """Tell what the policy looks at, now and when steps begin. Raises LabError if none can."""
+        self._thoughts.show_saliency(self.agent, on, self._step + 1)
 
     def take_over(self, human: bool) -> None:
         """Give the buttons to the person or back to the policy. Raises LabError without one."""
@@ -392,21 +394,6 @@ class Player:
         shown = self._colours[picture] if len(self._colours) else picture
         self.writer.publish(shown.tobytes(), info)
 
-    def _tell_thought(self, agent: StackedAgent) -> None:
-        """What the policy thinks of the step that begins."""
-        now = time.monotonic()
-        if now < self._next_thought:
-            return
-        if agent.probabilities:
-            self._next_thought = now + EVENT_INTERVAL_S
-            self._tell(
-                records.PolicyEvent, step=self._step + 1, action=self._action,
-                probabilities=agent.probabilities, value=agent.value,
-            )  # fmt: skip
-        if mind := agent.mind:
-            self._next_thought = now + EVENT_INTERVAL_S
-            self._tell(records.BeliefsEvent, episode=self._episode, step=self._step, **mind)
-
     def _begin_episode(self) -> None:
         self.game.restart(self._start)
         self._phase = self._step = self._flags = 0
@@ -455,8 +442,7 @@ class Player:
             find_checkpoint(checkpoint, self.home), mode=config.policy_mode,
             device=config.device, seed=config.seed,
         )  # fmt: skip
-        if agent.meta.num_actions != len(ACTION_MASKS):
-            raise LabError(f"{checkpoint}: made for {agent.meta.num_actions} actions")
+        check_actions(checkpoint, agent)
         return agent
 
     def _write(self, write: Callable[..., None], *what: Any, **fields: Any) -> None:
@@ -496,3 +482,9 @@ class Player:
                 records.ErrorRecord, kind="recording",
                 message=f"{writer.folder}: the recording is lost: {error.strerror}",
             )  # fmt: skip
+
+
+def check_actions(checkpoint: str, agent: StackedAgent) -> None:
+    """Raises LabError for a policy with other buttons than a Game Boy's seven."""
+    if agent.meta.num_actions != len(ACTION_MASKS):
+        raise LabError(f"{checkpoint}: made for {agent.meta.num_actions} actions")

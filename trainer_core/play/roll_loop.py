@@ -9,8 +9,8 @@ from queue import Empty
 from trainer_core.play.branching import write_branch
 from trainer_core.play.game import open_game
 from trainer_core.play.loop import IDLE_S, Inbox
-from trainer_core.play.player import EVENT_INTERVAL_S, Tell
 from trainer_core.play.roll import Roll
+from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell
 from trainer_core.protocol import commands, frames, records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths

@@ -14,6 +14,7 @@ from trainer_core.play.game import Game, open_game
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, CODEC_ID
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.task_lists import one_of
 from trainer_core.runs.writer import disk_error, write_json
 
 DEFAULT_MAX_STEPS = 1000
@@ -66,6 +67,7 @@ def write_rollout(
     checkpoint: Path,
     home: HomePaths,
     *,
+    task: str = "",
     mode: str,
     steps: int,
     start: int,
@@ -74,10 +76,12 @@ def write_rollout(
 ) -> dict[str, Any]:
     """Play one episode and write its files; returns what is printed.
 
-    `gif_every` counts frames per picture, 0 = one per agent step. Raises LabError.
+    `task`: default the checkpoint's, the first of several. `gif_every` counts frames per picture, 0
+    = one per agent step. Raises LabError.
     """
     agent = Agent(checkpoint, mode=mode, seed=seed)
-    game = open_game(agent.meta.task, home)
+    task = task or one_of(agent.meta.task)
+    game = open_game(task, home)
     if start == -1:
         start = game.held_out_start
     if not 0 <= start < game.num_starts:
@@ -87,7 +91,7 @@ def write_rollout(
     delays_cs = true_delays(len(rollout.pictures), rollout.every)
     meta = {
         "checkpoint": str(checkpoint), "checkpoint_sha256": agent.sha256,
-        "task": agent.meta.task, "hashes": agent.meta.hashes, "rom_sha256": game.rom_sha256,
+        "task": task, "hashes": agent.meta.hashes, "rom_sha256": game.rom_sha256,
         "config": agent.meta.config, "mode": mode, "seed": seed, "start_index": start,
         "codec": CODEC_ID, "frames_per_step": game.frames_per_step,
         "release_after_frames": game.release_after_frames, "gif_every_frames": rollout.every,

@@ -9,6 +9,7 @@ from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.roms import rom_path
+from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
 
 SHARE = 0.9
@@ -34,7 +35,7 @@ ACTING_CHUNK = 8192
 
 def check_memory(config: RunConfig, available: int | None, home: HomePaths) -> Check:
     """`available` bytes on the run's device, None when nobody knows."""
-    ram = cartridge_ram(config.task, home)
+    ram = max(cartridge_ram(task, home) for task in split_tasks(config.task))
     need = memory_estimate(config, ram)
     if available is None:
         return Check(name="Memory", status="warn", detail=f"{size(need)} needed, GPU unknown")

@@ -14,11 +14,12 @@ from trainer_core.envs.roms import load_rom
 from trainer_core.envs.scoring import task_rules
 from trainer_core.preflight.findings import require
 from trainer_core.preflight.memory import check_memory
-from trainer_core.preflight.task import check_task, check_warm_start
+from trainer_core.preflight.task import check_tasks, check_warm_start
 from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
 
 
@@ -29,9 +30,11 @@ def check_startable(config: RunConfig, home: HomePaths, *, begins: bool = True) 
     """
     device = find_device(config.device)
     require(check_memory(config, available_bytes(device), home))
-    require(check_task(config.task, home))
-    if config.task not in BUILT_IN_TASKS and not is_arc(config.task):
-        task = find_task(config.task, home)
+    require(check_tasks(config.task, home, config.num_envs))
+    for task_id in split_tasks(config.task):
+        if task_id in BUILT_IN_TASKS or is_arc(task_id):
+            continue
+        task = find_task(task_id, home)
         task_rules(task.manifest)  # an unknown success function is named before there is a run
         load_rom(task, home)
     if begins and config.warm_start:

@@ -7,13 +7,74 @@ from pathlib import Path
 from trainer_core.preflight.findings import Check
 from trainer_core.protocol import checkpoints
 from trainer_core.protocol.arc import RUNNER_ID, find_game, is_arc
-from trainer_core.protocol.errors import CheckpointError, TaskError
+from trainer_core.protocol.errors import CheckpointError, ConfigError, TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.roms import rom_path
-from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task, verify_file
+from trainer_core.protocol.task_lists import expand_tasks, is_list, is_several, split_tasks
+from trainer_core.protocol.tasks import BUILT_IN_TASKS, Task, find_task, verify_file
+
+
+def check_tasks(text: str, home: HomePaths, num_envs: int) -> Check:
+    """Of one task, or of several that one policy learns in one batch of `num_envs` consoles."""
+    if not is_list(text):
+        return check_task(text, home)
+    try:
+        named = expand_tasks(text, home)
+        if named != text:
+            return Check(
+                name="Task", status="fail", detail=f"{text[:80]} stands for {named}",
+                fix="Name them all, so that the run says what it learned",
+                remedy={"task": named},
+            )  # fmt: skip
+        ids = split_tasks(named)
+        tasks = [_mixable(task_id, home) for task_id in ids]
+    except (ConfigError, TaskError) as error:
+        return Check(name="Task", status="fail", detail=str(error), fix="Name tasks as a,b")
+    for task in tasks[1:]:
+        if differs := _difference(tasks[0], task):
+            return Check(
+                name="Task", status="fail", detail=f"one batch cannot play these: {differs}",
+                fix="Train them in runs of their own",
+            )  # fmt: skip
+    if num_envs < len(tasks):
+        return Check(
+            name="Task", status="fail", detail=f"{len(tasks)} tasks and num_envs={num_envs}",
+            fix=f"Use num_envs={8 * len(tasks)} or more", remedy={"num_envs": 8 * len(tasks)},
+        )  # fmt: skip
+    found = [check_task(task.id, home) for task in tasks]
+    wrong = next((check for check in found if check.status == "fail"), None)
+    roms = len({task.manifest.rom.sha256 for task in tasks})
+    detail = f"{len(tasks)} tasks of {roms} ROM{'s' * (roms > 1)}, files match their hashes"
+    return wrong or Check(name="Task", status="ok", detail=detail)
+
+
+def _mixable(task_id: str, home: HomePaths) -> Task:
+    """Raises ConfigError for a task that is no folder of a Game Boy's."""
+    if task_id in BUILT_IN_TASKS or is_arc(task_id):
+        raise ConfigError(f"{task_id} is no Game Boy: it trains alone, not beside other tasks")
+    return find_task(task_id, home)
+
+
+def _difference(first: Task, other: Task) -> str:
+    """What keeps two tasks out of one batch, "" for nothing: a step is one launch for all."""
+    a, b = first.manifest, other.manifest
+    for name, mine, theirs in (
+        ("buttons", a.codec.id, b.codec.id),
+        ("frames a step", a.codec.frames_per_step, b.codec.frames_per_step),
+        ("frames until release", a.codec.release_after_frames, b.codec.release_after_frames),
+        ("observation", a.observation, b.observation),
+    ):
+        if mine != theirs:
+            return f"{first.id} has {name} {mine}, {other.id} has {theirs}"
+    return ""
 
 
 def check_task(task_id: str, home: HomePaths) -> Check:
+    if is_several(task_id):
+        return Check(
+            name="Task", status="fail", detail=f"{task_id[:200]}: this takes one task",
+            fix="Name one; DMG Lab's own trainer takes several",
+        )  # fmt: skip
     if task_id in BUILT_IN_TASKS:
         return Check(name="Task", status="ok", detail=f"{task_id}, built in")
     if is_arc(task_id):

@@ -34,7 +34,7 @@ RESET, NOTHING, CLICK = 0, -1, 6
 BUTTON_ACTIONS = (5, 7, NOTHING, 1, 2, 3, 4)
 """The ARC action of each button of buttons7.v1: A is ACTION5, B is ACTION7, the arrows are ACTION1
 to ACTION4; START is none. ACTION6 belongs to the mouse."""
-TRAIN_STARTS, HELD_OUT_STARTS = 512, 32
+TRAIN_STARTS, HELD_OUT_STARTS = 4096, 32
 """Start states are seeds: those that training draws from, and those after them, never seen."""
 ARC_RULE = "arc-base4.v1"
 """The observation: each colour as two digits to the base of 4, side by side (arc.rules.encode)."""

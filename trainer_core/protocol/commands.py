@@ -169,6 +169,12 @@ class Rewind(Command, frozen=True, tag="rewind"):
     on: bool
 
 
+class ShowSaliency(Command, frozen=True, tag="saliency"):
+    """Player: while on, a SaliencyEvent says what the policy looks at. Refused where none can."""
+
+    on: bool
+
+
 class CaptureGoal(Command, frozen=True, tag="capture_goal", omit_defaults=True):
     """Player: write the present observation as a goal template to this path.
 
@@ -203,6 +209,7 @@ AnyCommand = (
     | Seek
     | Splice
     | SaveBranch
+    | ShowSaliency
     | CaptureGoal
 )
 COMMAND_TYPES: tuple[type[Command], ...] = AnyCommand.__args__

@@ -31,7 +31,8 @@ class RunConfig:
     """Everything one training run depends on, besides the task's own files."""
 
     task: str = field(default="pocket_quest/leave_bedroom", metadata=_meta("Task", "basics"))
-    """Task id (or task folder) to train on."""
+    """Task id (or task folder) to train on; several, which one policy learns in one batch, as a,b
+    or pocket_quest/*."""
     device: str = field(default="cpu", metadata=_meta("Device", "basics"))
     """cpu or cuda:N."""
     algo: Algo = field(
@@ -54,7 +55,8 @@ class RunConfig:
     target_success: float = field(
         default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1)
     )
-    """Stop once greedy play from the validation starts succeeds this often; 0 = go on."""
+    """Stop once greedy play from the validation starts succeeds this often, on every task; 0 = go
+    on."""
     seed: int = field(default=1, metadata=_meta("Seed", "basics", minimum=0, maximum=MAX_SEED))
     """Seed of weights, sampling and starts."""
 
@@ -109,6 +111,11 @@ class RunConfig:
         default=0.01, metadata=_meta("Entropy coefficient", "learning", minimum=0, maximum=100)
     )
     """Weight of the entropy bonus."""
+    ent_schedule: Literal["success", "constant"] = field(
+        default="success",
+        metadata=_meta("Entropy schedule", "learning", choices=("success", "constant")),
+    )
+    """success: the bonus falls in proportion as training episodes succeed, to a tenth."""
     vf_coef: float = field(
         default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
     )
@@ -161,7 +168,7 @@ class RunConfig:
     threads: int = field(
         default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256)
     )
-    """Threads for torch on a CPU; 0 = choose."""
+    """Threads that learn on a CPU; 0 = choose."""
 
     def __post_init__(self) -> None:
         check_fields(self)

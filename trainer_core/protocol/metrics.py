@@ -7,6 +7,7 @@ in `UpdateRecord.metrics`) is recorded, checked and drawn all the same, under it
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from dataclasses import dataclass
@@ -17,14 +18,18 @@ from msgspec import UNSET
 
 from trainer_core.protocol.records import EvalRecord, Record, UpdateRecord
 
-Group = Literal["overview", "policy", "env", "perf", "counter", "other"]
-"""Which page of curves a metric belongs to; counters are x axes."""
+Group = Literal["overview", "policy", "env", "perf", "counter", "tasks", "other"]
+"""Which page of curves a metric belongs to; counters are x axes; tasks: of one of several."""
 Reduction = Literal["mean", "std", "ratio", "sum", "min", "max", "last", "loss", "run"]
 """How the steps between two records become one number. mean, std, min, max: over environment
 steps; sum: a count; ratio: one sum over another, 0 where that is 0; last: computed on the last
 rollout alone; loss: mean over optimizer steps; run: known to the run, not measured on a device."""
 
 TIME_PREFIX = "time/"
+TASK_METRICS = (
+    "success_rate", "success_rate_demo_starts", "episode_return", "episode_length",
+)  # fmt: skip
+"""Metrics that a run of several tasks tells of each task besides, as `<metric>/<task>`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +86,12 @@ METRICS: tuple[Metric, ...] = (
     _share("success_rate_demo_starts", "Success along demonstrations", "overview", "ratio",
            "The same of episodes that began along a demonstration: near the goal, so high early.",
            "success_rate", "along demos"),
+    _of("episode_return", "Return of an episode", "env", "ratio",
+        "Rewards of the episodes from the task's own starts per such episode that ended; 0 when "
+        "none ended.", label="own starts"),
+    _of("episode_length", "Length of an episode", "env", "ratio",
+        "Steps of the episodes from the task's own starts per such episode that ended; 0 when none "
+        "ended.", label="own starts", unit="steps", low=0.0),
     _share("done_rate", "Episodes ending a step", "overview", "mean",
            "Share of environment steps that reached the goal.", label="goal"),
     _share("trunc_rate", "Time limits a step", "overview", "mean",
@@ -167,11 +178,22 @@ METRICS: tuple[Metric, ...] = (
 
 
 def metric(name: str) -> Metric:
-    """The row of `name`; for an unknown one a neutral row of that name, without bounds."""
+    """The row of `name`; of `<metric>/<task>` the metric's, labelled with the task; for an unknown
+    one a neutral row of that name, without bounds."""
+    head, _, task = name.partition("/")
+    wanted = head if head in TASK_METRICS else name
     for row in METRICS:
-        if row.name == name:
-            return row
+        if row.name == wanted:
+            return _of_task(row, task) if wanted != name else row
     return Metric(name=name, title=name)
+
+
+def _of_task(row: Metric, task: str) -> Metric:
+    """The row of one task of several; its curve is drawn beside the other tasks'."""
+    name = f"{row.name}/{task}"
+    return dataclasses.replace(
+        row, name=name, title=f"{row.title}, {task}", group="tasks", beside="", label=task
+    )
 
 
 def scalars(record: Record) -> dict[str, float]:

@@ -40,6 +40,8 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
     """Task id, task folder, ROM file, or arc/ID."""
     checkpoint: str = ""
     """Checkpoint folder, or a run: its best checkpoint; none is needed for a person."""
+    rival: str = ""
+    """Another checkpoint of the same runner that plays beside it, in lockstep; none by itself."""
     mode: Literal["human", "greedy", "sample", "leave_loops", "edit"] = "human"
     """Who is at the buttons; edit: nobody, the buttons of `recording` are changed."""
     device: str = "cpu"
@@ -57,9 +59,11 @@ class PlayerConfig(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fie
             raise ConfigError("mode edit needs a recording; no other mode has one")
         if self.mode not in ("human", "edit") and not self.checkpoint:
             raise ConfigError(f"mode {self.mode} needs a checkpoint; mode human needs none")
+        if self.rival and self.mode in ("human", "edit"):
+            raise ConfigError("a rival needs a policy to play against: mode greedy, for example")
         check_device(self.device)
         check_value("seed", self.seed, limits(0, MAX_SEED))
-        for name in ("task", "checkpoint", "recording"):
+        for name in ("task", "checkpoint", "rival", "recording"):
             check_path(name, getattr(self, name))
         check_speed(self.speed)
 

@@ -127,6 +127,8 @@ class EpisodeRecord(Record, frozen=True, tag="episode"):
     actions: list[Count]
     gif: str = ""
     """Path relative to the run directory; empty when no picture was made."""
+    task: str = ""
+    """The one that was played; empty in records of before November 2026."""
 
 
 class EvalRecord(Record, frozen=True, tag="eval"):
@@ -145,6 +147,8 @@ class EvalRecord(Record, frozen=True, tag="eval"):
     """0 when no episode reached the goal."""
     mean_return: float
     wall_time_s: float
+    is_part: bool = False
+    """Of one task of several; the record of all of them together follows it."""
 
 
 class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
@@ -239,6 +243,59 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Return that the critic expects; None where the trainer has none."""
 
 
+class SaliencyEvent(Record, frozen=True, tag="saliency"):
+    """What the policy looks at when a step begins, while asked for; on the player's pipe.
+
+    The picture is cut into `rows` times `columns` equal patches.
+    """
+
+    step: Count
+    """As in PolicyEvent: the step that begins."""
+    rows: Count
+    columns: Count
+    weights: tuple[float, ...]
+    """Row by row: how far the logits move when the patch is covered, see play/saliency.py."""
+
+
+class VersusSide(msgspec.Struct, frozen=True):
+    """One of two policies that play side by side."""
+
+    checkpoint: str
+    steps: Count
+    """Of its episode so far; it stands still once that is over."""
+    action: Whole
+    """Of its last step, -1 before the first."""
+    dist: float
+    episode_return: float
+    success: bool
+    over: bool
+    wins: Count
+    """Episodes that it won: it alone reached the goal, or in fewer steps."""
+
+
+class VersusEvent(Record, frozen=True, tag="versus"):
+    """How two policies stand that play in lockstep, at most ten a second; on the player's pipe."""
+
+    episode: Count
+    start: Count
+    """Start state that both began the episode in."""
+    draws: Count
+    """Episodes that neither won."""
+    sides: tuple[VersusSide, VersusSide]
+    """In the order of the two pictures in frames.bin."""
+
+
+class WallEvent(Record, frozen=True, tag="wall"):
+    """Of the envs whose pictures a worker shows, at most four a second; only while watched."""
+
+    dist: tuple[float, ...]
+    """Goal distance of each env's last step."""
+    successes: tuple[int, ...]
+    """Episodes of each env that reached the goal since it is watched."""
+    episodes: tuple[int, ...]
+    """Episodes of each env that ended since it is watched."""
+
+
 class BeliefsEvent(Record, frozen=True, tag="beliefs"):
     """The mind of an agent that has one, a few times a second; on the pipe only.
 
@@ -291,6 +348,9 @@ Event = (
     | AckEvent
     | PlayEvent
     | PolicyEvent
+    | SaliencyEvent
+    | VersusEvent
+    | WallEvent
     | BeliefsEvent
     | SoundEvent
     | RollEvent
@@ -308,6 +368,9 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     AckEvent,
     PlayEvent,
     PolicyEvent,
+    SaliencyEvent,
+    VersusEvent,
+    WallEvent,
     BeliefsEvent,
     SoundEvent,
     RollEvent,

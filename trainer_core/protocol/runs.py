@@ -110,7 +110,7 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
             return msgspec.structs.replace(record, env_steps=event.env_steps)
         case ResumeRecord():
             return msgspec.structs.replace(record, env_steps=event.env_steps)
-        case EvalRecord(mode="greedy"):
+        case EvalRecord(mode="greedy", is_part=False):
             best = max(record.best_success_rate, event.success_rate)
             return msgspec.structs.replace(record, best_success_rate=best)
         case CheckpointRecord():

@@ -15,6 +15,7 @@ from trainer_core.runners.cleanrl.runner import CLEANRL
 from trainer_core.runners.corl.runner import CORL
 from trainer_core.runners.d3rlpy.runner import D3RLPY
 from trainer_core.runners.native import NATIVE
+from trainer_core.runners.rllm.runner import RLLM
 from trainer_core.runners.sb3.runner import SB3
 from trainer_core.runners.skrl.runner import SKRL
 from trainer_core.runners.spade_bdi.runner import SPADE_BDI
@@ -39,6 +40,7 @@ _RUNNERS: tuple[AgentRunner, ...] = (
     SPADE_BDI.at(_HERE),
     CORL.at(_HERE),
     ARC.at(_HERE),
+    RLLM.at(_HERE),
 )
 
 

@@ -43,7 +43,7 @@ PYTHONS = ((3, 11), (3, 14))
 """From the first, below the second."""
 MANAGED = (".pyenv/versions/*", ".local/share/uv/python/*")
 """Below the user's folder: where version managers keep interpreters that are on no path."""
-NEEDED_BYTES = 3 << 30
+NEEDED_BYTES, NEEDED_WITHOUT_TORCH = 3 << 30, 1 << 30
 PROBE_TIMEOUT_S = 3.0
 
 Tell = Callable[[float, str], None]
@@ -128,6 +128,11 @@ class RunnerEnvironment:
         return found
 
     @property
+    def needed_bytes(self) -> int:
+        """Free space that making it asks for."""
+        return NEEDED_BYTES if self.torch else NEEDED_WITHOUT_TORCH
+
+    @property
     def advice(self) -> str:
         return f"run: {install_command(self.runner)}"
 
@@ -168,10 +173,10 @@ class RunnerEnvironment:
         _require_python(python, self.pythons)
         partial.parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(partial.parent).free
-        if free < NEEDED_BYTES:
+        if free < self.needed_bytes:
             raise LabError(
                 f"{partial.parent} has {free / 2**30:.1f} GiB free, an environment needs "
-                f"{NEEDED_BYTES >> 30}; free some space or choose another --home"
+                f"{self.needed_bytes >> 30}; free some space or choose another --home"
             )
         _run([python, "-m", "venv", str(partial)], lambda line: None)
         # Not resolve(): that would leave the environment for the interpreter below it.
@@ -307,11 +312,14 @@ REASONS = (
     ("ensurepip is not", "this Python lacks venv; install python3-venv (Debian) and try again"),
     ("DO NOT MATCH THE HASHES", "a downloaded file is not the one that was reviewed; try again, and"
      " if it stays so do not install it"),
+    ("ProxyError", "the proxy refuses; look at HTTPS_PROXY, then install again"),
     ("NewConnectionError", "no network; connect and install again"),
     ("NameResolutionError", "no network; connect and install again"),
     ("Connection refused", "no network; connect and install again"),
     ("Network is unreachable", "no network; connect and install again"),
     ("Read timed out", "the network is too slow; install again"),
+    ("(from versions: none)", "no package index answered; look at the network and the proxy, then"
+     " install again"),
 )  # fmt: skip
 """What pip says, and what a person can do."""
 

@@ -8,17 +8,27 @@ from pathlib import Path
 
 from trainer_core.preflight.findings import Check, Found
 from trainer_core.preflight.memory import available_for, check_memory
-from trainer_core.preflight.task import check_warm_start
+from trainer_core.preflight.task import check_tasks, check_warm_start
 from trainer_core.protocol.algorithms import ALGORITHMS
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths, child_folder
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
+from trainer_core.protocol.task_lists import MOST_TASKS
 from trainer_core.runners.base import AgentRunner
 
 
 class NativeRunner(AgentRunner):
     """The algorithms of protocol.algorithms; its options are RunConfig's."""
+
+    def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
+        """One task, or several that one policy learns side by side."""
+        try:
+            envs = spec.configure(RunConfig).num_envs
+        except ConfigError:  # check_options tells it
+            envs = MOST_TASKS
+        return check_tasks(spec.task, home, envs)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         config = spec.configure(RunConfig)

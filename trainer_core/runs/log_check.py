@@ -19,6 +19,7 @@ from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.metrics import scalars
 from trainer_core.protocol.regular_files import open_regular
 from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.runs.record_check import (
     OWED_META_OF_A_TRAINING,
     explain,
@@ -177,7 +178,8 @@ class LogChecker:
 
     def _same_task(self, record: records.EvalRecord) -> Iterator[str]:
         task = self._meta.task if self._native and self._meta else record.task
-        if record.task != task:
+        parts = split_tasks(task) if record.is_part else (task,)
+        if record.task not in parts:
             yield f"task is {record.task!r}, the run's is {task!r}"
 
     def _envelope(self, number: int, record: records.Record) -> Iterator[str]:

@@ -68,6 +68,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             on_output=on_output, on_exit=on_exit,
         )  # fmt: skip
         self._half_output = b""
+        self._held = True
         self._draining = False
         self._stream_ended = False
         self._acks: dict[int, asyncio.Future[records.AckEvent]] = {}
@@ -150,13 +151,13 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self._take_output(data)
             return
         self._parser.feed(data)
-        if not self._draining:
+        if not self._draining and not self._held:
             self._drain()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
             self._stream_ended = True
-            if not self._draining:
+            if not self._draining and not self._held:
                 self._drain()
 
     def process_exited(self) -> None:
@@ -169,6 +170,11 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._finish()
 
     # -- inside -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Deliver from now on. A short-lived child may have ended before its starter knows it."""
+        self._held = False
+        self._drain()
 
     def _drain(self) -> None:
         """Parse for a few milliseconds, then let the loop breathe (60 Hz pictures share it)."""
@@ -211,7 +217,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def _finish(self) -> None:
         if self.exited.done():
             return
-        if self._draining:  # what it said last is still being read
+        if self._draining or self._held:  # what it said last is still being read
             self._loop.call_later(0.002, self._finish)
             return
         code = self._transport.get_returncode()
@@ -242,6 +248,7 @@ async def start_child(
 ) -> ChildProcess:
     """Start a process in a session of its own. Raises LabError when it cannot be started.
 
+    No event and no end is told before the caller's next await: it can note the child first.
     Call it on the loop's own thread: a parent-death signal follows the thread that forked.
     """
     loop = asyncio.get_running_loop()
@@ -265,4 +272,5 @@ async def start_child(
         )
     except OSError as error:
         raise LabError(f"{argv[0]} cannot be started: {error.strerror}") from None
+    loop.call_soon(child.begin)  # once the caller has it
     return child

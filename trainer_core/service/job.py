@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+import psutil
 
 from trainer_core.owned import FAMILY, end_family, family
 from trainer_core.protocol.errors import BAD_JSON, LabError
@@ -30,6 +31,12 @@ class Job:
     def __init__(self, process: asyncio.subprocess.Process, mark: str) -> None:
         self._process, self._mark = process, mark
         self.cancelled = False
+
+    def ask_to_end(self) -> None:
+        """Have the tool end by itself, as SIGTERM asks; `cancel` waits for nothing."""
+        with contextlib.suppress(psutil.Error):
+            for tool in psutil.Process(self._process.pid).children():
+                tool.terminate()
 
     def cancel(self) -> None:
         self.cancelled = True

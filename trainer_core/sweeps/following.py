@@ -70,7 +70,7 @@ def judge(curves: dict[int, list[tuple[int, float]]], number: int, stop: EarlySt
 def value_of(event: records.Event, metric: str) -> float | None:
     """The metric's value in one record; None where it is not in it."""
     if metric == SUCCESS:
-        if isinstance(event, records.EvalRecord) and event.mode == "greedy":
+        if isinstance(event, records.EvalRecord) and event.mode == "greedy" and not event.is_part:
             return event.success_rate
         return None
     return scalars(event).get(metric) if isinstance(event, records.UpdateRecord) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,8 @@ from trainer_core.envs.vec_env import VecEnv
 Act = Callable[[Tensor], Tensor]
 """obs u8[N, K, H, W] to actions i64[N]."""
 _STEPS_PER_CHECK = 8
+MOST_STARTS = 1 << 16
+"""Of one task (protocol.manifest_checks.RANGES)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,16 @@ class Evaluation:
             "mean_return": self.mean_return,
             "wall_time_s": self.wall_time_s,
         }
+
+
+def joined(parts: Sequence[Evaluation]) -> Evaluation:
+    """The episodes of several tasks in one mode; each task's starts are starts of their own."""
+    episodes = tuple(
+        dataclasses.replace(episode, start=episode.start + MOST_STARTS * number)
+        for number, part in enumerate(parts)
+        for episode in part.episodes
+    )
+    return Evaluation(parts[0].mode, episodes, sum(part.wall_time_s for part in parts))
 
 
 @torch.no_grad()

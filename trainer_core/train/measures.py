@@ -6,12 +6,16 @@ metric out: nothing here asks which algorithm is learning.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from trainer_core.protocol.metrics import TASK_METRICS
+from trainer_core.protocol.task_lists import envs_of
 
 PERCENTILES = (0.1, 0.5, 0.9)
 
@@ -34,6 +38,8 @@ class Measure:
     fields: tuple[str, ...]
     """Fields of the storage, [T, N] each."""
     function: Callable[..., Any] = as_stored
+    envs: slice = field(default_factory=lambda: slice(None))
+    """Columns of the fields that it takes."""
 
 
 def percentiles(dist: Tensor) -> Tensor:
@@ -67,6 +73,16 @@ def demo_episodes(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
     return reset & from_demo, reset
 
 
+def own_return(rewards: Tensor, reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Rewards of, and ends of, episodes that began at the task's own starts, [T, N]."""
+    return rewards * ~from_demo, reset & ~from_demo
+
+
+def own_length(reset: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
+    """Steps of, and ends of, episodes that began at the task's own starts, bool[T, N]."""
+    return ~from_demo, reset & ~from_demo
+
+
 def own_goals(done: Tensor, from_demo: Tensor) -> tuple[Tensor, Tensor]:
     """Goals of, and steps in, episodes that began at the task's own starts, bool[T, N]."""
     return done & ~from_demo, ~from_demo
@@ -83,6 +99,8 @@ MEASURES: tuple[Measure, ...] = (
     Measure(("success_rate_demo_starts",), ("success", "reset_mask", "from_demo"), demo_successes),
     Measure(("demo_start_share",), ("reset_mask", "from_demo"), demo_episodes),
     Measure(("done_rate_own_starts",), ("done", "from_demo"), own_goals),
+    Measure(("episode_return",), ("rewards", "reset_mask", "from_demo"), own_return),
+    Measure(("episode_length",), ("reset_mask", "from_demo"), own_length),
     Measure(("episodes",), ("reset_mask",)),
     Measure(("dist_p10", "dist_p50", "dist_p90"), ("dist",), percentiles),
     Measure(("entropy_mean",), ("entropies",)),
@@ -105,4 +123,18 @@ def measures_of(storage: object) -> tuple[Measure, ...]:
     """Those whose fields `storage` has."""
     return tuple(
         measure for measure in MEASURES if all(hasattr(storage, name) for name in measure.fields)
+    )
+
+
+def task_measures_of(storage: object, tasks: Sequence[str]) -> tuple[Measure, ...]:
+    """Those of TASK_METRICS once more for each of several `tasks`, of the envs that play it."""
+    if len(tasks) < 2:
+        return ()
+    told = [measure for measure in measures_of(storage) if measure.names[0] in TASK_METRICS]
+    return tuple(
+        dataclasses.replace(
+            measure, names=(f"{measure.names[0]}/{task}",), envs=envs_of(number, len(tasks))
+        )
+        for measure in told
+        for number, task in enumerate(tasks)
     )

@@ -6,6 +6,7 @@ docs/rl_observability.md repeats both in words, and a test recomputes each scala
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from trainer_core.envs.restored import check_keys
 from trainer_core.protocol.errors import CheckpointError, ConfigError
 from trainer_core.protocol.metrics import FLAT_SCALARS, Reduction, metric
 from trainer_core.protocol.records import NUM_ACTIONS
-from trainer_core.train.measures import Measure, measures_of
+from trainer_core.train.measures import Measure, measures_of, task_measures_of
 
 SUMMED: dict[Reduction, int] = {"mean": 1, "sum": 1, "ratio": 2, "std": 2}
 """Reductions that add up over updates and ranks, with how many sums each needs."""
@@ -50,8 +51,10 @@ def _number(reduction: Reduction, samples: float, sums: list[float]) -> float:
 class MetricsAccumulator:
     """A reducer: `add` folds one update in, `emit` returns the record's scalars and starts anew."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, tasks: Sequence[str] = ()) -> None:
+        """Of several `tasks` some metrics are told of each besides."""
         self.device = device
+        self._tasks = tuple(tasks)
         self._measures: tuple[tuple[Measure, Reduction], ...] = ()
         self._names: dict[str, list[str]] = {}
         """What the tensors hold: the metrics of each, in order. Empty before the first `add`."""
@@ -79,7 +82,9 @@ class MetricsAccumulator:
         sums: list[Tensor] = []
         low, high, last = [], [], []
         for measure, reduction in self._measures:
-            found = measure.function(*(getattr(rollout, name) for name in measure.fields))
+            found = measure.function(
+                *(getattr(rollout, n)[:, measure.envs] for n in measure.fields)
+            )
             match reduction:
                 case "min":
                     low.append(found.min())
@@ -114,9 +119,8 @@ class MetricsAccumulator:
 
     def _measure(self, rollout: Storage, losses: LossSums) -> None:
         """Decide what is measured; sums of a checkpoint go on if they are of the same metrics."""
-        self._measures = tuple(
-            (measure, metric(measure.names[0]).reduction) for measure in measures_of(rollout)
-        )
+        measures = (*measures_of(rollout), *task_measures_of(rollout, self._tasks))
+        self._measures = tuple((one, metric(one.names[0]).reduction) for one in measures)
         names: dict[str, list[str]] = {kind: [] for kind in ("sum", "min", "max", "last")}
         for measure, reduction in self._measures:
             if reduction not in (*SUMMED, *names):
@@ -167,7 +171,7 @@ class MetricsAccumulator:
         return {
             name: value.cpu() if isinstance(value, Tensor) else value
             for name, value in vars(self).items()
-            if name not in ("device", "_measures")
+            if name not in ("device", "_measures", "_tasks")
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -181,7 +185,7 @@ class MetricsAccumulator:
             return
         if names is None or not _are_names(names):
             raise CheckpointError(f"{what}: no known lists of names")
-        fresh = MetricsAccumulator(self.device)
+        fresh = MetricsAccumulator(self.device, self._tasks)
         fresh._names = names
         fresh.clear()
         like = fresh.state_dict()

@@ -8,7 +8,9 @@ import msgspec
 
 from trainer_core.protocol.errors import CheckpointError
 
-ADDED = {"sampled", "best_sampled", "recent_won", "recent_ended"}
+ENOUGH = 256
+"""Own-start episodes in one record that say enough without those before them."""
+ADDED = {"least", "sampled", "best_sampled", "recent_won", "recent_ended"}
 
 
 class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -18,6 +20,8 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Seconds of training that other processes of this run have spent."""
     success: float = 0.0
     """Of the last greedy validation."""
+    least: float = 0.0
+    """Of the same, on the task of the run where it is least."""
     sampled: float = 0.0
     """Success of the last sampled validation."""
     best_success: float = -1.0
@@ -35,8 +39,10 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def fold_episodes(self, success_rate: float, episodes: float, decay: float) -> float:
         """Share of recent episodes that succeeded; what was counted before weighs `decay`.
 
-        Episodes of equal starts end by the horizon all at once, so one record alone tells little.
+        Episodes of equal starts end by the horizon all at once, so one record of few tells little;
+        the more a record holds itself, the less what came before it counts.
         """
+        decay *= max(0.0, 1 - episodes / ENOUGH)
         self.recent_won = self.recent_won * decay + success_rate * episodes
         self.recent_ended = self.recent_ended * decay + episodes
         return self.recent_won / self.recent_ended if self.recent_ended else 0.0
@@ -57,6 +63,7 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             missing = set(cls.__struct_fields__) - set(named) - ADDED
             if missing:
                 raise ValueError(f"{', '.join(sorted(missing))} missing")
+            named.setdefault("least", named["success"])
             return msgspec.convert(named, cls)
         except (ValueError, TypeError) as error:  # msgspec's ValidationError is a ValueError
             raise CheckpointError(f"the run's progress cannot be read: {error}") from None

@@ -18,6 +18,7 @@ from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.policy import PixelActorCritic, policy_kind
 from trainer_core.algo.registry import implementation
 from trainer_core.envs.build import TaskFacts, make_env, task_facts
+from trainer_core.envs.vec_env import StepInfo
 from trainer_core.preflight.startable import find_device
 from trainer_core.protocol import records
 from trainer_core.protocol.config import RunConfig
@@ -25,6 +26,7 @@ from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.runs.writer import DiskError, RunWriter
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train.control import Control
@@ -131,9 +133,9 @@ class TrainingRun:
             policy = policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         learner = implementation(config.algo, policy.HEADS).learner(policy, config, device)
         self.trainer = ActorLearner(env, learner, config, rank=self.ranks.rank)
-        self.metrics = MetricsAccumulator(device)
+        self.metrics = MetricsAccumulator(device, split_tasks(config.task))
         self.validator = Validator(config, self.home, learner, self.paths)
-        self.watcher = Watcher(self.paths.frames, env, self.control)
+        self.watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
         self.trainer.on_step = self._show
         self.keeper = CheckpointKeeper(
             config, self.paths, self.facts, self.trainer, self.metrics, self.writer, self.ranks
@@ -165,6 +167,7 @@ class TrainingRun:
             self._begin()
         else:
             self.progress = restored
+            self.trainer.training_success = restored.training_success
         self.writer.append(
             records.ResumeRecord,
             env_steps=self.trainer.env_steps,
@@ -240,7 +243,7 @@ class TrainingRun:
             reason = f"time limit of {config.seconds:g} s"
         elif config.total_env_steps and trainer.env_steps >= config.total_env_steps:
             reason = f"{config.total_env_steps} environment steps"
-        elif config.target_success and self.progress.success >= config.target_success:
+        elif config.target_success and self.progress.least >= config.target_success:
             reason = f"validation reached {self.progress.success:.3f}"
         return self.ranks.agree((reason, state))
 
@@ -267,7 +270,8 @@ class TrainingRun:
             scalars["success_rate"], scalars["episodes"] * (1 - others["demo_start_share"]),
             math.exp(-self.config.num_steps * self.config.log_every / trainer.env.horizon),
         )  # fmt: skip
-        self.progress.training_success = recent if often else 0.0
+        self.progress.training_success = self.ranks.agree(recent if often else 0.0)
+        trainer.training_success = self.progress.training_success
         if warning := self._dawdling.warning(scalars):
             self._state("running", warning)
         now = time.monotonic()
@@ -298,6 +302,7 @@ class TrainingRun:
             for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
                 self.writer.append(kind, **fields)
             self.progress.success = self.validator.success_rate
+            self.progress.least = self.validator.least_success_rate
             self.progress.sampled = self.validator.sampled_success_rate
         progress = self.progress
         progress.validated_update = trainer.update
@@ -351,10 +356,10 @@ class TrainingRun:
         if self.validator is not None:
             self.validator.close()
 
-    def _show(self) -> None:
+    def _show(self, info: StepInfo) -> None:
         assert self.watcher is not None
         assert self.trainer is not None
-        self.watcher.show(self.trainer.env_steps)
+        self.watcher.show(self.trainer.env_steps, info)
 
     def _state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
         if self.control.stop_reason and state in ("running", "paused"):

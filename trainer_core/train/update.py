@@ -17,10 +17,12 @@ from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.registry import implementation
 from trainer_core.envs.restored import check_like, restore_generator
 from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.vec_env import VecEnv
+from trainer_core.envs.vec_env import StepInfo, VecEnv
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError
 
+LEAST_ENTROPY = 0.1
+"""Share of the entropy bonus that is left where every episode succeeds."""
 MOST_STEPS = 2**48
 """Updates, or steps of the optimizer: more than any run can take; products still fit 63 bits."""
 
@@ -33,6 +35,8 @@ class ActorLearner:
         self.device = env.device
         self.update = 0
         self.opt_steps = 0
+        self.training_success = 0.0
+        """Of episodes from the task's own starts, as far as it is known; the run tells it."""
         self.rng = torch.Generator(self.device).manual_seed(config.seed * 1009 + rank)
         self.algorithm = implementation(config.algo, learner.policy.HEADS)
         self.rollout = self.algorithm.storage(
@@ -41,8 +45,8 @@ class ActorLearner:
         self.stopwatch = Stopwatch(self.device)
         env.stopwatch = self.stopwatch
         self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
-        self.on_step: Callable[[], None] = lambda: None
-        """Called after every step; a watcher's hook."""
+        self.on_step: Callable[[StepInfo], None] = lambda info: None
+        """Called after every step with what it came to; a watcher's hook."""
         self.obs: Tensor = env.reset()
 
     @property
@@ -52,6 +56,7 @@ class ActorLearner:
     def run_update(self) -> LossSums:
         """Collect T steps of N environments and learn from them once."""
         self.learner.set_learning_rate(self.learning_rate)
+        self.learner.ent_coef.fill_(self.ent_coef)
         self._collect()
         losses = LossSums(self.algorithm.losses, self.device)
         with self.stopwatch("learn"):
@@ -67,6 +72,14 @@ class ActorLearner:
             return self.config.learning_rate
         left = 1 - self.env_steps / self.config.total_env_steps
         return self.config.learning_rate * max(left, 0.0)
+
+    @property
+    def ent_coef(self) -> float:
+        """Of the next update. Where training succeeds, wandering no longer finds anything: less of
+        it brings the sampled policy nearer to the greedy one, so that its mistakes are learned."""
+        if self.config.ent_schedule == "constant":
+            return self.config.ent_coef
+        return self.config.ent_coef * max(1 - self.training_success, LEAST_ENTROPY)
 
     @torch.no_grad()
     def _collect(self) -> None:
@@ -84,7 +97,7 @@ class ActorLearner:
             with self.stopwatch("observe"):
                 rollout.add_outcome(t, result)
             self.obs = result.obs
-            self.on_step()
+            self.on_step(result.info)
         with self.stopwatch("forward"):
             rollout.end(self.learner.forward, self.obs, self.config)
 

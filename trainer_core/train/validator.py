@@ -3,6 +3,7 @@ episode to look at. The test starts are left for `dmglab eval`."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -16,12 +17,14 @@ from trainer_core.exports.gif import GREYS, save_gif, shades_image
 from trainer_core.protocol import records
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.runs.writer import write_json
 from trainer_core.train.evaluate import (
     Act,
     Episode,
     Evaluation,
     greedy,
+    joined,
     run_episodes,
     sampled,
     spread_starts,
@@ -47,32 +50,51 @@ class Forwards(Protocol):
 
 
 class Validator:
-    """Owns the environment of the validation starts; made on first use."""
+    """Owns the environments of the validation starts, one per task; made on first use."""
 
     def __init__(
         self, config: RunConfig, home: HomePaths, learner: Forwards | None, paths: RunPaths
     ) -> None:
         """Without a `learner`, `_play` or `_forward` has to be another's."""
         self.config, self.home, self.learner, self.paths = config, home, learner, paths
+        self.tasks = split_tasks(config.task)
         self.success_rate = self.sampled_success_rate = 0.0
-        self._env: VecEnv | None = None
+        """Of all tasks together: the share of all episodes."""
+        self.least_success_rate = 0.0
+        """Of greedy play on the task where it is least."""
+        self._envs: dict[str, VecEnv] = {}
 
     def validate(
         self, update: int, env_steps: int
     ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
-        """Records to write: one eval per mode, and one sample episode."""
+        """Records to write: one eval per mode, and one sample episode. Of several tasks these are
+        told of each, and then an eval per mode of all together."""
         seed = self.config.seed * 7907 + update
-        env = self._environment()
-        env.reset(seed=seed)
-        for found in self._play(env, torch.Generator(env.device).manual_seed(seed)):
-            if found.mode == "greedy":
-                self.success_rate = found.success_rate
-                yield records.EpisodeRecord, self._keep(found, env_steps)
-            elif found.mode == "sample":
-                self.sampled_success_rate = found.success_rate
-            yield records.EvalRecord, {
-                "env_steps": env_steps, "task": self.config.task, **found.summary(),
-            }  # fmt: skip
+        by_mode: dict[str, list[Evaluation]] = {}
+        for task in self.tasks:
+            env = self._environment(task)
+            env.reset(seed=seed)
+            for found in self._play(env, torch.Generator(env.device).manual_seed(seed)):
+                by_mode.setdefault(found.mode, []).append(found)
+                if found.mode == "greedy":
+                    yield records.EpisodeRecord, self._keep(found, env_steps, task)
+                yield records.EvalRecord, {
+                    "env_steps": env_steps, "task": task, **found.summary(), **self._part(),
+                }  # fmt: skip
+        every = {mode: joined(found) for mode, found in by_mode.items()}
+        self.success_rate = every["greedy"].success_rate
+        self.least_success_rate = min(found.success_rate for found in by_mode["greedy"])
+        if "sample" in every:
+            self.sampled_success_rate = every["sample"].success_rate
+        if self._part():
+            for found in every.values():
+                yield records.EvalRecord, {
+                    "env_steps": env_steps, "task": self.config.task, **found.summary(),
+                }  # fmt: skip
+
+    def _part(self) -> dict[str, bool]:
+        """What tells the record of one task of several."""
+        return {"is_part": True} if len(self.tasks) > 1 else {}
 
     def _play(self, env: VecEnv, rng: torch.Generator) -> list[Evaluation]:
         """Greedy, sampled and loop-leaving episodes side by side: few consoles cost a GPU as much
@@ -123,25 +145,28 @@ class Validator:
         return self.learner.forward
 
     def close(self) -> None:
-        if self._env is not None:
-            self._env.close()
+        for env in self._envs.values():
+            env.close()
 
-    def _environment(self) -> VecEnv:
-        if self._env is None:
+    def _environment(self, task: str) -> VecEnv:
+        if task not in self._envs:
             count = min(2 * self.config.eval_episodes, MAX_MACHINES)
-            self._env = make_env(self.config, self.home, num_envs=count, starts="validation")
-        return self._env
+            config = dataclasses.replace(self.config, task=task)
+            self._envs[task] = make_env(config, self.home, num_envs=count, starts="validation")
+        return self._envs[task]
 
-    def _keep(self, found: Evaluation, env_steps: int) -> dict[str, Any]:
+    def _keep(self, found: Evaluation, env_steps: int, task: str) -> dict[str, Any]:
         """Write a sample episode's JSON and GIF; returns its record's fields."""
         number = pick_sample(found.episodes[: len(found.screens[0])])
         episode = found.episodes[number]
         pictures = (screens[number].cpu().numpy() for screens in found.screens[: episode.steps])
-        gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}.gif"
+        of_task = f"-{self.tasks.index(task)}" if self._part() else ""
+        gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}{of_task}.gif"
         images = map(_image, pictures)
         save_gif(gif, images, EPISODE_GIF_DELAY_CS)
         fields = {
             "env_steps": env_steps,
+            "task": task,
             "start_index": episode.start,
             "mode": found.mode,
             "success": episode.success,

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from trainer_core.envs.vec_env import VecEnv
+import torch
+from torch import Tensor
+
+from trainer_core.envs.vec_env import StepInfo, VecEnv
+from trainer_core.protocol import records
 from trainer_core.protocol.frames import (
     FORMAT_RGB888,
     FORMAT_SHADE,
@@ -16,19 +21,35 @@ from trainer_core.protocol.frames import (
 from trainer_core.train.control import Control
 
 INTERVAL_S = 1 / 30
+EVENT_INTERVAL_S = 0.25
+
+Tell = Callable[..., None]
+"""`tell(kind of record, **fields)` sends an event to the parent."""
+
+
+def tell_nobody(kind: type[records.Record], /, **fields: object) -> None:
+    """For who shows pictures only."""
 
 
 class Watcher:
     """Called after every step; costs two comparisons unless `control` asks for pictures."""
 
-    def __init__(self, path: Path, env: VecEnv, control: Control) -> None:
-        self._path, self._env, self._control = path, env, control
+    def __init__(self, path: Path, env: VecEnv, control: Control, tell: Tell = tell_nobody) -> None:
+        self._path, self._env, self._control, self._tell = path, env, control, tell
         self._writer: FrameWriter | None = None
-        self._next = 0.0
+        self._tally = Tally(0, env.device)
+        self._next = self._next_event = 0.0
 
-    def show(self, env_steps: int) -> None:
+    def show(self, env_steps: int, info: StepInfo | None = None) -> None:
+        """`info` of the step before, where the trainer has one: how far each env is."""
         count = min(self._control.watched_envs, self._env.num_envs)
-        if count == 0 or time.monotonic() < self._next:
+        if count == 0:
+            if self._tally.count:
+                self._tally = Tally(0, self._env.device)
+            return
+        if info is not None:
+            self._count(count, info)
+        if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + INTERVAL_S
         pictures = self._env.screens(count).contiguous().cpu().numpy()
@@ -39,7 +60,40 @@ class Watcher:
             self._writer = FrameWriter(self._path, shape)
         self._writer.publish(pictures.tobytes(), FrameInfo(env_steps=env_steps))
 
+    def _count(self, count: int, info: StepInfo) -> None:
+        if self._tally.count != count:
+            self._tally = Tally(count, self._env.device)
+        self._tally.add(info)
+        if (now := time.monotonic()) >= self._next_event:
+            self._next_event = now + EVENT_INTERVAL_S
+            self._tell(records.WallEvent, **self._tally.read())
+
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+
+class Tally:
+    """Episodes of the first `count` envs, counted on their device; read a few times a second."""
+
+    def __init__(self, count: int, device: torch.device) -> None:
+        self.count = count
+        self._ends = torch.zeros(2, count, dtype=torch.int32, device=device)
+        self._dist = torch.zeros(count, device=device)
+
+    def add(self, info: StepInfo) -> None:
+        self._ends[0] += info.success[: self.count] & info.reset_mask[: self.count]
+        self._ends[1] += info.reset_mask[: self.count]
+        self._dist.copy_(info.dist[: self.count])
+
+    def read(self) -> dict[str, tuple[float, ...]]:
+        """The fields of a WallEvent."""
+
+        def numbers(found: Tensor) -> tuple[float, ...]:
+            return tuple(found.tolist())
+
+        return {
+            "dist": tuple(round(value, 4) for value in numbers(self._dist)),
+            "successes": numbers(self._ends[0]), "episodes": numbers(self._ends[1]),
+        }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,19 @@ from emulator import Cartridge, Emulator, Snapshot  # noqa: E402
 
 ACTIONS = ("A", "B", "START", "UP", "DOWN", "LEFT", "RIGHT")
 MASKS = np.array([16, 32, 128, 4, 8, 2, 1], dtype=np.uint8)  # joypad bits of ACTIONS
-FRAMES_PER_STEP, RELEASE_AFTER = 24, 8
 MAX_SHADE = 3
+
+
+class Codec(NamedTuple):
+    """How long a step lasts, and for how much of it its button is held; frames."""
+
+    frames_per_step: int = 24
+    release_after: int = 8
+
+
+CODEC = Codec()
+"""That of games in which a press is a square or a page."""
+FRAMES_PER_STEP, RELEASE_AFTER = CODEC
 
 
 def symbols(rom: Path) -> dict[str, int]:
@@ -28,8 +40,8 @@ def symbols(rom: Path) -> dict[str, int]:
 class GameBatch:
     """N copies of a game."""
 
-    def __init__(self, rom: Path, num_envs: int) -> None:
-        self.rom, self.num_envs = rom, num_envs
+    def __init__(self, rom: Path, num_envs: int, codec: Codec = CODEC) -> None:
+        self.rom, self.num_envs, self.codec = rom, num_envs, codec
         self.emulator = Emulator(Cartridge.from_file(rom), num_envs, "cpu")
         self.addresses = symbols(rom)
 
@@ -40,7 +52,7 @@ class GameBatch:
 
     def step(self, actions: np.ndarray) -> None:
         """One agent step: press ACTIONS[actions[i]] in env i, release, run on."""
-        self.emulator.run(MASKS[actions], FRAMES_PER_STEP, RELEASE_AFTER)
+        self.emulator.run(MASKS[actions], *self.codec)
 
     def press(self, *names: str) -> None:
         """The same steps in every env."""

@@ -18,10 +18,10 @@ import numpy as np
 from kit.game_batch import (
     ACTIONS,
     CHECKOUT,
-    FRAMES_PER_STEP,
+    CODEC,
     MASKS,
-    RELEASE_AFTER,
     Cartridge,
+    Codec,
     GameBatch,
     Snapshot,
     distances,
@@ -43,10 +43,9 @@ class Start:
     wait_frames: int
     actions: tuple[str, ...]
 
-    @property
-    def script(self) -> InputScript:
+    def script(self, codec: Codec = CODEC) -> InputScript:
         masks = tuple(int(MASKS[ACTIONS.index(name)]) for name in self.actions)
-        return InputScript(self.wait_frames, masks, FRAMES_PER_STEP, RELEASE_AFTER)
+        return InputScript(self.wait_frames, masks, *codec)
 
 
 @dataclass(frozen=True)
@@ -60,15 +59,18 @@ class Task:
     rom: Path
     tau: float
     horizon: int
+    codec: Codec = CODEC
 
     @property
     def folder(self) -> Path:
         return TASKS / self.id
 
 
-def play(rom: Path, starts: Sequence[Start]) -> tuple[list[Snapshot], np.ndarray]:
+def play(
+    rom: Path, starts: Sequence[Start], codec: Codec = CODEC
+) -> tuple[list[Snapshot], np.ndarray]:
     """Power on, play all inputs at once; states and pictures (uint8[S, 72, 80]) at their ends."""
-    snapshots = replay(Cartridge.from_file(rom), [start.script for start in starts])
+    snapshots = replay(Cartridge.from_file(rom), [start.script(codec) for start in starts])
     game = GameBatch(rom, len(starts))
     game.load(snapshots)
     return snapshots, game.pictures()
@@ -102,7 +104,7 @@ def add_demonstrations(task: Task, ways: Sequence[tuple[int, Sequence[str]]]) ->
     goal = read_goal(task.folder)
     rows = []
     for number, actions in ways:
-        game = GameBatch(task.rom, 1)
+        game = GameBatch(task.rom, 1, task.codec)
         game.load([snapshots[number]])
         taken = []
         for name in actions:
@@ -128,10 +130,10 @@ def read_goal(folder: Path) -> tuple[np.ndarray, np.ndarray | None]:
 def _save_demonstrations(task: Task, snapshots: list[Snapshot]) -> None:
     """demo.npz from demo.json, as trainer_core.envs.demonstrations reads it."""
     rows = json.loads((task.folder / "demo.json").read_text())
-    scripts = [Start(0, tuple(row["actions"].split())).script for row in rows]
-    masks = [np.zeros((len(s.masks), FRAMES_PER_STEP), np.uint8) for s in scripts]
+    scripts = [Start(0, tuple(row["actions"].split())).script(task.codec) for row in rows]
+    masks = [np.zeros((len(s.masks), task.codec.frames_per_step), np.uint8) for s in scripts]
     for frames, script in zip(masks, scripts, strict=True):
-        frames[:, :RELEASE_AFTER] = np.array(script.masks, np.uint8)[:, None]
+        frames[:, : task.codec.release_after] = np.array(script.masks, np.uint8)[:, None]
     save_snapshots(
         task.folder / "demo.npz",
         [snapshots[row["start"]] for row in rows],
@@ -148,7 +150,7 @@ def read_starts(task: Task) -> list[Start]:
 def remake(task: Task) -> None:
     """States from the inputs that are kept, and the manifest."""
     starts = read_starts(task)
-    snapshots, pictures = play(task.rom, starts)
+    snapshots, pictures = play(task.rom, starts, task.codec)
     save_snapshots(task.folder / "starts.npz", snapshots, pictures=pictures)
     if (task.folder / "demo.json").is_file():
         _save_demonstrations(task, snapshots)
@@ -168,8 +170,8 @@ path = "{task.rom.relative_to(CHECKOUT).as_posix()}"
 
 [codec]
 id = "buttons7.v1"  # {", ".join(ACTIONS)}
-frames_per_step = {FRAMES_PER_STEP}
-release_after_frames = {RELEASE_AFTER}
+frames_per_step = {task.codec.frames_per_step}
+release_after_frames = {task.codec.release_after}
 
 [observation]
 rule = "mean2x2.v1"
@@ -223,7 +225,12 @@ def chances(task: Task, episodes: int) -> dict[str, float]:
         rows[name] = np.full((task.horizon, len(snapshots)), action)
     return {
         name: success_rate(
-            GameBatch(task.rom, actions.shape[1]), snapshots, templates, task.tau, actions, mask
+            GameBatch(task.rom, actions.shape[1], task.codec),
+            snapshots,
+            templates,
+            task.tau,
+            actions,
+            mask,
         )
         for name, actions in rows.items()
     }

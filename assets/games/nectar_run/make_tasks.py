@@ -18,23 +18,25 @@ import numpy as np
 from kit import task_folder
 from kit.game_batch import MAX_SHADE
 from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task
-from pilot import OPENING, ROM, TITLE_FRAMES, Pilot
+from pilot import ARCADE, ROM, TITLE_FRAMES, Pilot, opening
 
 COUNT = TRAIN_STARTS + HELDOUT_STARTS
+SEED = 20261122
 DEMONSTRATIONS = 4
 FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
     "nectar_run/fill_jar", "Fill the jar but for a drop",
     "Gather seven of the eight drops of nectar in the first garden before the third sting.",
-    "Nectar Run", ROM, 0.06, 64,
+    "Nectar Run", ROM, 0.06, 120, ARCADE,
 )  # fmt: skip
 ENOUGH = 7
 METER_ROWS, METER_LEFT, CELL = slice(69, 71), 45, 4  # of an observation; a cell is two pixels wide
 PAGE_ROWS = slice(16, 56)  # those of its text
+PAGE_STEPS = 72 // ARCADE.frames_per_step  # until it is there
 FELL_HORNET = Task(
     "nectar_run/fell_hornet", "Fell the hornet",
     "Dodge the stings of the first hornet and shoot until it falls.",
-    "Nectar Run", ROM, 0.02, 128,
+    "Nectar Run", ROM, 0.02, 64, ARCADE,
 )  # fmt: skip
 
 
@@ -42,20 +44,20 @@ def garden_starts(rng: np.random.Generator) -> list[Start]:
     """The bee at different places of the garden just begun, the jar empty."""
     starts = []
     for _ in range(COUNT):
-        walk = rng.choice(["UP", "LEFT", "RIGHT", "B"], int(rng.integers(0, 4)))
+        walk = rng.choice(["UP", "LEFT", "RIGHT", "B"], int(rng.integers(0, 10)))
         wait = TITLE_FRAMES + int(rng.integers(0, 256))
-        starts.append(Start(wait, (*OPENING, *map(str, walk))))
+        starts.append(Start(wait, (*opening(ARCADE), *map(str, walk))))
     return starts
 
 
 def meter_goal() -> tuple[np.ndarray, np.ndarray]:
     """Pictures with ENOUGH drops in the jar and of the page after it; what counts of each: the
     insides of the meter's first cells, and the letters, which no garden has."""
-    pilot = Pilot(TITLE_FRAMES)
+    pilot = Pilot(TITLE_FRAMES, codec=ARCADE)
     pilot.fly_until(lambda: pilot.value("jar") == ENOUGH)
     meter = pilot.game.pictures()[0].copy()
     pilot.fill_the_jar()
-    pilot.press("B", "B", "B")
+    pilot.press(*["B"] * PAGE_STEPS)
     page = pilot.game.pictures()[0].copy()
     masks = np.zeros((2, 72, 80), bool)
     for cell in range(ENOUGH):
@@ -70,12 +72,12 @@ def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray]:
     starts: list[Start] = []
     pages: list[np.ndarray] = []
     for flight in range(FLIGHTS):
-        pilot = Pilot(TITLE_FRAMES + 31 * flight)
+        pilot = Pilot(TITLE_FRAMES + 31 * flight, codec=ARCADE)
         pilot.fill_the_jar()
-        pilot.press("B", "B", "B")
+        pilot.press(*["B"] * PAGE_STEPS)
         pilot.wait_for_the_hornet()
         for _ in range(COUNT // FLIGHTS):
-            moves = rng.choice(["LEFT", "RIGHT", "UP"], int(rng.integers(1, 4)))
+            moves = rng.choice(["LEFT", "RIGHT", "UP"], int(rng.integers(1, 10)))
             starts.append(Start(pilot.wait_frames, (*pilot.actions, *map(str, moves))))
         if not pages:
             pilot.fell_the_hornet()
@@ -88,7 +90,7 @@ def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
     """Fly to the goal from the first starts from which the pilot manages to."""
     ways = []
     for number, start in enumerate(task_folder.read_starts(task)[:TRAIN_STARTS]):
-        pilot = Pilot(start.wait_frames, start.actions)
+        pilot = Pilot(start.wait_frames, start.actions, ARCADE)
         try:
             fly(pilot)
         except RuntimeError:
@@ -113,11 +115,9 @@ def main() -> int:
         for task in tasks:
             task_folder.remake(task)
     else:
-        rng = np.random.default_rng(20261122)
-        starts, clear_page = hornet_starts(rng)
-        task_folder.write(FILL_JAR, garden_starts(rng), *meter_goal())
-        task_folder.write(FELL_HORNET, starts, clear_page)
+        task_folder.write(FILL_JAR, garden_starts(np.random.default_rng(SEED)), *meter_goal())
         demonstrate(FILL_JAR, fill_the_jar)
+        task_folder.write(FELL_HORNET, *hornet_starts(np.random.default_rng(SEED)))
         demonstrate(FELL_HORNET, Pilot.fell_the_hornet)
     return 0
 

@@ -10,26 +10,36 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from kit.game_batch import ACTIONS, GameBatch
+from kit.game_batch import ACTIONS, CODEC, Codec, GameBatch
 
 ROM = Path(__file__).resolve().parent / "nectar_run.gb"
 TITLE_FRAMES = 130
-OPENING = ("START", "B", "B", "B", "B", "B")  # title and the page that names the stage
+OPENING_FRAMES = 144  # title and the page that names the stage
 NEXT = ("A", "LEFT", "RIGHT", "B")  # tried after each first button
+AHEAD_FRAMES = 24
 FLYER_BYTES, DROPS = 7, 4
-PAGE_STEPS = 9
+PAGE_FRAMES, CLEAR_FRAMES = 648, 144
+"""At most until the hornet is there; until the page after it is."""
+ARCADE = Codec(8, 8)
+"""Buttons are held through: a bee that stands still for 16 of 24 frames catches little."""
+
+
+def opening(codec: Codec) -> tuple[str, ...]:
+    """From the title into the first garden."""
+    return ("START", *["B"] * (OPENING_FRAMES // codec.frames_per_step - 1))
 
 
 class Pilot:
     """Plays one game; `actions` is everything it pressed since power-on."""
 
-    def __init__(self, wait_frames: int, opening: Sequence[str] = OPENING) -> None:
-        self.game = GameBatch(ROM, 1)
-        self.trial = GameBatch(ROM, len(ACTIONS) * len(NEXT))
+    def __init__(self, wait_frames: int, before: Sequence[str] = (), codec: Codec = CODEC) -> None:
+        """`before`: what is pressed first, none for `opening`."""
+        self.game = GameBatch(ROM, 1, codec)
+        self.trial = GameBatch(ROM, len(ACTIONS) * len(NEXT), codec)
         self.wait_frames = wait_frames
         self.actions: list[str] = []
         self.game.emulator.run(None, wait_frames)
-        self.press(*opening)
+        self.press(*(before or opening(codec)))
 
     def press(self, *names: str) -> None:
         self.game.press(*names)
@@ -55,10 +65,11 @@ class Pilot:
         return worth + get("score", env, 3) * 3 + get("score", env, 2) * 30
 
     def step(self) -> None:
-        """Look two buttons ahead, press the better first one."""
+        """Look two buttons ahead, the second for some 24 frames; press the better first one."""
         self.trial.load([self.game.emulator.snapshot(0)])
         self.trial.step(np.repeat(np.arange(len(ACTIONS)), len(NEXT)))
-        self.trial.step(np.tile([ACTIONS.index(name) for name in NEXT], len(ACTIONS)))
+        for _ in range(AHEAD_FRAMES // self.game.codec.frames_per_step):
+            self.trial.step(np.tile([ACTIONS.index(name) for name in NEXT], len(ACTIONS)))
         rates = [self._rate(env) for env in range(self.trial.num_envs)]
         best = int(np.argmax(rates)) // len(NEXT)
         self.press(ACTIONS[best] if ACTIONS[best] != "START" else "A")
@@ -76,7 +87,7 @@ class Pilot:
         self.fly_until(lambda: self.value("jar") == 8)
 
     def wait_for_the_hornet(self) -> None:
-        for _ in range(3 * PAGE_STEPS):
+        for _ in range(PAGE_FRAMES // self.game.codec.frames_per_step):
             if self.value("hornet_health"):
                 return
             self.press("B")
@@ -84,4 +95,4 @@ class Pilot:
 
     def fell_the_hornet(self) -> None:
         self.fly_until(lambda: self.value("hornet_health") == 0)
-        self.press(*["B"] * 6)
+        self.press(*["B"] * (CLEAR_FRAMES // self.game.codec.frames_per_step))

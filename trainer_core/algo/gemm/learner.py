@@ -77,7 +77,9 @@ class GemmLearner(Learner):
         if self._epoch is None or self._epoch.rollout is not rollout:
             minibatch = self._buffers.first(self.config.minibatch_size)
             minibatch.add_gradients()
-            self._epoch = GemmEpoch(self.network, minibatch, self.adam, self.config, rollout)
+            self._epoch = GemmEpoch(
+                self.network, minibatch, self.adam, self.config, rollout, self.ent_coef
+            )
         self._stored = False
         return self._epoch
 

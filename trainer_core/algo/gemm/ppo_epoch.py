@@ -35,12 +35,14 @@ class GemmEpoch:
         adam: FlatAdam,
         config: RunConfig,
         rollout: RolloutBuffer,
+        ent_coef: Tensor,
     ) -> None:
-        """`buffers` are for a minibatch and have gradients; all minibatches are of one size."""
+        """`buffers` are for a minibatch and have gradients; all minibatches are of one size;
+        `ent_coef` f32[] is read at each step."""
         device, batches, size = network.device, config.num_minibatches, buffers.size
         assert batches * size == config.batch_size
         self.network, self.buffers, self.adam = network, buffers, adam
-        self.config, self.rollout = config, rollout
+        self.config, self.rollout, self.ent_coef = config, rollout, ent_coef
         self.world = round(1 / adam.share)
         self.index = torch.zeros(batches, size, dtype=torch.int64, device=device)
         self.actions = torch.zeros(batches, size, dtype=torch.int64, device=device)
@@ -49,7 +51,7 @@ class GemmEpoch:
         self.norms = torch.zeros(batches, 1, device=device)
         self._pictures = rollout.obs.flatten(0, 1)
         self._coefficients = Clipping()
-        for name in ("clip_range", "clip_range_vf", "ent_coef", "vf_coef"):
+        for name in ("clip_range", "clip_range_vf", "vf_coef"):
             setattr(self._coefficients, name, getattr(config, name))
         self._graph: torch.cuda.CUDAGraph | None = None
         self._warm = False
@@ -109,6 +111,6 @@ class GemmEpoch:
         written = (buffers.gradients[-1], self.scalars[number])
         inputs: list[Any] = [
             *map(wp.from_torch, read), self.network.policy.num_actions, self._coefficients,
-            1.0 / buffers.size, *map(wp.from_torch, written),
+            wp.from_torch(self.ent_coef.view(1)), 1.0 / buffers.size, *map(wp.from_torch, written),
         ]  # fmt: skip
         self.network.launch(ppo_gradient, buffers.size, inputs)

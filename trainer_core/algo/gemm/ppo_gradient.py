@@ -14,7 +14,6 @@ class Clipping:
 
     clip_range: wp.float32
     clip_range_vf: wp.float32
-    ent_coef: wp.float32
     vf_coef: wp.float32
 
 
@@ -25,15 +24,16 @@ def ppo_gradient(
     samples: wp.array2d(dtype=wp.float32),
     num_actions: wp.int32,
     c: Clipping,
+    ent_coef: wp.array(dtype=wp.float32),
     scale: wp.float32,
     gradient: wp.array2d(dtype=wp.bfloat16),
     scalars: wp.array2d(dtype=wp.float32),
 ):
     """One thread: PPO's loss of one sample and its gradient by logits and value (algo/ppo.py).
 
-    `heads` [B, A + 1 and padding] logits, then the value; `samples` [4, B] old log-probability,
-    old value, advantage, return; `scale` 1 / B; `scalars` [B, 6] policy loss, value loss, negative
-    entropy, approximate KL, clipped ratios, clipped values.
+    `heads` [B, A + 1 and padding] logits, then the value; `samples` [4, B] old log-probability, old
+    value, advantage, return; `ent_coef` [1]; `scale` 1 / B; `scalars` [B, 6] policy loss,
+    value loss, negative entropy, approximate KL, clipped ratios, clipped values.
     """
     b = wp.tid()
     top = wp.float32(heads[b, 0])
@@ -75,7 +75,7 @@ def ppo_gradient(
         log_p = wp.float32(heads[b, k]) - log_total
         p = wp.exp(log_p)
         chosen = wp.where(k == action, wp.float32(1.0), wp.float32(0.0))
-        slope = by_log_ratio * (chosen - p) + c.ent_coef * p * (log_p - negative_entropy)
+        slope = by_log_ratio * (chosen - p) + ent_coef[0] * p * (log_p - negative_entropy)
         gradient[b, k] = wp.bfloat16(scale * slope)
     gradient[b, num_actions] = wp.bfloat16(scale * c.vf_coef * by_value)
     scalars[b, 0] = wp.max(unclipped, clipped)

@@ -26,10 +26,13 @@ from trainer_core.protocol.regular_files import read_regular
 
 MAX_MOVIE_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 1 << 30
-PYBOY_BOOT_FRAMES = 65
+PYBOY_BOOT_FRAMES = 64
 """PyBoy 2.8.1 counts the frames of its own boot program, which our console does not run."""
 PYBOY_BUTTONS = ("up", "down", "right", "left", "a", "b", "select", "start")
 """Events 1 to 8 press these, 9 to 16 let them go (pyboy/utils.py: WindowEvent)."""
+PYBOY_SHADES = np.full(256, 255, np.uint8)
+"""Shade of each grey: PyBoy's own four (its second is 0x99), and even ones; 255 is no shade."""
+PYBOY_SHADES[[0xFF, 0x99, 0xAA, 0x55, 0x00]] = 0, 1, 1, 2, 3
 VBM_MAGIC = b"VBM\x1a"
 VBM_BUTTONS = ("a", "b", "select", "start", "right", "left", "up", "down")
 """Bits 0 to 7 of a controller's word."""
@@ -149,11 +152,11 @@ def _read_pyboy(path: Path, data: bytes) -> Movie:
 
 
 def _screen(text: str) -> np.ndarray | None:
-    """u8[144, 160] shades of a picture in PyBoy's greys; None for another palette."""
+    """u8[144, 160] shades of a picture in PyBoy's greys or even ones; None for another palette."""
     try:
         data = np.frombuffer(base64.b64decode(text, validate=True), np.uint8)
         grey = data.reshape(HEIGHT, WIDTH, 3)[..., 0]
     except (ValueError, TypeError):
         return None
-    shades = np.rint(3 - grey / 85.0).astype(np.uint8)
-    return shades if (np.unique(grey) % 85 == 0).all() else None
+    shades = PYBOY_SHADES[grey]
+    return shades if (shades <= 3).all() else None

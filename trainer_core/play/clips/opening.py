@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.play.clips.animations import animation
+from trainer_core.play.clips.arc_lines import arc_lines
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import read_recording
@@ -78,6 +79,8 @@ def _make(
     if path.suffix.lower() in ANIMATIONS:
         animation(path, out)
         return ""
+    if path.suffix.lower() == ".jsonl":
+        return arc_lines(path, out)[1]
     from trainer_core.play.clips.pressing import press_movie
 
     return press_movie(path, out, rom, home, on_progress)[1]

@@ -42,7 +42,7 @@ class ArcConfig:
     """explore: tries in each grid what it has not tried there, and goes where something is left;
     random: any action that the game takes; script: a file of actions. PPO plays these games as
     DMG Lab's own runner, with the same task."""
-    script: str = field(default="", metadata=described("Script", "basics"))
+    script: str = field(default="", metadata=described("Script", "basics", is_file=True))
     """script: file with one action a line: RESET, ACTION1 ... ACTION7, ACTION6 X Y."""
     episodes: int = field(
         default=1, metadata=described("Games", "basics", minimum=1, maximum=100_000)

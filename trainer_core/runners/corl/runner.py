@@ -37,9 +37,9 @@ class CorlConfig(GuestConfig):
         default="iql", metadata=described("Script", "basics", choices=ALGORITHMS)
     )
     """Which script: algorithms/offline/ALGO.py of the checkout."""
-    checkout: str = field(default="", metadata=described("Checkout", "basics"))
+    checkout: str = field(default="", metadata=described("Checkout", "basics", is_folder=True))
     """Folder with CORL's source (its repository); its scripts run as they are."""
-    data: str = field(default="", metadata=described("Dataset", "basics"))
+    data: str = field(default="", metadata=described("Dataset", "basics", is_folder=True))
     """Folder of a Minari dataset, or digits of the SHA-256 of one that was used before."""
     data_sha256: str = field(default="", metadata=described("Hash of the dataset", "env"))
     """Of its main_data.hdf5: refuse another one. Empty = take what is there."""

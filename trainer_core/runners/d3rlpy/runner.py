@@ -34,7 +34,7 @@ class D3rlpyConfig(GuestConfig):
         default="bc", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
     )
     """bc: DiscreteBC, imitation; cql: DiscreteCQL, which also looks at the rewards; iql: ours."""
-    data: str = field(default="", metadata=described("Demonstrations", "basics"))
+    data: str = field(default="", metadata=described("Demonstrations", "basics", is_folder=True))
     """Folder of recordings, a demo.npz, or a Minari dataset's folder."""
     data_sha256: str = field(default="", metadata=described("Hash of the dataset", "env"))
     """Of a Minari dataset's main_data.hdf5: refuse another one. Empty = take what is there."""

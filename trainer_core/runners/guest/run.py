@@ -42,7 +42,7 @@ Logits = Callable[[Tensor], Tensor]
 """Shades u8[N, K, 72, 80] to f32[N, 7]; the greatest is the greedy action."""
 FLAT = {
     "learning_rate", "policy_loss", "value_loss", "approx_kl", "clipfrac", "explained_variance",
-    "entropy_mean", "success_rate", "grad_norm",
+    "entropy_mean", "success_rate", "grad_norm", "reward_mean",
 }  # fmt: skip
 """Fields of UpdateRecord that an adapter may fill beside the library's own names."""
 

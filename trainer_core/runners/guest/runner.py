@@ -16,7 +16,6 @@ from trainer_core.protocol.paths import HomePaths, RunPaths, home_of, home_of_pl
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.environments import (
-    NEEDED_BYTES,
     PYTHONS,
     RunnerEnvironment,
     install_command,
@@ -51,7 +50,7 @@ class GuestRunner(AgentRunner):
             sys.executable, "-m", "trainer_core.cli.main", "runner", "install", self.id,
             "--home", str(home.root),
         )  # fmt: skip
-        return Installation(argv, environment.folder, NEEDED_BYTES, environment.discard)
+        return Installation(argv, environment.folder, environment.needed_bytes, environment.discard)
 
     def removal(self, home: HomePaths) -> Callable[[], None] | None:
         environment = self.environment(home)

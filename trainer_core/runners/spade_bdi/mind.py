@@ -167,7 +167,7 @@ class Mind:
         self._pressed: deque[tuple[int, _Pressed]] = deque()
         self._step = self._still = 0
         self._seen: dict[bytes, int] = {}
-        self._last = b""
+        self._last, self._stranger = b"", ""
         self._complaints = asl.complaints()
         self._said = self._complaints.__enter__()
         self._loop = container.Container().loop
@@ -291,6 +291,11 @@ class Mind:
     async def _start(self) -> None:
         for agent in self._agents:
             await asyncio.wait_for(agent.start(), PATIENCE_S)
+            agent.bdi._xmpp_send = self._meet_stranger  # what the container cannot deliver itself
+
+    async def _meet_stranger(self, msg: Any) -> None:
+        """The server would take it for an agent of another process, and deliver it to nobody."""
+        self._stranger = str(msg.to)
 
     async def _stop(self) -> None:
         for agent in self._agents:
@@ -308,6 +313,8 @@ class Mind:
             for agent in self._agents:
                 if agent.bdi.is_killed():
                     raise LabError(self._why(agent, agent.bdi._exit_code))
+            if self._stranger:
+                raise LabError(self._undelivered())
             if time.monotonic() > ends:
                 raise LabError(self._stuck(quiet))
 
@@ -320,6 +327,13 @@ class Mind:
     def _why(self, agent: Any, error: Any) -> str:
         told = self._said.lines[0] if self._said.lines else str(error)
         return f"{told} (step {self._step} of episode {self.episode}, {agent.jid.node})"
+
+    def _undelivered(self) -> str:
+        known = ", ".join(str(agent.jid) for agent in self._agents)
+        return (
+            f"{self.plans.name}: .send to {self._stranger}: no such agent here; messages reach "
+            f"{known}, and nobody in another process"
+        )
 
     def _stuck(self, quiet: int) -> str:
         what = "presses a button" if quiet >= SETTLED else "comes to an end"

@@ -34,11 +34,11 @@ class SpadeBdiConfig(GuestConfig):
         default="bdi", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
     )
     """bdi: beliefs, desires, intentions."""
-    plans: str = field(default="", metadata=described("Plans (.asl)", "basics"))
+    plans: str = field(default="", metadata=described("Plans (.asl)", "basics", is_file=True))
     """File of AgentSpeak plans; empty = the example that leaves the bedroom."""
-    skill: str = field(default="", metadata=described("Skills", "basics"))
+    skill: str = field(default="", metadata=described("Skills", "basics", is_folder=True))
     """Checkpoint or run of ours, for .skill(Button); more of them as NAME=CHECKPOINT, ..."""
-    coach: str = field(default="", metadata=described("Coach (.asl)", "env"))
+    coach: str = field(default="", metadata=described("Coach (.asl)", "env", is_file=True))
     """Plans of a second agent to talk to; none = no coach; empty = the example."""
     exploration: float = field(
         default=0.1, metadata=described("Exploration", "learning", minimum=0, maximum=1)

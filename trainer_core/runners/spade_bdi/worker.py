@@ -128,10 +128,10 @@ class MindValidator(Validator):
         super().__init__(config, run.home, None, run.paths)
         self._life = life
 
-    def _environment(self) -> VecEnv:
-        if self._env is None:
-            self._env = make_env(self.config, self.home, num_envs=1, starts="validation")
-        return self._env
+    def _environment(self, task: str) -> VecEnv:
+        if task not in self._envs:
+            self._envs[task] = make_env(self.config, self.home, num_envs=1, starts="validation")
+        return self._envs[task]
 
     def _play(self, env: VecEnv, rng: torch.Generator) -> list[Evaluation]:
         mind, began = self._life.mind, time.monotonic()

@@ -1,0 +1,156 @@
+"""A sweep in a process of its own: `dmglab sweep`; its trials are rows of the run table."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.bridge import Bridge
+from gui.controllers.runs import RunsController, sweep_of
+from gui.controllers.training import TrainingController
+from gui.models.navigation import Navigation, Place
+from gui.models.notices import Notices
+from gui.models.sweep_draft import SweepDraft
+from gui.words import tr
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.service import Job, RunChanged, run_job
+
+END_S = 20.0
+"""Longest that the end of the app waits for trials to save."""
+
+
+class SweepController(QObject):
+    changed = Signal()
+
+    def __init__(
+        self, bridge: Bridge, training: TrainingController, runs: RunsController,
+        navigation: Navigation, notices: Notices,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.draft = SweepDraft()
+        self._bridge, self._training, self._runs = bridge, training, runs
+        self._navigation, self._notices = navigation, notices
+        self._job: Job | None = None
+        self._expected = 0
+        self._seen: set[str] = set()
+        self._trials: list[str] = []
+        self.is_busy = self.is_stopping = False
+        training.plan_changed.connect(self._on_plan)
+        bridge.run_changed.connect(self._on_run_changed)
+        self._on_plan()
+
+    # -- the form ---------------------------------------------------------------------------
+
+    def _on_plan(self) -> None:
+        draft = self._training.draft
+        self.draft.set_config(draft.config if draft.runner.id == NATIVE_ID else None)
+
+    def form_refusal(self) -> str:
+        if self._training.draft.runner.id != NATIVE_ID:
+            return tr("Sweeps are of our own trainer; choose it first")
+        return ""
+
+    def refusal(self) -> str:
+        """Why the sweep of the form cannot begin; empty when it can."""
+        if self.is_busy:
+            return tr("A sweep runs already")
+        return self.form_refusal() or self.draft.problem
+
+    # -- its process ------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start exactly the line on show."""
+        if self.refusal():
+            return
+        argv = [
+            sys.executable, "-m", "trainer_core.cli.main", "sweep", *self.draft.words,
+            "--home", str(self._bridge.home.root),
+        ]  # fmt: skip
+        self.is_busy, self.is_stopping = True, False
+        self._expected, self._trials = self.draft.trials, []
+        self._seen = set(self._bridge.service.runs)
+        self.changed.emit()
+        self._bridge.spawn(
+            run_job(argv, on_start=self._on_job, partial=True),
+            then=self._on_done, failed=self._on_failed,
+        )  # fmt: skip
+        self._notices.tell(
+            tr("Sweep of {trials} trials begun", trials=self._expected),
+            tr("its trials are one row of the table"), "info",
+        )  # fmt: skip
+
+    def _on_job(self, job: Job) -> None:
+        self._job = job
+        self.changed.emit()
+
+    def stop(self) -> None:
+        """Begin no further trial, have those that run save; a second time end them now."""
+        if self._job is None:
+            return
+        if self.is_stopping:
+            self._job.cancel()
+        else:
+            self._job.ask_to_end()
+        self.is_stopping = True
+        self.changed.emit()
+
+    def stop_refusal(self) -> str:
+        return "" if self._job is not None else tr("No sweep runs")
+
+    async def close(self) -> None:
+        """End it with the app: trials save first, as far as time allows."""
+        if self._job is None:
+            return
+        if not self.is_stopping:
+            self.stop()
+        for _ in range(round(END_S / 0.1)):
+            if self._job is None:
+                return
+            await asyncio.sleep(0.1)
+        if self._job is not None:
+            self._job.cancel()
+
+    # -- what comes of it -------------------------------------------------------------------
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        """The first trial shows the curves of the sweep; each further one joins them."""
+        run: RunRecord = notice.record
+        if not self.is_busy or run.run_id in self._seen or not sweep_of(run):
+            return
+        self._seen.add(run.run_id)
+        self._trials.append(run.run_id)
+        self._runs.show_all(self._trials)
+        if len(self._trials) == 1:
+            self._navigation.show(Place.CURVES)
+
+    def _on_done(self, result: dict[str, Any]) -> None:
+        self._end()
+        settings = result.get("settings") or []
+        if result.get("state") != "finished":
+            self._notices.tell(
+                tr("Sweep stopped"), f"dmglab sweep --resume {result.get('sweep_id', '')}", "warn"
+            )
+        elif settings:
+            best = settings[0]
+            values = ", ".join(f"{name} {value}" for name, value in best["values"].items())
+            self._notices.tell(
+                tr("Sweep finished"),
+                tr("best of {count} settings: {values}", count=len(settings),
+                   values=values or tr("the form's own")),
+                "good", tr("Compare"), lambda: self._runs.show_all(self._trials), is_news=True,
+            )  # fmt: skip
+
+    def _on_failed(self, reason: str) -> None:
+        self._end()
+        if reason == "cancelled":
+            self._notices.tell(tr("Sweep stopped"), "", "warn")
+        else:
+            self._bridge.problem.emit(tr("The sweep ended"), reason)
+
+    def _end(self) -> None:
+        self._job, self.is_busy, self.is_stopping = None, False, False
+        self.changed.emit()

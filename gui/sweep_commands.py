@@ -1,0 +1,31 @@
+"""Commands of sweeps: the form, the end."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QMainWindow
+
+from gui.actions import ActionRegistry
+from gui.controllers.sweeping import SweepController
+from gui.models.config_fields import field_specs
+from gui.widgets.sweep_sheet import SweepSheet
+from gui.words import tr
+from trainer_core.protocol.config import RunConfig
+from trainer_core.sweeps.space import RESERVED
+
+
+def define_sweeps(registry: ActionRegistry, sweeps: SweepController, window: QMainWindow) -> None:
+    add, follows = registry.add, (sweeps.changed, sweeps.draft.changed)
+    add("newSweep", tr("New sweep..."), lambda: _open(sweeps, window), "Ctrl+Shift+S",
+        short=tr("Sweep..."), tip=tr("Train the form's run once a setting of a few options"),
+        refusal=sweeps.form_refusal, follows=follows)  # fmt: skip
+    add("stopSweep",
+        lambda: tr("End the sweep's trials now") if sweeps.is_stopping else tr("Stop the sweep"),
+        sweeps.stop, tip=tr("Trials that run save first; none begins"),
+        refusal=sweeps.stop_refusal, follows=follows)  # fmt: skip
+
+
+def _open(sweeps: SweepController, window: QMainWindow) -> None:
+    fields = [
+        (spec.name, tr(spec.label)) for spec in field_specs(RunConfig) if spec.name not in RESERVED
+    ]
+    SweepSheet(window, sweeps.draft, fields, sweeps.refusal, sweeps.begin).open()

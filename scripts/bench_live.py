@@ -1,0 +1,109 @@
+"""From *Deploy* to the first picture, then the paints of a playing game while a training streams.
+
+    python scripts/bench_live.py --home HOME [--seconds 10]    one JSON object; needs a checkpoint
+
+The player and the trainer are real processes on the same cores; offscreen without a display. The
+worst gap is what a 1 ms timer on the UI thread sees while both run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if not os.environ.get("DISPLAY"):
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+LONGEST_S = 300.0
+
+
+def until(condition: Callable[[], object]) -> None:
+    from PySide6.QtTest import QTest
+
+    deadline = time.monotonic() + LONGEST_S
+    while not condition():
+        assert time.monotonic() < deadline
+        QTest.qWait(2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    options = parser.parse_args()
+    from PySide6.QtCore import QTimer
+
+    from gui.app import create_application, open_app
+    from trainer_core.protocol.runs import RunState
+
+    create_application()
+    app = open_app(options.home, "dark")
+    playing, cards = app.controllers.playing, app.models.checkpoints
+    view = app.center.live.screen_view
+    until(lambda: any(card.integrity == "verified" for card in cards.cards))
+    cards.select(max(cards.cards, key=lambda card: card.created_at).folder)
+    until(lambda: playing.player.ahead.is_waiting)
+    until(lambda: app.controllers.checkpoints.refusal() == "")
+    waiting = playing.player.ahead
+    until(lambda: has_loaded(waiting))
+    begun = time.monotonic()
+    app.actions["deploy"].trigger()
+    until(lambda: view.has_picture and view.paints)
+    found: dict[str, object] = {"deploy_s": round(time.monotonic() - begun, 2)}
+    training = app.controllers.training
+    training.prepare_demo()
+    until(lambda: training.checks and not training.checking)
+    training.agree_and_start()
+    until(lambda: training.state is RunState.RUNNING)
+    records = app.models.telemetry
+    until(lambda: records.focus)
+    gaps, last = [], [time.monotonic()]
+
+    def tick() -> None:
+        now = time.monotonic()
+        gaps.append(now - last[0])
+        last[0] = now
+
+    probe = QTimer(app, interval=1)
+    probe.timeout.connect(tick)
+    for name, is_on in (("with training", False), ("with training and saliency", True)):
+        if is_on:
+            app.actions["saliency"].trigger()
+            until(lambda: view._overlay is not None)
+        gaps.clear()
+        last[0] = time.monotonic()
+        probe.start()
+        first, paints, frame = time.monotonic(), view.paints, app.center.live.source.seq
+        until(lambda first=first: time.monotonic() - first >= options.seconds)
+        elapsed = time.monotonic() - first
+        probe.stop()
+        found[name] = {
+            "paints_a_second": round((view.paints - paints) / elapsed, 1),
+            "frames_a_second": round((app.center.live.source.seq - frame) / elapsed, 1),
+            "worst_gap_ms": round(max(gaps) * 1000, 1),
+        }
+    print(json.dumps({**found, "load": round(os.getloadavg()[0], 1)}), flush=True)
+    app.bridge.spawn(app.bridge.service.stop(training.run_id))
+    until(lambda: training.state.is_end)
+    app.controllers.shutdown.begin()
+    until(lambda: app.controllers.shutdown.has_ended)
+    os._exit(0)
+
+
+def has_loaded(ahead) -> bool:  # type: ignore[no-untyped-def]
+    """Whether the waiting player has burnt the seconds that torch and the kernels take."""
+    import psutil
+
+    process = psutil.Process(ahead._child.pid)
+    before = sum(process.cpu_times()[:2])
+    time.sleep(0.5)
+    return before > 1.0 and sum(process.cpu_times()[:2]) - before < 0.02
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Heat over the picture, two policies beside each other, the wall in order, the games' pictures."""
+
+# pyright: reportOptionalMemberAccess=false
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox, QPushButton
+
+from gui import object_names as names
+from gui.app import App
+from gui.models.checkpoints import CheckpointCard
+from gui.models.navigation import Place
+from gui.widgets.tiles import place_of
+from tests.gui.conftest import click, find, until
+from trainer_core.protocol import records
+from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
+
+
+def card(folder: Path, steps: int) -> CheckpointCard:
+    folder.mkdir(parents=True, exist_ok=True)
+    return CheckpointCard(
+        folder=folder, run_id="run-beef", task="tiny_goal", algo="ppo", env_steps=steps,
+        success_rate=0.5, sha256="", size_bytes=0, created_at=float(steps), integrity="verified",
+    )  # fmt: skip
+
+
+def deploy(app: App, shown: CheckpointCard) -> None:
+    """Without the look at its hash, which a folder without weights would not pass."""
+    app.models.checkpoints.put(shown)
+    app.models.checkpoints.select(shown.folder)
+    app.controllers.playing.deploy(shown.task, shown.folder)
+    until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
+
+
+def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Path) -> None:
+    view, saliency = app.center.live.screen_view, app.actions["saliency"]
+    assert not saliency.isEnabled()
+    deploy(app, card(tmp_path / "sees", 1))
+    until(lambda: view.has_picture)
+    cold = view.grab().toImage()
+    click(app, "saliencyButton")
+    until(lambda: view._overlay is not None and saliency.isChecked())
+    target = view.target()
+    hot = target.bottomRight() - QPoint(4, 4)
+    assert view.grab().toImage().pixelColor(hot).red() > cold.pixelColor(hot).red()
+    cool = target.topLeft() + QPoint(target.width() // 8, 20)
+    assert view._overlay.pixelColor(0, 0).alpha() == 0, cool
+    # The next player is asked again; one that cannot tell ends it, and says so.
+    problems: list[str] = []
+    app.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    app.controllers.playing.policy_mode = "greedy"
+    deploy(app, card(tmp_path / "blind", 2))
+    until(lambda: problems)
+    assert "cannot tell" in problems[0]
+    until(lambda: not saliency.isChecked())
+    assert view._overlay is None
+    click(app, names.MODE_HUMAN)
+    until(lambda: app.controllers.playing.is_human)
+    assert "policy" in saliency.toolTip()
+
+
+def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) -> None:
+    beside, board = app.actions["deployBeside"], app.center.live.strip.board
+    left, right, other = (card(tmp_path / name, at) for at, name in enumerate("abc", 1))
+    app.models.checkpoints.put_all([right, other])
+    deploy(app, left)
+    assert board.isHidden()
+    assert not beside.isEnabled()
+    assert "plays already" in beside.toolTip()
+    app.models.checkpoints.select(right.folder)
+    assert beside.isEnabled()
+    app.controllers.playing.deploy("tiny_goal", left.folder, str(right.folder))
+    until(lambda: board.ways[1].text() and board.names[1].text())
+    assert [name.text() for name in board.names] == ["beef, ppo after 1 steps",
+                                                     "beef, ppo after 2 steps"]  # fmt: skip
+    assert board.ways[1].text() == "goal after 9 steps"
+    assert board.ways[0].text().startswith("step 9   distance 0.500")
+    until(lambda: app.center.live.screen_view._picture is not None
+          and app.center.live.screen_view._picture.size > 2 * 144 * 160)  # fmt: skip
+    for name in ("record", "saveSlot", "captureGoal", "saliency"):
+        assert not app.actions[name].isEnabled(), name
+        assert "side by side" in app.actions[name].toolTip()
+    app.controllers.playing.rewind(True)
+    assert not app.controllers.playing.rewinding
+    # One of them alone again: another player, with one picture.
+    deploy(app, other)
+    assert not app.controllers.playing.is_versus
+    assert board.isHidden()
+
+
+def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
+    wall = app.center.wall
+    app.models.navigation.show(Place.WALL)
+    path = app.bridge.home.run("r").frames
+    path.parent.mkdir(parents=True)
+    writer = FrameWriter(path, FrameShape(160, 144, 4))
+
+    def publish(value: int) -> None:
+        shades = np.arange(4, dtype=np.uint8)[:, None, None] * np.ones((1, 144, 160), np.uint8)
+        writer.publish(((shades + value) % 4).tobytes(), FrameInfo())
+        wall._on_frame()
+
+    wall._watched = "r"
+    wall.source.open(path)
+    publish(0)
+    wall._timer.stop()
+    app.bridge.event_received.emit("r", records.WallEvent(
+        run_id="r", seq=0, time=0.0, dist=(0.4, 0.1, 0.3, 0.2), successes=(0, 1, 3, 1),
+        episodes=(2, 2, 3, 9)))  # fmt: skip
+    sort = find(app, "wallSort", QComboBox)
+
+    def shown() -> list[int]:
+        """The shade at each place."""
+        picture = wall.screen_view._picture
+        places = [place_of(at, wall._columns, (144, 160)) for at in range(4)]
+        return [int(picture[y, x]) for x, y in places]
+
+    for index, order in ((1, [2, 1, 3, 0]), (2, [1, 3, 2, 0]), (0, [0, 1, 2, 3])):
+        sort.setCurrentIndex(index)
+        sort.activated.emit(index)
+        assert shown() == order
+    assert wall.screen_view.marks[2].text == "0.30  3/3"
+    target = wall.screen_view.target()
+    QTest.mouseClick(wall.screen_view, Qt.MouseButton.RightButton,
+                     pos=target.topLeft() + QPoint(4, 4))  # fmt: skip
+    publish(1)
+    assert shown() == [0, 2, 3, 0], "env 0 is as it was, the others went on"
+    assert [mark.is_framed for mark in wall.screen_view.marks] == [True, False, False, False]
+    # Large, it says which, and can be let go.
+    QTest.mouseClick(wall.screen_view, Qt.MouseButton.LeftButton,
+                     pos=target.topLeft() + QPoint(4, 4))  # fmt: skip
+    freeze = find(app, "wallFreezeButton", QPushButton)
+    assert freeze.isChecked()
+    assert wall.screen_view._picture.max() == 0
+    assert "Game Boy 0, frozen" in wall.caption.text()
+    QTest.mouseClick(freeze, Qt.MouseButton.LeftButton)
+    assert wall.screen_view._picture.max() == 1
+    assert "distance and goals 0.40  0/2" in wall.caption.text()
+    writer.close()
+
+
+def test_games_get_their_title_screens(app: App) -> None:
+    app.models.navigation.show(Place.GAMES)
+    library, controller = app.models.library, app.controllers.library
+    until(lambda: all(library.thumbnail(c.key).is_file() for c in library.cards), 60.0)
+    for shown in library.cards:
+        picture = controller.picture_of(shown)
+        assert (picture.width(), picture.height()) == (160, 144)
+    assert len(library.cards) == 3

@@ -1,0 +1,175 @@
+"""One policy over several tasks: the mixed batch, its records, resume, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+
+from tests.trainer_core.building import read_log, tiny_config, train_in, without_clocks
+from trainer_core.cli.train import with_joined_tasks
+from trainer_core.envs.build import make_env
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.mixed_env import MixedEnv
+from trainer_core.preflight.task import check_task, check_tasks
+from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import CheckpointError, ConfigError
+from trainer_core.protocol.metrics import metric
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.task_lists import envs_of, expand_tasks, one_of, short_task
+from trainer_core.protocol.tasks import Episode, Task, find_task
+from trainer_core.runs.log_check import check_log
+
+BEDROOM, HOUSE, MOTHS = "pocket_quest/leave_bedroom", "pocket_quest/leave_house", (
+    "mirror_moths/level_2"
+)  # fmt: skip
+JAR = "nectar_run/fill_jar"
+HORIZON = 3
+ROWS = torch.randint(7, (2 * HORIZON + 1, 6), generator=torch.Generator().manual_seed(3))
+"""Actions of 7 steps of 6 envs: each env ends two episodes."""
+
+
+def short(task_id: str, count: int, seed: int = 1) -> GameEnv:
+    """A few consoles of a task whose episodes end by time after HORIZON steps."""
+    home = HomePaths(Path("/nonexistent"))
+    task = find_task(task_id, home)
+    manifest = msgspec.structs.replace(task.manifest, episode=Episode(horizon=HORIZON))
+    return GameEnv(Task(task.folder, manifest), count, home=home, seed=seed)
+
+
+@pytest.mark.warp
+def test_each_env_plays_its_own_task_as_it_would_alone() -> None:
+    """Two tasks of one ROM and one of another: bit for bit what three batches of two come to."""
+    tasks = (BEDROOM, MOTHS, HOUSE)
+    alone = [short(task, 2) for task in tasks]
+    mixed = MixedEnv([short(task, 2) for task in tasks])
+    assert len(mixed.emulator.emulators[0].cartridges) == 2, "a ROM is there once"
+    mixed.reset()
+    firsts = torch.tensor([0, *(len(env.episodes.start_pictures) for env in alone)]).cumsum(0)
+    for number, env in enumerate(alone):
+        own, first = envs_of(number, len(tasks)), firsts[number]
+        begun = mixed.episodes[number].start_index
+        env.reset_to(begun)
+        env.episodes._rng.set_state(mixed.episodes[number]._rng.get_state())
+        assert torch.equal(env.obs, mixed.obs[own])
+        for row in ROWS:
+            result = env.step(row[own])
+            env.kept = [*getattr(env, "kept", []), (result, first, own)]  # type: ignore[attr-defined]
+    for step, row in enumerate(ROWS):
+        found = mixed.step(row)
+        for env in alone:
+            result, first, own = env.kept[step]  # type: ignore[attr-defined]
+            for name in ("reward", "done", "trunc"):
+                assert torch.equal(getattr(found, name)[own], getattr(result, name)), name
+            assert torch.equal(found.info.dist[own], result.info.dist)
+            assert torch.equal(found.info.start_index[own] - first, result.info.start_index)
+            assert torch.equal(found.info.episode_steps[own], result.info.episode_steps)
+    for env in alone:
+        assert torch.equal(mixed.obs[env.kept[0][2]], env.obs)  # type: ignore[attr-defined]
+        env.close()
+    mixed.close()
+
+
+@pytest.mark.warp
+def test_a_run_of_two_roms_is_told_task_by_task_and_resumes_bit_for_bit(tmp_path: Path) -> None:
+    both = f"{BEDROOM},{JAR}"
+    config = tiny_config(
+        task=both, num_envs=5, num_steps=4, total_env_steps=60, eval_every=3, eval_episodes=1,
+        demo_starts=0.0,
+    )  # fmt: skip
+    train_in(tmp_path / "whole", config)
+    unseen = {**config.to_dict(), "eval_every": 0}
+    train_in(tmp_path / "cut", RunConfig(**{**unseen, "total_env_steps": 40}))
+    train_in(tmp_path / "cut", RunConfig(**unseen))
+
+    def told(home: Path) -> list[dict]:
+        return [without_clocks(r) for r in read_log(home) if r["type"] == "update"]
+
+    whole, cut = told(tmp_path / "whole"), told(tmp_path / "cut")
+    for record in (*whole, *cut):
+        record.pop("seq", None)
+    assert whole[-1] == cut[-1], "exact resume"
+    for task in (BEDROOM, JAR):
+        assert f"episode_length/{task}" in whole[-1]["metrics"]
+        assert whole[-1]["metrics"][f"success_rate/{task}"] == 0
+    evals = [r for r in read_log(tmp_path / "whole") if r["type"] == "eval"]
+    assert [(r["task"], r["is_part"]) for r in evals if r["mode"] == "greedy"] == [
+        (BEDROOM, True), (JAR, True), (both, False),
+    ]  # fmt: skip
+    paths = HomePaths(tmp_path / "whole").run("run")
+    report = check_log(paths.train_log)
+    assert report.errors == []
+    meta = read_meta(list_checkpoints(paths)[-1])
+    assert meta.task == both
+    assert len(meta.hashes["rom"].split(",")) == 2
+
+
+@pytest.mark.warp
+def test_the_state_of_other_tasks_is_refused(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    ours, theirs = (
+        make_env(RunConfig(task=f"{BEDROOM},{other}", num_envs=2, num_minibatches=1), home)
+        for other in (HOUSE, MOTHS)
+    )
+    with pytest.raises(CheckpointError, match="lacks"):
+        ours.load_state_dict(theirs.state_dict())
+    ours.close()
+    theirs.close()
+
+
+def test_metrics_of_one_task_have_the_row_of_all() -> None:
+    of_one = metric(f"success_rate/{HOUSE}")
+    assert (of_one.group, of_one.label, of_one.reduction) == ("tasks", HOUSE, "ratio")
+    assert (of_one.low, of_one.high) == (0, 1)
+    assert metric("time/emulate").group == "perf"
+    assert metric("unknown/name").group == "other"
+
+
+def test_lists_of_tasks_are_read_and_expanded(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    every = expand_tasks("pocket_quest/*", home).split(",")
+    assert BEDROOM in every
+    assert MOTHS not in every
+    assert expand_tasks(f"{MOTHS},pocket_quest/leave_*", home) == f"{MOTHS},{BEDROOM},{HOUSE}"
+    for text, said in (
+        ("nobody/*", "no task fits"), (f"{HOUSE},{HOUSE}", "twice"), (f"{HOUSE},", "empty"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=said):
+            expand_tasks(text, home)
+    assert with_joined_tasks(["--task", "a", "--seed", "3", "--task=b,c"]) == [
+        "--seed", "3", "--task", "a,b,c",
+    ]  # fmt: skip
+    assert with_joined_tasks(["--seed", "3"]) == ["--seed", "3"]
+    assert (one_of("a,b", "b"), one_of("a,b", "c"), one_of("a")) == ("b", "a", "a")
+    assert (short_task("x/a,y/b"), short_task("a,b,c")) == ("a + b", "3 tasks")
+
+
+def test_preflight_says_which_tasks_cannot_be_mixed(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    both = f"{BEDROOM},{HOUSE}"
+    assert check_tasks(both, home, 8).status == "ok"
+    assert "2 tasks of 1 ROM," in check_tasks(both, home, 8).detail
+    few = check_tasks(both, home, 1)
+    assert (few.status, few.remedy) == ("fail", {"num_envs": 16})
+    pattern = check_tasks("pocket_quest/leave_*", home, 8)
+    assert (pattern.status, pattern.remedy) == ("fail", {"task": both})
+    assert "trains alone" in check_tasks(f"{BEDROOM},tiny_goal", home, 8).detail
+    assert "no task" in check_tasks(f"{BEDROOM},nobody", home, 8).detail
+    assert "takes one task" in check_task(both, home).detail, "a guest library's trainer"
+    folder = tmp_path / "tasks" / "slow"
+    folder.mkdir(parents=True)
+    shipped = find_task(HOUSE, home).folder
+    for path in shipped.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    text = (folder / "task.toml").read_text().replace(f'"{HOUSE}"', '"slow"')
+    lines = ["frames_per_step = 30" if "frames_per_step" in x else x for x in text.splitlines()]
+    (folder / "task.toml").write_text("\n".join(lines))
+    found = check_tasks(f"{BEDROOM},slow", home, 8)
+    assert found.detail == (
+        f"one batch cannot play these: {BEDROOM} has frames a step 24, slow has 30"
+    )
+    assert json.dumps(found.remedy) == "{}"

@@ -1,0 +1,308 @@
+"""rLLM: what needs no library, and TRL with rLLM's engine where both are; else skipped, and why.
+
+dmglab runner install rllm; clone rllm-org/rllm to var/rllm or name it in DMGLAB_RLLM;
+pytest -rs tests/trainer_core/test_rllm_runner.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.guests import (
+    PATIENCE_S,
+    ended,
+    history,
+    home_with,
+    in_service,
+    newest,
+    run_to_end,
+)
+from tests.support.processes import until
+from trainer_core.preflight.checks import run_checks
+from trainer_core.protocol import checkpoints, commands, records
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths, default_home
+from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.guest.run import GuestRun, RunEnded
+from trainer_core.runners.rllm import countdown, verl
+from trainer_core.runners.rllm.runner import ENGINE, RLLM, RllmConfig
+from trainer_core.runners.rllm.verl_process import POINTER, Supervisor
+from trainer_core.runs.config_file import write_config
+from trainer_core.runs.log_check import check_log
+from trainer_core.runs.writer import RunWriter
+from trainer_core.service import TrainerService
+from trainer_core.train.control import Control
+
+
+def rllm_spec(steps: int, **options: Any) -> RunSpec:
+    small = {
+        "checkout": rllm_checkout(), "prompts": 4, "generations": 4, "form_steps": 3,
+        "largest_number": 3, "eval_every": 0, "checkpoint_every": 0, "log_every": 1, "threads": 1,
+    }  # fmt: skip
+    return RunSpec(
+        runner="rllm", task="countdown", total_env_steps=steps,
+        options={"algo": "grpo", **small, **options},
+    )  # fmt: skip
+
+
+def rllm_checkout() -> str:
+    folder = Path(os.environ.get("DMGLAB_RLLM", default_home() / "rllm"))
+    if not (folder / ENGINE).is_file():
+        pytest.skip(f"clone rllm-org/rllm into {folder}, or name it in DMGLAB_RLLM")
+    return str(folder)
+
+
+def told(spec: RunSpec, home: Path) -> dict[str, Any]:
+    async def checks() -> dict[str, Any]:
+        return {check.name: check async for check in run_checks(spec, HomePaths(home), RLLM)}
+
+    return asyncio.run(checks())
+
+
+# -- without a library ----------------------------------------------------------------------
+
+
+def test_rows_can_be_solved_and_the_held_out_ones_are_never_trained_on() -> None:
+    rows = countdown.make_rows(3)
+    assert len({row["question"] for row in rows}) == len(rows) == 23
+    for row in rows:
+        a, b = row["nums"]
+        assert row["target"] in (a + b, a * b, a - b)
+        assert row["question"] == f"{a},{b}={row['target']}"
+    train, held = countdown.split(rows)
+    assert (len(train), len(held)) == (20, 3)
+    assert not {row["question"] for row in train} & {row["question"] for row in held}
+    assert countdown.split(rows) == (train, held)
+
+
+@pytest.mark.parametrize(
+    ("answer", "worth"),
+    [
+        ("<answer>3+4</answer>", 0.5),
+        ("<answer>4-3</answer>", 0.5),
+        ("<answer>3+3</answer>", 0.35),
+        ("<answer>9*9</answer>", 0.2),
+        ("<answer>3+4+", 0.15),
+        ("<answer>+3", 0.0),
+        ("nonsense \ud83e", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_the_form_of_an_answer_is_worth_something(answer: str, worth: float) -> None:
+    assert countdown.form(answer, [3, 4]) == pytest.approx(worth)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", ":2: no JSON"),
+        ("[1]", ":2: no countdown row"),
+        ('{"nums": [1], "target": 3}', "2 to 6 whole numbers"),
+        ('{"nums": [1, "2"], "target": 3}', "whole numbers"),
+        ('{"nums": [1, 2], "target": 3.5}', "whole target"),
+        ('{"nums": [1, 2], "target": 3, "question": 7}', "question is no text"),
+    ],
+)
+def test_a_wrong_row_is_one_line_with_its_place(tmp_path: Path, line: str, words: str) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"nums": [3, 4], "target": 7}\n' + line + "\n")
+    with pytest.raises(ConfigError, match=words) as error:
+        countdown.read_rows(file)
+    assert str(file) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_rows_of_a_file_are_asked_in_rllms_words(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(
+        '{"nums": [3, 4, 5], "target": 7}\n\n{"nums": [1, 2], "target": 3, "question": "q"}'
+    )
+    one, other = countdown.read_rows(file)
+    assert one["question"].startswith("Using the numbers 3, 4, 5, find a way to reach")
+    assert (other["question"], other["data_source"]) == ("q", "countdown")
+    file.write_bytes(b"\xff\n")
+    with pytest.raises(ConfigError, match="no UTF-8"):
+        countdown.read_rows(file)
+    file.write_text("")
+    with pytest.raises(ConfigError, match="0 rows"):
+        countdown.read_rows(file)
+
+
+def test_preflight_names_what_is_missing_and_the_way_out(tmp_path: Path) -> None:
+    spec = RunSpec(
+        runner="rllm", task="countdown",
+        options={"algo": "verl", "checkout": str(tmp_path), "model": str(tmp_path / "m")},
+    )  # fmt: skip
+    found = told(spec, tmp_path)
+    assert {name for name, check in found.items() if check.status == "fail"} == {
+        "Python", "Task", "Checkout", "Model", "VERL",
+    }  # fmt: skip
+    assert found["Python"].fix == "dmglab runner install rllm"
+    assert "config.json" in found["Model"].detail
+    assert "CUDA GPUs alone" in found["VERL"].detail
+    assert found["VERL"].remedy == {"algo": "grpo"}
+    other = told(RunSpec(runner="rllm", task="pocket_quest/leave_bedroom"), tmp_path)
+    assert other["Task"].remedy == {"task": "countdown"}
+    with pytest.raises(ConfigError, match="generations must be"):
+        RLLM.configure(RunSpec(runner="rllm", task="countdown", options={"generations": 1}))
+
+
+def test_verls_metrics_are_read_and_rubbish_is_not() -> None:
+    line = '{"step":1,"data":{"val/countdown/pass@1":0.5,"critic/score/mean":0.1,"x":NaN,"y":"z"}}'
+    assert verl.parse_metrics(line) == (
+        1, {"val/countdown/pass@1": 0.5, "critic/score/mean": 0.1},
+    )  # fmt: skip
+    for other in ("", "{", "[]", '{"step":1}', '{"step":"1","data":{}}', '{"step":-1,"data":{}}'):
+        assert verl.parse_metrics(other) is None
+
+
+FAKE_VERL = """#!{python}
+import json, os, pathlib, signal, sys, time
+given = dict(text.split("=", 1) for text in sys.argv if "=" in text)
+out = pathlib.Path(given["trainer.default_local_dir"])
+with open(os.environ["VERL_FILE_LOGGER_PATH"], "a") as file:
+    for step in (1, 2):
+        data = {{"critic/score/mean": 0.1 * step, "val/countdown/pass@1": 0.25 * step}}
+        file.write(json.dumps({{"step": step, "data": data}}) + chr(10))
+        file.flush()
+(out / "global_step_2" / "actor").mkdir(parents=True)
+(out / "latest_checkpointed_iteration.txt").write_text("2")
+if "hang" in sys.argv:
+    time.sleep(600)
+sys.exit("fail" in sys.argv)
+"""
+
+
+@pytest.fixture
+def supervised(tmp_path: Path) -> tuple[Supervisor, GuestRun, list[str]]:
+    """A supervisor, its run, and the command line of a program that writes what VERL writes."""
+    fake = tmp_path / "python"
+    fake.write_text(FAKE_VERL.format(python=sys.executable))
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    config = RllmConfig(algo="verl", verl_python=str(fake), checkout=str(tmp_path))
+    paths = HomePaths(tmp_path).run("one")
+    spec = RunSpec.of(config, "rllm")
+    writer = RunWriter(paths)
+    write_config(paths, spec)
+    run = GuestRun(spec, paths, writer, Control())
+    run.begin((1, 1, 1), 1, 1)
+    argv = verl.command(config, tmp_path / "model", paths.root)
+    return Supervisor(run, config, 4), run, argv
+
+
+def test_a_verl_processs_files_become_records(supervised: Any) -> None:
+    supervisor, run, argv = supervised
+    supervisor.follow(argv)
+    lines = [records.decode(line) for line in run.paths.train_log.read_bytes().splitlines()]
+    updates = [line for line in lines if isinstance(line, records.UpdateRecord)]
+    assert [(line.env_steps, line.reward_mean) for line in updates] == [(1, 0.1), (2, 0.2)]
+    evals = [line for line in lines if isinstance(line, records.EvalRecord)]
+    assert [line.success_rate for line in evals] == [0.25, 0.5]
+    (folder,) = checkpoints.list_checkpoints(run.paths)
+    assert json.loads((folder / POINTER).read_text())["path"] == "verl/global_step_2"
+    assert check_log(run.paths.train_log).errors == []
+
+
+def test_a_verl_that_fails_and_one_that_is_stopped(supervised: Any) -> None:
+    supervisor, run, argv = supervised
+    with pytest.raises(ConfigError, match="ended with status 1"):
+        supervisor.follow([*argv, "fail"])
+    run.control.stop("stopped by you")
+    with pytest.raises(RunEnded, match="stopped by you"):
+        supervisor.follow([*argv, "hang"])
+
+
+# -- with the libraries ---------------------------------------------------------------------
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.slow
+def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
+    home, (once, half) = home_with("rllm", tmp_path), (rllm_spec(8), rllm_spec(5))
+
+    async def body(service: TrainerService) -> None:
+        whole = await run_to_end(service, once)
+        assert whole.state is RunState.FINISHED, whole.reason
+        first = await run_to_end(service, half)
+        assert first.env_steps == 5
+        paths = home.run(first.run_id)
+        write_config(paths, once)
+        await service.resume(first.run_id)
+        again = await ended(service, first.run_id)
+        assert (again.state, again.env_steps) == (RunState.FINISHED, 8), again.reason
+        one, other = newest(home, whole.run_id), newest(home, again.run_id)
+        assert weights(one) == weights(other)
+        assert weights(checkpoints.list_checkpoints(paths)[0]) != weights(other)
+        assert check_log(paths.train_log).errors == []
+        updates = await history(service, again.run_id, records.UpdateRecord)
+        assert {"critic/score/mean", "actor/pg_loss", "response_length/mean"} <= set(
+            updates[-1].metrics
+        )
+
+    in_service(home, body, 3 * PATIENCE_S)
+
+
+@pytest.mark.slow
+def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
+    home = home_with("rllm", tmp_path)
+    spec = rllm_spec(0, eval_every=2, eval_episodes=2, rollouts=2, wandb_tables=True)
+
+    async def body(service: TrainerService) -> None:
+        record = await service.start(service.plan(spec))
+        run_id, paths = record.run_id, home.run(record.run_id)
+        await until(lambda: service.runs[run_id].env_steps >= 2, PATIENCE_S)
+        await service.pause(run_id)
+        await until(lambda: service.runs[run_id].state is RunState.PAUSED, PATIENCE_S)
+        before = service.runs[run_id].env_steps
+        await service.request(run_id, commands.SaveCheckpoint)
+        await until(lambda: newest(home, run_id).name >= f"{before:012d}", PATIENCE_S)
+        await service.unpause(run_id)
+        await until(lambda: service.runs[run_id].env_steps > before, PATIENCE_S)
+        await service.stop(run_id)
+        stopped = service.runs[run_id]
+        assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
+        evals = await history(service, run_id, records.EvalRecord)
+        assert {event.mode for event in evals} == {"greedy", "sample"}
+        (episode, *_) = sorted(paths.root.glob("episodes/val_step_0_epoch_0/episode_*.json"))
+        said = json.loads(episode.read_text())
+        assert said["trajectories"][0]["steps"][0]["chat_completions"][-1]["role"] == "assistant"
+        (table, *_) = paths.root.glob("wandb/offline-run-*/files/media/table/val/*.table.json")
+        assert json.loads(table.read_text())["columns"][:2] == ["prompt", "response"]
+
+    in_service(home, body, 3 * PATIENCE_S)
+
+
+@pytest.mark.slow
+def test_it_begins_with_a_donors_weights_and_refuses_a_torn_model(tmp_path: Path) -> None:
+    home = home_with("rllm", tmp_path)
+
+    async def body(service: TrainerService) -> None:
+        donor = await run_to_end(service, rllm_spec(1))
+        folder = newest(home, donor.run_id)
+        heir = await run_to_end(service, rllm_spec(1, warm_start=str(folder), learning_rate=1e-9))
+        assert heir.state is RunState.FINISHED, heir.reason
+        assert not (home.run(heir.run_id).root / "initial").exists()
+        broken = tmp_path / "model"
+        broken.mkdir()
+        for path in folder.iterdir():
+            (broken / path.name).write_bytes(path.read_bytes()[:40])
+        rows = tmp_path / "rows.jsonl"
+        rows.write_text('{"nums": [3, 4], "target": 7, "question": "3,4=7"}\n' * 2)
+        refused = await run_to_end(service, rllm_spec(1, model=str(broken), data=str(rows)))
+        assert refused.state is RunState.FAILED
+        assert str(broken) in refused.reason
+        assert "\n" not in refused.reason
+
+    in_service(home, body, 3 * PATIENCE_S)

@@ -1,0 +1,175 @@
+"""MixedEnv: several tasks, of one ROM or of several, side by side in one batch of consoles.
+
+Every task keeps its own law, goal, start states, curriculum and counts of seen pictures (an
+`Episodes` each); consoles, launches, pictures and the frame stack are one for all. A GPU runs one
+launch a step, however many tasks there are. Of K tasks env n plays task n modulo K, so that the
+threads of a CPU and the warps of a GPU get equal shares of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainer_core.envs.episodes import Outcome
+from trainer_core.envs.frame_stack import FrameStack
+from trainer_core.envs.game_env import GameEnv, ShardedEmulator, shards_for
+from trainer_core.envs.restored import check_keys
+from trainer_core.envs.stopwatch import Stopwatch
+from trainer_core.envs.vec_env import StepInfo, StepResult
+from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.task_lists import envs_of
+
+SEED_STEP = 104_729
+"""Between the seeds of neighbouring tasks: a prime that ranks (7,919 apart) do not meet."""
+
+
+class MixedEnv:
+    """A VecEnv of several GameEnvs; see trainer_core.envs.vec_env for every shape and dtype.
+
+    Start indices: the first task's, then the second's, and so on.
+    """
+
+    num_actions = len(ACTION_MASKS)
+
+    def __init__(self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False) -> None:
+        """Takes over `parts`: their consoles are given up, their episodes go on here.
+
+        Part k has as many envs as `envs_of(k, len(parts))` of all; all have one device, one stack
+        and one length of step, which preflight sees to.
+        """
+        first = parts[0]
+        self.device, self.stack_k = first.device, first.stack_k
+        self.num_envs = sum(part.num_envs for part in parts)
+        self.tasks = tuple(part.task.id for part in parts)
+        self._own = [envs_of(number, len(parts)) for number in range(len(parts))]
+        self.horizon = max(part.horizon for part in parts)
+        self.shortest_limit = min(part.shortest_limit for part in parts)
+        self.skip_reset_if_empty = first.skip_reset_if_empty
+        codec = first.task.manifest.codec
+        self._frames, self._release = codec.frames_per_step, codec.release_after_frames
+        self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=self.device)
+        self.emulator = self._one_batch(parts, cuda_graphs)
+        self.episodes = [part.episodes for part in parts]
+        counts = [len(episodes.start_pictures) for episodes in self.episodes]
+        self._first_start = [sum(counts[:number]) for number in range(len(parts))]
+        self._start_pictures = torch.cat([each.start_pictures for each in self.episodes])
+        for each, shown in zip(self.episodes, self._start_pictures.split(counts), strict=True):
+            each.start_pictures = shown  # one copy for all
+        numbered = zip(parts, self._first_start, strict=True)
+        self.start_set = torch.cat([part.start_set + first for part, first in numbered])
+        order = torch.cat([torch.arange(self.num_envs)[own] for own in self._own])
+        self._places = torch.argsort(order).to(self.device)
+        """Of each env, where its task's rows stand when the tasks' are put one after another."""
+        height, width = self._start_pictures.shape[1:]
+        self.obs_shape = (self.stack_k, height, width)
+        self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
+        self.stopwatch = Stopwatch(self.device)
+
+    def _one_batch(self, parts: Sequence[GameEnv], cuda_graphs: bool) -> ShardedEmulator:
+        """Consoles for all, with the starts of each part; the parts' own are closed."""
+        cartridges = [part.emulator.emulators[0].cartridges[0] for part in parts]
+        roms = list({each.sha256: each for each in cartridges}.values())
+        numbers = {each.sha256: number for number, each in enumerate(roms)}
+        rom_of_env = np.zeros(self.num_envs, np.int32)
+        for own, cartridge in zip(self._own, cartridges, strict=True):
+            rom_of_env[own] = numbers[cartridge.sha256]
+        emulator = ShardedEmulator(
+            roms, self.num_envs, self.device, shards_for(self.num_envs, self.device),
+            cuda_graphs=cuda_graphs, rom_of_env=rom_of_env,
+        )  # fmt: skip
+        emulator.take_starts([part.emulator for part in parts])
+        for part in parts:
+            part.close()
+            del part.emulator
+        return emulator
+
+    def _merged(self, of_tasks: Sequence[Tensor]) -> Tensor:
+        """[N, ...] of every task's own rows."""
+        return torch.cat(list(of_tasks)).index_select(0, self._places)
+
+    @property
+    def obs(self) -> Tensor:
+        return self._stack.obs
+
+    @property
+    def episode_steps(self) -> Tensor:
+        return self._merged([each.steps for each in self.episodes])
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        drawn = []
+        for number, (each, first) in enumerate(zip(self.episodes, self._first_start, strict=True)):
+            if seed is not None:
+                each.seed(seed + SEED_STEP * number)
+            drawn.append(each.draw_starts() + first)
+        return self.reset_to(self._merged(drawn))
+
+    def reset_to(self, starts: Tensor) -> Tensor:
+        """Each of `starts` must be one of its env's own task."""
+        self.emulator.mask.fill_(1)
+        self.emulator.index.copy_(starts)
+        self.emulator.reset()
+        for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
+            each.begin(starts[own] - first)
+        return self._stack.fill(self._start_pictures[starts])
+
+    def step(self, actions: Tensor) -> StepResult:
+        emulator = self.emulator
+        with self.stopwatch("emulate"):
+            torch.index_select(self._masks, 0, actions, out=emulator.buttons)
+            emulator.run(self._frames, self._release)
+        with self.stopwatch("observe"):
+            pictures = emulator.observe()
+            out = self._judge(pictures)
+            emulator.mask.copy_(out.reset_mask)
+            emulator.index.copy_(out.next_start)
+            if not self.skip_reset_if_empty or bool(out.reset_mask.any()):
+                emulator.reset()
+            self._stack.push(pictures, out.reset_mask, self._start_pictures, out.next_start)
+        info = StepInfo(
+            out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo
+        )
+        return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
+
+    def _judge(self, pictures: Tensor) -> Outcome:
+        """What the step came to, each env by its own task's law."""
+        outs = []
+        for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
+            out = each.judge(pictures[own])
+            outs.append(
+                out._replace(start_index=out.start_index + first, next_start=out.next_start + first)
+            )
+        return Outcome(*(self._merged(field) for field in zip(*outs, strict=True)))
+
+    def screens(self, count: int) -> Tensor:
+        return self.emulator.screens(count)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "machines": self.emulator.state_dict(),
+            "obs": self._stack.obs.cpu(),
+            "episodes": {
+                task: each.state_dict()
+                for task, each in zip(self.tasks, self.episodes, strict=True)
+            },
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError for what is no state of these envs; `reset` then begins anew."""
+        check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
+        check_keys(state["episodes"], self.tasks, "the tasks' episodes")
+        self.emulator.load_state_dict(state["machines"])
+        self._stack.load(state["obs"])
+        for task, each in zip(self.tasks, self.episodes, strict=True):
+            try:
+                each.load_state_dict(state["episodes"][task])
+            except CheckpointError as error:
+                raise CheckpointError(f"task {task}: {error}") from None
+
+    def close(self) -> None:
+        self.emulator.close()

@@ -1,0 +1,42 @@
+"""What a policy looks at: how its logits move when a part of the picture is covered.
+
+Perturbation saliency after Greydanus et al. 2018, arXiv:1711.00138, equation 2: half the squared
+distance of the logits with and without the perturbation. There a part is blurred; here it is
+covered with the picture's commonest shade, which four shades can show exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+PATCH = 8
+"""Pixels of the observation: a tile of a Game Boy room is 8 by 8 of them."""
+
+
+def covered(stack: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """Copies of `stack` u8[K, H, W], a patch covered in every plane of each: u8[P, K, H, W], with
+    P = rows * columns, row by row. Patches at the right and lower edge may be smaller."""
+    _, height, width = stack.shape
+    rows, columns = -(-height // PATCH), -(-width // PATCH)
+    shade = np.bincount(stack.ravel()).argmax()
+    copies = np.repeat(stack[None], rows * columns, axis=0)
+    for index, copy in enumerate(copies):
+        y, x = index // columns * PATCH, index % columns * PATCH
+        copy[:, y : y + PATCH, x : x + PATCH] = shade
+    return copies, rows, columns
+
+
+@torch.no_grad()
+def saliency(policy: nn.Module, stack: np.ndarray) -> np.ndarray:
+    """f32[rows, columns] >= 0: one forward pass of `policy` over `stack` and its covered copies.
+
+    Logits are taken without their mean, which no probability depends on.
+    """
+    copies, rows, columns = covered(stack)
+    device = next(policy.parameters()).device
+    logits: Tensor = policy(torch.from_numpy(np.concatenate((stack[None], copies))).to(device))[0]
+    logits = logits.float() - logits.float().mean(-1, keepdim=True)
+    moved = (logits[1:] - logits[:1]).square().sum(-1) / 2
+    return moved.reshape(rows, columns).cpu().numpy()

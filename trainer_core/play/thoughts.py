@@ -1,0 +1,70 @@
+"""What a policy says of itself while it plays: probabilities, value, saliency, its mind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from trainer_core.play.agent import StackedAgent
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
+
+EVENT_INTERVAL_S = 0.1
+"""A player tells no more than this often."""
+
+Tell = Callable[..., None]
+"""`tell(kind of record, **fields)` sends an event to the parent."""
+
+
+class Thoughts:
+    """Of the step that begins, at most one set in EVENT_INTERVAL_S."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._next = 0.0
+        self._is_saliency_wanted = False
+        self._work: threading.Thread | None = None
+
+    def speak(self, agent: StackedAgent, episode: int, step: int, action: int) -> None:
+        """`agent` begins `step` (from 1) of `episode` with `action`."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        if agent.probabilities:
+            self._next = now + EVENT_INTERVAL_S
+            self._tell(
+                records.PolicyEvent, step=step, action=action,
+                probabilities=agent.probabilities, value=agent.value,
+            )  # fmt: skip
+        if self._is_saliency_wanted and (found := agent.saliency()) is not None:
+            self._next = now + EVENT_INTERVAL_S
+            self._find(found, step)
+        if mind := agent.mind:
+            self._next = now + EVENT_INTERVAL_S
+            self._tell(records.BeliefsEvent, episode=episode, step=step - 1, **mind)
+
+    def show_saliency(self, agent: StackedAgent | None, on: bool, step: int) -> None:
+        """Tell it now and from now on, or no more. Raises LabError for who cannot tell."""
+        if on:
+            found = agent.saliency() if agent is not None else None
+            if found is None:
+                raise LabError("what plays cannot tell what it looks at: PPO and A2C of DMG Lab do")
+            self._find(found, step)
+        self._is_saliency_wanted = on
+
+    def _find(self, found: Callable[[], np.ndarray], step: int) -> None:
+        """Compute in a thread, so that the game goes on; not at all while one is under way."""
+        if self._work is not None and self._work.is_alive():
+            return
+
+        def work() -> None:
+            weights = found()
+            rows, columns = weights.shape
+            told = tuple(round(float(weight), 5) for weight in weights.flat)
+            self._tell(records.SaliencyEvent, step=step, rows=rows, columns=columns, weights=told)
+
+        self._work = threading.Thread(target=work, daemon=True)
+        self._work.start()

@@ -1,0 +1,126 @@
+"""Countdown: reach a target with given numbers. Rows, their split, what half an answer is worth.
+
+Imports nothing but the standard library: preflight asks as well.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from trainer_core.protocol.errors import ConfigError
+
+NAME = "countdown"
+SPLIT_SEED = 0
+"""The held-out rows are the same for every run of the same data."""
+HELD_OUT = 1 / 8
+FORM, USED = 0.2, 0.3
+"""What a whole form is worth, and all the numbers in it; a right answer is worth 1 more."""
+MAX_NUMBERS = 6
+_TOKENS = re.compile(r"\d+|</answer>|.", re.DOTALL)
+
+Row = dict[str, Any]
+"""What rLLM's SimpleWorkflow and countdown_reward_fn read: question, nums, target, data_source."""
+
+
+def make_rows(largest: int) -> list[Row]:
+    """Every pair of numbers 1 to `largest` with its sums, products and differences from 0 on.
+
+    The question is `a,b=target`, for a model that reads characters.
+    """
+    found = {}
+    for a in range(1, largest + 1):
+        for b in range(1, largest + 1):
+            for target in (a + b, a * b, *([a - b] if a >= b else [])):
+                found[a, b, target] = _row(f"{a},{b}={target}", [a, b], target)
+    return list(found.values())
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Rows of a JSON Lines file: `nums`, `target`; `question` unless rLLM's own wording will do.
+
+    Raises ConfigError naming file and line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no UTF-8 text"
+        raise ConfigError(f"{path}: {reason}; --data takes a file of JSON lines") from None
+    rows = [
+        _read_row(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip()
+    ]
+    if len(rows) < 2:
+        raise ConfigError(f"{path}: {len(rows)} rows; a part is held out, so it takes at least 2")
+    return rows
+
+
+def split(rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    """(train, held out): an eighth, at least one row, is never trained on."""
+    shuffled = list(rows)
+    random.Random(SPLIT_SEED).shuffle(shuffled)
+    count = max(1, round(len(rows) * HELD_OUT))
+    return shuffled[count:], shuffled[:count]
+
+
+def form(answer: str, nums: list[int]) -> float:
+    """0 to 0.5 for what looks like a solution: a random model never meets a right one by chance.
+
+    How much of its beginning is number, operator, number ... `</answer>`; once it is whole, the
+    share of `nums` that it uses.
+    """
+    body = answer.rpartition("<answer>")[2]
+    tokens = [token for token in _TOKENS.findall(body) if not token.isspace()]
+    wanted = 2 * len(nums)
+    good = 0
+    for index, token in enumerate(tokens[:wanted]):
+        last = index == wanted - 1
+        kind = token == "</answer>" if last else token.isdigit() if index % 2 == 0 else (
+            token in "+-*/")  # fmt: skip
+        if not kind:
+            break
+        good += 1
+    if good < wanted:
+        return FORM * good / wanted
+    used = Counter(nums) & Counter(int(token) for token in tokens[:wanted:2])
+    return FORM + USED * used.total() / len(nums)
+
+
+def _row(question: str, nums: list[int], target: int) -> Row:
+    return {"question": question, "nums": nums, "target": target, "data_source": NAME}
+
+
+def _read_row(where: str, line: str) -> Row:
+    try:
+        raw = json.loads(line)
+    except ValueError:
+        raise ConfigError(f"{where}: no JSON; a row is {{'nums': [3, 4], 'target': 7}}") from None
+    nums = raw.get("nums") if isinstance(raw, dict) else None
+    target = raw.get("target") if isinstance(raw, dict) else None
+    if not (
+        isinstance(nums, list)
+        and 2 <= len(nums) <= MAX_NUMBERS
+        and all(type(number) is int and number >= 0 for number in nums)
+        and type(target) is int
+    ):
+        raise ConfigError(
+            f"{where}: no countdown row; it needs nums, 2 to {MAX_NUMBERS} whole numbers, and a "
+            "whole target"
+        )
+    question = raw.get("question")
+    if question is not None and not (isinstance(question, str) and question):
+        raise ConfigError(f"{where}: its question is no text")
+    return _row(question or _wording(nums, target), nums, target)
+
+
+def _wording(nums: list[int], target: int) -> str:
+    """As rLLM's examples/countdown/prepare_countdown_data.py asks."""
+    return (
+        f"Using the numbers {', '.join(map(str, nums))}, find a way to reach the target number "
+        f"{target}. You can use basic arithmetic operations (+, -, *, /) and each number can only "
+        "be used once. Show your step-by-step calculation and output the final answer within "
+        "<answer>...</answer>, for example <answer> (1 + 2) / 3 </answer>."
+    )

@@ -1,0 +1,233 @@
+"""rLLM's workflow engine over a model in this process: questions in, episodes out.
+
+Its RolloutEngine asks a server as it comes; this one gathers what its workflows ask at the same
+time and has `generate` answer it as one batch.
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import io
+import random
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.runners.guest import generators
+from trainer_core.runners.rllm.countdown import Row
+
+END = "</answer>"
+
+
+def import_rllm(checkout: Path) -> Any:
+    """The names of rLLM that are used here, from the user's checkout. Raises ConfigError."""
+    sys.path.append(str(checkout))
+    try:
+        from rllm.engine.agent_workflow_engine import AgentWorkflowEngine
+        from rllm.engine.rollout.rollout_engine import ModelOutput, RolloutEngine
+        from rllm.rewards.countdown_reward import countdown_reward_fn
+        from rllm.utils.episode_logger import EpisodeLogger
+        from rllm.workflows.simple_workflow import SimpleWorkflow
+    except ImportError as error:
+        raise ConfigError(f"{checkout}: rLLM cannot be imported: {error}") from None
+
+    return types.SimpleNamespace(
+        AgentWorkflowEngine=AgentWorkflowEngine, ModelOutput=ModelOutput,
+        RolloutEngine=RolloutEngine, countdown_reward_fn=countdown_reward_fn,
+        EpisodeLogger=EpisodeLogger, SimpleWorkflow=SimpleWorkflow,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How answers are made."""
+
+    max_completion: int
+    temperature: float
+    """0 = the most likely token each time."""
+    prefill: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer as GRPO needs it."""
+
+    prompt_ids: list[int]
+    completion_ids: list[int]
+    text: str
+    """Prefill included."""
+    ended: bool
+    """False where the length limit cut it."""
+
+
+def generate(model: Any, tokenizer: Any, questions: Sequence[str], how: Sampling) -> list[Answer]:
+    """An answer to each question, as one batch; draws from torch's global generator."""
+    texts = [
+        tokenizer.apply_chat_template(
+            [{"role": "user", "content": question}], tokenize=False, add_generation_prompt=True
+        )
+        + how.prefill
+        for question in questions
+    ]
+    batch = tokenizer(
+        texts, return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False
+    ).to(model.device)
+    drawn = {"do_sample": True, "temperature": how.temperature, "top_k": 0, "top_p": 1.0}
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            out = model.generate(
+                input_ids=batch["input_ids"], attention_mask=batch["attention_mask"],
+                max_new_tokens=how.max_completion, pad_token_id=tokenizer.pad_token_id,
+                eos_token_id=tokenizer.eos_token_id,
+                **(drawn if how.temperature else {"do_sample": False}),
+            )  # fmt: skip
+    finally:
+        model.train(was_training)
+    width = batch["input_ids"].shape[1]
+    return [
+        _answer(tokenizer, row[:width][mask.bool()].tolist(), row[width:].tolist(), how.prefill)
+        for row, mask in zip(out, batch["attention_mask"], strict=True)
+    ]
+
+
+def _answer(tokenizer: Any, prompt: list[int], completion: list[int], prefill: str) -> Answer:
+    ended = tokenizer.eos_token_id in completion
+    if ended:
+        completion = completion[: completion.index(tokenizer.eos_token_id) + 1]
+    said = tokenizer.decode(completion, skip_special_tokens=tokenizer.eos_token != END)
+    return Answer(prompt, completion, prefill + said, ended)
+
+
+class Workflows:
+    """rLLM's SimpleWorkflow with its countdown reward, over `model`."""
+
+    def __init__(self, rllm: Any, model: Any, tokenizer: Any, episodes: Path) -> None:
+        """Episodes that are kept lie below the folder `episodes`."""
+        self.model, self.tokenizer = model, tokenizer
+        self._rllm = rllm
+        self._logger = rllm.EpisodeLogger(str(episodes.parent), episodes.name)
+
+    def run(self, rows: Sequence[Row], how: Sampling) -> list[Any]:
+        """rLLM's Episode of each of `rows`, in their order; equal rows are one task's rollouts.
+
+        Raises ConfigError where the workflow itself failed.
+        """
+        return asyncio.run(self._run(rows, how))
+
+    def keep(self, episodes: list[Any], step: int, mode: str) -> None:
+        """Files of rLLM's EpisodeLogger, one an episode; `mode` is train or val."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            self._logger.log_episodes_batch(episodes, step, mode)
+
+    async def _run(self, rows: Sequence[Row], how: Sampling) -> list[Any]:
+        rllm, tasks = self._rllm, [dict(row) for row in rows]
+        engine = rllm.AgentWorkflowEngine(
+            workflow_cls=rllm.SimpleWorkflow,
+            workflow_args={"reward_function": rllm.countdown_reward_fn},
+            rollout_engine=_batching(rllm, self.model, self.tokenizer, how),
+            n_parallel_tasks=len(tasks), retry_limit=1, raise_on_error=False,
+        )  # fmt: skip
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # a line for each episode, in colour
+                episodes = await engine.execute_tasks(tasks, [_task_id(row) for row in rows])
+        finally:
+            engine.shutdown()
+        for episode in episodes:
+            error = episode.info.get("error")
+            if error or not episode.trajectories:
+                told = (error or {}).get("error_message", "no trajectory")
+                raise ConfigError(f"rLLM's workflow failed on {episode.id}: {told}")
+        return _in_order(rows, episodes)
+
+
+def _task_id(row: Row) -> str:
+    """Short, since rLLM names episode files after it; `3-4-is-7`, and a hash of the wording."""
+    digest = hashlib.sha256(row["question"].encode()).hexdigest()[:8]
+    return f"{'-'.join(map(str, row['nums']))}-is-{row['target']}-{digest}"
+
+
+def _in_order(rows: Sequence[Row], episodes: list[Any]) -> list[Any]:
+    """The engine returns a task's rollouts as they ended; give each row the one of its number."""
+    by_id = {episode.id: episode for episode in episodes}
+    seen: dict[str, int] = {}
+    found = []
+    for row in rows:
+        task = _task_id(row)
+        number = seen.get(task, 0)
+        seen[task] = number + 1
+        found.append(by_id[f"{task}:{number}"])
+    return found
+
+
+def _batching(rllm: Any, model: Any, tokenizer: Any, how: Sampling) -> Any:
+    """A RolloutEngine of rLLM that answers all who ask in one turn of the loop as one batch."""
+
+    class Batching(rllm.RolloutEngine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.waiting: list[tuple[str, str, asyncio.Future[Answer]]] = []
+
+        async def _get_model_response(
+            self, messages: list[dict], application_id: str = "", **_: Any
+        ) -> Any:
+            loop = asyncio.get_running_loop()
+            if not self.waiting:
+                loop.call_later(0.01, self.answer)
+            mine: asyncio.Future[Answer] = loop.create_future()
+            self.waiting.append((application_id, messages[-1]["content"], mine))
+            found = await mine
+            return rllm.ModelOutput(
+                text=found.text, content=found.text, reasoning="", prompt_ids=found.prompt_ids,
+                completion_ids=found.completion_ids, prompt_length=len(found.prompt_ids),
+                completion_length=len(found.completion_ids),
+                finish_reason="stop" if found.ended else "length",
+            )  # fmt: skip
+
+        def answer(self) -> None:
+            # The loop starts workflows in no order of its own; a batch has to have one.
+            waiting, self.waiting = sorted(self.waiting, key=lambda asked: asked[0]), []
+            try:
+                answers = generate(model, tokenizer, [text for _, text, _ in waiting], how)
+            except Exception as error:
+                for *_, future in waiting:
+                    future.set_exception(error)
+                return
+            for (*_, future), found in zip(waiting, answers, strict=True):
+                future.set_result(found)
+
+    return Batching()
+
+
+def answer_of(episode: Any) -> Any:
+    """The ModelOutput of an episode's one step."""
+    return episode.trajectories[0].steps[-1].model_output
+
+
+def reward_of(episode: Any) -> float:
+    """What rLLM's reward function gave."""
+    return float(episode.trajectories[0].reward)
+
+
+@contextlib.contextmanager
+def own_generators(seed: int) -> Iterator[None]:
+    """Validation draws from `seed`, and training goes on as if there had been none."""
+    before, python = generators.state(), random.getstate()
+    torch.manual_seed(seed)
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        generators.load_state(before)
+        random.setstate(python)

@@ -1,0 +1,274 @@
+"""What the lab knows of rLLM, TRL and VERL; nothing of them is imported here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from trainer_core.preflight.findings import Check, Found
+from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.fields import check_fields, described
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.guest.config import GuestConfig
+from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.runners.probe import PROBE
+from trainer_core.runners.rllm import countdown
+
+ALGORITHMS = ("grpo", "verl")
+VERL_MODULES = ("verl", "vllm", "ray")
+ENGINE = Path("rllm", "engine", "agent_workflow_engine.py")
+"""What a checkout of rLLM has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RllmConfig(GuestConfig):
+    """A language model that learns countdown: who trains it, from what, how often it is asked."""
+
+    task: str = field(default=countdown.NAME, metadata=described("Task", "basics"))
+    """countdown: reach a number with others; rLLM's example and its reward."""
+    total_env_steps: int = field(
+        default=1_000, metadata=described("Training steps", "basics", minimum=0)
+    )
+    """Stop after so many updates of the weights; 0 = no limit."""
+    target_success: float = field(
+        default=0.0, metadata=described("Stop at success", "basics", minimum=0, maximum=1)
+    )
+    """Stop once greedy answers to the held-out questions reach this; 0 = go on."""
+    algo: Literal["grpo", "verl"] = field(
+        default="grpo", metadata=described("Trainer", "basics", choices=ALGORITHMS)
+    )
+    """grpo: TRL's GRPOTrainer on episodes of rLLM's workflow engine, on a CPU too;
+    verl: rLLM's AgentTrainer on VERL, which needs GPUs and --verl-python."""
+    checkout: str = field(default="", metadata=described("Checkout", "basics", is_folder=True))
+    """Folder with rLLM's source (its repository)."""
+    model: str = field(default="", metadata=described("Model", "basics", is_folder=True))
+    """Folder of a model with its tokenizer, as transformers saves them; empty = a small Llama of
+    85,000 weights that reads characters. Nothing is downloaded."""
+    form_steps: int = field(
+        default=100, metadata=described("Form first", "learning", minimum=0, maximum=100_000)
+    )
+    """Supervised steps in which the small model learns what an equation looks like, not which one
+    is right; 0 = it begins as random as it was made."""
+    data: str = field(default="", metadata=described("Questions", "env"))
+    """File of JSON lines with nums and target; empty = pairs of numbers up to the largest one."""
+    largest_number: int = field(
+        default=5, metadata=described("Largest number", "env", minimum=2, maximum=99)
+    )
+    """Without a file: numbers 1 to this in pairs, their sums, differences and products."""
+    prefill: str = field(default="", metadata=described("Prefill", "env"))
+    """Text that every answer begins with, given to the model; the small model has its own."""
+    shaping: float = field(
+        default=1.0, metadata=described("Reward of form", "env", minimum=0, maximum=10)
+    )
+    """Weight of the reward for the form of an answer (at most 0.5) beside rLLM's own of 1."""
+    prompts: int = field(
+        default=8, metadata=described("Questions a step", "learning", minimum=1, maximum=4096)
+    )
+    """Questions of one training step."""
+    generations: int = field(
+        default=16, metadata=described("Answers a question", "learning", minimum=2, maximum=1024)
+    )
+    """Answers to each, compared with each other."""
+    max_prompt: int = field(
+        default=512, metadata=described("Longest question", "learning", minimum=1, unit="tokens")
+    )
+    """Tokens of a question that are kept (VERL)."""
+    max_completion: int = field(
+        default=6, metadata=described("Longest answer", "learning", minimum=1, unit="tokens")
+    )
+    """Tokens of an answer at most."""
+    learning_rate: float = field(
+        default=1e-3, metadata=described("Learning rate", "learning", minimum=0)
+    )
+    """AdamW's, constant. 1e-3 is for the small model; a pretrained one takes about 1e-6."""
+    beta: float = field(default=0.0, metadata=described("KL coefficient", "learning", minimum=0))
+    """Of the divergence from the model that the run began with."""
+    temperature: float = field(
+        default=1.0, metadata=described("Temperature", "learning", minimum=0.01)
+    )
+    """Of the answers that are drawn."""
+    eval_every: int = field(
+        default=50, metadata=described("Validate every", "logging", minimum=0, unit="steps")
+    )
+    """Training steps between two validations by rLLM's workflow engine; 0 disables."""
+    eval_episodes: int = field(
+        default=64, metadata=described("Validation questions", "logging", minimum=1)
+    )
+    """Held-out questions of one validation, or all where there are fewer."""
+    rollouts: int = field(
+        default=4, metadata=described("Drawn answers", "logging", minimum=1, maximum=64)
+    )
+    """Answers drawn to each of them, for pass@n."""
+    checkpoint_every: int = field(
+        default=200, metadata=described("Checkpoint every", "logging", minimum=0, unit="steps")
+    )
+    """Training steps between two checkpoints; 0 = only at the end."""
+    keep_episodes: int = field(
+        default=16, metadata=described("Keep episodes", "logging", minimum=0, maximum=10_000)
+    )
+    """Drawn answers of each validation that are kept as files below episodes/."""
+    log_every: int = field(default=5, metadata=described("Log every", "logging", minimum=1))
+    """Training steps of one record."""
+    wandb_tables: bool = field(default=False, metadata=described("W&B tables", "logging"))
+    """Keep ten episodes of each validation as a table of an offline W&B run."""
+    verl_python: str = field(default="", metadata=described("VERL's Python", "env"))
+    """verl: interpreter of an environment with rLLM's extra `verl` (VERL, vLLM, Ray)."""
+    gpus: int = field(default=1, metadata=described("GPUs", "env", minimum=1, maximum=64))
+    """verl: GPUs of this computer that it takes."""
+    arguments: str = field(default="", metadata=described("Arguments", "learning"))
+    """verl: more of its settings, for example `algorithm.use_kl_in_reward=True`."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.device == "cpu" and self.algo == "verl":
+            return  # preflight says so, with the way out
+        if not self.learning_rate:
+            raise ConfigError("learning_rate must be above 0")
+
+    @property
+    def source(self) -> Path:
+        return Path(self.checkout).expanduser()
+
+    @property
+    def model_folder(self) -> Path | None:
+        return Path(self.model).expanduser() if self.model else None
+
+    def check_checkout(self) -> None:
+        """Raises ConfigError."""
+        if not self.checkout:
+            raise ConfigError("no checkout of rLLM was named: give its folder as --checkout")
+        if not (self.source / ENGINE).is_file():
+            raise ConfigError(f"there is no {self.source / ENGINE}: give rLLM's folder")
+
+    def check_model(self) -> str:
+        """What it begins with, in words. Raises ConfigError."""
+        folder = self.model_folder
+        if folder is None:
+            return "a small Llama that reads characters"
+        for name in ("config.json", "tokenizer_config.json"):
+            if not (folder / name).is_file():
+                raise ConfigError(
+                    f"{folder}: no {name}; a model's folder has what save_pretrained of model and "
+                    "tokenizer writes"
+                )
+        if not any(folder.glob("*.safetensors")):
+            raise ConfigError(f"{folder}: no weights (*.safetensors)")
+        return str(folder)
+
+    def rows(self) -> tuple[list[countdown.Row], list[countdown.Row]]:
+        """(train, held out). Raises ConfigError."""
+        if self.data:
+            return countdown.split(countdown.read_rows(Path(self.data).expanduser()))
+        if self.model:
+            raise ConfigError(
+                "a model of yours needs questions in its own words: name a file with --data"
+            )
+        return countdown.split(countdown.make_rows(self.largest_number))
+
+
+class RllmRunner(GuestRunner):
+    def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
+        if spec.task != countdown.NAME:
+            return Check(
+                name="Task", status="fail", detail=f"rLLM's runner knows no task {spec.task!r}",
+                fix="Take countdown; other questions of it come with --data",
+                remedy={"task": countdown.NAME},
+            )  # fmt: skip
+        config: RllmConfig = self.configure(spec)
+        try:
+            train, held = config.rows()
+        except LabError as error:
+            return Check(name="Task", status="fail", detail=str(error), fix="Mend the file")
+        detail = f"countdown: {len(train)} questions, {len(held)} held out"
+        return Check(name="Task", status="ok", detail=detail)
+
+    def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
+        yield from super().check_options(spec, found, home)
+        config: RllmConfig = self.configure(spec)
+        try:
+            config.check_checkout()
+            yield Check(name="Checkout", status="ok", detail=str(config.source))
+        except LabError as error:
+            yield Check(
+                name="Checkout", status="fail", detail=str(error),
+                fix="Clone rllm-org/rllm and give its folder as --checkout",
+            )  # fmt: skip
+        try:
+            yield Check(name="Model", status="ok", detail=config.check_model())
+        except LabError as error:
+            yield Check(
+                name="Model", status="fail", detail=str(error),
+                fix="Name another folder, or none for the small one", remedy={"model": ""},
+            )  # fmt: skip
+        if config.algo == "verl":
+            yield from _check_verl(config, found)
+
+
+def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
+    """What only a GPU computer with VERL's own environment has."""
+    if not found.get("gpus") or config.device == "cpu":
+        yield Check(
+            name="VERL", status="fail",
+            detail="VERL trains on CUDA GPUs alone: its rollouts are vLLM's or SGLang's",
+            fix="Train on a GPU computer, or take the trainer grpo here", remedy={"algo": "grpo"},
+        )  # fmt: skip
+        return
+    if not config.verl_python:
+        yield Check(
+            name="VERL", status="fail", detail="no interpreter with VERL was named",
+            fix="Install rLLM's extra verl in an environment of its own and name its python with "
+            "--verl-python",
+        )  # fmt: skip
+        return
+    try:
+        versions = find_verl(config.verl_python)
+    except ConfigError as error:
+        yield Check(name="VERL", status="fail", detail=str(error), fix="pip install 'rllm[verl]'")
+        return
+    yield Check(name="VERL", status="ok", detail=versions)
+    if not config.checkpoint_every:
+        yield Check(
+            name="Checkpoints", status="warn", detail="checkpoint_every is 0: VERL saves nothing",
+            fix="Save every few hundred steps", remedy={"checkpoint_every": 200},
+        )  # fmt: skip
+
+
+def find_verl(python: str) -> str:
+    """Versions of what `python` has of VERL. Raises ConfigError."""
+    try:
+        done = subprocess.run(
+            [python, "-P", "-c", PROBE, *VERL_MODULES],
+            capture_output=True, text=True, timeout=10, check=True,
+        )  # fmt: skip
+        modules = json.loads(done.stdout)["modules"]
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        raise ConfigError(f"{python} is no Python that answers: {type(error).__name__}") from None
+    missing = [name for name, version in modules.items() if version is None]
+    if missing:
+        raise ConfigError(f"{python} lacks {', '.join(missing)}")
+    return ", ".join(f"{name} {version}" for name, version in modules.items())
+
+
+RLLM = RllmRunner(
+    id="rllm",
+    title="rLLM",
+    summary="Language models learn countdown: rLLM's workflow engine, TRL's GRPO or VERL.",
+    capabilities=RunnerCapabilities(
+        pause=True,
+        graceful_stop=True,
+        checkpoints=True,
+        exact_resume=True,
+        warm_start=True,
+    ),
+    algorithms=ALGORITHMS,
+    config_type=RllmConfig,
+    modules=("torch", "transformers", "trl", "datasets", "pydantic", "warp"),
+    worker="trainer_core.runners.rllm.worker",
+    writes_log=True,
+)

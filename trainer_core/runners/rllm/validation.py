@@ -1,0 +1,142 @@
+"""Validation of a language model: held-out questions through rLLM's workflow engine."""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trainer_core.protocol import records
+from trainer_core.runners.guest.run import GuestRun
+from trainer_core.runners.rllm.countdown import NAME, Row
+from trainer_core.runners.rllm.engine import (
+    Sampling,
+    Workflows,
+    answer_of,
+    own_generators,
+    reward_of,
+)
+from trainer_core.runners.rllm.runner import RllmConfig
+from trainer_core.train.validator import Validator
+
+TABLE_ROWS = 10
+COLUMNS = ("prompt", "response", "reward", "is_correct", "data_source", "metrics_json")
+SHOWN = 3
+"""Answers of each validation that stand in worker.log."""
+
+
+class WorkflowValidator(Validator):
+    """One greedy answer to each held-out question, and several that are drawn."""
+
+    def __init__(
+        self, run: GuestRun, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str
+    ) -> None:
+        super().__init__(run.validating, run.home, None, run.paths)
+        self._run, self._options, self._workflows = run, config, workflows
+        self._rows, self._prefill = rows[: config.eval_episodes], prefill
+        self._tables = Tables(run.paths.root, run.paths.run_id) if config.wandb_tables else None
+
+    def validate(
+        self, update: int, env_steps: int
+    ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
+        """An eval record for greedy and for drawn answers; `val/*` goes into the run's curves."""
+        count, metrics = self._options.rollouts, dict[str, float]()
+        with own_generators(self._options.seed * 7907 + env_steps):
+            for mode, n, temperature in (
+                ("greedy", 1, 0.0), ("sample", count, self._options.temperature)
+            ):  # fmt: skip
+                began = time.monotonic()
+                rows = [row for row in self._rows for _ in range(n)]
+                how = Sampling(
+                    max_completion=self._options.max_completion, temperature=temperature,
+                    prefill=self._prefill,
+                )  # fmt: skip
+                episodes = self._workflows.run(rows, how)
+                found = summary(episodes, n)
+                yield records.EvalRecord, {
+                    "env_steps": env_steps, "task": NAME, "mode": mode,
+                    "wall_time_s": time.monotonic() - began, **found,
+                }  # fmt: skip
+                if mode == "greedy":
+                    self.success_rate = found["success_rate"]
+                    metrics["val/countdown/greedy"] = found["success_rate"]
+                    continue
+                self.sampled_success_rate = found["success_rate"]
+                metrics["val/countdown/pass@1"] = found["pass_at_1"]
+                metrics[f"val/countdown/pass@{n}"] = found["pass_at_n"]
+                metrics["val/response_length/mean"] = statistics.fmean(map(length, episodes))
+                self._keep_drawn(episodes, env_steps)
+        self._run.record(env_steps, metrics)
+
+    def close(self) -> None:
+        if self._tables is not None:
+            self._tables.close()
+        super().close()
+
+    def _keep_drawn(self, episodes: list[Any], step: int) -> None:
+        if self._options.keep_episodes:
+            self._workflows.keep(episodes[: self._options.keep_episodes], step, "val")
+        if self._tables is not None:
+            self._tables.add(episodes, step)
+        each = max(1, self._options.rollouts)
+        for episode in episodes[: SHOWN * each : each]:
+            said = answer_of(episode).text
+            print(f"step {step}: {episode.task['question']} -> {said} ({reward_of(episode):g})")
+
+
+def summary(episodes: list[Any], n: int) -> dict[str, Any]:
+    """Fields of an EvalRecord; the `n` rollouts of a question stand side by side."""
+    right = [bool(episode.is_correct) for episode in episodes]
+    tasks = [right[start : start + n] for start in range(0, len(right), n)]
+    lengths = [
+        length(episode) for episode, is_right in zip(episodes, right, strict=True) if is_right
+    ]
+    share = statistics.fmean(right)
+    return {
+        "episodes": len(episodes), "distinct_starts": len(tasks), "success_rate": share,
+        "pass_at_1": share, "pass_at_n": statistics.fmean(map(any, tasks)), "n": n,
+        "median_steps_to_goal": float(statistics.median(lengths)) if lengths else 0.0,
+        "mean_return": statistics.fmean(map(reward_of, episodes)),
+    }  # fmt: skip
+
+
+def length(episode: Any) -> int:
+    """Tokens of an answer."""
+    return answer_of(episode).completion_length
+
+
+class Tables:
+    """`val/samples` of an offline run of W&B: at most ten episodes of each validation."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._wandb: Any = None
+
+    def add(self, episodes: list[Any], step: int) -> None:
+        import wandb
+
+        if self._wandb is None:
+            self._wandb = wandb.init(
+                project="dmglab", name=self._name, dir=str(self._folder), mode="offline",
+                settings=wandb.Settings(
+                    disable_git=True, save_code=False, x_disable_stats=True, silent=True
+                ),
+            )  # fmt: skip
+        rows = [
+            [
+                episode.task["question"], answer_of(episode).text, reward_of(episode),
+                bool(episode.is_correct), NAME, json.dumps(episode.metrics),
+            ]
+            for episode in episodes[:TABLE_ROWS]
+        ]  # fmt: skip
+        table = wandb.Table(columns=list(COLUMNS), data=rows)
+        self._wandb.log({"val/samples": table}, step=step)
+
+    def close(self) -> None:
+        if self._wandb is not None:
+            self._wandb.finish()

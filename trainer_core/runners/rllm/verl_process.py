@@ -1,0 +1,151 @@
+"""VERL as a process of its own below the run's: its metrics, its checkpoints, its end.
+
+VERL saves on its own schedule and at no signal: a stop keeps what its last `save_freq` wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.runs import RunState
+from trainer_core.runners.guest.checkout import checkout_commit
+from trainer_core.runners.guest.run import GuestRun, Model, RunEnded
+from trainer_core.runners.rllm import verl
+from trainer_core.runners.rllm.runner import RllmConfig, find_verl
+from trainer_core.train.progress import RunProgress
+
+POINTER = "verl.json"
+"""Our checkpoint of a VERL run: where VERL's own lies, which may be many gigabytes."""
+POLL_S, GRACE_S = 0.5, 4.0
+FLAT = {
+    "critic/score/mean": "reward_mean", "actor/pg_loss": "policy_loss",
+    "actor/entropy": "entropy_mean", "actor/grad_norm": "grad_norm", "actor/lr": "learning_rate",
+    "actor/ppo_kl": "approx_kl", "actor/pg_clipfrac": "clipfrac",
+}  # fmt: skip
+"""VERL's names that our records have a field for."""
+
+
+def train_with_verl(run: GuestRun, config: RllmConfig, model: Path) -> None:
+    """Until VERL ends, or a limit or a person ends it. Raises RunEnded, ConfigError."""
+    versions = find_verl(config.verl_python) if config.verl_python else None
+    if versions is None:
+        raise ConfigError("no interpreter with VERL was named: give it as --verl-python")
+    train, held_out = config.rows()
+    verl.write_rows(run.paths.root / "rows", train, held_out)
+    supervisor = Supervisor(run, config, len(held_out))
+    if run.writer.seq:
+        folder, meta = run.newest_checkpoint(POINTER)
+        progress = RunProgress.from_state(json.loads((folder / POINTER).read_text())["progress"])
+        run.resume((1, 1, 1), 1, meta.env_steps, folder, progress)
+        supervisor.step = meta.env_steps
+    else:
+        run.begin(
+            (1, 1, 1), 1, config.prompts * config.generations, verl=versions,
+            rllm=checkout_commit(config.source),
+        )  # fmt: skip
+    supervisor.follow(verl.command(config, model, run.paths.root))
+
+
+class Supervisor:
+    def __init__(self, run: GuestRun, config: RllmConfig, questions: int) -> None:
+        """`questions` are held out."""
+        self.run, self.config, self.questions = run, config, questions
+        self.step = 0
+        self.began = time.monotonic()
+        self.model = Model(policy="verl", file=POINTER, fill=self._fill)
+
+    def follow(self, argv: list[str]) -> None:
+        """Start VERL and read its metrics until it ends. Raises RunEnded."""
+        metrics = self.run.paths.root / verl.METRICS
+        metrics.touch()
+        env = os.environ | {
+            "VERL_FILE_LOGGER_PATH": str(metrics), "RLLM_HOME": str(self.run.paths.root / "rllm"),
+            "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline", "RAY_USAGE_STATS_ENABLED": "0",
+            "PYTHONUNBUFFERED": "1",
+        }  # fmt: skip
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.run.paths.root, env=env)
+        try:
+            with metrics.open() as file:
+                file.seek(0, os.SEEK_END)
+                while process.poll() is None:
+                    self._read(file)
+                    self._obey()
+                    time.sleep(POLL_S)
+                self._read(file)
+        finally:
+            _end(process)
+        if process.returncode:
+            raise ConfigError(f"VERL ended with status {process.returncode}, see worker.log")
+
+    def _read(self, file: IO[str]) -> None:
+        while True:
+            place = file.tell()
+            line = file.readline()
+            if not line.endswith("\n"):
+                file.seek(place)  # VERL is still writing it
+                break
+            if (found := verl.parse_metrics(line)) is not None:
+                self._record(*found)
+        saved = verl.saved_step(self.run.paths.root / "verl")
+        if saved > max(self.run.intervals.saved, 0):
+            self.run.save(saved, self.model, "periodic")
+
+    def _record(self, step: int, metrics: dict[str, float]) -> None:
+        self.step = max(self.step, step)
+        self.run.tick(self.step)
+        if verl.PASS_AT_1 in metrics:
+            self._evaluated(metrics)
+        flat = {FLAT[name]: value for name, value in metrics.items() if name in FLAT}
+        self.run.record(self.step, metrics, **flat)
+
+    def _evaluated(self, metrics: dict[str, float]) -> None:
+        share = metrics[verl.PASS_AT_1]
+        n = self.config.rollouts
+        self.run.progress.success = share
+        # VERL does not tell the lengths of right answers apart.
+        tokens = max(metrics.get("response_length/mean", 1.0), 1.0) if share else 0.0
+        fields: dict[str, Any] = {
+            "env_steps": self.step, "task": self.config.task, "mode": "sample",
+            "episodes": self.questions * n, "distinct_starts": self.questions,
+            "success_rate": share, "pass_at_1": share,
+            "pass_at_n": metrics.get(f"val/{self.config.task}/pass@{n}", share), "n": n,
+            "median_steps_to_goal": tokens, "mean_return": share, "wall_time_s": 0.0,
+        }  # fmt: skip
+        self.run.writer.append(records.EvalRecord, **fields)
+
+    def _obey(self) -> None:
+        """Raises RunEnded for a stop or a limit that VERL does not know."""
+        control, config = self.run.control, self.config
+        if control.stop_reason:
+            raise RunEnded(RunState.STOPPED, control.stop_reason)
+        if config.seconds and time.monotonic() - self.began >= config.seconds:
+            raise RunEnded(RunState.FINISHED, f"time limit of {config.seconds:g} s")
+        success = self.run.progress.success
+        if config.target_success and success >= config.target_success:
+            raise RunEnded(RunState.FINISHED, f"validation reached {success:.3f}")
+
+    def _fill(self, folder: Path) -> None:
+        step = verl.saved_step(self.run.paths.root / "verl")
+        pointer = {
+            "path": f"verl/global_step_{step}", "step": step,
+            "progress": self.run.progress.state_dict(self.run.wall_s),
+        }  # fmt: skip
+        (folder / POINTER).write_text(json.dumps(pointer))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

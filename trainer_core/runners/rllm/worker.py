@@ -1,0 +1,296 @@
+"""`python -m trainer_core.runners.rllm.worker RUN_DIR`: a language model learns countdown."""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+# Before transformers looks: nothing is ever downloaded, sent or drawn on a terminal.
+os.environ.update(
+    HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TRL_EXPERIMENTAL_SILENCE="1",
+    WANDB_MODE="offline", TQDM_DISABLE="1", TOKENIZERS_PARALLELISM="false",
+)  # fmt: skip
+
+import numpy as np
+import torch
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from trainer_core.protocol import checkpoints as layout
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.runners.guest.checkout import checkout_commit
+from trainer_core.runners.guest.process import main
+from trainer_core.runners.guest.run import GuestRun, Intervals, Model
+from trainer_core.runners.rllm import countdown, tiny
+from trainer_core.runners.rllm.countdown import Row
+from trainer_core.runners.rllm.engine import Sampling, Workflows, answer_of, import_rllm, reward_of
+from trainer_core.runners.rllm.runner import RllmConfig
+from trainer_core.runners.rllm.validation import WorkflowValidator
+from trainer_core.runners.rllm.verl_process import train_with_verl
+from trainer_core.train.progress import RunProgress
+
+WEIGHTS, PROGRESS = "model.safetensors", "progress.json"
+INITIAL = "initial"
+"""Folder of the run with the tiny model as it began."""
+EPISODES = "episodes"
+UNLIMITED = 100_000
+"""Training steps of a run without a limit."""
+NAMES = {
+    "reward": "critic/score/mean", "reward_std": "critic/score/std", "loss": "actor/pg_loss",
+    "entropy": "actor/entropy", "grad_norm": "actor/grad_norm", "kl": "actor/kl_loss",
+    "learning_rate": "actor/lr", "clip_ratio/region_mean": "actor/pg_clipfrac",
+    "completions/mean_length": "response_length/mean",
+    "completions/max_length": "response_length/max",
+    "completions/min_length": "response_length/min",
+    "completions/clipped_ratio": "response_length/clip_ratio", "step_time": "timing_s/step",
+    "rewards/countdown/mean": "critic/countdown/mean", "rewards/form/mean": "critic/form/mean",
+}  # fmt: skip
+"""TRL's names as VERL calls the same thing, so that both trainers draw the same curves."""
+FLAT = {
+    "reward": "reward_mean", "loss": "policy_loss", "entropy": "entropy_mean",
+    "grad_norm": "grad_norm", "learning_rate": "learning_rate", "kl": "approx_kl",
+    "clip_ratio/region_mean": "clipfrac", "rewards/countdown/mean": "success_rate",
+}  # fmt: skip
+"""TRL's names that our records have a field for."""
+
+
+def questions(rows: list[Row], seed: int, length: int) -> Dataset:
+    """`length` questions, pass after pass over `rows`, each in an order of its own.
+
+    One epoch for TRL, however long the run is: question i is the same one in a resumed run, and in
+    one that goes on further than it was meant to.
+    """
+    rng = np.random.default_rng(seed)
+    passes = [rng.permutation(len(rows)) for _ in range(-(-length // len(rows)))]
+    asked = [
+        {"prompt": row["question"], "nums": row["nums"], "target": row["target"]} for row in rows
+    ]
+    return Dataset.from_list(asked).select(np.concatenate(passes)[:length])
+
+
+class Trainer(GRPOTrainer):
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """Its checkpoints are ours to describe."""
+
+
+class Training(TrainerCallback):
+    """TRL's loop, which may be saved, held and ended after each of its steps."""
+
+    def __init__(self, run: GuestRun) -> None:
+        self.run, self.config = run, run.spec.configure(RllmConfig)
+        config = self.config
+        self.rllm = import_rllm(config.source)
+        self.train_rows, held_out = config.rows()
+        self.by_question = {row["question"]: row for row in self.train_rows}
+        self.network, self.tokenizer, self.prefill = self._open()
+        self._check_length([*self.train_rows, *held_out])
+        self.how = Sampling(
+            max_completion=config.max_completion, temperature=config.temperature,
+            prefill=self.prefill,
+        )  # fmt: skip
+        self.workflows = Workflows(
+            self.rllm, self.network, self.tokenizer, run.paths.root / EPISODES
+        )
+        self.validator = WorkflowValidator(run, config, self.workflows, held_out, self.prefill)
+        self.model = Model(
+            policy=self.network.config.model_type, file=WEIGHTS, fill=self._fill,
+            validator=self.validator,
+        )  # fmt: skip
+        self.sums: dict[str, list[float]] = {}
+        """What TRL has logged since the last record, by its name."""
+        self.trainer = self._make_trainer()
+
+    # -- making -----------------------------------------------------------------------------
+
+    def _open(self) -> tuple[Any, Any, str]:
+        """(model, tokenizer, prefill). Raises ConfigError."""
+        config = self.config
+        folder = first_model(self.run, config)
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model = AutoModelForCausalLM.from_pretrained(
+                folder, local_files_only=True, dtype=torch.float32
+            )
+        except Exception as error:  # transformers' own, safetensors', JSON's
+            raise ConfigError(f"{folder}: {' '.join(str(error).split())[:300]}") from None
+        if tokenizer.eos_token_id is None or not tokenizer.chat_template:
+            raise ConfigError(f"{folder}: its tokenizer needs an eos token and a chat template")
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        tokenizer.padding_side = "left"
+        is_tiny = tokenizer.chat_template == tiny.TEMPLATE
+        device = "cpu" if config.device == "cpu" else config.device
+        return model.to(device), tokenizer, config.prefill or (tiny.PREFILL if is_tiny else "")
+
+    def _check_length(self, rows: list[Row]) -> None:
+        """Raises ConfigError for a question that the model's context does not hold."""
+        limit = getattr(self.network.config, "max_position_embeddings", 0)
+        longest = max(rows, key=lambda row: len(row["question"]))
+        count = len(self.tokenizer(longest["question"] + self.prefill)["input_ids"])
+        if limit and count + self.config.max_completion > limit:
+            raise ConfigError(
+                f"{longest['question'][:60]!r} has {count} tokens and its answer up to "
+                f"{self.config.max_completion}; this model holds {limit}: shorten them, or name "
+                "another model"
+            )
+
+    def _make_trainer(self) -> Trainer:
+        config = self.config
+        steps = config.total_env_steps or UNLIMITED
+        arguments = GRPOConfig(
+            output_dir=str(self.run.paths.root / "trl"), seed=config.seed, max_steps=steps,
+            per_device_train_batch_size=config.prompts * config.generations,
+            num_generations=config.generations, max_completion_length=config.max_completion,
+            learning_rate=config.learning_rate, lr_scheduler_type="constant", beta=config.beta,
+            temperature=config.temperature, shuffle_dataset=False, logging_steps=1,
+            save_strategy="no", report_to=[], use_cpu=config.device == "cpu", bf16=False,
+            disable_tqdm=True, gradient_checkpointing=False,
+            reward_weights=[1.0, config.shaping],
+        )  # fmt: skip
+        trainer = Trainer(
+            model=self.network, processing_class=self.tokenizer, args=arguments,
+            reward_funcs=[countdown_reward, form_reward], rollout_func=self._roll_out,
+            train_dataset=questions(self.train_rows, config.seed, steps * config.prompts),
+            callbacks=[self],
+        )  # fmt: skip
+        trainer.remove_callback(PrinterCallback)  # train_log.jsonl has it
+        return trainer
+
+    # -- what TRL calls ---------------------------------------------------------------------
+
+    def _roll_out(self, questions: Sequence[str], _: Any) -> dict[str, Any]:
+        episodes = self.workflows.run([self.by_question[text] for text in questions], self.how)
+        answers = [answer_of(episode) for episode in episodes]
+        return {
+            "prompt_ids": [answer.prompt_ids for answer in answers],
+            "completion_ids": [answer.completion_ids for answer in answers],
+            "logprobs": None, "said": [answer.text for answer in answers],
+            "rllm_reward": [reward_of(episode) for episode in episodes],
+        }  # fmt: skip
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any
+    ) -> None:
+        """After each training step, when its metrics are whole and its checkpoint would be."""
+        if not logs or "reward" not in logs:
+            return  # the summary at TRL's own end
+        step = state.global_step
+        state.log_history.clear()  # train_log.jsonl has it
+        for name, value in logs.items():
+            if isinstance(value, int | float):
+                self.sums.setdefault(name, []).append(float(value))
+        self.run.tick(step)
+        if step % self.config.log_every == 0:
+            self._record(step)
+        self.run.boundary(step, self.model)
+
+    def _record(self, step: int) -> None:
+        means = {name: sum(values) / len(values) for name, values in self.sums.items()}
+        self.sums = {}
+        self.run.record(
+            step, {NAMES.get(name, name): value for name, value in means.items()},
+            **{FLAT[name]: value for name, value in means.items() if name in FLAT},
+        )  # fmt: skip
+
+    # -- checkpoints ------------------------------------------------------------------------
+
+    def _fill(self, folder: Path) -> None:
+        """TRL's own checkpoint, flat, without its pickled arguments."""
+        arguments, kept = self.trainer.args, self.trainer.args.output_dir
+        arguments.output_dir = str(folder)
+        try:
+            self.trainer._save_checkpoint(self.trainer.model, None)
+        finally:
+            arguments.output_dir = kept
+        (written,) = folder.glob("checkpoint-*")
+        for path in written.iterdir():
+            if path.name != "training_args.bin":
+                path.rename(folder / path.name)
+        for path in written.iterdir():
+            path.unlink()
+        written.rmdir()
+        state = self.run.progress.state_dict(self.run.wall_s)
+        (folder / PROGRESS).write_text(json.dumps(state | {"sums": self.sums}))
+
+    def go(self) -> None:
+        """Train until a limit or a person ends it. Raises RunEnded."""
+        run, config = self.run, self.config
+        if not run.writer.seq:
+            run.begin(
+                (1, 1, 1), 1, config.prompts * config.generations,
+                rllm=checkout_commit(config.source), trl=importlib.metadata.version("trl"),
+                transformers=importlib.metadata.version("transformers"),
+            )  # fmt: skip
+            if config.eval_every:  # nothing is learned yet, so nothing is kept as the best
+                for kind, fields in self.validator.validate(0, 0):
+                    run.writer.append(kind, **fields)
+                run.intervals.validated = 0
+            self.trainer.train()
+        else:
+            folder, meta = run.newest_checkpoint(WEIGHTS, "optimizer.pt", PROGRESS)
+            state = json.loads((folder / PROGRESS).read_text())
+            self.sums = state.pop("sums", {})
+            progress = RunProgress.from_state(state)
+            run.resume((1, 1, 1), 1, meta.env_steps, folder, progress)
+            self.trainer.train(resume_from_checkpoint=str(folder))
+
+
+def countdown_reward(rllm_reward: list[float], **_: Any) -> list[float]:
+    """What rLLM's workflow was given for each answer."""
+    return rllm_reward
+
+
+def form_reward(said: list[str], nums: list[list[int]], **_: Any) -> list[float]:
+    return [countdown.form(text, given) for text, given in zip(said, nums, strict=True)]
+
+
+countdown_reward.__name__, form_reward.__name__ = "countdown", "form"
+
+
+def first_model(run: GuestRun, config: RllmConfig) -> Path:
+    """Folder of the model that the run begins with; the small one is made in the run's own.
+
+    Raises CheckpointError for a donor that is not whole.
+    """
+    if config.warm_start:
+        layout.verify(Path(config.warm_start), (WEIGHTS,))
+        return Path(config.warm_start)
+    if config.model_folder is not None:
+        return config.model_folder
+    folder = run.paths.root / INITIAL
+    if not (folder / WEIGHTS).is_file():
+        model, tokenizer = tiny.make_model(config.seed), tiny.make_tokenizer()
+        if config.form_steps:
+            rows, _ = config.rows()
+            tiny.teach_form(
+                model, tokenizer, [row["question"] for row in rows], len(rows[0]["nums"]),
+                config.form_steps, config.seed,
+            )  # fmt: skip
+        tokenizer.save_pretrained(folder)
+        model.save_pretrained(folder)
+    return folder
+
+
+def train(run: GuestRun) -> None:
+    config = run.spec.configure(RllmConfig)
+    torch.set_num_threads(config.threads or run.threads)
+    run.intervals = Intervals(
+        config.eval_every, config.checkpoint_every, config.keep_checkpoints, config.eval_episodes
+    )
+    config.check_checkout()
+    config.check_model()
+    if config.algo == "verl":
+        train_with_verl(run, config, first_model(run, config))
+        return
+    Training(run).go()
+
+
+if __name__ == "__main__":
+    main(train)
