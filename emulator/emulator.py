@@ -17,7 +17,7 @@ from emulator.kernels.ppu import picture
 from emulator.kernels.sm83.threaded_code import threads
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
-from emulator.launch.shapes import Shape, find_shape, impossible
+from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError
@@ -54,7 +54,8 @@ class Emulator:
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
     `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
-    warp, the default on a GPU) or `native` (generated C++, on a cpu only); results are the same.
+    warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
+    (generated C++, the default on a cpu and for it only); results are the same.
     """
 
     def __init__(
@@ -83,7 +84,9 @@ class Emulator:
         self.device = device
         self.idle_skip = idle_skip
         self.shape = shape
-        self.executor = chosen_executor(device, executor)
+        self.executor = chosen_executor(
+            device, executor, self.shape or find_shape(num_envs, device)
+        )
         self._kernels = KERNELS[self.executor]
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         roms = [cartridge.rom for cartridge in self.cartridges]
@@ -98,18 +101,14 @@ class Emulator:
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
         self._known_rom = self._same_roms[self.rom_of_env]
-        words = [self._decoded(rom) for rom in roms]
         self.batch = allocate(
             layout,
             np.concatenate(roms),
-            np.concatenate(words),
+            np.concatenate([self._decoded(rom, self.executor == "native") for rom in roms]),
             control_rows.control_words(bool(np.any(trap_ld_b_b))),
             device,
         )
         self._code: wp.array | None = None
-        if self.executor == "threaded":
-            code = [threads(*pair) for pair in zip(roms, words, strict=True)]
-            self._code = wp.array(np.concatenate(code), dtype=wp.uint32, device=device)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -155,12 +154,11 @@ class Emulator:
         def launch() -> None:
             if sort_by:
                 self._order.sort(self.batch, sort_by)
-            if self._code is None:
-                uniform.launch(self.batch, held, frames, release_after, shape, self.idle_skip)
+            how = (held, frames, release_after, shape, self.idle_skip)
+            if shape.serving:
+                uniform.launch(self.batch, *how)
             else:
-                threaded.launch(
-                    self.batch, self._code, held, frames, release_after, shape, self.idle_skip
-                )
+                threaded.launch(self.batch, self._threads(), *how)
 
         self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
         self._last_frames = frames
@@ -193,6 +191,8 @@ class Emulator:
         """How a launch of this batch is spread over the device."""
         if self.shape is None:
             self.shape = find_shape(self.num_envs, self.device)
+            if (self.shape.serving == 0) != (self.executor == "threaded"):
+                self.shape = ALONE if self.executor == "threaded" else SERVED
         return self.shape
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
@@ -471,9 +471,17 @@ class Emulator:
 
     # ---- inside ----------------------------------------------------------------------------
 
-    def _decoded(self, rom: np.ndarray) -> np.ndarray:
-        """The words of a ROM as this executor wants them."""
-        return mark_loops(rom, control_rows.predecode(rom, ends=self.executor != "uniform"))
+    def _decoded(self, rom: np.ndarray, ends: bool) -> np.ndarray:
+        """The words of a ROM (`predecode`), loops that wait marked."""
+        return mark_loops(rom, control_rows.predecode(rom, ends))
+
+    def _threads(self) -> wp.array:
+        """What threaded code walks along; made on first use."""
+        if self._code is None:
+            roms = [cartridge.rom for cartridge in self.cartridges]
+            tables = [threads(rom, self._decoded(rom, ends=True)) for rom in roms]
+            self._code = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self.device)
+        return self._code
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""
@@ -520,9 +528,11 @@ class Emulator:
         return data.numpy().view(CONSOLE_DTYPE)
 
 
-def chosen_executor(device: str, wanted: Executor | None) -> Executor:
+def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
     """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
     is_cuda = wp.get_device(device).is_cuda
     if wanted not in (None, *KERNELS) or (is_cuda and wanted == "native"):
-        raise EmulatorError(f"executor={wanted!r} on {device}: give uniform, or native on a cpu")
-    return wanted or ("uniform" if is_cuda else "native")
+        raise EmulatorError(
+            f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu"
+        )
+    return wanted or ("native" if not is_cuda else "uniform" if shape.serving else "threaded")

@@ -12,7 +12,7 @@ from emulator.constants import ROW_ORIGIN, VRAM
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
 from emulator.kernels.launch import state_kernels, uniform
 from emulator.kernels.sm83.contract import ASK_READ, DONE, leave_request, with_kind
-from emulator.kernels.sm83.in_place import reads_plainly
+from emulator.kernels.sm83.in_place import reads_plainly, set_bank
 from emulator.kernels.sm83.registers import (
     Bases,
     Registers,
@@ -36,6 +36,7 @@ from emulator.state.batch import Batch, Console
 WAITS = control_rows.WAITS
 JR_MASK, JR_WAITS = 0x7E7, 0x20 | WAITS  # of a word: JR by condition, marked
 LDH_MASK, LDH_A_N8 = 0x8003FF, 0xF0  # LDH A,(n8) below FF80
+BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 BLOCK = 256
 """Threads a block at most: as many machine registers for each as the service wants."""
@@ -86,13 +87,26 @@ def read_register(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 
 @wp.func(inline=True)
+def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
+    """LD (n16),A that changes the ROM bank at 4000, as the data path does it. False if it may do
+    more."""
+    done = set_bank(r, c, r.word >> U(16), r.hi >> U(24))
+    if done:
+        r.pc = r.pc + U(3)
+        r.now = r.now + U(4)
+        r.stable = r.now
+        r.work = r.work + U(1)
+    return done
+
+
+@wp.func(inline=True)
 def run_on(
     r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q
 ):
     """One instruction that is not plain, if the console goes on, and all that follow it plainly.
 
-    The first may be one that the service has fetched, so it comes from `r.word`. The two commonest
-    take a short way. Branch targets in the table hold for bank 0 below another one (`threads`).
+    The first may be one that the service has fetched, so it comes from `r.word`. The
+    commonest take a short way. Branch targets in the table hold for bank 0 below another one.
     """
     quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
     if quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
@@ -102,6 +116,8 @@ def run_on(
         read_register(r, b)
         if r.asked == U(0):
             load_word(r, b)
+    elif quick and (r.word & U(BANK_MASK)) == U(LD_BANK_A) and write_mapper(r, c):
+        load_word(r, b)
     else:
         load_row(r, b)
         execute(r, b, o)
