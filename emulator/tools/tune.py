@@ -28,7 +28,7 @@ WARM_UP = 15
 """Launches before the states that every measurement begins from: past the titles of most games."""
 LEAST_GAIN = 0.99
 """A shape must take less than this share of the best one's time to replace it."""
-MOST_ALONE = 4096
+TRIED_ALONE = 4096
 """Consoles for which threaded code is tried as well, whatever the built-in shape is."""
 GIVE_UP = 1.5
 """A launch that takes this much longer than the best one's is not measured again."""
@@ -95,7 +95,7 @@ def _tune_size(
         return seconds[shape]
 
     best = climb(begin, measure)
-    if num_envs <= MOST_ALONE:
+    if num_envs <= TRIED_ALONE:
         best = min(best, climb(shapes.ALONE, measure), key=measure)
     rate = num_envs * frames
     return {
