@@ -58,7 +58,7 @@ def measure(
 
 def main() -> int:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Threaded code against the data path")
     parser.add_argument("--rom", action="append", required=True, type=Path)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--num-envs", default="256,1024")

@@ -83,8 +83,7 @@ ALONE = Shape(1, 2, 0)
 SERVED = Shape(1, 8, 4)
 """The data path, for few consoles."""
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
-    (256, ALONE),
-    (1024, SERVED),
+    (1024, ALONE),
     (4096, Shape(8, 4, 2)),
     (8192, Shape(8, 8, 4)),
     (16384, Shape(16, 8, 4)),
