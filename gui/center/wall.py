@@ -16,7 +16,7 @@ from gui.center.compiling import CompilingCard
 from gui.controllers.compiling import Compiling
 from gui.controllers.training import TrainingController
 from gui.models.wall_order import SORTS, WallOrder
-from gui.widgets.labels import button, label
+from gui.widgets.labels import ElidedLabel, button
 from gui.widgets.screen import FrameSource, Mark, Palette, Screen
 from gui.widgets.tiles import best_columns, place_of, tile, tile_at
 from gui.words import tr
@@ -49,7 +49,7 @@ class EnvWall(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
-        self.caption = label("", "muted")
+        self.caption = ElidedLabel("", "muted")
         row.addWidget(self.caption, 1)
         self.back = button(tr("Show all"), "wallBackButton", clicked=lambda: self._zoom(-1))
         self.back.hide()

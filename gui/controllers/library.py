@@ -169,7 +169,10 @@ class LibraryController(QObject):
         self._pictured |= {card.key for card in missing}
         pairs = [(str(card.path), str(self.library.thumbnail(card.key))) for card in missing]
         argv = [sys.executable, "-m", "trainer_core.play.title_pictures"]
-        work = run_job([*argv, *(word for pair in pairs for word in pair)])
+        work = run_job(
+            [*argv, *(word for pair in pairs for word in pair)],
+            on_progress=lambda share: self.library.changed.emit(),
+        )
         self._bridge.spawn(work, title=tr("Pictures of the games"), then=self._on_pictures)
 
     def picture_of(self, card: RomCard) -> QImage | None:

@@ -309,7 +309,7 @@ class Screen(QWidget):
             x, y = target.x() + at.x() * scale, target.y() + at.y() * scale
             box = QRect(round(x), round(y), round(at.width() * scale), round(at.height() * scale))
             if mark.is_framed:
-                painter.setPen(QPen(QColor(colors.accent), 3))
+                painter.setPen(QPen(QColor(colors.warn), 3))
                 painter.drawRect(box.adjusted(1, 1, -1, -1))
             width = room.horizontalAdvance(mark.text) + 8
             if mark.text and width <= box.width():

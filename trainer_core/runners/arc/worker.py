@@ -41,7 +41,7 @@ def train(run: GuestRun) -> None:
     game = open_arc_game(task, run.home, run.paths.root / RECORDINGS)
     try:
         run.begin((1, *OBS_SHAPE), len(ACTIONS), 1)
-        run.watch(_Screen(game))  # type: ignore[arg-type]  # a watcher asks for its screens alone
+        run.watch(_Screen(game))
         _Session(run, config, game, agent).play()
     finally:
         game.close()
@@ -156,7 +156,7 @@ class _Session:
 class _Screen:
     """What a watcher asks for: the game's picture."""
 
-    num_envs = 1
+    num_envs, device = 1, torch.device("cpu")
 
     def __init__(self, game: ArcGame) -> None:
         self._game = game

@@ -19,7 +19,6 @@ from typing import Any
 from torch import Tensor
 
 from trainer_core.envs.build import TaskFacts, task_facts
-from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol import records
 from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints, read_meta, verify
 from trainer_core.protocol.config import RunConfig
@@ -34,7 +33,7 @@ from trainer_core.train.progress import RunProgress
 from trainer_core.train.provenance import git_sha, versions
 from trainer_core.train.run import default_threads
 from trainer_core.train.validator import Validator
-from trainer_core.train.watching import Watcher
+from trainer_core.train.watching import Watched, Watcher
 
 Fill = Callable[[Path], None]
 """Writes a checkpoint's files into a folder."""
@@ -167,7 +166,7 @@ class GuestRun:
         self._obs_shape, self._num_actions = obs_shape, num_actions
         self._began = self._recorded = time.monotonic()
 
-    def watch(self, env: VecEnv) -> None:
+    def watch(self, env: Watched) -> None:
         """Show `env`'s pictures to whoever asks for them."""
         self._watcher = Watcher(self.paths.frames, env, self.control)
 
