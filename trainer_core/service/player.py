@@ -180,9 +180,9 @@ class PlayerService:
                 self._child.send(command_type, **fields)
 
     async def stop(self) -> None:
-        """End the active player, one that is still starting, and those that were told to end before.
+        """End the active player, one that is still starting, and those that were on their way out.
 
-        The last are there when the start that replaced them was given up before they were gone.
+        A start that was given up leaves the player that it replaced there.
         """
         for child in (self._starting, self._child, *self._asked):
             if child is not None:
