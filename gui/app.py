@@ -295,7 +295,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         notices,
     )  # fmt: skip
     archives = ArchivesController(bridge, models.runs, checkpoints, notices)
-    dashboards = Dashboards(bridge, models.telemetry, notices)
+    dashboards = Dashboards(bridge, models.telemetry, runs, navigation, notices)
     replay = ReplayController(bridge, playing, models.log, navigation, notices)
     roll = RollController(bridge, replay, playing, notices)
     remedies = Remedies(bridge, training, runs, models.telemetry, notices, replay, navigation)
