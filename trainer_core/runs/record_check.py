@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from trainer_core.protocol import records
+from trainer_core.protocol.buttons import CODECS
 from trainer_core.protocol.metrics import FLAT_SCALARS, metric, scalars
 from trainer_core.protocol.spec import NATIVE_ID
 
@@ -26,17 +27,15 @@ OWED_META_OF_A_TRAINING = ("argv", "versions")
 SECTIONS = {"emulate", "observe", "forward", "learn", "log"}
 MODES = ("greedy", "sample", "leave_loops")
 REASONS = ("periodic", "best", "request", "stop", "final", "imported")
-MAX_ENTROPY = math.log(records.NUM_ACTIONS)
+NUM_ACTIONS = tuple(len(actions) for actions in CODECS.values())
 ENTROPY_SLACK = 0.02
 """Half precision rounds log-probabilities to eight bits."""
 OWN_BOUNDS: dict[str, tuple[float | None, float | None]] = {
-    "entropy_mean": (-ENTROPY_SLACK, MAX_ENTROPY + ENTROPY_SLACK),
-    "entropy_loss": (-MAX_ENTROPY - ENTROPY_SLACK, ENTROPY_SLACK),
     "approx_kl": (-1e-3, None),
     "dist_p90": (None, 1 + 1e-6),
 }
-"""Bounds of our own trainer's scalars beside those of protocol/metrics.py: seven buttons, and goal
-distances that are shares."""
+"""Bounds of our own trainer's scalars beside those of protocol/metrics.py: goal distances are
+shares."""
 SPREADS = (
     ("reward_min", "reward_mean", "reward_max"),
     ("advantage_min", "advantage_mean", "advantage_max"),
@@ -134,6 +133,13 @@ def _update(record: records.UpdateRecord, native: bool) -> Iterator[str]:
     if native:
         for name in OWN_BOUNDS.keys() & found.keys():
             yield from _bounds(name, found[name], *OWN_BOUNDS[name])
+        # As many actions as were counted: none is more even than all of them equally.
+        most = math.log(max(1, len(record.action_hist))) + ENTROPY_SLACK
+        for name, low, high in (
+            ("entropy_mean", -ENTROPY_SLACK, most), ("entropy_loss", -most, ENTROPY_SLACK),
+        ):  # fmt: skip
+            if name in found:
+                yield from _bounds(name, found[name], low, high)
     for names in SPREADS:
         there = [found[name] for name in names if name in found]
         slack = 1e-6 * max(1.0, *map(abs, there)) if there else 0.0
@@ -169,8 +175,9 @@ def _episode_rates(found: dict[str, float], steps: int) -> Iterator[str]:
 
 
 def _histogram(histogram: list[int]) -> Iterator[str]:
-    if len(histogram) != records.NUM_ACTIONS:
-        yield f"action_hist has {len(histogram)} bins, expected {records.NUM_ACTIONS}"
+    if len(histogram) not in NUM_ACTIONS:
+        expected = " or ".join(map(str, NUM_ACTIONS))
+        yield f"action_hist has {len(histogram)} bins, expected {expected}"
     if not sum(histogram):
         yield "action_hist must count at least one action"
 
@@ -212,8 +219,8 @@ def _episode(record: records.EpisodeRecord) -> Iterator[str]:
         yield f"mode is {record.mode!r}, expected {' or '.join(MODES)}"
     if len(record.actions) != min(record.steps, records.MAX_LOGGED_ACTIONS) or not record.actions:
         yield f"{len(record.actions)} actions of {record.steps} steps"
-    if any(action >= records.NUM_ACTIONS for action in record.actions):
-        yield f"actions name buttons beyond {records.NUM_ACTIONS - 1}"
+    if any(action >= max(NUM_ACTIONS) for action in record.actions):
+        yield f"actions name buttons beyond {max(NUM_ACTIONS) - 1}"
     yield from _inside("gif", record.gif)
 
 
