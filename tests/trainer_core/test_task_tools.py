@@ -34,6 +34,7 @@ from trainer_core.protocol.buttons import (
     ACTIONS,
     ALL_ACTIONS,
     ALL_MASKS,
+    CODEC_ID,
     CODECS,
     TWO_BUTTONS_ID,
     mask_of,
@@ -282,7 +283,10 @@ def test_a_codec_by_name_has_select_and_two_buttons_from_script_to_rollout(
     updates = [r for r in read_log(tmp_path) if r["type"] == "update"]
     assert len(updates[-1]["action_hist"]) == 21
     assert sum(updates[-1]["action_hist"][len(ACTIONS) :]) > 0
-    assert check_log(home.run("run").train_log).errors == []
+    log = home.run("run").train_log
+    assert check_log(log).errors == []
+    log.write_text(log.read_text().replace(TWO_BUTTONS_ID, CODEC_ID))
+    assert "21 bins, expected 7" in check_log(log).errors[0]
     write_rollout(
         tmp_path / "out", folder, home, mode="sample", steps=8, start=0, gif_every=0, seed=1
     )
