@@ -41,7 +41,7 @@ MUTATIONS = [
      "tests/trainer_core/test_losses.py -k slices"),
     ("trainer_core/runs/log_check.py", "if record.previous_seq != record.seq - 1:", "if False:",
      LOG + "damage"),
-    ("trainer_core/runs/record_check.py", "MAX_ENTROPY + ENTROPY_SLACK)", "100 + ENTROPY_SLACK)",
+    ("trainer_core/runs/record_check.py", "math.log(num_actions) + ENTROPY_SLACK", "100 + ENTROPY_SLACK",
      LOG + "damage"),
     ("trainer_core/faces/translation.py", "if given.min() < 0 or given.max()", "if given.max()",
      "tests/trainer_core/test_faces.py -k no_action"),
