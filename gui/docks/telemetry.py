@@ -13,6 +13,7 @@ from gui.actions import ActionRegistry
 from gui.controllers.curves import CurvesController
 from gui.controllers.gauges import GaugesController
 from gui.docks.beliefs import BeliefsTab
+from gui.docks.episodes import EpisodesTab
 from gui.docks.run_info import RunInfo
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
 from gui.models.run_telemetry import TelemetryModel
@@ -43,7 +44,7 @@ MARKS = (
 class TelemetryDock(Dock):
     def __init__(
         self, model: TelemetryModel, curves: CurvesController, gauges: GaugesController,
-        actions: ActionRegistry, beliefs: BeliefsTab,
+        actions: ActionRegistry, beliefs: BeliefsTab, episodes: EpisodesTab,
     ) -> None:  # fmt: skip
         super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
         self.model = model
@@ -78,6 +79,8 @@ class TelemetryDock(Dock):
         self.tabs.addTab(self.info, tr("Run info"))
         self.beliefs = beliefs
         self.tabs.setTabVisible(self.tabs.addTab(beliefs, tr("Beliefs")), False)
+        self.episodes = episodes
+        self.tabs.setTabVisible(self.tabs.addTab(episodes, tr("Episodes")), False)
         self.more = CurvePage()
         self._further: list[PlotCard] = []
         """Plots of metrics without a row in the table: on the page More, or on the Overview."""
@@ -144,6 +147,8 @@ class TelemetryDock(Dock):
         self.info.refresh()
         self.tabs.setTabVisible(self.tabs.indexOf(self.beliefs), self.beliefs.is_wanted)
         self.beliefs.refresh()
+        self.tabs.setTabVisible(self.tabs.indexOf(self.episodes), self.episodes.is_wanted)
+        self.episodes.refresh()
 
     def redraw_all(self) -> None:
         """Draw every plot of the visible tab now."""

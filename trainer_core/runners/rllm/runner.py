@@ -265,6 +265,7 @@ RLLM = RllmRunner(
         checkpoints=True,
         exact_resume=True,
         warm_start=True,
+        episodes=True,
     ),
     algorithms=ALGORITHMS,
     config_type=RllmConfig,
