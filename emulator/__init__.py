@@ -1,8 +1,9 @@
 """Thousands of DMG Game Boys on one device, from one Warp source.
 
-A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Two *executors* run
-instructions: `uniform`, one data path for all lanes of a warp, on a GPU, and `native`, generated
-C++, on a CPU. Both come from one datasheet; everything else they share.
+A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors*
+run instructions: `uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each
+of few consoles, on a GPU, and `native`, generated C++, on a CPU. All come from one datasheet;
+everything else they share.
 
 Rooms, lowest first; a file imports from its own room and from those before it
 (tests/architecture/test_emulator_floors.py):
@@ -15,15 +16,15 @@ Rooms, lowest first; a file imports from its own room and from those before it
     kernels.memory      address map, mappers and their clock, the page of I/O registers
     kernels.ppu         LY, STAT, access times; the picture, drawn later from logs
     kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; what happens when
-    kernels.sm83        instructions of both executors, interrupts, the service of what is rare
-    kernels.launch      the kernels: a launch of either executor, resets, sorting
+    kernels.sm83        instructions of all executors, interrupts, the service of what is rare
+    kernels.launch      the kernels: a launch of each executor, resets, sorting
     emulator            `Emulator`, the batch with methods
     sound               what a console sounds like, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
 
 Inside kernels.sm83: `contract` says what hot path and service tell each other; `registers`,
-`uniform` and `in_place` are the uniform hot path, `native_code` is the other one; `service`,
-`quick_service`, `attend`, `status_loops`, `waiting` and `interrupts` answer.
+`uniform` and `in_place` are the uniform hot path, `native_code` and `threaded_code` the others;
+`service`, `quick_service`, `attend`, `status_loops`, `waiting` and `interrupts` answer.
 
 What a change touches:
 
@@ -33,7 +34,7 @@ What a change touches:
                            hashes follow. What is not 0 at power-on stands in state/power_on.py, a
                            time is moved along in kernels/launch/boundary.py
     an I/O register        kernels/io/bus.py and the file of its chip
-    a request to service   kernels/sm83/contract.py, both hot paths, attend.py
+    a request to service   kernels/sm83/contract.py, the hot paths, attend.py
 """
 
 from emulator.constants import (

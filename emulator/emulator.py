@@ -11,12 +11,13 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels.launch import native, uniform
+from emulator.kernels.launch import native, threaded, uniform
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.ppu import picture
+from emulator.kernels.sm83.threaded_code import threads
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
-from emulator.launch.shapes import Shape, find_shape, impossible
+from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError
@@ -34,7 +35,8 @@ from emulator.state.cache import StateCache, check_batch, gathered, rom_numbers,
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
 
-Executor = Literal["uniform", "native"]
+Executor = Literal["uniform", "native", "threaded"]
+KERNELS = {"uniform": uniform, "native": native, "threaded": threaded}
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
 STATES_AT_ONCE = 1024
@@ -52,7 +54,8 @@ class Emulator:
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
     `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
-    warp, the default on a GPU) or `native` (generated C++, on a cpu only); results are the same.
+    warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
+    (generated C++, the default on a cpu and for it only); results are the same.
     """
 
     def __init__(
@@ -81,8 +84,10 @@ class Emulator:
         self.device = device
         self.idle_skip = idle_skip
         self.shape = shape
-        self.executor = chosen_executor(device, executor)
-        self._kernels = native if self.executor == "native" else uniform
+        self.executor = chosen_executor(
+            device, executor, self.shape or find_shape(num_envs, device)
+        )
+        self._kernels = KERNELS[self.executor]
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         roms = [cartridge.rom for cartridge in self.cartridges]
         self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
@@ -99,10 +104,11 @@ class Emulator:
         self.batch = allocate(
             layout,
             np.concatenate(roms),
-            np.concatenate([self._decoded(rom) for rom in roms]),
+            np.concatenate([self._decoded(rom, self.executor == "native") for rom in roms]),
             control_rows.control_words(bool(np.any(trap_ld_b_b))),
             device,
         )
+        self._code: wp.array | None = None
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -148,7 +154,11 @@ class Emulator:
         def launch() -> None:
             if sort_by:
                 self._order.sort(self.batch, sort_by)
-            uniform.launch(self.batch, held, frames, release_after, shape, self.idle_skip)
+            how = (held, frames, release_after, shape, self.idle_skip)
+            if shape.serving:
+                uniform.launch(self.batch, *how)
+            else:
+                threaded.launch(self.batch, self._threads(), *how)
 
         self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
         self._last_frames = frames
@@ -181,6 +191,8 @@ class Emulator:
         """How a launch of this batch is spread over the device."""
         if self.shape is None:
             self.shape = find_shape(self.num_envs, self.device)
+            if (self.shape.serving == 0) != (self.executor == "threaded"):
+                self.shape = ALONE if self.executor == "threaded" else SERVED
         return self.shape
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
@@ -459,9 +471,17 @@ class Emulator:
 
     # ---- inside ----------------------------------------------------------------------------
 
-    def _decoded(self, rom: np.ndarray) -> np.ndarray:
-        """The words of a ROM as this executor wants them."""
-        return mark_loops(rom, control_rows.predecode(rom, ends=self.executor == "native"))
+    def _decoded(self, rom: np.ndarray, ends: bool) -> np.ndarray:
+        """The words of a ROM (`predecode`), loops that wait marked."""
+        return mark_loops(rom, control_rows.predecode(rom, ends))
+
+    def _threads(self) -> wp.array:
+        """What threaded code walks along; made on first use."""
+        if self._code is None:
+            roms = [cartridge.rom for cartridge in self.cartridges]
+            tables = [threads(rom, self._decoded(rom, ends=True)) for rom in roms]
+            self._code = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self.device)
+        return self._code
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""
@@ -508,9 +528,11 @@ class Emulator:
         return data.numpy().view(CONSOLE_DTYPE)
 
 
-def chosen_executor(device: str, wanted: Executor | None) -> Executor:
+def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
     """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
     is_cuda = wp.get_device(device).is_cuda
-    if wanted not in (None, "uniform", "native") or (is_cuda and wanted == "native"):
-        raise EmulatorError(f"executor={wanted!r} on {device}: give uniform, or native on a cpu")
-    return wanted or ("uniform" if is_cuda else "native")
+    if wanted not in (None, *KERNELS) or (is_cuda and wanted == "native"):
+        raise EmulatorError(
+            f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu"
+        )
+    return wanted or ("native" if not is_cuda else "uniform" if shape.serving else "threaded")

@@ -56,6 +56,7 @@ from gui.controllers.training import TrainingController
 from gui.docks.agent import AgentDock
 from gui.docks.beliefs import BeliefsTab
 from gui.docks.checkpoints import CheckpointsDock
+from gui.docks.episodes import EpisodesTab
 from gui.docks.log import LogDock
 from gui.docks.runs import RunsDock
 from gui.docks.task import TaskDock
@@ -194,7 +195,7 @@ class App(QObject):
         self.window = MainWindow(self.controllers.shutdown)
         self.actions = ActionRegistry(self.window, settings)
         define_commands(self.actions, self.controllers, self.models, self.window)
-        self.docks = make_docks(self.models, self.controllers, self.actions)
+        self.docks = make_docks(home, self.models, self.controllers, self.actions)
         self.center = make_center(self.bridge, self.models, self.controllers, self.actions)
         self._furnish()
         self._own()
@@ -294,7 +295,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         notices,
     )  # fmt: skip
     archives = ArchivesController(bridge, models.runs, checkpoints, notices)
-    dashboards = Dashboards(bridge, models.telemetry, notices)
+    dashboards = Dashboards(bridge, models.telemetry, runs, navigation, notices)
     replay = ReplayController(bridge, playing, models.log, navigation, notices)
     roll = RollController(bridge, replay, playing, notices)
     remedies = Remedies(bridge, training, runs, models.telemetry, notices, replay, navigation)
@@ -364,7 +365,9 @@ def define_commands(
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
 
-def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry) -> Docks:
+def make_docks(
+    home: HomePaths, models: Models, controllers: Controllers, actions: ActionRegistry
+) -> Docks:
     training, playing = controllers.training, controllers.playing
     trained = TrainedPage(playing, models.checkpoints)
     return Docks(
@@ -376,6 +379,7 @@ def make_docks(models: Models, controllers: Controllers, actions: ActionRegistry
             controllers.gauges,
             actions,
             BeliefsTab(models.telemetry, playing, models.session),
+            EpisodesTab(models.telemetry, models.session, home),
         ),
         checkpoints=CheckpointsDock(models.checkpoints, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),

@@ -38,7 +38,7 @@ from gui.settings import Settings
 from gui.view_history import ViewHistory
 from gui.widgets.command_palette import CommandPalette
 from gui.widgets.comparison import Comparison
-from gui.widgets.dialogs import CheatSheet, ask_folder, ask_new_file
+from gui.widgets.dialogs import CheatSheet, ask_file, ask_folder, ask_new_file
 from gui.widgets.run_note_form import RunNoteForm
 from gui.widgets.settings_dialog import Choice, SettingsDialog
 from gui.words import tr
@@ -163,6 +163,11 @@ def define_runs(
     add("exportWandb", tr("Write the run for Weights and Biases"), dashboards.export_wandb,
         short="W&&B", tip=tr("As its client keeps a run offline; nothing is sent"),
         refusal=runs.curves_refusal, follows=focus)  # fmt: skip
+    kinds = tr("Runs of Weights and Biases") + " (*.wandb history.jsonl)"
+    add("importWandb", tr("Import curves of Weights and Biases..."),
+        lambda: ask_file(window, tr("Import curves"), kinds, dashboards.import_wandb),
+        tip=tr("run-ID.wandb of an offline run, or history.jsonl; nothing is fetched"),
+        short=tr("Import curves..."))  # fmt: skip
 
 
 def define_curves(
@@ -220,7 +225,7 @@ def define_checkpoints(
         "Ctrl+D",
         short=tr("Deploy"),
         tip=tr("Let it play in the live view"),
-        refusal=checkpoints.refusal,
+        refusal=checkpoints.deploy_refusal,
         follows=chosen,
     )
     add("deployBeside", tr("Deploy beside the one that plays"), checkpoints.deploy_beside,

@@ -25,6 +25,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT))
 SIZES = ((1280, 800), (1024, 700))
 HANG_S = 0.2
+GRACE_S = 3.0
+"""As long as a child may take to end after the app."""
 NEVER = {"quit"}
 
 
@@ -115,6 +117,7 @@ class Monkey:
         children = self._children()
         self.app.controllers.shutdown.begin()
         until(lambda: self.app.controllers.shutdown.has_ended, 60.0)
+        self._wait_for_ends(children)
         orphans = [f"{pid} {name}" for pid, name in children.items() if self._is_alive(pid)]
         return {
             "seed": self.seed, "steps": self.steps.total(), "longest_ms": round(self.longest * 1e3),
@@ -230,6 +233,14 @@ class Monkey:
             child.pid: " ".join(child.cmdline()[1:6])
             for child in psutil.Process().children(recursive=True)
         }
+
+    def _wait_for_ends(self, children: dict[int, str]) -> None:
+        """A killed process takes a moment to go; what ends later than that outlives the app."""
+        from PySide6.QtTest import QTest
+
+        deadline = time.monotonic() + GRACE_S
+        while any(map(self._is_alive, children)) and time.monotonic() < deadline:
+            QTest.qWait(20)
 
     @staticmethod
     def _is_alive(pid: int) -> bool:

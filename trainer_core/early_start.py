@@ -1,7 +1,7 @@
 """What a training process can do before and while it loads torch; docs/learning.md has seconds.
 
-Three things go on at once. Python imports the emulator's kernels; a thread maps torch's libraries,
-the larger half of `import torch`, and needs no Python for it; a thread opens CUDA's context.
+While Python imports the emulator's kernels, a thread that needs no Python maps torch's libraries,
+or where there is a GPU, opens CUDA's context.
 
 `import torch` ends by importing `torch._meta_registrations`: what torch.compile and fake tensors
 know about operators. A placeholder stands for it meanwhile; whoever asks for it later gets the
@@ -44,11 +44,11 @@ def load_torch(device: str = "cpu") -> None:
     if "torch" in sys.modules:
         return
     if sys.platform.startswith("linux"):
-        _begin(_map_libraries)
         if device.startswith("cuda"):
             index = os.environ.get("LOCAL_RANK") or device.partition(":")[2] or "0"
             _begin(lambda: _open_gpu(int(index)))
         else:
+            _begin(_map_libraries)  # beside CUDA's start it gained nothing that could be measured
             _keep_memory()
     importlib.import_module("emulator")
     sys.modules[LATER] = _Later(LATER)

@@ -37,7 +37,8 @@ class Shape(NamedTuple):
     running: int
     """Warps per block that run consoles."""
     serving: int
-    """Warps per block that do the rare work for them."""
+    """Warps per block that do the rare work for them; 0: each console is served in its own lane,
+    which executes threaded code (kernels/launch/threaded.py)."""
 
     @property
     def block(self) -> int:
@@ -48,12 +49,18 @@ class Shape(NamedTuple):
 # Warps for which a block's board has room (kernels/launch/service_board.py)
 MOST_RUNNING = 16
 MOST_SERVING = 8
+MOST_ALONE = 8
+"""Warps of a block of threaded code: more would leave each thread fewer machine registers."""
 
 
 def impossible(shape: Shape) -> str:
     """Say what is wrong with a shape, or nothing: a launch of such a shape would never end."""
     if not 1 <= shape.lanes <= 32:
         return f"lanes={shape.lanes}: a warp has 1 to 32"
+    if shape.serving == 0 and shape.lanes != 1:
+        return f"lanes={shape.lanes}, serving=0: give 1 lane, or warps that serve"
+    if shape.serving == 0 and 1 <= shape.running <= MOST_ALONE:
+        return ""
     if not (1 <= shape.running <= MOST_RUNNING and 1 <= shape.serving <= MOST_SERVING):
         return f"running={shape.running}, serving={shape.serving}: give 1 to 16 and 1 to 8 warps"
     if shape.block > MAX_BLOCK:
@@ -64,15 +71,19 @@ def impossible(shape: Shape) -> str:
 CANDIDATES: dict[str, tuple[int, ...]] = {
     "lanes": (1, 2, 4, 8, 16, 32),
     "running": (2, 4, 8, 12, 16),
-    "serving": (1, 2, 4),
+    "serving": (0, 1, 2, 4),
 }
 """What `tune` may put into each field of a Shape, in order of size.
 
 More than 20 warps a block (MAX_BLOCK) would leave each thread fewer machine registers.
 """
 
+ALONE = Shape(1, 2, 0)
+"""Threaded code."""
+SERVED = Shape(1, 8, 4)
+"""The data path, for few consoles."""
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
-    (1024, Shape(1, 8, 4)),
+    (1024, ALONE),
     (4096, Shape(8, 4, 2)),
     (8192, Shape(8, 8, 4)),
     (16384, Shape(16, 8, 4)),
@@ -80,7 +91,7 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
 )
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
 BUILT_IN_LARGEST = Shape(32, 16, 4)
-ON_CPU = BUILT_IN[0][1]  # a CPU runs one console after another, whatever the shape
+ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]
 """Shape by the number of consoles it was measured with."""

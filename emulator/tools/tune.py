@@ -28,6 +28,8 @@ WARM_UP = 15
 """Launches before the states that every measurement begins from: past the titles of most games."""
 LEAST_GAIN = 0.99
 """A shape must take less than this share of the best one's time to replace it."""
+TRIED_ALONE = 4096
+"""Consoles for which threaded code is tried as well, whatever the built-in shape is."""
 GIVE_UP = 1.5
 """A launch that takes this much longer than the best one's is not measured again."""
 
@@ -84,6 +86,8 @@ def _tune_size(
     seconds: dict[Shape, float] = {}
 
     def measure(shape: Shape) -> float:
+        if shapes.impossible(shape):
+            return math.inf
         if shape not in seconds:
             logs = [math.log(course.seconds(shape)) for course in courses]
             seconds[shape] = math.exp(sum(logs) / len(logs))
@@ -91,6 +95,8 @@ def _tune_size(
         return seconds[shape]
 
     best = climb(begin, measure)
+    if num_envs <= TRIED_ALONE:
+        best = min(best, climb(shapes.ALONE, measure), key=measure)
     rate = num_envs * frames
     return {
         "num_envs": num_envs, "shape": best._asdict(),

@@ -83,6 +83,18 @@ class CheckpointsController(QObject):
             return tr("Its file does not match the hash that was announced")
         return ""
 
+    def deploy_refusal(self) -> str:
+        """Why the selected checkpoint cannot play; empty when it can."""
+        return self.refusal() or self._no_player(self.model.selected)
+
+    def _no_player(self, card: CheckpointCard | None) -> str:
+        """Why a card's trainer shows no checkpoint playing; empty when it does, or is unknown."""
+        run = self._bridge.service.runs.get(card.run_id) if card else None
+        for runner in self._bridge.service.runners:
+            if run and runner.id == run.runner and not runner.capabilities.play:
+                return tr("{title} has no player for its checkpoints", title=runner.title)
+        return ""
+
     def warm_start_refusal(self) -> str:
         """Why no run can begin with the selected weights; empty when one can."""
         card = self.model.selected
@@ -104,7 +116,7 @@ class CheckpointsController(QObject):
         card, now = self.model.selected, self._playing.request
         if now is None or not now.checkpoint:
             return tr("Deploy one checkpoint, then select the other")
-        if refusal := self.refusal():
+        if refusal := self.deploy_refusal():
             return refusal
         assert card is not None
         if str(card.folder) in (now.checkpoint, now.rival):
@@ -130,6 +142,9 @@ class CheckpointsController(QObject):
 
     def deploy(self, card: CheckpointCard) -> None:
         """Verify the hash in a thread, then let the checkpoint play."""
+        if refusal := self._no_player(card):
+            self._notices.tell(tr("Deploy"), refusal, "warn")
+            return
         self._navigation.show_game()
         if self._session.mode is Mode.HUMAN:
             self._session.set_mode(Mode.AGENT)
@@ -163,7 +178,8 @@ class CheckpointsController(QObject):
 
     def watch_refusal(self) -> str:
         """Why the run on show cannot play; empty when it can."""
-        return "" if self._of_run() else tr("The run has no checkpoint yet")
+        card = self._of_run()
+        return self._no_player(card) if card else tr("The run has no checkpoint yet")
 
     def watch_run(self) -> None:
         """Deploy the best that the run on show has."""

@@ -14,11 +14,14 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 
-from gui.bridge import Bridge
+from gui.bridge import Bridge, in_thread
+from gui.controllers.runs import RunsController
+from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.run_telemetry import TelemetryModel
 from gui.words import tr
-from trainer_core.service import Job, run_job
+from trainer_core.protocol.runs import RunRecord
+from trainer_core.service import Job, import_wandb, run_job
 
 LISTEN_S, LOOK_S = 60.0, 0.2
 """How long TensorBoard may take to listen, and how often it is asked; a browser would not wait."""
@@ -44,8 +47,12 @@ async def answers(port: int) -> bool:
 
 
 class Dashboards(QObject):
-    def __init__(self, bridge: Bridge, telemetry: TelemetryModel, notices: Notices) -> None:
+    def __init__(
+        self, bridge: Bridge, telemetry: TelemetryModel, runs: RunsController,
+        navigation: Navigation, notices: Notices,
+    ) -> None:  # fmt: skip
         super().__init__()
+        self._runs, self._navigation = runs, navigation
         self._bridge, self._telemetry, self._notices = bridge, telemetry, notices
         self._server: Job | None = None
 
@@ -95,6 +102,22 @@ class Dashboards(QObject):
             tr("Written for W&B"), f"{folder}; {line}", "good",
             tr("Copy the command"), lambda: QGuiApplication.clipboard().setText(line),
         )  # fmt: skip
+
+    def import_wandb(self, file: Path) -> None:
+        """Make a run of what was logged to W&B and show its curves; it was not trained here."""
+        self._bridge.spawn(
+            in_thread(import_wandb, file, self._bridge.home),
+            title=tr("The curves were not imported"), then=self._on_imported,
+        )  # fmt: skip
+
+    def _on_imported(self, found: tuple[RunRecord, str]) -> None:
+        run, lost = found
+        self._runs.take_in(run)
+        self._navigation.show(Place.CURVES)
+        text = tr("{task}, {env_steps:,} steps", task=run.name, env_steps=run.env_steps)
+        if lost:
+            text += "; " + tr("the file ends within a record: what came before was taken")
+        self._notices.tell(tr("Curves imported"), text, "warn" if lost else "good")
 
     def _on_server(self, job: Job) -> None:
         self._server = job

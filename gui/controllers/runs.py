@@ -85,6 +85,12 @@ class RunsController(QObject):
                 tr("Resume"), lambda run_id=run.run_id: self._training.resume(run_id),
             )  # fmt: skip
 
+    def take_in(self, run: RunRecord) -> None:
+        """A run that was made elsewhere than by a trainer: a row of the table, in focus."""
+        self._bridge.service.runs[run.run_id] = run
+        self._model.put(run)
+        self.show(run.run_id)
+
     @property
     def current(self) -> RunRecord | None:
         """The run in focus."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -57,6 +58,7 @@ class TrainingController(QObject):
         self.notice: RunChanged | None = None
         self.last_record_at = 0.0
         self._generation = 0
+        self._preflight: asyncio.Task[None] | None = None
         self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._debounce.timeout.connect(self.check)
         self.draft.changed.connect(self._on_draft_changed)
@@ -115,10 +117,17 @@ class TrainingController(QObject):
         """Run the preflight for the draft as it is now; an older one under way is forgotten."""
         if self.draft.spec is None:
             return
-        self._generation += 1
+        self._forget_preflight()
         self.checks, self.checking, self.checked_once = [], True, True
         self.checks_changed.emit()
-        self._bridge.spawn(self._check(self._generation), title=tr("Preflight"))
+        self._preflight = self._bridge.spawn(self._check(self._generation), title=tr("Preflight"))
+
+    def _forget_preflight(self) -> None:
+        """End the one under way with its probe, which a busy computer lets live for long."""
+        self._generation += 1
+        if self._preflight is not None:
+            self._preflight.cancel()
+            self._preflight = None
 
     async def _check(self, generation: int) -> None:
         spec, runner = self.draft.spec, self._session.runner
@@ -145,7 +154,7 @@ class TrainingController(QObject):
             self._session.set_task(task)
         self._renew_plan()
         if name in _CHECKED_FIELDS or self.draft.runner.id != NATIVE_ID:
-            self._generation += 1
+            self._forget_preflight()
             self.checks, self.checking = [], False
             self.checks_changed.emit()
             if self.checked_once:
@@ -182,7 +191,7 @@ class TrainingController(QObject):
         try:
             if not self.checks or self.checking:
                 self._debounce.stop()
-                self._generation += 1
+                self._forget_preflight()
                 self.checks, self.checking, self.checked_once = [], True, True
                 await self._check(self._generation)
             plan = self.plan

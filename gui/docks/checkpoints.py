@@ -57,7 +57,7 @@ class _CardDelegate(QStyledItemDelegate):
         painter.fillRect(thumb, QColor(colors.letterbox))
         picture = _thumbnail(card.thumbnail)
         if not picture.isNull():
-            painter.drawPixmap(thumb, picture)
+            painter.drawPixmap(_inside(thumb, picture.size()), picture)
         if card.is_usable and option.state & (
             QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected
         ):
@@ -123,6 +123,13 @@ def _thumbnail(path: Path) -> QPixmap:
         if not found.isNull():
             QPixmapCache.insert(key, found)
     return found
+
+
+def _inside(room: QRect, size: QSize) -> QRect:
+    """The largest place in the middle of `room` with the proportions of `size`."""
+    place = QRect(room.topLeft(), size.scaled(room.size(), Qt.AspectRatioMode.KeepAspectRatio))
+    place.moveCenter(room.center())
+    return place
 
 
 class CheckpointsDock(Dock):

@@ -13,6 +13,7 @@ from gui.actions import ActionRegistry
 from gui.controllers.curves import CurvesController
 from gui.controllers.gauges import GaugesController
 from gui.docks.beliefs import BeliefsTab
+from gui.docks.episodes import EpisodesTab
 from gui.docks.run_info import RunInfo
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
 from gui.models.run_telemetry import TelemetryModel
@@ -26,6 +27,8 @@ from gui.widgets.plot_menu import show_plot_menu
 from gui.words import tr
 
 CLOCK_MS = 250
+MOST_MAIN = 6
+"""Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
 MOST_NAMED = 8
 """Runs whose names stand under the plots."""
 MARKS = (
@@ -41,7 +44,7 @@ MARKS = (
 class TelemetryDock(Dock):
     def __init__(
         self, model: TelemetryModel, curves: CurvesController, gauges: GaugesController,
-        actions: ActionRegistry, beliefs: BeliefsTab,
+        actions: ActionRegistry, beliefs: BeliefsTab, episodes: EpisodesTab,
     ) -> None:  # fmt: skip
         super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
         self.model = model
@@ -76,7 +79,11 @@ class TelemetryDock(Dock):
         self.tabs.addTab(self.info, tr("Run info"))
         self.beliefs = beliefs
         self.tabs.setTabVisible(self.tabs.addTab(beliefs, tr("Beliefs")), False)
+        self.episodes = episodes
+        self.tabs.setTabVisible(self.tabs.addTab(episodes, tr("Episodes")), False)
         self.more = CurvePage()
+        self._further: list[PlotCard] = []
+        """Plots of metrics without a row in the table: on the page More, or on the Overview."""
         self.tabs.addTab(self.more, tr(MORE))
         body = QWidget()
         column = QVBoxLayout(body)
@@ -140,6 +147,8 @@ class TelemetryDock(Dock):
         self.info.refresh()
         self.tabs.setTabVisible(self.tabs.indexOf(self.beliefs), self.beliefs.is_wanted)
         self.beliefs.refresh()
+        self.tabs.setTabVisible(self.tabs.indexOf(self.episodes), self.episodes.is_wanted)
+        self.episodes.refresh()
 
     def redraw_all(self) -> None:
         """Draw every plot of the visible tab now."""
@@ -156,19 +165,35 @@ class TelemetryDock(Dock):
         """Plots of what the runs on show measure; all of the table's while that is not known."""
         runs = [self.model.runs[name] for name in self.model.shown() if name in self.model.runs]
         measured = {name: True for run in runs for name in run.table.names}
-        for spec in further_specs(measured):
+        further = further_specs(measured)
+        for spec in further:
             if spec.metric not in self.cards:
                 self._add_card(self.more, spec)
+                self._further.append(self.more.cards[-1])
                 self.more.cards[-1].show_axis()
             self.cards[spec.metric].show_spec(spec)
+        self._share_out([self.cards[spec.metric] for spec in further], measured)
         for card in self.cards.values():
-            is_wanted = any(metric in measured for metric, _ in card.spec.lines)
-            card.setHidden(not is_wanted and (bool(measured) or card in self.more.cards))
+            card.setHidden(
+                not card.shows_any(measured) and (bool(measured) or card in self._further)
+            )
         if not self.model.shown():  # nothing is on show: one plot's place says what to do
             for page in self.pages:
                 for card in page.cards[1:]:
                     card.hide()
         self.tabs.setTabVisible(self.tabs.indexOf(self.more), not self.more.is_empty())
+
+    def _share_out(self, further: list[PlotCard], measured: dict[str, bool]) -> None:
+        """A run that the Overview's table knows nothing of has its first own plots there."""
+        overview = self.pages[0]
+        of_table = [card for card in overview.cards if card not in self._further]
+        is_foreign = not any(card.shows_any(measured) for card in of_table)
+        main = further[:MOST_MAIN] if is_foreign else []
+        for card in self._further:
+            new, old = (overview, self.more) if card in main else (self.more, overview)
+            if card in old.cards:
+                old.remove(card)
+                new.add(card)
 
     def _on_legend(self) -> None:
         shown = self.model.shown()

@@ -34,6 +34,11 @@ class CurvePage(QScrollArea):
         self.cards.append(card)
         self._column.addWidget(card, 1)
 
+    def remove(self, card: PlotCard) -> None:
+        """Give a card up: to another page."""
+        self.cards.remove(card)
+        self._column.removeWidget(card)
+
     def is_empty(self) -> bool:
         """Whether every plot is hidden."""
         return all(card.isHidden() for card in self.cards)

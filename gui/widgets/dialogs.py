@@ -73,6 +73,15 @@ def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> N
         then(Path(folder))
 
 
+def ask_file(
+    parent: QWidget, title: str, kinds: str, then: Callable[[Path], object]
+) -> None:  # fmt: skip
+    """Ask for a file that is there; `then` gets it unless the person cancels."""
+    path, _ = QFileDialog.getOpenFileName(parent, title, "", kinds)
+    if path:
+        then(Path(path))
+
+
 def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], object]) -> None:
     """Ask where to write a file; `then` gets its path unless the person cancels."""
     path, _ = QFileDialog.getSaveFileName(parent, title, name)

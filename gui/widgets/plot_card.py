@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 import numpy as np
 from PySide6.QtCore import QBuffer, QIODevice, QMimeData, QPoint, QRectF, QSize, Qt, Signal
@@ -126,6 +127,10 @@ class PlotCard(QWidget):
         if spec != self.spec:
             self.spec, self._lines = spec, PlotLines(spec, self.model)
             self._drawn = None
+
+    def shows_any(self, measured: Container[str]) -> bool:
+        """Whether one of its lines is of a metric that is measured."""
+        return any(metric in measured for metric, _ in self.spec.lines)
 
     def set_file_size(self, width: int, height: int) -> None:
         """Lay out a card that is on no page: it is only drawn into a file."""

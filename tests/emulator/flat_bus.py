@@ -6,7 +6,7 @@ import numpy as np
 import warp as wp
 
 from emulator.kernels.launch import native, uniform
-from emulator.launch.shapes import built_in
+from emulator.launch.shapes import SERVED
 from emulator.rom import control_rows
 from emulator.rom.cartridge import MapperKind
 from emulator.state.batch import CONSOLE_DTYPE, TRAP_STEP, Layout, allocate
@@ -70,7 +70,7 @@ class FlatBus:
         if self.executor == "native":
             native.launch(self.batch, self.buttons, 1, 0, True)
         else:
-            uniform.launch(self.batch, self.buttons, 1, 0, built_in(self.n), True)
+            uniform.launch(self.batch, self.buttons, 1, 0, SERVED, True)
         self.low = self.batch.rom.numpy().reshape(self.n, 0x8000).copy()
         self.high = self.batch.ram.numpy().copy()
         self.state = self.batch.console.numpy().copy()

@@ -17,7 +17,7 @@ from emulator.launch.shapes import CANDIDATES, Shape
 from emulator.tools.tune import Course, climb, tune
 
 GPU = "NVIDIA Test"
-ONE = shapes.built_in(1)
+ONE = shapes.SERVED
 TUNED = {1024: ONE._replace(lanes=2), 16384: ONE._replace(lanes=16, running=8)}
 
 
@@ -41,15 +41,16 @@ def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
     assert set(CANDIDATES) == set(Shape._fields)
     for name, values in CANDIDATES.items():
         assert list(values) == sorted(set(values)), name
-        assert values[0] >= 1, f"a launch with {name} 0 would never end"
+        assert values[0] >= (name != "serving"), f"a launch with {name} 0 would never end"
     largest = Shape(*(values[-1] for values in CANDIDATES.values()))
     assert largest.block <= MAX_BLOCK, "tune may reach no block that the kernel cannot have"
 
 
 @pytest.mark.usefixtures("gpu")
 def test_without_a_table_the_built_in_shape_is_used() -> None:
-    assert shapes.find_shape(1024, "cuda:0") == shapes.BUILT_IN[0][1]
-    assert shapes.find_shape(1025, "cuda:0") == shapes.BUILT_IN[1][1]
+    most, shape = shapes.BUILT_IN[0]
+    assert shapes.find_shape(most, "cuda:0") == shape
+    assert shapes.find_shape(most + 1, "cuda:0") == shapes.BUILT_IN[1][1]
     assert shapes.find_shape(1 << 17, "cuda:0") == shapes.BUILT_IN_LARGEST
 
 
@@ -194,7 +195,8 @@ def test_a_tuned_shape_is_used_and_changes_no_state(busy: Cartridge) -> None:
     [
         {"lanes": 33},
         {"running": 0},
-        {"serving": 0},
+        {"serving": 0, "lanes": 2},
+        {"serving": 0, "running": 9},
         {"serving": 9},
         {"running": 17},
     ],

@@ -26,12 +26,13 @@ HEADER, SLOT = struct.Struct("<4sHBBHHHxxQ"), struct.Struct("<QQdfffBBbBQ")
 reward, dist, speed, buttons, who, action, flags, frame. Each lies in 64 bytes."""
 SLOTS, RECORDING_FLAG = 3, 8
 WIDTH, HEIGHT = 160, 144
+BOARD = bytes(
+    (x // 8 + y // 8) % 4 if y else 0 for y in range(HEIGHT) for x in range(WIDTH)
+)  # fmt: skip
 
 
 def picture(mask: int, who: int, frame: int) -> bytes:
-    rows = bytearray(WIDTH * HEIGHT)
-    for y in range(1, HEIGHT):
-        rows[y * WIDTH : (y + 1) * WIDTH] = bytes((x // 8 + y // 8) % 4 for x in range(WIDTH))
+    rows = bytearray(BOARD)
     for bit in range(8):
         rows[bit] = 3 * (mask >> bit & 1)
         rows[16 + bit] = 3 * (frame >> bit & 1)
@@ -154,10 +155,10 @@ class EchoPlayer:
         self.show()
         deadline = time.monotonic()
         while not self.done:
-            deadline += 1 / 60 / (self.speed or 8)
-            while not self.done and (left := deadline - time.monotonic()) > 0:
+            deadline = max(deadline + 1 / 60 / (self.speed or 8), time.monotonic())
+            while not self.done:  # a late frame is no reason not to hear what has come
                 try:
-                    self.take(self.inbox.get(timeout=left))
+                    self.take(self.inbox.get(timeout=max(deadline - time.monotonic(), 0.0)))
                 except Empty:
                     break
             if self.backwards or not self.paused:

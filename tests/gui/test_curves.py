@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from gui import theme
 from gui.app import App
@@ -26,6 +26,8 @@ from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_records import run_record, update_record
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunState
+
+WANDB_FILE = Path(__file__).parents[1] / "trainer_core" / "golden" / "run.wandb"
 
 
 def grow(model: TelemetryModel, run_id: str, until_update: int) -> None:
@@ -317,6 +319,34 @@ def test_an_eye_shows_a_run_without_changing_the_focus(app: App) -> None:
     assert app.models.telemetry.pinned == []
     app.actions["showListed"].trigger()
     assert len(app.models.telemetry.pinned) == 2
+
+
+def test_a_file_of_wandb_becomes_a_run_on_show_whose_plots_the_overview_has(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, problems = [], []
+    app.models.notices.told.connect(told.append)
+    app.bridge.problem.connect(lambda title, reason: problems.append(reason))
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (str(WANDB_FILE), ""))
+    app.actions["importWandb"].trigger()
+    until(lambda: told)
+    assert told[-1].text == "ppo breakout, 1,536 steps"
+    focus, dock = app.models.telemetry.focus, app.docks.telemetry
+    assert app.window.center.currentWidget() is app.center.curves
+    overview = dock.pages[0]
+    until(lambda: dock.cards.get("deep.x") in overview.cards)
+    shown = {card.spec.metric for card in overview.cards if not card.isHidden()}
+    assert shown == {"losses/value_loss", "charts/episodic_return", "deep.x"}
+    assert not app.actions["resumeRun"].isEnabled()
+    put_runs(app, "run-aaaa")
+    app.controllers.runs.show("run-aaaa")
+    until(lambda: dock.cards["reward_mean"] in overview.cards and len(dock.more.cards) == 3)
+    assert not dock.cards["reward_mean"].isHidden()
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (__file__, ""))
+    app.actions["importWandb"].trigger()
+    until(lambda: problems)
+    assert "no file of W&B's client" in problems[0]
+    assert focus in app.bridge.service.runs
 
 
 def test_a_run_is_named_tagged_and_found_by_its_tag(app: App) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from gui.widgets.config_form import ConfigForm
 from tests.gui.conftest import click, find, until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
-from trainer_core.protocol import checkpoints
+from trainer_core.protocol import checkpoints, records
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.catalog import find_runner, registered_runners
@@ -155,3 +156,46 @@ def test_a_checkpoint_of_another_library_is_verified_by_its_own_files(tmp_path: 
     assert verify(card).integrity == "mismatch"
     (folder / "model.zip").unlink()
     assert verify(card).integrity == "missing"
+
+
+def _episode(answer: str, reward: float) -> str:
+    """As rLLM's EpisodeLogger writes it."""
+    said = [{"role": "user", "content": "3,3=6"}, {"role": "assistant", "content": answer}]
+    step = {"observation": None, "reward": reward, "chat_completions": said}
+    found = {
+        "task": {"question": "3,3=6", "target": 6}, "is_correct": str(reward == 1.0),
+        "trajectories": [{"reward": reward, "steps": [step]}],
+    }  # fmt: skip
+    return json.dumps(found)
+
+
+def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> None:
+    model, tab = app.models.telemetry, app.docks.telemetry.episodes
+    tabs = app.docks.telemetry.tabs
+    model.set_focus("r")
+    assert not tab.is_wanted
+    model.run("r").meta = records.MetaRecord(
+        run_id="r", seq=0, time=0.0, runner="rllm", task="countdown", algo="grpo", config={},
+        argv=[], seed=1, device="cpu",
+    )  # fmt: skip
+    until(lambda: tabs.isTabVisible(tabs.indexOf(tab)))
+    tabs.setCurrentWidget(tab)
+    kept = app.bridge.home.run("r").root / "episodes"
+    early, late = kept / "val_step_50_epoch_0", kept / "val_step_100_epoch_0"
+    early.mkdir(parents=True)
+    (early / "episode_hash0_a.json").write_text(_episode("<answer>3*3</answer>", 0.1))
+    (early / "episode_hash0_b.json").write_text(_episode("<answer>3+3</answer>", 1.0))
+    for name, rubbish in (("c", "[1]"), ("d", "{"), ("e", '{"trajectories": [{"steps": [7]}]}')):
+        (early / f"episode_hash0_{name}.json").write_text(rubbish)
+    until(lambda: tab.table.topLevelItemCount() == 2)
+    assert tab.heading.text() == "1 of 2 right"
+    row = tab.table.topLevelItem(0)
+    assert [row.text(place) for place in range(3)] == ["3,3=6", "<answer>3*3</answer>", "✗ 0.10"]
+    late.mkdir()
+    (late / "episode_hash0_a.json").write_text(_episode("3", 0.0))
+    until(lambda: tab.heading.text() == "0 of 1 right")
+    tab.choice.setCurrentIndex(1)
+    assert tab.heading.text() == "1 of 2 right"
+    (kept / "val_step_150_epoch_0").mkdir()
+    until(lambda: tab.choice.count() == 3)
+    assert (tab.choice.currentText(), tab.heading.text()) == ("Step 50, validation", "1 of 2 right")

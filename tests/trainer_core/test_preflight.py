@@ -165,7 +165,7 @@ class Hanging(NativeRunner):
 def test_a_probe_that_hangs_is_a_finding_after_its_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(preflight, "PROBE_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(preflight, "PROBE_PATIENCE_S", 0.3)
     fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
     check = asyncio.run(collect(RunConfig(task="tiny_goal"), tmp_path, Hanging(**fields)))["Python"]
     assert check.status == "warn"

@@ -32,6 +32,7 @@ from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths, default_home
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
+from trainer_core.protocol.text_episodes import batches, read_batch
 from trainer_core.runners.guest.run import GuestRun, RunEnded
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runners.rllm.runner import ENGINE, RLLM, RllmConfig
@@ -275,9 +276,14 @@ def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
         assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
         evals = await history(service, run_id, records.EvalRecord)
         assert {event.mode for event in evals} == {"greedy", "sample"}
-        (episode, *_) = sorted(paths.root.glob("episodes/val_step_0_epoch_0/episode_*.json"))
-        said = json.loads(episode.read_text())
-        assert said["trajectories"][0]["steps"][0]["chat_completions"][-1]["role"] == "assistant"
+        first = batches(paths.root)[-1]
+        assert (first.step, first.mode) == (0, "val")
+        episodes = read_batch(first)
+        assert len(episodes) == len(list(first.folder.glob("episode_*.json"))) > 0
+        questions = {row["question"] for row in RllmConfig(**spec.options).rows()[1]}
+        assert {episode.question for episode in episodes} <= questions
+        assert all(e.reward is not None and e.is_right is not None for e in episodes)
+        assert any(e.answer for e in episodes)
         (table, *_) = paths.root.glob("wandb/offline-run-*/files/media/table/val/*.table.json")
         assert json.loads(table.read_text())["columns"][:2] == ["prompt", "response"]
 

@@ -240,4 +240,4 @@ def test_the_probe_stays_below_three_seconds(environment: RunnerEnvironment) -> 
     after = os.times()
     spent = after.children_user + after.children_system
     spent -= before.children_user + before.children_system
-    assert spent < environments.PROBE_TIMEOUT_S, f"{time.monotonic() - began:.1f} s of wall time"
+    assert spent < 3.0, f"{time.monotonic() - began:.1f} s of wall time"

@@ -14,7 +14,13 @@ import pytest
 
 from trainer_core.play.game import ConsoleGame, open_game
 from trainer_core.play.sdl_output import why_no_device
-from trainer_core.play.sound import FASTEST, GameSound, Speaker
+from trainer_core.play.sound import (
+    FASTEST,
+    LONGEST_TARGET_S,
+    TARGET_S,
+    GameSound,
+    Speaker,
+)
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.playing import PlayerConfig, write_player_config
@@ -76,9 +82,9 @@ def test_a_speaker_is_silent_when_it_should_be(game: ConsoleGame) -> None:
     tape = Tape()
     speaker = Speaker(game.cartridge, lambda: tape)
 
-    def grown(speed: float = 1.0) -> int:
+    def grown(speed: float = 1.0, kept: float = 0.0) -> int:
         before = len(tape.data)
-        speaker.frame(game, 0, speed)
+        speaker.frame(game, 0, speed, kept or speed)
         game.frame(0)
         return len(tape.data) - before
 
@@ -86,13 +92,18 @@ def test_a_speaker_is_silent_when_it_should_be(game: ConsoleGame) -> None:
     speaker.set(0.5, 15)
     assert grown() == pytest.approx(4 * 803, abs=40)
     assert grown(0.5) == pytest.approx(8 * 803, abs=80)
-    assert grown(0.0) == grown(2 * FASTEST) == 0
+    assert grown(2.0, kept=1.0) == pytest.approx(4 * 803, abs=40), "a late game sounds lower"
+    assert grown(0.0) == grown(2 * FASTEST) == grown(2 * FASTEST, kept=1.0) == 0
     tape.waiting_s = 1.0
     assert grown() == 0, "too much waits"
     tape.waiting_s = None
     assert grown() == 0, "no device"
     tape.waiting_s = 0.0
-    assert grown() > 4 * 1500, "some in hand first"
+    first = grown()
+    assert first == pytest.approx(4 * (48_000 * TARGET_S + 803), abs=80), "some in hand first"
+    often = [grown() for _ in range(9)]
+    assert often[0] > first, "it ran dry: more in hand"
+    assert often[-1] == pytest.approx(4 * (48_000 * LONGEST_TARGET_S + 803), abs=80)
     speaker.set(0.0, 15)
     assert grown() == 0
 

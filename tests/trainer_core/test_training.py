@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import io
 import itertools
 import json
 import os
@@ -13,8 +14,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from tests.trainer_core.building import (
     prepared_run,
@@ -45,6 +48,7 @@ from trainer_core.runs.log_check import check_log
 from trainer_core.runs.writer import DiskError, RunWriter
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train import run as train_run
+from trainer_core.train.checkpoint import png_bytes
 from trainer_core.train.control import Control
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.run import TrainingRun
@@ -324,6 +328,11 @@ def test_a_checkpoint_is_announced_with_the_hash_of_its_weights(tmp_path: Path) 
     assert record["sha256"] == file_sha256(folder / POLICY) == read_meta(folder).files[POLICY]
     assert record["size_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
     assert (folder / "thumbnail.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_checkpoint_of_a_game_in_colour_shows_its_colours() -> None:
+    colours = np.arange(64 * 64 * 3, dtype=np.uint8).reshape(64, 64, 3)
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(png_bytes(colours)))), colours)
 
 
 def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(

@@ -11,6 +11,8 @@ RESYNC_S = 0.25
 """Later than this behind its schedule, the player drops the schedule instead of racing after it."""
 SPEED_WINDOW = 60
 """Frames over which the speed is measured."""
+SLOW = 0.9
+"""Under this part of the wanted speed the player does not keep it."""
 
 
 class Pacer:
@@ -40,6 +42,12 @@ class Pacer:
     def hold(self, seconds: float) -> None:
         """Show the present picture for longer."""
         self._due += seconds
+
+    @property
+    def kept(self) -> float:
+        """The wanted speed, or a lower one where the computer was too slow for it for a while."""
+        measured = self.measured if len(self._shown) == SPEED_WINDOW else self.speed
+        return measured if 0 < measured < SLOW * self.speed else self.speed
 
     @property
     def measured(self) -> float:

@@ -114,7 +114,7 @@ class Player:
             self._thoughts.speak(self.agent, self._episode, self._step + 1, self._action)
         buttons = self._buttons()
         if self._speaker is not None:
-            self._speaker.frame(game, buttons, self.pacer.speed)
+            self._speaker.frame(game, buttons, self.pacer.speed, self.pacer.kept)
         game.frame(buttons)
         self._frame += 1
         self._phase += 1

@@ -18,6 +18,8 @@ from typing import Any
 RATE = 48_000
 FRAME_BYTES = 4
 """Two channels of 16 bits."""
+PIECE = 2048
+"""Frames that the card takes at once, 21 ms: with 512 a busy computer came too late for some."""
 
 Said = Callable[[str, str], None]
 """`said(device, reason)`: which device plays, or "" and why none does."""
@@ -86,7 +88,7 @@ class SdlOutput:
         self._sdl = sdl2
         if sdl2.SDL_InitSubSystem(sdl2.SDL_INIT_AUDIO) != 0:
             return "", sdl2.SDL_GetError().decode(errors="replace")
-        wanted = sdl2.SDL_AudioSpec(RATE, sdl2.AUDIO_S16LSB, 2, 512)
+        wanted = sdl2.SDL_AudioSpec(RATE, sdl2.AUDIO_S16LSB, 2, PIECE)
         device = sdl2.SDL_OpenAudioDevice(None, 0, wanted, None, 0)
         if not device:
             return "", sdl2.SDL_GetError().decode(errors="replace")

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 FASTEST = 4.0
 """A game that runs faster is silent: its sound would be a whistle."""
-TARGET_S = 0.06
+TARGET_S = 0.08
 """What should wait at the sound card: a late frame is not heard, a press soon is."""
-MOST_S = 0.25
+LONGEST_TARGET_S = 0.2
+"""On a busy computer frames come later: each time that the card ran dry more is kept waiting."""
+MOST_S = 0.4
 """More than this waiting is not added to."""
 BEND = 0.005
 """How far the pitch may be bent to keep the target: the card's clock is not the player's."""
@@ -76,6 +78,9 @@ class Speaker:
         self._sound: GameSound | None = None
         self._output: Output | None = None
         self._volume = 0.0
+        self._target_s = TARGET_S
+        self._is_flowing = False
+        """The frame before this one was played."""
 
     def set(self, volume: float, channels: int) -> None:
         """`volume` 0 to 1, 0 is off; `channels`: bit per channel that is heard."""
@@ -87,23 +92,30 @@ class Speaker:
             self._sound.synthesiser.channels = channels
 
     def lose(self) -> None:
+        self._is_flowing = False
         if self._sound is not None:
             self._sound.lose()
 
-    def frame(self, game: Game, buttons: int, speed: float) -> None:
-        """The game is about to run a frame at `speed` (0: as fast as possible)."""
+    def frame(self, game: Game, buttons: int, speed: float, kept: float) -> None:
+        """The game is about to run a frame at `speed` (0: as fast as possible), or slower: `kept`.
+
+        A slower game sounds lower; at its own pitch it would stop between the frames.
+        """
         sound, output = self._sound, self._output
         if sound is None or output is None:
             return
         waiting = output.waiting_s
         if self._volume <= 0 or not 0 < speed <= FASTEST or waiting is None or waiting > MOST_S:
-            sound.lose()
+            self.lose()
             return
-        target = max(TARGET_S, 1.5 / (FRAMES_PER_SECOND * speed))
-        if waiting <= 0:  # begin with some in hand
-            output.play(bytes(4 * int(output.rate * target / 2)))
+        if waiting <= 0 and self._is_flowing:
+            self._target_s = min(self._target_s * 1.4, LONGEST_TARGET_S)
+        self._is_flowing = True
+        target = max(self._target_s, 1.5 / (FRAMES_PER_SECOND * kept))
+        if waiting <= 0:  # one gap; with less in hand the next late frame would make another
+            output.play(bytes(4 * int(output.rate * target)))
         bend = BEND * float(np.clip((target - waiting) / target, -1.0, 1.0))
-        output.play(pcm(sound.frame(game, buttons, (1 + bend) / speed), self._volume))
+        output.play(pcm(sound.frame(game, buttons, (1 + bend) / kept), self._volume))
 
     def close(self) -> None:
         if self._output is not None:

@@ -9,7 +9,7 @@
 | memory                | preflight.memory               | app, CLI, worker                        |
 | ROM opens             | preflight.startable            | CLI, worker                             |
 
-Nothing here imports torch or warp; a probe that hangs is a finding after three seconds, not a wait.
+Nothing here imports torch or warp; a probe that hangs is a finding after its patience, not a wait.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from trainer_core.protocol.paths import HomePaths, child_folder
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.protocol.tasks import BUILT_IN_TASKS
 from trainer_core.runners.base import AgentRunner
+from trainer_core.runners.probe import PROBE_PATIENCE_S
 
 __all__ = ["BUILT_IN_TASKS", "Check", "run_checks"]
 
-PROBE_TIMEOUT_S = 3.0
 DISK_FAIL_BYTES, DISK_WARN_BYTES = 500 << 20, 2 << 30
 
 
@@ -169,12 +169,12 @@ async def _probe(runner: AgentRunner) -> Found:
     except OSError as error:
         return {"error": str(error.strerror)}
     try:
-        out, err = await asyncio.wait_for(process.communicate(), PROBE_TIMEOUT_S)
+        out, err = await asyncio.wait_for(process.communicate(), PROBE_PATIENCE_S)
     except (TimeoutError, asyncio.CancelledError) as error:
         process.kill()
         if isinstance(error, asyncio.CancelledError):
             raise
-        return {"error": f"no answer within {PROBE_TIMEOUT_S:g} s"}
+        return {"error": f"no answer within {PROBE_PATIENCE_S:g} s"}
     try:
         return json.loads(out)
     except ValueError:

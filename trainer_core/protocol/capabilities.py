@@ -19,4 +19,6 @@ class RunnerCapabilities(msgspec.Struct, kw_only=True, frozen=True):
     """Copies pictures of its environments to frames.bin."""
     beliefs: bool = False
     """Tells what its agent believes, intends and hears (BeliefsEvent)."""
+    episodes: bool = False
+    """Keeps episodes of text (protocol/text_episodes.py)."""
     requires_cuda: bool = False

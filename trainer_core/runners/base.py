@@ -108,7 +108,7 @@ class AgentRunner(ABC):
     def readiness(self) -> list[str]:
         """Command that prints `Found` as one JSON object, in this runner's own interpreter.
 
-        Preflight gives it three seconds.
+        It should answer within three seconds of a quiet computer; preflight waits longer.
         """
         return [self.interpreter, "-c", PROBE, *self.modules]
 

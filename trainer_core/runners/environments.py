@@ -31,7 +31,7 @@ from typing import Any
 
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.runners.probe import PROBE
+from trainer_core.runners.probe import PROBE, PROBE_PATIENCE_S
 
 PACKAGES = Path(__file__).resolve().parents[2]
 """The folder with our packages in it: the checkout, or site-packages."""
@@ -44,7 +44,6 @@ PYTHONS = ((3, 11), (3, 14))
 MANAGED = (".pyenv/versions/*", ".local/share/uv/python/*")
 """Below the user's folder: where version managers keep interpreters that are on no path."""
 NEEDED_BYTES, NEEDED_WITHOUT_TORCH = 3 << 30, 1 << 30
-PROBE_TIMEOUT_S = 3.0
 
 Tell = Callable[[float, str], None]
 """`tell(share, words)`: how far an installation is, 0 to 1."""
@@ -96,12 +95,12 @@ class RunnerEnvironment:
         return ""
 
     def probe(self) -> dict[str, Any]:
-        """What its interpreter answers within three seconds. Raises LabError."""
+        """What its interpreter answers within `PROBE_PATIENCE_S`. Raises LabError."""
         said = ""
         try:
             done = subprocess.run(
                 [str(self.python), "-P", "-c", PROBE, *self.modules],
-                capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False,
+                capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=False,
             )  # fmt: skip
             said = done.stderr.strip()
             return json.loads(done.stdout)
@@ -109,7 +108,7 @@ class RunnerEnvironment:
             raise LabError(f"{self.python}: {error.strerror}; {self.advice}") from None
         except subprocess.TimeoutExpired:
             raise LabError(
-                f"{self.python} did not answer within {PROBE_TIMEOUT_S:g} s; try again"
+                f"{self.python} did not answer within {PROBE_PATIENCE_S:g} s; try again"
             ) from None
         except ValueError:
             last = (said or "it said nothing").splitlines()[-1]

@@ -4,6 +4,10 @@ Its arguments are module names; it prints one JSON object. It runs in a runner's
 which may be an older Python that has nothing of ours.
 """
 
+PROBE_PATIENCE_S = 30.0
+"""How long it is waited for. It takes a tenth of a second; a busy computer stretches that, and
+nobody is held up meanwhile: the app says that it checks."""
+
 PROBE = """
 import ctypes, importlib.util as util, json, platform, sys
 from importlib import metadata

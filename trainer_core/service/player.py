@@ -180,8 +180,11 @@ class PlayerService:
                 self._child.send(command_type, **fields)
 
     async def stop(self) -> None:
-        """End the active player and one that is still starting."""
-        for child in (self._starting, self._child):
+        """End the active player, one that is still starting, and those that were on their way out.
+
+        A start that was given up leaves the player that it replaced there.
+        """
+        for child in (self._starting, self._child, *self._asked):
             if child is not None:
                 await self._end(child)
         self._child = None

@@ -99,9 +99,9 @@ def save_checkpoint(
 ) -> tuple[Path, CheckpointMeta]:
     """Write `checkpoints/<env_steps>/` whole or not at all; an older one of that name is replaced.
 
-    `machines` is each rank's packed state of its envs; `thumbnail` is u8[H, W] shades. Returns the
-    folder and its manifest. Raises OSError when the disk does not take it; nothing half-written is
-    left.
+    `machines` is each rank's packed state of its envs; `thumbnail` is what `png_bytes` takes.
+    Returns the folder and its manifest. Raises OSError when the disk does not take it; nothing
+    half-written is left.
     """
 
     contents = {
@@ -248,9 +248,10 @@ def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
     return removed
 
 
-def png_bytes(shades: np.ndarray) -> bytes:
-    """`shades` u8[H, W], 0 lightest, as a grey PNG."""
-    levels = np.array(GREY_LEVELS, dtype=np.uint8)
+def png_bytes(picture: np.ndarray) -> bytes:
+    """u8[H, W] shades, 0 lightest, as a grey PNG; u8[H, W, 3] colours as they are."""
+    if picture.ndim == 2:
+        picture = np.array(GREY_LEVELS, dtype=np.uint8)[np.minimum(picture, 3)]
     buffer = io.BytesIO()
-    Image.fromarray(levels[np.minimum(shades, 3)]).save(buffer, format="PNG")
+    Image.fromarray(picture).save(buffer, format="PNG")
     return buffer.getvalue()

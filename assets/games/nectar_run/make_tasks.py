@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from kit import task_folder
-from kit.game_batch import MAX_SHADE
+from kit.game_batch import MAX_SHADE, Snapshot
 from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task
 from pilot import ARCADE, ROM, TITLE_FRAMES, Pilot, opening
 
@@ -87,18 +87,42 @@ def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray]:
 
 
 def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
-    """Fly to the goal from the first starts from which the pilot manages to."""
-    ways = []
+    """Fly to the goal from the first starts from which the pilot manages to.
+
+    Left out is a way that asks for another button where a picture is one of its own, or of an
+    earlier way's: who sees one picture cannot follow both.
+    """
+    ways: list[tuple[int, list[str]]] = []
+    asked: dict[bytes, str] = {}
     for number, start in enumerate(task_folder.read_starts(task)[:TRAIN_STARTS]):
         pilot = Pilot(start.wait_frames, start.actions, ARCADE)
+        before = pilot.game.emulator.snapshot(0)
         try:
             fly(pilot)
         except RuntimeError:
             continue
-        ways.append((number, pilot.actions[len(start.actions) :]))
+        actions = pilot.actions[len(start.actions) :]
+        asked_now = agreed(asked, pilot, before, actions)
+        if asked_now is None:
+            continue
+        asked = asked_now
+        ways.append((number, actions))
         if len(ways) == DEMONSTRATIONS:
             break
     task_folder.add_demonstrations(task, ways)
+
+
+def agreed(
+    asked: dict[bytes, str], pilot: Pilot, before: Snapshot, actions: Sequence[str]
+) -> dict[bytes, str] | None:
+    """`asked` (picture: button) with those of a way from `before`; None if two disagree."""
+    found = dict(asked)
+    pilot.game.load([before])
+    for name in actions:
+        if found.setdefault(pilot.game.pictures()[0].tobytes(), name) != name:
+            return None
+        pilot.game.press(name)
+    return found
 
 
 def fill_the_jar(pilot: Pilot) -> None:

@@ -224,7 +224,8 @@ def launch(
     shape: Shape,
     idle_skip: bool,
 ) -> None:
-    """Run every console for `frames` frames."""
+    """Run every console for `frames` frames. Without serving warps it would never end."""
+    assert shape.serving
     n = int(batch.num_envs)
     console = batch.console
     device = buttons.device

@@ -17,7 +17,7 @@ from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.guest.config import GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
-from trainer_core.runners.probe import PROBE
+from trainer_core.runners.probe import PROBE, PROBE_PATIENCE_S
 from trainer_core.runners.rllm import countdown
 
 ALGORITHMS = ("grpo", "verl")
@@ -244,7 +244,7 @@ def find_verl(python: str) -> str:
     try:
         done = subprocess.run(
             [python, "-P", "-c", PROBE, *VERL_MODULES],
-            capture_output=True, text=True, timeout=10, check=True,
+            capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=True,
         )  # fmt: skip
         modules = json.loads(done.stdout)["modules"]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
@@ -265,6 +265,7 @@ RLLM = RllmRunner(
         checkpoints=True,
         exact_resume=True,
         warm_start=True,
+        episodes=True,
     ),
     algorithms=ALGORITHMS,
     config_type=RllmConfig,

@@ -1,0 +1,201 @@
+"""The launch on a GPU for few consoles: each alone in its warp, every instruction code of its own.
+
+Where consoles are few the longest one sets the time, and lanes that share a warp gain nothing. So
+the first lane of each warp executes threaded code (sm83/threaded_code.py). What that leaves, the
+data path of sm83/uniform.py does, one instruction at a time, and what is rare is served where it
+stands, since nobody waits for this lane: no board, no serving warps. A CPU runs it for tests.
+"""
+
+import warp as wp
+
+from emulator.constants import ROW_ORIGIN, VRAM
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
+from emulator.kernels.launch import state_kernels, uniform
+from emulator.kernels.sm83.contract import ASK_READ, DONE, leave_request, with_kind
+from emulator.kernels.sm83.in_place import reads_plainly, set_bank
+from emulator.kernels.sm83.registers import (
+    Bases,
+    Registers,
+    begin,
+    close_vram,
+    find_bases,
+    goes_on,
+    hand_over,
+    load_row,
+    load_word,
+    take_back,
+    wait_if_asked,
+)
+from emulator.kernels.sm83.service import serve
+from emulator.kernels.sm83.threaded_code import source
+from emulator.kernels.sm83.uniform import C_BIT, Z_BIT, Operands, execute, finish, watch_for_loop
+from emulator.launch.shapes import Shape
+from emulator.rom import control_rows
+from emulator.state.batch import Batch, Console
+
+WAITS = control_rows.WAITS
+JR_MASK, JR_WAITS = 0x7E7, 0x20 | WAITS  # of a word: JR by condition, marked
+LDH_MASK, LDH_A_N8 = 0x8003FF, 0xF0  # LDH A,(n8) below FF80
+BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
+ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
+BLOCK = 256
+"""Threads a block at most: as many machine registers for each as the service wants."""
+
+
+@wp.func_native(source())
+def run_threads(r: wp.ref[Registers], b: wp.ref[Bases], code: Q):
+    """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the
+    deadline. `code`: address of the table of `threaded_code.threads`."""
+    ...
+
+
+@wp.func(inline=True)
+def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """JR by condition that may close a loop that waits: what the data path does, and no more."""
+    word = r.word
+    flag = wp.where((word & U(0x10)) != U(0), r.hi & U(C_BIT), r.hi & U(Z_BIT))
+    taken = (flag != U(0)) == ((word & U(8)) != U(0))
+    r.pc = r.pc + U(2)
+    r.now = r.now + U(2)
+    r.work = r.work + U(1)
+    if taken:
+        r.now = r.now + U(1)
+        r.pc = (r.pc + U(I(word << U(8)) >> I(24))) & U(0xFFFF)
+        if b.idle_skip != U(0):
+            watch_for_loop(r, word)
+
+
+@wp.func(inline=True)
+def read_register(r: wp.ref[Registers], b: wp.ref[Bases]):
+    """LDH A,(n8) of an I/O register, as the data path does it."""
+    word = r.word
+    a = U(0xFF00) | ((word >> U(16)) & U(0xFF))
+    if r.given == U(0):
+        r.memory = ld8(r.mem + Q(a - U(ROW_ORIGIN)))
+        if not reads_plainly(r, a, r.now):
+            r.held = word
+            ctl = ld32(row_address(b.control, U(LDH_A_N8)) + Q(24))
+            leave_request(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
+            r.asked = with_kind(U(ASK_READ), a)
+            wait_if_asked(r)
+    if r.asked == U(0):
+        r.given = U(0)
+        r.hi = (r.hi & U(0x00FFFFFF)) | (r.memory << U(24))
+        r.pc = r.pc + U(2)
+        r.now = r.now + U(3)
+        r.work = r.work + U(1)
+
+
+@wp.func(inline=True)
+def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
+    """LD (n16),A that changes the ROM bank at 4000, as the data path does it. False if it may do
+    more."""
+    done = set_bank(r, c, r.word >> U(16), r.hi >> U(24))
+    if done:
+        r.pc = r.pc + U(3)
+        r.now = r.now + U(4)
+        r.stable = r.now
+        r.work = r.work + U(1)
+    return done
+
+
+@wp.func(inline=True)
+def run_on(
+    r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q
+):
+    """One instruction that is not plain, if the console goes on, and all that follow it plainly.
+
+    The first may be one that the service has fetched, so it comes from `r.word`. The
+    commonest take a short way. Branch targets in the table hold for bank 0 below another one.
+    """
+    quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
+    if quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
+        branch_back(r, b)
+        load_word(r, b)
+    elif quick and (r.word & U(LDH_MASK)) == U(LDH_A_N8):
+        read_register(r, b)
+        if r.asked == U(0):
+            load_word(r, b)
+    elif quick and (r.word & U(BANK_MASK)) == U(LD_BANK_A) and write_mapper(r, c):
+        load_word(r, b)
+    else:
+        load_row(r, b)
+        execute(r, b, o)
+        if o.unfinished:
+            finish(r, c, b, o)
+    mapped = r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
+    if goes_on(r) and mapped and r.pc < U(VRAM):
+        run_threads(r, b, code)
+        load_word(r, b)
+
+
+@wp.func(inline=True)
+def run_console(batch: wp.ref[Batch], c: wp.ref[Console], env: U, code: Q, idle_skip: U):
+    """Run the console of this thread, which is alone in its warp, to the end of the launch.
+
+    It is served where it stands: nobody else has to wait meanwhile.
+    """
+    b = Bases()
+    find_bases(b, batch, idle_skip)
+    r = Registers()
+    r.mem = batch.ram_base + Q(env) * Q(batch.row_stride)
+    begin(r, c, b)
+    if c.launch_end == U(0):
+        r.asked = DONE
+    o = Operands()
+    while r.asked < DONE:
+        if not goes_on(r) and not close_vram(r):
+            hand_over(r, c, b)
+            serve(c, r.mem, b)
+            take_back(r, c, b)
+        run_on(r, c, b, o, code)
+
+
+@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1))
+def run_frames_threaded(
+    batch: Batch,
+    console: wp.array[Console],
+    code: wp.uint64,
+    threads: wp.uint32,
+    idle_skip: wp.uint32,
+):
+    """Every `threads`-th thread runs a console: the first of its warp, or each on a CPU."""
+    t = U(wp.tid())
+    slot = t / threads
+    if t == slot * threads and slot < batch.num_envs:
+        env = U(batch.order[I(slot)])
+        run_console(batch, console[env], env, code, idle_skip)
+
+
+# The same kernels once more, so that whoever launches threaded code compiles this module only.
+_options = {"enable_backward": False, "module": __name__, "launch_bounds": (BLOCK, 1)}
+begin_frames = wp.kernel(uniform.begin_frames.func, **_options)
+end_frames = wp.kernel(uniform.end_frames.func, **_options)
+power_on, reset_envs, peek = state_kernels.of_module(__name__, launch_bounds=(BLOCK, 1))
+
+
+def launch(
+    batch: Batch,
+    code: wp.array,
+    buttons: wp.array,
+    frames: int,
+    release_after: int,
+    shape: Shape,
+    idle_skip: bool,
+) -> None:
+    """Run every console for `frames` frames. `code`: as `threaded_code.threads` makes it."""
+    n = int(batch.num_envs)
+    console = batch.console
+    device = buttons.device
+    block = min(shape.block, BLOCK)
+    wp.launch(
+        begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after],
+        device=device, block_dim=block,
+    )  # fmt: skip
+    threads = 32 if device.is_cuda else 1
+    wp.launch(
+        run_frames_threaded, dim=-(-n * threads // block) * block,
+        inputs=[batch, console, code.ptr, threads, int(idle_skip)],
+        device=device, block_dim=block,
+    )  # fmt: skip
+    wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)

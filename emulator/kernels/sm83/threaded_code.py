@@ -1,0 +1,465 @@
+"""PTX text of the CPU for few consoles on a GPU, made from the datasheet (emulator/rom/isa.py).
+
+Threaded code: each instruction is a block of its own that ends in a jump through a table to the
+next one's, for a lane that is alone in its warp, so that nothing diverges. It is PTX and not C++
+because Warp's compiler makes a tree of comparisons of every `switch`; `brx.idx` is a jump table.
+
+A block does its instruction if all of it is plain memory and arithmetic, and else changes nothing
+and leaves: the data path (sm83/uniform.py) then executes that one instruction. So everything rare
+is written once, there. The same text becomes C++ for a CPU (`as_cpp`), where the tests run it.
+
+Registers of every block
+  bc de hl sp a  16 and 8 bits, nothing above
+  zr             Z is set when this is zero
+  fl             H is bit 4, C bit 8, N bit 16; other bits mean nothing
+  pc             of this instruction
+  left           M-cycles to the deadline; `still`: those when `stable` was
+  w0, w1         the entry of this instruction in the table of `threads`
+  wb             address of the entry of PC 0 in the present 16 KiB
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from emulator.rom import control_rows, isa
+from emulator.rom.isa import Instruction
+
+H_BIT, C_BIT, N_BIT = 0x10, 0x100, 0x10000
+_PLACES = {"N": N_BIT, "H": H_BIT, "C": C_BIT}
+_R8 = {"b": ("bc", 1), "c": ("bc", 0), "d": ("de", 1), "e": ("de", 0), "h": ("hl", 1),
+       "l": ("hl", 0)}  # fmt: skip
+_LEFT_TO_OTHERS = ("ei", "di", "halt", "reti", "stop", "lock", "daa")
+_TRAP = 0x40  # LD B,B may be a breakpoint
+
+U32 = ("bc de hl sp a zr fl pc left still work w0 w1 ix to t0 t1 t2 t3 x y v k m fast roml"
+       " romh ramo").split()  # fmt: skip
+U64 = "wb wlo whi rom rowb pt pr".split()
+
+
+def _value(name: str, into: str) -> tuple[list[str], str]:
+    """Lines that find an operand, and the register that then holds it."""
+    if name in _R8:
+        pair, upper = _R8[name]
+        line = f"shr.u32 {into}, {pair}, 8;" if upper else f"and.b32 {into}, {pair}, 255;"
+        return [line], into
+    if name == "af":
+        return [
+            f"setp.eq.u32 p, zr, 0; selp.b32 {into}, 128, 0, p;",
+            f"shr.u32 t0, fl, 10; and.b32 t0, t0, 64; or.b32 {into}, {into}, t0;",
+            f"shl.b32 t0, fl, 1; and.b32 t0, t0, 32; or.b32 {into}, {into}, t0;",
+            f"shr.u32 t0, fl, 4; and.b32 t0, t0, 16; or.b32 {into}, {into}, t0;",
+            f"shl.b32 t0, a, 8; or.b32 {into}, {into}, t0;",
+        ], into
+    lines = {
+        "n8": [f"shr.u32 {into}, w0, 16; and.b32 {into}, {into}, 255;"],
+        "n16": [f"shr.u32 {into}, w0, 16;"],
+        "e8": [f"shl.b32 {into}, w0, 8; shr.s32 {into}, {into}, 24;"],
+        "": [f"mov.b32 {into}, 0;"],
+    }
+    if name in lines:
+        return lines[name], into
+    return [], {"mem": "m", "pc": "to"}.get(name, name)
+
+
+def _address(address: str) -> tuple[list[str], str]:
+    if address in ("ff00+n8", "ff00+c"):
+        lines, _ = _value("n8" if address.endswith("n8") else "c", "t3")
+        return [*lines, "or.b32 t3, t3, 65280;"], "t3"
+    if address == "sp-2":
+        return ["sub.u32 t3, sp, 2; and.b32 t3, t3, 65535;"], "t3"
+    if address == "n16":
+        return ["shr.u32 t3, w0, 16;"], "t3"
+    return [], {"hl+": "hl", "hl-": "hl", "sp+2": "sp"}.get(address, address)
+
+
+def _find(row: Instruction) -> list[str]:
+    """Leave unless the operand is plain memory; its machine address in `pr`."""
+    access = row.access
+    assert access is not None
+    lines, ad = _address(access.address)
+    bit = 1 if access.kind == "read" else 0x10000
+    wide = access.size == 2
+    lines += [
+        f"sub.u32 t0, {ad}, 65408; setp.lt.u32 p, t0, {126 if wide else 127};",
+        f"shr.u32 t1, {ad}, 13; selp.b32 t1, 8, t1, p;",
+        f"shr.u32 t1, fast, t1; and.b32 t1, t1, {bit};",
+    ]
+    if wide:
+        lines.append(f"and.b32 t0, {ad}, 8191; setp.eq.u32 p, t0, 8191; selp.b32 t1, 0, t1, p;")
+    lines += [
+        f"and.b32 t0, {ad}, 57344; setp.eq.u32 p, t0, 40960; selp.b32 t0, ramo, 0, p;",
+    ]
+    if access.kind == "read" and not access.address.startswith(("sp", "ff00")):
+        lines += [
+            f"setp.ge.u32 p, {ad}, 16384; selp.b32 t2, romh, roml, p;",
+            f"setp.lt.u32 p, {ad}, 32768; selp.b32 t0, t2, t0, p; selp.b64 pr, rom, rowb, p;",
+            f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, pr;",
+        ]
+    elif access.kind == "read":  # a stack in ROM is for others
+        lines += [
+            f"setp.lt.u32 p, {ad}, 32768; selp.b32 t1, 0, t1, p;",
+            f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, rowb;",
+        ]
+    else:
+        lines.append(f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, rowb;")
+    lines.append("setp.eq.u32 p, t1, 0; @p bra.uni LEAVE;")
+    return lines
+
+
+def _rotate(operation: str) -> list[str]:
+    """v and k of a rotate or shift of y."""
+    carry = "shr.u32 t0, fl, 8; and.b32 t0, t0, 1;"
+    return {
+        "rlc": ["shl.b32 k, y, 1; shr.u32 t0, y, 7; or.b32 v, k, t0; and.b32 v, v, 255;"],
+        "rrc": ["shl.b32 k, y, 8; shl.b32 v, y, 7; shr.u32 t0, y, 1; or.b32 v, v, t0;",
+                "and.b32 v, v, 255;"],
+        "rl": [carry, "shl.b32 k, y, 1; or.b32 v, k, t0; and.b32 v, v, 255;"],
+        "rr": [carry, "shl.b32 k, y, 8; shl.b32 t0, t0, 7; shr.u32 v, y, 1; or.b32 v, v, t0;"],
+        "sla": ["shl.b32 k, y, 1; and.b32 v, k, 255;"],
+        "sra": ["shl.b32 k, y, 8; shr.u32 v, y, 1; and.b32 t0, y, 128; or.b32 v, v, t0;"],
+        "srl": ["shl.b32 k, y, 8; shr.u32 v, y, 1;"],
+        "swap": ["shl.b32 v, y, 4; shr.u32 t0, y, 4; or.b32 v, v, t0; and.b32 v, v, 255;",
+                 "mov.b32 k, 0;"],
+    }[operation]  # fmt: skip
+
+
+def _operate(row: Instruction, x: str, y: str) -> list[str]:
+    """v, and the carries k into each bit, of the operands."""
+    operation = row.operation
+    if operation in control_rows.ROTATES:
+        return [f"mov.b32 y, {y};", *_rotate(operation)]
+    carry = "shr.u32 t0, fl, 8; and.b32 t0, t0, 1;"
+    carries = f"xor.b32 k, {x}, {y}; xor.b32 k, k, v;"
+    number = "shr.u32 t0, w0, 3; and.b32 t0, t0, 7; shl.b32 t0, t1, t0;"
+    return {
+        "add": [f"add.u32 v, {x}, {y};", carries],
+        "adc": [carry, f"add.u32 v, {x}, {y}; add.u32 v, v, t0;", carries],
+        "sub": [f"sub.u32 v, {x}, {y};", carries],
+        "sbc": [carry, f"sub.u32 v, {x}, {y}; sub.u32 v, v, t0;", carries],
+        "and": [f"and.b32 v, {x}, {y};"],
+        "or": [f"or.b32 v, {x}, {y};"],
+        "xor": [f"xor.b32 v, {x}, {y};"],
+        "inc": [f"add.u32 v, {y}, 1; xor.b32 k, {y}, v;"],
+        "dec": [f"sub.u32 v, {y}, 1; xor.b32 k, {y}, v;"],
+        "add16": [f"add.u32 v, {x}, {y};", carries, "shr.u32 k, k, 8;"],
+        "cpl": [f"xor.b32 v, {y}, 255;"],
+        "bit": ["mov.b32 t1, 1;", number, f"and.b32 v, {y}, t0;"],
+        "res": ["mov.b32 t1, 1;", number, f"xor.b32 t0, t0, 255; and.b32 v, {y}, t0;"],
+        "set": ["mov.b32 t1, 1;", number, f"or.b32 v, {y}, t0;"],
+        "": [f"add.u32 v, {x}, {y};" if row.x else f"mov.b32 v, {y};"],
+    }[operation]
+
+
+def _flags(row: Instruction) -> list[str]:
+    flags = row.flags
+    lines = {"-": [], "0": ["mov.b32 zr, 1;"], "Z": ["and.b32 zr, v, 255;"]}[flags[0]]
+    keep = computed = constant = toggle = 0
+    for name, letter in zip("NHC", flags[1:], strict=True):
+        bit = _PLACES[name]
+        keep |= bit * (letter in "-~")
+        toggle |= bit * (letter == "~")
+        computed |= bit * letter.isalpha()
+        constant |= bit * (letter == "1")
+    if keep == N_BIT | H_BIT | C_BIT and not toggle:
+        return lines
+    terms = []
+    if keep:
+        lines = [*lines, f"and.b32 fl, fl, {keep};"]
+        terms.append("fl")
+    if computed:
+        lines = [*lines, f"and.b32 k, k, {computed};"]
+        terms.append("k")
+    if not terms:
+        return [*lines, f"mov.b32 fl, {constant};"]
+    both = f"or.b32 fl, {terms[0]}, {terms[1]};" if len(terms) == 2 else f"mov.b32 fl, {terms[0]};"
+    lines = [*lines, both]
+    if constant:
+        lines.append(f"or.b32 fl, fl, {constant};")
+    if toggle:
+        lines.append(f"xor.b32 fl, fl, {toggle};")
+    return lines
+
+
+def _set_result(row: Instruction) -> list[str]:
+    to = row.destination
+    if to in _R8:
+        pair, upper = _R8[to]
+        return [f"prmt.b32 {pair}, {pair}, v, {0x3240 if upper else 0x3214};"]
+    if to == "a":
+        return ["and.b32 a, v, 255;"]
+    if to in ("bc", "de", "hl", "sp"):
+        return [f"and.b32 {to}, v, 65535;"]
+    if to == "af":
+        return [
+            "shr.u32 a, v, 8; and.b32 zr, v, 128; xor.b32 zr, zr, 128;",
+            "and.b32 fl, v, 16; shl.b32 fl, fl, 4;",
+            "and.b32 t0, v, 32; shr.u32 t0, t0, 1; or.b32 fl, fl, t0;",
+            "and.b32 t0, v, 64; shl.b32 t0, t0, 10; or.b32 fl, fl, t0;",
+        ]
+    return []
+
+
+OFTEN: frozenset[int] = frozenset()
+"""Opcodes with a jump of their own."""
+
+
+def _jump(row: Instruction) -> str:
+    return "brx.idx.uni ix, TABLE;" if row.opcode in OFTEN else "bra.uni JUMP;"
+
+
+def _next(row: Instruction, length: int, cycles: int) -> list[str]:
+    """Go on behind the instruction: which one comes is in its own entry."""
+    return [
+        f"mad.wide.u32 pt, pc, 8, wb; sub.u32 left, left, {cycles};",
+        f"add.u32 work, work, 1; add.u32 pc, pc, {length};",
+        "and.b32 ix, w1, 1023; setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q;",
+        f"ld.global.nc.v2.u32 {{w0, w1}}, [pt+{8 * length}];",
+        _jump(row),
+    ]
+
+
+def _branch(row: Instruction) -> list[str]:
+    """Go on at `to`."""
+    known = row.y in ("n16", "e8") or row.destination == "vector"
+    lines = [
+        f"sub.u32 left, left, {row.m_cycles + row.taken_extra}; add.u32 work, work, 1;",
+        "mov.b32 pc, to; setp.ge.u32 p, to, 32768; @p bra.uni LEAVE;",
+        "setp.ge.u32 p, to, 16384; selp.b64 wb, whi, wlo, p; mad.wide.u32 pt, to, 8, wb;",
+    ]
+    if not known:
+        return [*lines, "ld.global.nc.v2.u32 {w0, w1}, [pt];", "bra.uni ENTER;"]
+    return [
+        *lines,
+        "shr.u32 ix, w1, 10; and.b32 ix, ix, 1023; ld.global.nc.v2.u32 {w0, w1}, [pt];",
+        "setp.eq.u32 p, ix, 0; @p bra.uni ENTER;",
+        "setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q;",
+        _jump(row),
+    ]
+
+
+def _store(row: Instruction) -> list[str]:
+    access = row.access
+    assert access is not None
+    lines = ["st.global.u8 [pr], v;"]
+    if access.size == 2:
+        lines += ["shr.u32 t0, v, 8; st.global.u8 [pr+1], t0;"]
+    if access.address == "sp-2":
+        lines.append("mov.b32 sp, t3;")
+    return lines
+
+
+def block(row: Instruction) -> list[str]:
+    """Lines of one instruction, without its label."""
+    access = row.access
+    branches = row.destination in ("pc", "vector")
+    cycles = row.m_cycles + row.taken_extra
+    lines = []
+    skip = f"SKIP{row.opcode:03x}"
+    if row.condition:
+        test = "zr, 0" if row.condition.endswith("z") else "t0, 0"
+        if row.condition.endswith("c"):
+            lines.append("and.b32 t0, fl, 256;")
+        kind = "eq" if row.condition in ("nz", "c") else "ne"  # true: not taken
+        lines.append(f"setp.{kind}.u32 q, {test}; @q bra.uni {skip};")
+    if access:
+        lines += _find(row)
+        if access.kind in ("read", "modify"):
+            lines.append("ld.global.u8 m, [pr];")
+            if access.size == 2:
+                lines.append("ld.global.u8 t0, [pr+1]; shl.b32 t0, t0, 8; or.b32 m, m, t0;")
+    if row.y in isa.R16 and row.operation in ("inc", "dec"):
+        lines.append(f"shr.u32 t0, {row.y}, 8; setp.eq.u32 p, t0, 254; @p bra.uni LEAVE;")
+    if row.x == "pc":
+        lines.append(f"add.u32 to, pc, {row.length};")
+    found_x, x = _value(row.x, "x") if row.x else ([], "")
+    found_y, y = _value(row.y, "y")
+    lines += found_x + found_y
+    if row.destination == "vector":  # the return address, which is stored
+        lines += [f"add.u32 v, pc, {row.length}; and.b32 v, v, 65535;"]
+    else:
+        lines += _operate(row, x, y) + _flags(row) + _set_result(row)
+    if access and access.kind in ("write", "modify"):
+        lines += [*_store(row), f"sub.u32 still, left, {cycles};"]
+    if access and access.address == "sp+2":
+        lines.append("add.u32 sp, sp, 2; and.b32 sp, sp, 65535;")
+    if access and access.address in ("hl+", "hl-"):
+        change = "add" if access.address == "hl+" else "sub"
+        lines.append(f"{change}.u32 hl, hl, 1; and.b32 hl, hl, 65535;")
+    if branches:
+        target = "shr.u32 to, w0, 16;" if row.destination == "vector" else "and.b32 to, v, 65535;"
+        lines += [target, *_branch(row)]
+        if row.condition:
+            lines += [f"{skip}:", *_next(row, row.length, row.m_cycles)]
+        return lines
+    return lines + _next(row, row.length, cycles)
+
+
+def _label(row: Instruction) -> str:
+    """One block for all bit numbers of BIT, RES and SET."""
+    shared = row.operation in ("bit", "res", "set")
+    return f"op{row.opcode & ~0x38 if shared else row.opcode:03x}"
+
+
+def _is_here(row: Instruction) -> bool:
+    return row.operation not in _LEFT_TO_OTHERS and row.opcode != _TRAP
+
+
+BLOCKS = {_label(row): row for row in isa.INSTRUCTIONS if _is_here(row)}
+NUMBER = np.array(
+    [[*BLOCKS].index(_label(row)) + 1 if _is_here(row) else 0 for row in isa.INSTRUCTIONS],
+    np.uint32,
+)
+"""Of each instruction's block in the jump table; 0: leave."""
+
+
+def text() -> list[str]:
+    """The lines of all blocks. They begin at ENTER with `pc` in ROM, and leave at LEAVE."""
+    lines = [
+        "setp.ge.u32 p, pc, 16384; selp.b64 wb, whi, wlo, p; mad.wide.u32 pt, pc, 8, wb;",
+        "ld.global.nc.v2.u32 {w0, w1}, [pt];",
+        "ENTER:",
+        "shr.u32 ix, w1, 20; setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q;",
+        "JUMP:",
+        "brx.idx.uni ix, TABLE;",
+    ]
+    for label, row in BLOCKS.items():
+        lines += [f"{label}:", f"// {row.mnemonic}", *block(row)]
+    return [*lines, "LEAVE:"]
+
+
+def statements() -> list[str]:
+    """`text` as single instructions and labels."""
+    parts: list[str] = []
+    for line in text():
+        if line.startswith("//"):
+            continue
+        if line.endswith(":"):
+            parts.append(line)
+        else:
+            parts += [f"{part};" for part in re.split(r";\s*", line) if part]
+    return parts
+
+
+_C_FORMS = {
+    "mov": "{0} = {1};", "add": "{0} = {1} + {2};", "sub": "{0} = {1} - {2};",
+    "and": "{0} = {1} & {2};", "or": "{0} = {1} | {2};", "xor": "{0} = {1} ^ {2};",
+    "shl": "{0} = {1} << {2};", "shr.u32": "{0} = {1} >> {2};",
+    "shr.s32": "{0} = (u32)((int){1} >> {2});",
+    "selp": "{0} = {3} ? {1} : {2};", "mad": "{0} = (u64){1} * {2} + {3};",
+    "setp.eq": "{0} = {1} == {2};", "setp.ne": "{0} = {1} != {2};",
+    "setp.lt": "{0} = {1} < {2};", "setp.ge": "{0} = {1} >= {2};",
+    "setp.le": "{0} = (int){1} <= {2};", "bra": "goto {0};", "brx": "goto dispatch;",
+    "ld.global.u8": "{0} = *(const u8*)({1});", "st": "*(u8*)({0}) = (u8){1};",
+}  # fmt: skip
+
+
+def _as_cpp(statement: str) -> str:
+    if statement.endswith(":"):
+        return statement
+    guard = ""
+    if statement.startswith("@"):
+        guard, statement = statement[1:].split(" ", 1)
+        guard = f"if ({guard}) "
+    name, rest = statement.rstrip(";").split(" ", 1)
+    if name == "prmt.b32":  # only the two ways to set a byte of a pair
+        pair, _, value, select = (part.strip() for part in rest.split(","))
+        upper = int(select) == 0x3240
+        kept, moved = ("255", f"({value} & 255) << 8") if upper else ("0xFF00", f"{value} & 255")
+        return f"{pair} = ({pair} & {kept}) | ({moved});"
+    if name == "ld.global.nc.v2.u32":
+        first, second, place = re.findall(r"[\w+]+", rest)
+        return f"{first} = ((const u32*)({place}))[0]; {second} = ((const u32*)({place}))[1];"
+    operands = [part.strip().strip("[]") for part in rest.split(",")]
+    form = next(form for key, form in _C_FORMS.items() if name == key or name.startswith(key + "."))
+    return guard + form.format(*operands)
+
+
+def as_cpp() -> str:
+    """The blocks for a CPU."""
+    cases = " ".join(f"case {i + 1}: goto {label};" for i, label in enumerate(BLOCKS))
+    body = "\n".join(map(_as_cpp, statements()))
+    jump = f"goto LEAVE; dispatch: switch (ix) {{ {cases} default: goto LEAVE; }}"
+    return f"{body.removesuffix('LEAVE:')}\n{jump}\nLEAVE: ;"
+
+
+def as_ptx() -> str:
+    """The blocks as the string of an `asm`: registers of their own, operands in order of PASSED."""
+    targets = ", ".join(["LEAVE", *BLOCKS])
+    own = [name for name in U32 if name not in CHANGED]
+    lines = [
+        "{", f".reg .b32 {', '.join([*own, *CHANGED])};",
+        f".reg .b64 {', '.join(U64)}; .reg .pred p, q;",
+        f"TABLE: .branchtargets {targets};",
+    ]  # fmt: skip
+    for i, name in enumerate([*CHANGED, *GIVEN_32, *GIVEN_64]):
+        lines.append(f"mov.b{64 if name in U64 else 32} {name}, %{i};")
+    lines += statements()
+    lines += [f"mov.b32 %{i}, {name};" for i, name in enumerate(CHANGED)]
+    return "\n".join(f'"{line}\\n"' for line in [*lines, "}"])
+
+
+CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work")
+GIVEN_32 = ("fast", "roml", "romh", "ramo")
+GIVEN_64 = ("wlo", "whi", "rom", "rowb")
+
+
+def source() -> str:
+    """Body of the native function `run_threads` (launch/threaded.py)."""
+    changed = ", ".join(f'"+r"({name})' for name in CHANGED)
+    given = ", ".join([*(f'"r"({name})' for name in GIVEN_32), *(f'"l"({n})' for n in GIVEN_64)])
+    other32 = ", ".join(name for name in U32 if name not in CHANGED + GIVEN_32)
+    return f"""
+typedef unsigned char u8; typedef unsigned int u32; typedef unsigned long long u64;
+u32 bc = r.lo & 0xFFFF, de = r.lo >> 16, hl = r.hi & 0xFFFF, a = r.hi >> 24, sp = r.sp, pc = r.pc;
+u32 zr = (r.hi >> 16 & 0x80) ^ 0x80, work = r.work, left = r.deadline - r.now;
+u32 fl = (r.hi >> 12 & 0x100) | (r.hi >> 17 & 0x10) | (r.hi >> 6 & 0x10000);
+u32 still = r.deadline - r.stable;
+const u32 fast = r.fast, roml = r.rom_low, romh = r.rom_high, ramo = r.ram_offset;
+const u64 wlo = code + 8ull * roml, whi = code + 8ll * (int)romh;
+const u64 rom = b.rom, rowb = r.mem - 0x8000;
+#if defined(__CUDA_ARCH__)
+asm volatile({as_ptx()} : {changed} : {given} : "memory");
+#else
+u32 {other32}; u64 wb, pt, pr; bool p, q;
+{as_cpp()}
+#endif
+r.lo = bc | de << 16;
+fl = (fl & 0x10000) << 6 | (fl & 0x10) << 17 | (fl & 0x100) << 12;
+r.hi = hl | (zr == 0) << 23 | fl | a << 24;
+r.sp = sp; r.pc = pc; r.work = work;
+r.now = r.deadline - left; r.stable = r.deadline - still;
+"""
+
+
+def threads(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """The table that the blocks walk along, uint32[bytes of `rom`, 2]: the word of each ROM byte
+    (`predecode` with `ends`, marked), and three block numbers of ten bits.
+
+    Bits 0-9: the block of the instruction behind it. 10-19: that of a branch's target, 0 if only
+    the run can tell. 20-29: its own. They hold while bank 0 lies at 0000 and another at 4000.
+    """
+    row = words & 511
+    leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
+    own = np.where(leaves, 0, NUMBER[row])
+    at = np.arange(len(rom), dtype=np.int64)
+    length = np.array([one.length for one in isa.INSTRUCTIONS])[row]
+    behind = np.append(own, np.zeros(4, own.dtype))[at + length]
+    immediate = (words >> 16).astype(np.int64)
+    relative = np.array([one.y == "e8" and one.destination == "pc" for one in isa.INSTRUCTIONS])
+    absolute = np.array(
+        [one.destination == "vector" or (one.destination == "pc" and one.y == "n16")
+         for one in isa.INSTRUCTIONS]
+    )  # fmt: skip
+    bank = at >> 14
+    place = (at & 0x3FFF) + length + ((immediate & 255) ^ 128) - 128
+    near = np.where((place >= 0) & (place < 0x4000), (bank << 14) + place, -1)
+    high = np.where(bank > 0, bank, 1 if len(rom) == 0x8000 else -1)
+    far = np.where(immediate < 0x4000, immediate, -1)
+    upper = (immediate >= 0x4000) & (immediate < 0x8000) & (high > 0)
+    far = np.where(upper, (high << 14) + (immediate & 0x3FFF), far)
+    target = np.where(relative[row], near, np.where(absolute[row], far, -1))
+    taken = np.where((target >= 0) & (target < len(rom)), own[np.maximum(target, 0) % len(rom)], 0)
+    return np.stack([words, behind | taken << 10 | own << 20], axis=1).astype(np.uint32)

@@ -1,0 +1,91 @@
+"""Threaded code against the data path for few consoles of a GPU: the same frames from power-on.
+
+    python scripts/bench_executors.py --rom A.gb --rom B.gb --device cuda:0 --num-envs 256,1024
+
+A line for each ROM, batch size and executor: milliseconds a launch of 24 frames with observations,
+frames a second, cycles of the GPU for an instruction of the longest console, and whether the states
+of 64 consoles are those of the first executor. Ends with status 1 if any is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import warp as wp
+
+from emulator import Cartridge, Emulator
+from emulator.launch.shapes import ALONE, SERVED, Shape, built_in
+
+FRAMES, RELEASE_AFTER = 24, 8
+WARM_UP, MEASURED = 10, 4
+LOOKED_AT = 64
+
+
+def shapes_for(num_envs: int) -> dict[str, Shape]:
+    """Return what is compared: the data path in its built-in shape, and threaded code."""
+    shape = built_in(num_envs)
+    return {"uniform": shape if shape.serving else SERVED, "threaded": ALONE}
+
+
+def measure(
+    cartridge: Cartridge, num_envs: int, device: str, shape: Shape
+) -> tuple[float, float, list[str]]:
+    """Return seconds a launch, seconds for an instruction of its longest console, and hashes."""
+    emulator = Emulator(cartridge, num_envs, device, shape=shape)
+    random = np.random.default_rng(1)
+    taken, apiece = [], []
+    for launch in range(WARM_UP + MEASURED):
+        held = wp.array((1 << random.integers(0, 8, num_envs)).astype(np.uint8), device=device)
+        wp.synchronize_device(device)
+        began = time.perf_counter()
+        emulator.run(held, FRAMES, RELEASE_AFTER)
+        wp.synchronize_device(device)
+        ran = time.perf_counter() - began
+        emulator.observations()
+        wp.synchronize_device(device)
+        if launch >= WARM_UP:
+            taken.append(time.perf_counter() - began)
+            apiece.append(ran / emulator.work().max())
+    hashes = emulator.state_hash()[:: max(1, num_envs // LOOKED_AT)]
+    return statistics.median(taken), statistics.median(apiece), hashes
+
+
+def main() -> int:
+    """Run the comparison."""
+    parser = argparse.ArgumentParser(description="Threaded code against the data path")
+    parser.add_argument("--rom", action="append", required=True, type=Path)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--num-envs", default="256,1024")
+    parser.add_argument("--clock", type=float, default=1.98, help="GHz, for the cycles")
+    options = parser.parse_args()
+    equal = True
+    for num_envs in map(int, options.num_envs.split(",")):
+        logs = []
+        for path in options.rom:
+            cartridge = Cartridge.from_bytes(path.read_bytes(), path.name)
+            found = []
+            for name, shape in shapes_for(num_envs).items():
+                taken, apiece, hashes = measure(cartridge, num_envs, options.device, shape)
+                found.append((taken, hashes))
+                same = hashes == found[0][1]
+                equal &= same
+                print(
+                    f"{num_envs:5d} {path.stem:16s} {name:8s} {1e3 * taken:7.2f} ms"
+                    f" {num_envs * FRAMES / taken / 1e6:6.2f} M frames/s"
+                    f" {apiece * options.clock * 1e9:5.0f} cycles"
+                    f" {'equal' if same else 'DIFFERENT'}",
+                    flush=True,
+                )
+            logs.append(math.log(found[0][0] / found[-1][0]))
+        print(f"{num_envs:5d} geometric mean: {math.exp(statistics.mean(logs)):.2f} times")
+    return 0 if equal else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""Threaded code, which a GPU runs for few consoles, against the data path."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import warp as wp
+
+from emulator import Cartridge, Emulator
+from emulator.kernels.intrinsics import Q, U
+from emulator.kernels.launch.threaded import run_threads
+from emulator.kernels.sm83 import threaded_code
+from emulator.kernels.sm83.registers import Bases, Registers, load_row, load_word
+from emulator.kernels.sm83.uniform import (
+    CONTROL,
+    FETCH,
+    READ,
+    SLOW,
+    WATCH,
+    WRITE,
+    Operands,
+    execute,
+    finish_slow,
+)
+from emulator.rom import control_rows, isa
+from emulator.rom.idle_loops import mark_loops
+from emulator.verify import fuzz
+
+RUNS = 4096
+ROW = 0x8000
+PLAIN = 0x0140014F  # pages of ROM, WRAM and HRAM, two of which may be written
+RARE = READ | WRITE | CONTROL | WATCH | FETCH  # control bits of what the data path leaves to others
+NAMES = ("lo", "hi", "sp", "pc", "now", "stable", "work")
+
+
+@wp.func(inline=True)
+def start(r: wp.ref[Registers], values: wp.array2d[wp.uint32], run: int, mem: Q):
+    r.lo = values[run, 0]
+    r.hi = values[run, 1]
+    r.sp = values[run, 2]
+    r.pc = values[run, 3]
+    r.now = values[run, 4]
+    r.deadline = values[run, 5]
+    r.due = r.deadline
+    r.fast = values[run, 6]
+    r.mem = mem
+    r.memory = U(0)
+    r.given = U(0)
+    r.asked = U(0)
+    r.work = U(0)
+    r.stable = U(0)
+
+
+@wp.func(inline=True)
+def keep(r: wp.ref[Registers], found: wp.array2d[wp.uint32], run: int):
+    found[run, 0] = r.lo
+    found[run, 1] = r.hi
+    found[run, 2] = r.sp
+    found[run, 3] = r.pc
+    found[run, 4] = r.now
+    found[run, 5] = r.stable
+    found[run, 6] = r.work
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def run_both(
+    rom: Q, words: Q, control: Q, code: Q, rows: Q,
+    values: wp.array2d[wp.uint32], found: wp.array2d[wp.uint32], wanted: wp.array2d[wp.uint32],
+    rare: wp.array[wp.uint32], threads: int,
+):  # fmt: skip
+    """Run each start by threaded code, and for as many instructions by the data path: every
+    `threads`-th thread one, alone in its warp."""
+    run = wp.tid() / threads
+    if wp.tid() != run * threads:
+        return
+    b = Bases()
+    b.rom = rom
+    b.words = words
+    b.control = control
+    r = Registers()
+    start(r, values, run, rows + Q(2 * run) * Q(ROW))
+    run_threads(r, b, code)
+    keep(r, found, run)
+    s = Registers()
+    o = Operands()
+    start(s, values, run, rows + Q(2 * run + 1) * Q(ROW))
+    while s.work < r.work and rare[run] == U(0):
+        load_word(s, b)
+        load_row(s, b)
+        execute(s, b, o)
+        if (o.rest & U(RARE)) != U(0):
+            rare[run] = U(1)
+        elif (o.ctl & U(SLOW)) != U(0):  # RR
+            finish_slow(s, b, o)
+    keep(s, wanted, run)
+
+
+@pytest.mark.warp
+def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> None:
+    random = np.random.default_rng(11)
+    rom = random.integers(0, 256, 0x8000, dtype=np.uint8)
+    rows = random.integers(0, 256, (RUNS, 1, ROW), dtype=np.uint8).repeat(2, axis=1)
+    values = random.integers(0, 1 << 32, (RUNS, 7), dtype=np.uint32)
+    most = random.random(RUNS) < 0.7  # point into WRAM
+    values[most, 0] = values[most, 0] & 0x1FFF1FFF | 0xC000C000
+    values[most, 1] = values[most, 1] & 0xFFFF1FFF | 0xC000
+    values[:, 1] &= np.uint32(0xFFF0FFFF)  # the lower bits of F are 0
+    values[:, 2] = random.integers(0xC100, 0xDFFF, RUNS)
+    values[:, 3] = random.integers(0, 0x7FF0, RUNS)
+    values[:, 4] = random.integers(0, 1000, RUNS)
+    values[:, 5] = values[:, 4] + random.integers(1, 400, RUNS).astype(np.uint32)
+    values[:, 6] = PLAIN
+    marked = mark_loops(rom, control_rows.predecode(rom))
+    ends = mark_loops(rom, control_rows.predecode(rom, ends=True))
+    given = [rom, marked, control_rows.control_words(), threaded_code.threads(rom, ends), rows]
+    with wp.ScopedDevice(device):
+        arrays = [wp.array(array, dtype=wp.dtype_from_numpy(array.dtype)) for array in given]
+        found, wanted = (wp.zeros((RUNS, len(NAMES)), dtype=wp.uint32) for _ in range(2))
+        rare = wp.zeros(RUNS, dtype=wp.uint32)
+        inputs = [*(array.ptr for array in arrays), wp.array(values, dtype=wp.uint32)]
+        threads = 1 if device == "cpu" else 32
+        wp.launch(run_both, RUNS * threads, [*inputs, found, wanted, rare, threads])
+    assert not rare.numpy().any(), "an instruction that is not plain was executed"
+    for column, name in enumerate(NAMES):
+        assert np.array_equal(found.numpy()[:, column], wanted.numpy()[:, column]), name
+    after = arrays[4].numpy()
+    assert np.array_equal(after[:, 0], after[:, 1]), "memory"
+    assert found.numpy()[:, 6].sum() > 4 * RUNS, "too few instructions to say anything"
+
+
+def test_the_table_names_the_blocks_of_what_comes_next() -> None:
+    rom = np.random.default_rng(3).integers(0, 256, 0x10000, dtype=np.uint8)
+    words = mark_loops(rom, control_rows.predecode(rom, ends=True))
+    table = threaded_code.threads(rom, words)
+    own = table[:, 1] >> 20
+    leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
+    assert not own[leaves].any()
+    rows = words & 511
+    assert np.array_equal(own[~leaves], threaded_code.NUMBER[rows[~leaves]])
+    for at in np.flatnonzero(own)[:5000].tolist():
+        row = isa.INSTRUCTIONS[rows[at]]
+        assert table[at, 1] & 1023 == own[at + row.length], row.mnemonic
+        target = table[at, 1] >> 10 & 1023
+        if row.mnemonic in ("jp n16", "call n16"):
+            to = int(words[at]) >> 16
+            bank = at >> 14
+            place = to if to < 0x4000 else (bank << 14) + (to & 0x3FFF)
+            known = to < 0x4000 or (to < 0x8000 and bank > 0)
+            assert target == (own[place] if known else 0)
+
+
+def test_every_line_has_both_forms() -> None:
+    """What is written for PTX says the same for a CPU: no line is left over or not understood."""
+    jumps = sum(one.startswith("brx.idx.uni") for one in threaded_code.statements())
+    assert jumps == threaded_code.as_cpp().count("goto dispatch;") == 1
+    assert threaded_code.as_ptx().count("brx.idx.uni") == 1
+    assert len(threaded_code.BLOCKS) == threaded_code.NUMBER.max()
+
+
+@pytest.mark.slow
+@pytest.mark.warp
+@pytest.mark.parametrize("idle_skip", [True, False])
+def test_random_roms_come_to_the_same_states(device: str, idle_skip: bool) -> None:
+    """On a CPU only if asked for: it compiles for 20 s what nothing else uses."""
+    if device == "cpu" and not os.environ.get("DMGLAB_SLOW_PROOFS"):
+        pytest.skip("set DMGLAB_SLOW_PROOFS=1")
+    random = np.random.default_rng(7)
+    cartridges = [
+        Cartridge.from_bytes(fuzz.random_rom(random, fuzz.KINDS[i % 5], bool(i // 5 % 2)), f"{i}")
+        for i in range(20)
+    ]
+    pair = [
+        Emulator(cartridges, 20, device, executor=executor, idle_skip=idle_skip)
+        for executor in ("native" if device == "cpu" else "uniform", "threaded")
+    ]
+    for launch in range(12):
+        buttons = random.integers(0, 256, 20).astype(np.uint8)
+        for emulator in pair:
+            emulator.run(buttons, 1 + launch, launch // 2)
+        assert pair[0].state_hash() == pair[1].state_hash()
+        assert np.array_equal(pair[0].screens.numpy(), pair[1].screens.numpy())
+        for emulator in pair:
+            fuzz.set_going(np.random.default_rng(launch), emulator)

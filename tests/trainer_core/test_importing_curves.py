@@ -1,0 +1,101 @@
+"""Curves of W&B as a run: a file of its real client, our own export, torn and foreign files.
+
+`golden/run.wandb` is what `wandb` 0.31.0 left of an offline run of twelve rows with one text, one
+NaN and one nested number each: `charts/episodic_return` counts from 0, `global_step` by 128.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.made_records import update_record
+from trainer_core.exports.wandb_history import export
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.metrics import scalars
+from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.runs.history import read_history
+from trainer_core.runs.importing_curves import import_wandb
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.log_check import check_log
+
+REAL = Path(__file__).with_name("golden") / "run.wandb"
+
+
+def test_a_file_of_the_real_client_becomes_a_run_with_its_curves(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    run, lost = import_wandb(REAL, home)
+    assert (run.name, run.task, run.runner, run.state) == (
+        "ppo breakout", "breakout", "wandb", RunState.FINISHED,
+    )  # fmt: skip
+    assert (run.env_steps, lost) == (12 * 128, "")
+    log = home.run(run.run_id).train_log
+    meta, *updates = read_history(log).events
+    assert isinstance(meta, records.MetaRecord)
+    assert meta.config == {"lr": 3e-4, "env": {"id": "Breakout-v5"}}
+    rows = [scalars(update) for update in updates]
+    assert [row["env_steps"] for row in rows] == [128.0 * (i + 1) for i in range(12)]
+    assert [row["charts/episodic_return"] for row in rows] == [float(i) for i in range(12)]
+    assert [row["deep.x"] for row in rows] == [float(i) for i in range(12)]
+    assert "bad" not in rows[0]
+    assert check_log(log).to_dict()["ok"]
+    assert import_wandb(REAL, home)[0] == run
+    assert len(RunRegistry(home).load()) == 1
+
+
+def test_our_own_history_comes_back_under_our_names(tmp_path: Path) -> None:
+    source = RunPaths(tmp_path / "20261122-000000-aaaa")
+    source.root.mkdir()
+    past = [update_record(source.run_id, seq, seq, 100.0) for seq in range(1, 4)]
+    source.train_log.write_bytes(b"".join(map(records.encode, past)))
+    for _ in export(source, source.root / "wandb_history"):
+        pass
+    home = HomePaths(tmp_path / "home")
+    run, lost = import_wandb(source.root / "wandb_history" / "history.jsonl", home)
+    assert (run.name, lost) == (source.run_id, "")
+    _, *updates = read_history(home.run(run.run_id).train_log).events
+    for old, new in zip(past, updates, strict=True):
+        before, after = scalars(old), scalars(new)
+        assert after["env_steps"] == before["env_steps"]
+        assert after["reward_mean"] == before["reward_mean"]
+        assert after["learning_rate"] == before["learning_rate"]
+
+
+def test_a_torn_file_gives_what_came_before_and_says_so(tmp_path: Path) -> None:
+    torn = tmp_path / "run-torn.wandb"
+    torn.write_bytes(REAL.read_bytes()[:3000])
+    run, lost = import_wandb(torn, HomePaths(tmp_path / "home"))
+    assert 0 < run.env_steps < 12 * 128
+    assert lost
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "no file of W&B's client"),
+        (b"PK\x03\x04 something else", "no file of W&B's client"),
+        (REAL.read_bytes()[:7], "no curve"),
+        (REAL.read_bytes()[:2000] + b"\xff" + REAL.read_bytes()[2001:], "damaged at byte"),
+    ],
+)
+def test_what_is_not_wandbs_is_one_line_and_leaves_nothing(
+    tmp_path: Path, data: bytes, said: str
+) -> None:
+    file, home = tmp_path / "run-x.wandb", HomePaths(tmp_path / "home")
+    file.write_bytes(data)
+    with pytest.raises(LabError, match=said) as told:
+        import_wandb(file, home)
+    assert str(file) in str(told.value)
+    assert "\n" not in str(told.value)
+    assert not home.runs.exists()
+
+
+def test_a_history_that_is_none_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "history.jsonl"
+    for text in ("[1]\n", "no json\n", "\xff\n"):
+        file.write_text(text, "latin-1")
+        with pytest.raises(LabError, match="no history of W&B"):
+            import_wandb(file, HomePaths(tmp_path / "home"))

@@ -1,0 +1,157 @@
+"""Curves that were logged to W&B, as a run of a home: compared like any other, never resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from trainer_core.exports.wandb_files import WandbRun, read_file
+from trainer_core.protocol import records
+from trainer_core.protocol.errors import BAD_JSON, LabError, ProtocolError
+from trainer_core.protocol.metrics import METRICS
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs import durable
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.life import RunLife
+from trainer_core.runs.writer import disk_error
+
+RUNNER = "wandb"
+"""No runner that could be started: the name says where the curves are from."""
+STEPS = ("env_steps", "global_step", "_step")
+"""Names under which a row may tell environment steps, the best first."""
+HISTORY = "history.jsonl"
+_OURS = {metric.name for metric in METRICS}
+MOST_SCALARS = 500
+"""Curves of one row that are kept; a record is 64 KiB at most."""
+
+
+def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
+    """The run made of `run-ID.wandb`, or of our own export's `history.jsonl`; what was lost.
+
+    The same bytes twice find the run that is there. Raises LabError for a file of another kind, a
+    damaged one, one without a curve, and a home that cannot be written.
+    """
+    found = _read_history(file) if file.suffix == ".jsonl" else read_file(file)
+    run_id = f"wandb-{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
+    lost = "the file ends within a record" if found.is_torn else ""
+    known = RunRegistry(home).load().get(run_id)
+    if known is not None:
+        return known, lost
+    task = str(found.config.get("task") or found.project or RUNNER)
+    log = _log(file, found, run_id, task)
+    paths = home.run(run_id)
+    try:
+        lines = b"".join(map(records.encode, log))
+        paths.root.mkdir(parents=True, exist_ok=True)
+        durable.write_file(paths.train_log, lines)
+    except OSError as error:
+        raise disk_error(paths.train_log, error) from None
+    except ProtocolError as error:
+        raise LabError(f"{file}: does not fit a log: {error}") from None
+    life = RunLife.begin(
+        home, run_id, RunSpec(runner=RUNNER, task=task), algo="",
+        name=found.name or found.run_id, created_at=log[0].time,
+    )  # fmt: skip
+    for record in log:
+        life.fold(record)
+    life.end(RunState.FINISHED, f"imported from {file}", finished_at=log[-1].time)
+    return life.record, lost
+
+
+def _read_history(file: Path) -> WandbRun:
+    """What exports.wandb_history wrote, with the config.json beside it."""
+    beside = file.with_name("config.json")
+    run = WandbRun(name=file.parent.parent.name)
+    try:
+        *whole, tail = file.read_bytes().split(b"\n")
+        run.rows = [json.loads(line) for line in whole]
+        run.is_torn = bool(tail)
+        run.config = json.loads(beside.read_bytes()) if beside.is_file() else {}
+    except OSError as error:
+        raise LabError(f"{error.filename}: cannot be read: {error.strerror}") from None
+    except (*BAD_JSON, ValueError):
+        raise LabError(f"{file}: no history of W&B: a line of it is not JSON") from None
+    if not all(isinstance(row, dict) for row in run.rows) or not isinstance(run.config, dict):
+        raise LabError(f"{file}: no history of W&B: one JSON object a line")
+    run.project = str(run.config.get("task", ""))
+    return run
+
+
+def _log(file: Path, found: WandbRun, run_id: str, task: str) -> list[records.Record]:
+    """One update record a step: W&B may keep what was logged at one step in several rows."""
+    by_step = _rows_by_step([numbers for row in found.rows if _metrics(numbers := _numbers(row))])
+    if not by_step:
+        raise LabError(f"{file}: holds no number that was logged, so no curve")
+    steps = sorted(by_step)
+    first = by_step[steps[0]]
+    began = max(0.0, first.get("_timestamp", 0.0) - first.get("_runtime", 0.0))
+    log: list[records.Record] = [
+        records.MetaRecord(
+            run_id=run_id, seq=0, time=began, runner=RUNNER, task=task,
+            config={name: value for name, value in found.config.items() if name != "_wandb"},
+        )
+    ]  # fmt: skip
+    last_step, last_s = 0, 0.0
+    for step in steps:
+        row = by_step[step]
+        wall_s = max(last_s, row.get("_runtime", last_s))
+        passed = wall_s - last_s
+        log.append(
+            records.UpdateRecord(
+                run_id=run_id, seq=len(log), time=row.get("_timestamp", began + wall_s),
+                env_steps=step, wall_time_s=wall_s,
+                sps=(step - last_step) / passed if passed > 0 else 0.0, metrics=_metrics(row),
+            )
+        )  # fmt: skip
+        last_step, last_s = step, wall_s
+    return log
+
+
+def _rows_by_step(rows: list[dict[str, float]]) -> dict[int, dict[str, float]]:
+    """On one axis: the best name of STEPS that half of the rows tell; others stand where it was."""
+    axis = next(
+        (name for name in STEPS if 2 * sum(name in row for row in rows) >= len(rows)), "_step"
+    )
+    found: dict[int, dict[str, float]] = {}
+    step = 0
+    for row in rows:
+        step = int(row.get(axis, step))
+        if 0 <= step < 2**63:
+            found.setdefault(step, {}).update(row)
+    return found
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, float]:
+    """What is a number in a row; those that describe a picture or a table are none of its own."""
+    media = tuple(name.removesuffix("_type") for name in row if name.endswith("._type"))
+    return {
+        name: value for name, value in row.items()
+        if _is_number(value) and not (media and name.startswith(media))
+    }  # fmt: skip
+
+
+def _metrics(row: dict[str, float]) -> dict[str, float]:
+    """The curves of a row; `train/NAME` of our own export gets its name back."""
+    found: dict[str, float] = {}
+    for name, value in row.items():
+        if name.startswith("_") or name in STEPS:
+            continue
+        plain = name.removeprefix("train/")
+        found[plain if plain in _OURS else name] = float(value)
+    for counter in ("wall_time_s", "sps"):  # told by the record itself
+        found.pop(counter, None)
+    return dict(list(found.items())[:MOST_SCALARS])
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) < 1e300
+        and math.isfinite(value)
+    )
