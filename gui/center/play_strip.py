@@ -19,7 +19,7 @@ from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.widgets.policy_bars import PolicyBars
 from gui.widgets.versus_board import VersusBoard
 from gui.words import tr
-from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.buttons import action_name
 from trainer_core.protocol.frames import FLAG_SUCCESS, FrameInfo
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
@@ -133,8 +133,7 @@ class PlayStrip(QWidget):
                 tr("reward {reward:+.3f}", reward=info.reward),
             ]
         if not human:
-            action = ACTIONS[info.action] if 0 <= info.action < len(ACTIONS) else "none"
-            parts.append(tr("action {action}", action=action))
+            parts.append(tr("action {action}", action=action_name(info.action)))
         if info.flags & FLAG_SUCCESS:
             parts.insert(0, tr("goal reached"))
         self.values.setText("   ".join(parts))

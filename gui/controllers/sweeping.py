@@ -32,6 +32,7 @@ class SweepController(QObject):
     ) -> None:  # fmt: skip
         super().__init__()
         self.draft = SweepDraft()
+        self.program = [sys.executable, "-m", "trainer_core.cli.main", "sweep"]
         self._bridge, self._training, self._runs = bridge, training, runs
         self._navigation, self._notices = navigation, notices
         self._job: Job | None = None
@@ -66,10 +67,7 @@ class SweepController(QObject):
         """Start exactly the line on show."""
         if self.refusal():
             return
-        argv = [
-            sys.executable, "-m", "trainer_core.cli.main", "sweep", *self.draft.words,
-            "--home", str(self._bridge.home.root),
-        ]  # fmt: skip
+        argv = [*self.program, *self.draft.words, "--home", str(self._bridge.home.root)]
         self.is_busy, self.is_stopping = True, False
         self._expected, self._trials = self.draft.trials, []
         self._seen = set(self._bridge.service.runs)
@@ -145,9 +143,12 @@ class SweepController(QObject):
             )  # fmt: skip
 
     def _on_failed(self, reason: str) -> None:
+        was_stopping = self.is_stopping
         self._end()
         if reason == "cancelled":
             self._notices.tell(tr("Sweep stopped"), "", "warn")
+        elif was_stopping:  # before it could save what it is, or with a trial that failed
+            self._notices.tell(tr("Sweep stopped"), reason, "warn")
         else:
             self._bridge.problem.emit(tr("The sweep ended"), reason)
 

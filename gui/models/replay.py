@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gui.words import tr
-from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.buttons import action_name
 from trainer_core.protocol.recording import (
     BUTTONS,
     PICTURES,
@@ -63,7 +63,7 @@ class Replay:
         if index < 0:
             return ""
         step = self.steps[index]
-        name = ACTIONS[step.action] if 0 <= step.action < len(ACTIONS) else "none"
+        name = action_name(step.action)
         value = "" if step.value is None else tr("   value {value:+.3f}", value=step.value)
         end = tr("   goal reached") if step.success else tr("   cut off") if step.trunc else ""
         return tr(

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from gui.words import tr
-from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.buttons import ACTIONS, ALL_ACTIONS
 from trainer_core.protocol.records import UpdateRecord
 from trainer_core.service import Gauge
 
@@ -72,10 +72,17 @@ class ActionBars(_Bars):
     def is_told(self, record: UpdateRecord) -> bool:
         return bool(record.action_hist)
 
+    def show_record(self, record: UpdateRecord | None) -> None:
+        rows = len(record.action_hist) if record and record.action_hist else len(ACTIONS)
+        if rows != self._rows:  # a task of another codec
+            self._rows = rows
+            self.updateGeometry()
+        super().show_record(record)
+
     def shares(self) -> dict[str, float]:
         counts = (self._record.action_hist if self._record else []) or [0] * len(ACTIONS)
         total = sum(counts) or 1
-        return {name: count / total for name, count in zip(ACTIONS, counts, strict=False)}
+        return {name: count / total for name, count in zip(ALL_ACTIONS, counts, strict=False)}
 
 
 class TimeSplit(_Bars):

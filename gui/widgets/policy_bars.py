@@ -9,15 +9,17 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import object_names as names
 from gui import theme
 from gui.words import tr
-from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.buttons import ACTIONS, ALL_ACTIONS
 from trainer_core.protocol.records import PolicyEvent
 
 HEIGHT, BAR = 40, 20
 VALUE_WIDTH = 104
+NAME_WIDTH, ONE_NAME_WIDTH = 22, 72
+"""Columns narrower than the first name the chosen action alone, in the room of the second."""
 
 
 class PolicyBars(QWidget):
-    """Seven columns; the button that was chosen is in the accent colour."""
+    """A column for each action of the codec; the one that was chosen is in the accent colour."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +43,8 @@ class PolicyBars(QWidget):
         if event is None:
             return tr("No policy thinks")
         likely = ", ".join(
-            f"{name} {share:.0%}" for name, share in zip(ACTIONS, event.probabilities, strict=False)
+            f"{name} {share:.0%}"
+            for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False)
         )
         return tr(
             "Step {step}: {likely}; {value_words}",
@@ -61,16 +64,23 @@ class PolicyBars(QWidget):
         painter = QPainter(self)
         colors = theme.current()
         painter.setFont(theme.ui_font(8))
-        width = (self.width() - VALUE_WIDTH) / len(ACTIONS)
-        for index, (name, share) in enumerate(zip(ACTIONS, told.probabilities, strict=False)):
-            box = QRectF(index * width + 2, 0, width - 4, BAR)
+        width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
+        named = width >= NAME_WIDTH
+        for index, (name, share) in enumerate(zip(ALL_ACTIONS, told.probabilities, strict=False)):
+            gap = min(2.0, width / 8)
+            box = QRectF(index * width + gap, 0, width - 2 * gap, BAR)
             painter.fillRect(box, QColor(colors.raised))
             height = BAR * min(1.0, max(0.0, share))
             color = colors.accent if index == told.action else colors.curves[0]
             painter.fillRect(box.adjusted(0, BAR - height, 0, 0), QColor(color))
             painter.setPen(QColor(colors.text if index == told.action else colors.muted))
-            text = QRectF(index * width, BAR, width, HEIGHT - BAR)
-            painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
+            if named or index == told.action:
+                room = max(width, ONE_NAME_WIDTH)
+                left = min(index * width, self.width() - VALUE_WIDTH - room)
+                text = QRectF(
+                    index * width if named else left, BAR, width if named else room, HEIGHT - BAR
+                )
+                painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
         painter.setPen(QColor(colors.text))
         right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, BAR)
         flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter

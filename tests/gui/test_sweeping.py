@@ -1,7 +1,12 @@
-"""The form of a sweep, and a real `dmglab sweep` behind it: trials come, the best is told."""
+"""The form of a sweep, and a real `dmglab sweep` behind it, whose trials train nothing."""
 
 from __future__ import annotations
 
+import json
+import sys
+from typing import Any
+
+import psutil
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
@@ -9,9 +14,11 @@ from PySide6.QtWidgets import QDialog
 from gui.app import App
 from gui.widgets.sweep_sheet import SweepSheet
 from tests.gui.conftest import find, until
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.runs.index import RunRegistry
 
 LONG_S = 120.0
-"""A sweep is a process, and its one trial another that imports torch."""
+"""A sweep is a process, and its trial another."""
 
 
 def open_form(app: App) -> SweepSheet:
@@ -56,23 +63,68 @@ def test_the_form_counts_trials_and_names_what_is_wrong(app: App) -> None:
     sheet.reject()
 
 
-def test_a_sweep_is_started_from_the_form_and_followed_as_one_group(app: App) -> None:
-    told = []
+def begin(app: App, rates: str, total_env_steps: int, **options: object) -> list[Any]:
+    """Start a sweep of these learning rates from the form; what the app tells from then on."""
+    told: list[Any] = []
     app.models.notices.told.connect(told.append)
-    app.controllers.training.draft.set_values(
-        {"num_envs": 4, "num_steps": 8, "total_env_steps": 64, "eval_every": 0, "threads": 1}
-    )
+    sweeps = app.controllers.sweeps
+    sweeps.program = [sys.executable, "-m", "tests.support.echo_sweep", json.dumps(options)]
+    app.controllers.training.draft.set_values({"total_env_steps": total_env_steps})
     sheet = open_form(app)
-    vary(sheet, 0, "learning_rate", "5e-4")
+    vary(sheet, 0, "learning_rate", rates)
     QTest.mouseClick(sheet.consent, Qt.MouseButton.LeftButton)
     QTest.mouseClick(sheet.start, Qt.MouseButton.LeftButton)
-    sweeps, runs = app.controllers.sweeps, app.bridge.service.runs
     assert sweeps.is_busy
+    return told
+
+
+def trials(app: App) -> list[RunRecord]:
+    return [run for run in app.bridge.service.runs.values() if "sweep" in run.tags]
+
+
+def has_grown(app: App) -> bool:
+    """Whether the first trial's records arrive here."""
+    return any(run.env_steps for run in trials(app))
+
+
+def test_a_sweep_is_started_from_the_form_and_followed_as_one_group(app: App) -> None:
+    told = begin(app, "5e-4", 3 * 2048, as_configured=True)
     until(app.actions["stopSweep"].isEnabled)
-    until(lambda: not sweeps.is_busy, LONG_S)
+    until(lambda: not app.controllers.sweeps.is_busy, LONG_S)
     assert told[-1].title == "Sweep finished", told[-1].text
     assert "learning_rate 0.0005" in told[-1].text
-    trials = [run for run in runs.values() if "sweep" in run.tags]
     until(lambda: len(app.models.telemetry.pinned) == 1)
-    assert app.models.telemetry.pinned == [run.run_id for run in trials]
+    assert app.models.telemetry.pinned == [run.run_id for run in trials(app)]
     assert app.window.center.currentWidget() is app.center.curves
+
+
+def test_a_sweep_that_is_stopped_saves_its_trial_and_begins_no_other(app: App) -> None:
+    told = begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
+    until(lambda: has_grown(app), LONG_S)
+    app.actions["stopSweep"].trigger()
+    until(lambda: not app.controllers.sweeps.is_busy, LONG_S)
+    assert told[-1].title == "Sweep stopped", told[-1].text
+    assert told[-1].text.startswith("dmglab sweep --resume ")
+    until(lambda: all(run.state.is_end for run in trials(app)))
+    assert [run.state for run in trials(app)] == [RunState.STOPPED]
+    assert trials(app)[0].last_checkpoint
+    assert not app.actions["stopSweep"].isEnabled()
+
+
+def test_a_sweep_ends_with_the_app_and_its_trial_saves_first(app: App) -> None:
+    begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
+    until(lambda: has_grown(app), LONG_S)
+    children = psutil.Process().children(recursive=True)
+    assert any("tests.support.echo_sweep" in child.cmdline() for child in children)
+    app.controllers.shutdown.begin()
+    until(lambda: app.controllers.shutdown.has_ended, LONG_S)
+    (run,) = [run for run in RunRegistry(app.bridge.home).reconcile().values() if run.tags]
+    assert (run.state, bool(run.last_checkpoint)) == (RunState.STOPPED, True)
+    until(lambda: not any(is_there(child) for child in children))
+
+
+def is_there(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

@@ -16,6 +16,7 @@ import pytest
 from emulator import Cartridge
 from emulator.state.snapshot_set import load_snapshots
 from emulator.tools.replay import replay
+from tests.trainer_core.building import read_log, tiny_config, train_in
 from trainer_core.cli.main import main
 from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.envs.start_states import read_scripts
@@ -26,9 +27,23 @@ from trainer_core.play.authoring.reports import aliasing
 from trainer_core.play.authoring.suggestions import rank_correlation, suggest_reward
 from trainer_core.play.game import ConsoleGame, open_game
 from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.errors import TaskError
+from trainer_core.play.rollout import write_rollout
+from trainer_core.preflight.task import check_guest_task, check_tasks
+from trainer_core.protocol.buttons import (
+    ACTION_MASKS,
+    ACTIONS,
+    ALL_ACTIONS,
+    ALL_MASKS,
+    CODEC_ID,
+    CODECS,
+    TWO_BUTTONS_ID,
+    mask_of,
+)
+from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.errors import CheckpointError, TaskError
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.tasks import Codec, Task, find_task
+from trainer_core.runs.log_check import check_log
 
 pytestmark = pytest.mark.warp
 
@@ -222,6 +237,7 @@ def test_human_play_becomes_a_demonstration_and_what_seven_buttons_lack_is_count
     both = record(tmp_path / "both", made, [held[0] | 16, 64, *held[2:], *[0] * 48])
     found = call(tmp_path, "demo", both, "--task", "mine/walk")
     assert "1 frames hold SELECT and 1 hold two buttons" in found["error"]
+    assert found["error"].endswith("with --codec buttons21.v1, which has them")
     late = call(tmp_path, "demo", good, "--task", "mine/walk", "--from-frame", 144)
     assert "error" in late or late["steps"] < 6
     with (good / "buttons.bin").open("r+b") as file:
@@ -231,6 +247,62 @@ def test_human_play_becomes_a_demonstration_and_what_seven_buttons_lack_is_count
     if importlib.util.find_spec("minari") is None:
         found = call(tmp_path, "demo", both, "--task", "mine/walk", "--minari", "x/y-v0")
         assert "needs the package minari" in found["error"]
+
+
+def test_a_codec_by_name_has_select_and_two_buttons_from_script_to_rollout(
+    made: Path, tmp_path: Path, call: Call
+) -> None:
+    script = tmp_path / "walk.txt"
+    script.write_text(OPENING + "B+RIGHT SELECT 3 UP 2 RIGHT")
+    options = ["--rom", GAME, "--script", script, "--from-step", FIRST_STEP, "--count", 6,
+               "--walk", 3, "--horizon", 24]  # fmt: skip
+    assert "B+RIGHT" in call(tmp_path, "new", "--id", "mine/seven", *options)["error"]
+    wrong = call(tmp_path, "new", "--id", "mine/wide", *options, "--codec", "buttons8")
+    assert "give buttons7.v1 or buttons21.v1" in wrong["error"]
+    assert call(tmp_path, "new", "--id", "mine/wide", *options, "--codec", TWO_BUTTONS_ID)["ok"]
+    home = HomePaths(tmp_path)
+    task = find_task("mine/wide", home)
+    (demo,) = task_demonstrations(task)
+    names = [task.manifest.codec.actions[n] for n in steps_of(demo.masks, task.manifest.codec)]
+    assert names == ["B+RIGHT", "SELECT", "UP", "UP", "UP", "RIGHT", "RIGHT"]
+    assert follows_codec(demo.masks, task.manifest.codec)
+    assert read_scripts(task.folder / "starts.json", task.manifest.codec)
+    demo.start.save(made / "start.npz")
+    both = record(tmp_path / "both", made, [*demo.masks.tolist(), *[0] * 48])
+    told = call(tmp_path, "demo", both, "--task", "mine/wide")
+    assert (told["follows_codec"], told["frames_with_two_buttons"]) == (True, 0)
+    assert len(call(tmp_path, "audit", "mine/wide", "--episodes", 21)["one_button_success"]) == 21
+    assert check_guest_task("mine/wide", home).status == "fail"
+    assert check_tasks("mine/wide", home, 4).status == "ok"
+
+    config = tiny_config(task="mine/wide", num_envs=4, num_steps=16, total_env_steps=128)
+    train_in(tmp_path, config)
+    folder = list_checkpoints(home.run("run"))[-1]
+    meta = read_meta(folder)
+    assert (meta.codec, meta.num_actions) == (TWO_BUTTONS_ID, 21)
+    updates = [r for r in read_log(tmp_path) if r["type"] == "update"]
+    assert len(updates[-1]["action_hist"]) == 21
+    assert sum(updates[-1]["action_hist"][len(ACTIONS) :]) > 0
+    log = home.run("run").train_log
+    assert check_log(log).errors == []
+    log.write_text(log.read_text().replace(TWO_BUTTONS_ID, CODEC_ID))
+    assert any("21 bins, expected 7" in error for error in check_log(log).errors)
+    write_rollout(
+        tmp_path / "out", folder, home, mode="sample", steps=8, start=0, gif_every=0, seed=1
+    )
+    pressed = [json.loads(line) for line in (tmp_path / "out/rollout.jsonl").open()]
+    assert all(ALL_ACTIONS[row["action"]] == row["button"] for row in pressed)
+    assert any(row["action"] >= len(ACTIONS) for row in pressed)
+    assert json.loads((tmp_path / "out/meta.json").read_text())["codec"] == TWO_BUTTONS_ID
+    with pytest.raises(CheckpointError, match="21 actions"):
+        train_in(tmp_path, tiny_config(warm_start=str(folder)), run_id="other")
+
+
+def test_every_codec_begins_the_longest() -> None:
+    assert len(set(ALL_MASKS)) == len(ALL_ACTIONS) == 21
+    assert all(ALL_ACTIONS[: len(names)] == names for names in CODECS.values())
+    assert ALL_MASKS[: len(ACTIONS)] == ACTION_MASKS == (16, 32, 128, 4, 8, 2, 1)
+    assert mask_of("B+LEFT") == 32 | 2
 
 
 def test_a_minari_dataset_holds_the_way(

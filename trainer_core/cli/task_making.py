@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.buttons import CODEC_ID, CODECS
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.tasks import Codec
 
@@ -60,6 +61,8 @@ class NewOptions:
     """Agent steps before an episode is cut off; 0 = choose it from the demonstration."""
     frames_per_step: int = 24
     release_after_frames: int = 8
+    codec: str = CODEC_ID
+    """What may be pressed in a step: buttons7.v1, or buttons21.v1 with SELECT and two at once."""
     title: str = ""
     description: str = ""
     home: Path | None = None
@@ -127,9 +130,12 @@ def new(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.authoring.new_task import NewTask, make_task
 
     options = parse(NewOptions, "task new", argv)
+    if options.codec not in CODECS:
+        raise ConfigError(f"--codec {options.codec[:80]!r}: give {' or '.join(CODECS)}")
     codec = Codec(
-        frames_per_step=options.frames_per_step, release_after_frames=options.release_after_frames
-    )
+        id=options.codec, frames_per_step=options.frames_per_step,
+        release_after_frames=options.release_after_frames,
+    )  # fmt: skip
     if not 1 <= codec.release_after_frames <= codec.frames_per_step <= 600:
         raise ConfigError("give 1 <= release-after-frames <= frames-per-step <= 600")
     request = NewTask(

@@ -41,7 +41,6 @@ from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.task_parts import load_task_parts
 from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult
-from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Task
@@ -214,8 +213,6 @@ def shards_for(num_envs: int, device: torch.device) -> int:
 class GameEnv:
     """A VecEnv over a task's ROM; see trainer_core.envs.vec_env for every shape and dtype."""
 
-    num_actions = len(ACTION_MASKS)
-
     def __init__(
         self,
         task: Task,
@@ -249,6 +246,7 @@ class GameEnv:
         self.info_mode = info_mode
         asks = self.device.type == "cpu" if skip_reset_if_empty is None else skip_reset_if_empty
         self.skip_reset_if_empty = asks
+        self.num_actions = len(manifest.codec.masks)
         self._frames = manifest.codec.frames_per_step
         self._release = manifest.codec.release_after_frames
         parts = load_task_parts(task, home)
@@ -260,7 +258,7 @@ class GameEnv:
         demos = task_demonstrations(task) if demo_share > 0 else []
         along = states_along(parts.cartridge, demos, manifest.codec, str(self.device))
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
-        self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=self.device)
+        self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
         walked = self._walked(parts.starts, own.repeat(WALKS), seed) if along else []
         starts = [*parts.starts, *walked, *along]
         self.emulator.set_starts(starts)

@@ -21,7 +21,6 @@ from trainer_core.envs.game_env import GameEnv, ShardedEmulator, shards_for
 from trainer_core.envs.restored import check_keys
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepInfo, StepResult
-from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.task_lists import envs_of
 
@@ -34,8 +33,6 @@ class MixedEnv:
 
     Start indices: the first task's, then the second's, and so on.
     """
-
-    num_actions = len(ACTION_MASKS)
 
     def __init__(self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False) -> None:
         """Takes over `parts`: their consoles are given up, their episodes go on here.
@@ -52,8 +49,9 @@ class MixedEnv:
         self.shortest_limit = min(part.shortest_limit for part in parts)
         self.skip_reset_if_empty = first.skip_reset_if_empty
         codec = first.task.manifest.codec
+        self.num_actions = len(codec.masks)
         self._frames, self._release = codec.frames_per_step, codec.release_after_frames
-        self._masks = torch.tensor(ACTION_MASKS, dtype=torch.uint8, device=self.device)
+        self._masks = torch.tensor(codec.masks, dtype=torch.uint8, device=self.device)
         self.emulator = self._one_batch(parts, cuda_graphs)
         self.episodes = [part.episodes for part in parts]
         counts = [len(episodes.start_pictures) for episodes in self.episodes]

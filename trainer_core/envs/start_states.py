@@ -16,7 +16,7 @@ from msgspec import Meta
 from emulator import Cartridge, EmulatorError, Snapshot, SnapshotError
 from emulator.state.snapshot_set import load_snapshots
 from emulator.tools.replay import InputScript, replay
-from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
+from trainer_core.protocol.buttons import mask_of
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Codec, Task
@@ -31,7 +31,7 @@ class Script(msgspec.Struct):
 
     wait_frames: Annotated[int, Meta(ge=0, le=MAX_FRAMES)]
     actions: str
-    """Names of ACTIONS with blanks between them."""
+    """Names of the codec's actions with blanks between them."""
 
 
 def load_starts(task: Task, cartridge: Cartridge) -> list[Snapshot]:
@@ -61,7 +61,7 @@ def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
         scripts = [
             InputScript(
                 row.wait_frames,
-                tuple(map(_mask_of, row.actions.split())),
+                tuple(_mask_of(name, codec) for name in row.actions.split()),
                 codec.frames_per_step,
                 codec.release_after_frames,
             )
@@ -77,8 +77,8 @@ def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
     return scripts
 
 
-def _mask_of(action: str) -> int:
+def _mask_of(action: str, codec: Codec) -> int:
     """Joypad mask. Raises ValueError for what is no action."""
-    if action not in ACTIONS:
-        raise ValueError(f"{action[:40]!r} is none of {', '.join(ACTIONS)}")
-    return ACTION_MASKS[ACTIONS.index(action)]
+    if action not in codec.actions:
+        raise ValueError(f"{action[:40]!r} is none of {', '.join(codec.actions)}")
+    return mask_of(action)

@@ -48,7 +48,7 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
             task, 1, device=device, stack_k=stack_k, held_out=held_out, home=home
         )
         self.observation_space = faces.observation_space(self._env)
-        self.action_space = faces.action_space()
+        self.action_space = faces.action_space(self._env)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

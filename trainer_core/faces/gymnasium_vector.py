@@ -55,7 +55,7 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home
         )
         self.single_observation_space = faces.observation_space(self._env)
-        self.single_action_space: gymnasium.Space[Any] = faces.action_space()
+        self.single_action_space: gymnasium.Space[Any] = faces.action_space(self._env)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 

@@ -49,7 +49,9 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         self.render_mode = "rgb_array"
         self.consoles = self._env
         """What is stepped; read it, do not step it."""
-        super().__init__(num_envs, faces.observation_space(self._env), faces.action_space())
+        super().__init__(
+            num_envs, faces.observation_space(self._env), faces.action_space(self._env)
+        )
         self._actions = np.zeros(num_envs, np.int64)
         self._returns = np.zeros(num_envs)
 

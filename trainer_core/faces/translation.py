@@ -54,9 +54,9 @@ def observation_space(env: VecEnv) -> gymnasium.spaces.Box:
     return gymnasium.spaces.Box(0, 255, env.obs_shape, np.uint8)
 
 
-def action_space() -> gymnasium.spaces.Discrete[Any]:
-    """The seven buttons, in the order of trainer_core.protocol.buttons.ACTIONS."""
-    return gymnasium.spaces.Discrete(len(ACTIONS))
+def action_space(env: VecEnv | None = None) -> gymnasium.spaces.Discrete[Any]:
+    """The actions of `env`, else the seven buttons; trainer_core.protocol.buttons names them."""
+    return gymnasium.spaces.Discrete(env.num_actions if env else len(ACTIONS))
 
 
 def greys(obs: Tensor) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from trainer_core.play.recording_writer import STATE_FILE
 from trainer_core.play.roll import Roll
-from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.buttons import ALL_MASKS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import (
     BUTTONS,
@@ -141,7 +141,7 @@ def _spans(roll: Roll, kept: list[RecordedStep]) -> Iterator[tuple[int, int, boo
 
 
 def _action(masks: bytes | bytearray) -> int:
-    """The one of the seven buttons that is held longest in these frames; -1 none."""
+    """The action that is held longest in these frames; -1 none."""
     held = [(len(list(run)), mask) for mask, run in itertools.groupby(sorted(masks))]
-    known = [(frames, mask) for frames, mask in held if mask in ACTION_MASKS]
-    return ACTION_MASKS.index(max(known)[1]) if known else -1
+    known = [(frames, mask) for frames, mask in held if mask in ALL_MASKS]
+    return ALL_MASKS.index(max(known)[1]) if known else -1

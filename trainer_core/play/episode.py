@@ -10,7 +10,7 @@ import numpy as np
 
 from trainer_core.play.game import Game
 from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.buttons import ALL_MASKS
 from trainer_core.protocol.errors import ConfigError
 
 
@@ -26,7 +26,7 @@ class Chooser(Protocol):
         ...
 
     def act(self) -> int:
-        """The next action, an index into `protocol.buttons.ACTIONS`."""
+        """The next action, an index into `protocol.buttons.ALL_ACTIONS`."""
         ...
 
 
@@ -103,10 +103,10 @@ def play_episode(
 def _press(game: Game, action: int, recording: RecordingWriter | None) -> None:
     """One step as the codec has it; frame by frame where the frames are kept."""
     if recording is None:
-        game.step(ACTION_MASKS[action])
+        game.step(ALL_MASKS[action])
         return
     for phase in range(game.frames_per_step):
-        held = ACTION_MASKS[action] if phase < game.release_after_frames else 0
+        held = ALL_MASKS[action] if phase < game.release_after_frames else 0
         game.frame(held)
         if not recording.is_full:
             recording.add_frame(game.picture(), held)

@@ -21,7 +21,7 @@ from trainer_core.play.sdl_output import SdlOutput
 from trainer_core.play.sound import Output, Speaker
 from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell, Thoughts
 from trainer_core.protocol import frames, records
-from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.buttons import ALL_MASKS, CODECS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig, with_click
@@ -339,10 +339,10 @@ class Player:
         if self.human:
             held, self._tapped = self._held | self._tapped, 0
             clicked, self._clicked, self._value = self._clicked, 0, None
-            self._action = ACTION_MASKS.index(held) if held in ACTION_MASKS else -1
+            self._action = ALL_MASKS.index(held) if held in ALL_MASKS else -1
             return held | clicked
         pressed = self._phase < self.game.release_after_frames
-        return ACTION_MASKS[self._action] if pressed else 0
+        return ALL_MASKS[self._action] if pressed else 0
 
     def _end_step(self) -> bool:
         """Judge the step that these frames were; True when it ended an agent's episode."""
@@ -485,6 +485,6 @@ class Player:
 
 
 def check_actions(checkpoint: str, agent: StackedAgent) -> None:
-    """Raises LabError for a policy with other buttons than a Game Boy's seven."""
-    if agent.meta.num_actions != len(ACTION_MASKS):
+    """Raises LabError for a policy with other buttons than a Game Boy's."""
+    if agent.meta.num_actions not in map(len, CODECS.values()):
         raise LabError(f"{checkpoint}: made for {agent.meta.num_actions} actions")

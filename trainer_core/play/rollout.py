@@ -11,7 +11,7 @@ import numpy as np
 from trainer_core.exports.gif import GREENS, save_gif, shades_image, true_delays
 from trainer_core.play.agent import Agent
 from trainer_core.play.game import Game, open_game
-from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, CODEC_ID
+from trainer_core.protocol.buttons import ALL_ACTIONS, ALL_MASKS
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.task_lists import one_of
@@ -46,7 +46,7 @@ class Rollout:
             reward, success, trunc = judge.judge(seen)
             self.rows.append(
                 {
-                    "step": step, "action": action, "button": ACTIONS[action], "reward": reward,
+                    "step": step, "action": action, "button": ALL_ACTIONS[action], "reward": reward,
                     "dist": judge.dist, "done": success, "trunc": trunc,
                 }
             )  # fmt: skip
@@ -56,7 +56,7 @@ class Rollout:
     def _press(self, action: int, step: int) -> None:
         game = self.game
         for phase in range(game.frames_per_step):
-            held = ACTION_MASKS[action] if phase < game.release_after_frames else 0
+            held = ALL_MASKS[action] if phase < game.release_after_frames else 0
             game.frame(held)
             if (step * game.frames_per_step + phase + 1) % self.every == 0:
                 self.pictures.append(game.picture().copy())
@@ -93,7 +93,7 @@ def write_rollout(
         "checkpoint": str(checkpoint), "checkpoint_sha256": agent.sha256,
         "task": task, "hashes": agent.meta.hashes, "rom_sha256": game.rom_sha256,
         "config": agent.meta.config, "mode": mode, "seed": seed, "start_index": start,
-        "codec": CODEC_ID, "frames_per_step": game.frames_per_step,
+        "codec": agent.meta.codec, "frames_per_step": game.frames_per_step,
         "release_after_frames": game.release_after_frames, "gif_every_frames": rollout.every,
         "gif_duration_ms": 10 * sum(delays_cs),
     }  # fmt: skip

@@ -17,7 +17,7 @@ from trainer_core.play.pacer import Pacer
 from trainer_core.play.player import MakeAgent, check_actions
 from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell
 from trainer_core.protocol import commands, frames, records
-from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.buttons import ALL_MASKS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig
@@ -57,7 +57,7 @@ class Side:
             return
         if phase == 0:
             self.action = self.agent.act()
-        held = ACTION_MASKS[self.action] if phase < self.game.release_after_frames else 0
+        held = ALL_MASKS[self.action] if phase < self.game.release_after_frames else 0
         self.game.frame(held)
         if phase == self.game.frames_per_step - 1:
             observation = self.game.observation()

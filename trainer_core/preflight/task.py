@@ -7,6 +7,7 @@ from pathlib import Path
 from trainer_core.preflight.findings import Check
 from trainer_core.protocol import checkpoints
 from trainer_core.protocol.arc import RUNNER_ID, find_game, is_arc
+from trainer_core.protocol.buttons import CODEC_ID
 from trainer_core.protocol.errors import CheckpointError, ConfigError, TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.roms import rom_path
@@ -92,6 +93,21 @@ def check_task(task_id: str, home: HomePaths) -> Check:
             fix="Pick another task, or restore the file that is named",
         )
     return Check(name="Task", status="ok", detail=f"{task.id}, files match their hashes")
+
+
+def check_guest_task(task_id: str, home: HomePaths) -> Check:
+    """Of a trainer that is not ours: its networks have the seven buttons."""
+    found = check_task(task_id, home)
+    if found.status == "fail" or task_id in BUILT_IN_TASKS or is_arc(task_id):
+        return found
+    codec = find_task(task_id, home).manifest.codec.id
+    if codec == CODEC_ID:
+        return found
+    return Check(
+        name="Task", status="fail",
+        detail=f"{task_id} has the buttons {codec}: this has {CODEC_ID}",
+        fix="Name a task of the seven buttons; DMG Lab's own trainer takes both",
+    )  # fmt: skip
 
 
 def _check_arc(task_id: str, home: HomePaths) -> Check:

@@ -28,6 +28,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from trainer_core.protocol.buttons import ALL_ACTIONS
 from trainer_core.protocol.errors import BAD_JSON, ProtocolError
 from trainer_core.protocol.regular_files import open_regular, read_regular
 
@@ -116,7 +117,7 @@ class RecordedStep(msgspec.Struct, kw_only=True, frozen=True):
     """First frame of the recording that belongs to the step; 0 where it had begun before."""
     last_frame: int
     """Its last frame: the picture that was judged."""
-    action: Annotated[int, Meta(ge=-1, le=6)] = -1
+    action: Annotated[int, Meta(ge=-1, lt=len(ALL_ACTIONS))] = -1
     """Index into buttons7.v1, -1 none."""
     reward: float = 0.0
     dist: float = 0.0

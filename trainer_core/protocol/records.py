@@ -19,7 +19,6 @@ from msgspec import UNSET, Meta, UnsetType
 from trainer_core.protocol.errors import BAD_JSON, ProtocolError
 
 SCHEMA_VERSION = 2
-NUM_ACTIONS = 7
 MAX_LINE_BYTES = 64 * 1024
 MAX_LOGGED_ACTIONS = 2000
 """As many of an episode's actions stand in its record."""
@@ -238,7 +237,7 @@ class PolicyEvent(Record, frozen=True, tag="policy"):
     """Number of the step that begins, from 1 in each episode."""
     action: Whole
     probabilities: tuple[float, ...]
-    """Of the seven buttons, in the order of buttons7.v1."""
+    """Of the codec's actions, in their order (protocol/buttons.py)."""
     value: float | None = None
     """Return that the critic expects; None where the trainer has none."""
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from trainer_core.protocol.buttons import CODEC_ID
+from trainer_core.protocol.buttons import ALL_MASKS, CODEC_ID, CODECS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.manifest_checks import (
     ID_RULE,
@@ -45,6 +45,16 @@ class Codec(msgspec.Struct, kw_only=True, frozen=True):
     id: str = CODEC_ID
     frames_per_step: int = 24
     release_after_frames: int = 8
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Names of what an agent may press in a step."""
+        return CODECS[self.id]
+
+    @property
+    def masks(self) -> tuple[int, ...]:
+        """Their joypad masks."""
+        return ALL_MASKS[: len(self.actions)]
 
 
 class Observation(msgspec.Struct, kw_only=True, frozen=True):
@@ -265,7 +275,7 @@ def _check(path: Path, manifest: TaskManifest) -> None:
         if not is_sha256(part.sha256):
             raise TaskError(f"{path}: {name}.sha256 {part.sha256[:80]!r}: {SHA256_RULE}")
     for name, value, known in (
-        ("codec.id", manifest.codec.id, (CODEC_ID,)),
+        ("codec.id", manifest.codec.id, tuple(CODECS)),
         ("observation.rule", manifest.observation.rule, (OBSERVATION_RULE,)),
         ("observation.height", manifest.observation.height, (72,)),
         ("observation.width", manifest.observation.width, (80,)),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.preflight.findings import Check, Found
-from trainer_core.preflight.task import check_task
+from trainer_core.preflight.task import check_guest_task
 from trainer_core.protocol import records
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.checkpoints import list_checkpoints
@@ -114,7 +114,7 @@ class AgentRunner(ABC):
 
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
         """Whether its task is there: one of our task folders, unless a runner has its own."""
-        return check_task(spec.task, home)
+        return check_guest_task(spec.task, home)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         """What only this runner can judge: memory, a data set, a service it needs."""

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from msgspec import UNSET
 
 from trainer_core.protocol import records
+from trainer_core.protocol.buttons import ACTIONS, CODECS
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.metrics import scalars
 from trainer_core.protocol.regular_files import open_regular
@@ -159,7 +160,9 @@ class LogChecker:
             return
         if isinstance(record, records.MetaRecord) and self._meta is None:
             self._meta = record
-        yield from findings(record, self._native)
+        codec = self._meta.codec if self._meta else ""
+        # Unknown names are of logs without one, and of guests' environments: seven bins as ever.
+        yield from findings(record, self._native, len(CODECS.get(codec, ACTIONS)))
         if isinstance(record, records.ResumeRecord):
             yield from self._resume(record)
             return

@@ -26,17 +26,14 @@ OWED_META_OF_A_TRAINING = ("argv", "versions")
 SECTIONS = {"emulate", "observe", "forward", "learn", "log"}
 MODES = ("greedy", "sample", "leave_loops")
 REASONS = ("periodic", "best", "request", "stop", "final", "imported")
-MAX_ENTROPY = math.log(records.NUM_ACTIONS)
 ENTROPY_SLACK = 0.02
 """Half precision rounds log-probabilities to eight bits."""
 OWN_BOUNDS: dict[str, tuple[float | None, float | None]] = {
-    "entropy_mean": (-ENTROPY_SLACK, MAX_ENTROPY + ENTROPY_SLACK),
-    "entropy_loss": (-MAX_ENTROPY - ENTROPY_SLACK, ENTROPY_SLACK),
     "approx_kl": (-1e-3, None),
     "dist_p90": (None, 1 + 1e-6),
 }
-"""Bounds of our own trainer's scalars beside those of protocol/metrics.py: seven buttons, and goal
-distances that are shares."""
+"""Bounds of our own trainer's scalars beside those of protocol/metrics.py: goal distances are
+shares."""
 SPREADS = (
     ("reward_min", "reward_mean", "reward_max"),
     ("advantage_min", "advantage_mean", "advantage_max"),
@@ -89,19 +86,22 @@ def line_findings(line: bytes) -> Iterator[str]:
         yield "lacks v, the schema's version"
 
 
-def findings(record: records.Record, native: bool) -> Iterator[str]:
-    """Promises that `record` breaks; `native` when our own trainer wrote it."""
+def findings(record: records.Record, native: bool, num_actions: int) -> Iterator[str]:
+    """Promises that `record` breaks; `native` when our own trainer wrote it.
+
+    `num_actions`: of the codec that the run's meta record names.
+    """
     if record.time < 0:
         yield f"time is {record.time:g}, expected at least 0"
     match record:
         case records.MetaRecord() if native:
             yield from _meta(record)
         case records.UpdateRecord():
-            yield from _update(record, native)
+            yield from _update(record, native, num_actions)
         case records.EvalRecord():
             yield from _eval(record, native)
         case records.EpisodeRecord():
-            yield from _episode(record)
+            yield from _episode(record, num_actions)
         case records.CheckpointRecord():
             yield from _checkpoint(record, native)
         case records.ErrorRecord():
@@ -125,7 +125,7 @@ def _meta(record: records.MetaRecord) -> Iterator[str]:
         yield f"num_envs is {record.num_envs}, no multiple of its configuration's {envs}"
 
 
-def _update(record: records.UpdateRecord, native: bool) -> Iterator[str]:
+def _update(record: records.UpdateRecord, native: bool, num_actions: int) -> Iterator[str]:
     found = scalars(record)
     if native and (missing := {*OWED} - found.keys()):
         yield f"lacks {', '.join(sorted(missing))}"
@@ -134,6 +134,12 @@ def _update(record: records.UpdateRecord, native: bool) -> Iterator[str]:
     if native:
         for name in OWN_BOUNDS.keys() & found.keys():
             yield from _bounds(name, found[name], *OWN_BOUNDS[name])
+        most = math.log(num_actions) + ENTROPY_SLACK
+        for name, low, high in (
+            ("entropy_mean", -ENTROPY_SLACK, most), ("entropy_loss", -most, ENTROPY_SLACK),
+        ):  # fmt: skip
+            if name in found:
+                yield from _bounds(name, found[name], low, high)
     for names in SPREADS:
         there = [found[name] for name in names if name in found]
         slack = 1e-6 * max(1.0, *map(abs, there)) if there else 0.0
@@ -144,7 +150,7 @@ def _update(record: records.UpdateRecord, native: bool) -> Iterator[str]:
     ):
         yield "value_mean and vpred_mean differ, and are the same"
     if native or record.action_hist:
-        yield from _histogram(record.action_hist)
+        yield from _histogram(record.action_hist, num_actions)
     if any(seconds < 0 for seconds in record.time_split.values()):
         yield "time_split holds negative seconds"
     if native and set(record.time_split) != SECTIONS:
@@ -168,9 +174,9 @@ def _episode_rates(found: dict[str, float], steps: int) -> Iterator[str]:
             yield "success_rate_demo_starts is not 0 although no episode ended"
 
 
-def _histogram(histogram: list[int]) -> Iterator[str]:
-    if len(histogram) != records.NUM_ACTIONS:
-        yield f"action_hist has {len(histogram)} bins, expected {records.NUM_ACTIONS}"
+def _histogram(histogram: list[int], num_actions: int) -> Iterator[str]:
+    if len(histogram) != num_actions:
+        yield f"action_hist has {len(histogram)} bins, expected {num_actions}"
     if not sum(histogram):
         yield "action_hist must count at least one action"
 
@@ -207,13 +213,13 @@ def _eval(record: records.EvalRecord, native: bool) -> Iterator[str]:
         yield "median_steps_to_goal counts successes: both or none are 0"
 
 
-def _episode(record: records.EpisodeRecord) -> Iterator[str]:
+def _episode(record: records.EpisodeRecord, num_actions: int) -> Iterator[str]:
     if record.mode not in MODES:
         yield f"mode is {record.mode!r}, expected {' or '.join(MODES)}"
     if len(record.actions) != min(record.steps, records.MAX_LOGGED_ACTIONS) or not record.actions:
         yield f"{len(record.actions)} actions of {record.steps} steps"
-    if any(action >= records.NUM_ACTIONS for action in record.actions):
-        yield f"actions name buttons beyond {records.NUM_ACTIONS - 1}"
+    if any(action >= num_actions for action in record.actions):
+        yield f"actions name buttons beyond {num_actions - 1}"
     yield from _inside("gif", record.gif)
 
 

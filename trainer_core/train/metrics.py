@@ -16,9 +16,9 @@ from torch import Tensor
 from trainer_core.algo.learner import LossSums
 from trainer_core.algo.registry import Storage
 from trainer_core.envs.restored import check_keys
+from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import CheckpointError, ConfigError
 from trainer_core.protocol.metrics import FLAT_SCALARS, Reduction, metric
-from trainer_core.protocol.records import NUM_ACTIONS
 from trainer_core.train.measures import Measure, measures_of, task_measures_of
 
 SUMMED: dict[Reduction, int] = {"mean": 1, "sum": 1, "ratio": 2, "std": 2}
@@ -51,8 +51,11 @@ def _number(reduction: Reduction, samples: float, sums: list[float]) -> float:
 class MetricsAccumulator:
     """A reducer: `add` folds one update in, `emit` returns the record's scalars and starts anew."""
 
-    def __init__(self, device: torch.device, tasks: Sequence[str] = ()) -> None:
+    def __init__(
+        self, device: torch.device, tasks: Sequence[str] = (), num_actions: int = len(ACTIONS)
+    ) -> None:
         """Of several `tasks` some metrics are told of each besides."""
+        self._num_actions = num_actions
         self.device = device
         self._tasks = tuple(tasks)
         self._measures: tuple[tuple[Measure, Reduction], ...] = ()
@@ -71,7 +74,7 @@ class MetricsAccumulator:
         self._high = torch.full((len(names["max"]),), -far, device=self.device)
         self._last = self._zeros(len(names["last"]))
         self._losses = self._zeros(len(names["loss"]))
-        self._actions = self._zeros(NUM_ACTIONS)
+        self._actions = self._zeros(self._num_actions)
         self._samples = 0
         self._opt_steps = 0
 
@@ -143,7 +146,7 @@ class MetricsAccumulator:
             reduction = metric(name).reduction
             sums = [next(values) for _ in range(SUMMED[reduction])]
             found[name] = _number(reduction, samples, sums)
-        found["action_hist"] = [round(next(values)) for _ in range(NUM_ACTIONS)]
+        found["action_hist"] = [round(next(values)) for _ in range(self._num_actions)]
         for kind in ("last", "min", "max"):
             found |= {name: next(values) for name in self._names[kind]}
         opt_steps = max(self._opt_steps, 1)
@@ -171,7 +174,7 @@ class MetricsAccumulator:
         return {
             name: value.cpu() if isinstance(value, Tensor) else value
             for name, value in vars(self).items()
-            if name not in ("device", "_measures", "_tasks")
+            if name not in ("device", "_measures", "_tasks", "_num_actions")
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -185,7 +188,7 @@ class MetricsAccumulator:
             return
         if names is None or not _are_names(names):
             raise CheckpointError(f"{what}: no known lists of names")
-        fresh = MetricsAccumulator(self.device, self._tasks)
+        fresh = MetricsAccumulator(self.device, self._tasks, self._num_actions)
         fresh._names = names
         fresh.clear()
         like = fresh.state_dict()

@@ -133,7 +133,7 @@ class TrainingRun:
             policy = policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         learner = implementation(config.algo, policy.HEADS).learner(policy, config, device)
         self.trainer = ActorLearner(env, learner, config, rank=self.ranks.rank)
-        self.metrics = MetricsAccumulator(device, split_tasks(config.task))
+        self.metrics = MetricsAccumulator(device, split_tasks(config.task), env.num_actions)
         self.validator = Validator(config, self.home, learner, self.paths)
         self.watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
         self.trainer.on_step = self._show
@@ -393,6 +393,11 @@ def warm_start(learner: Learner, folder: Path) -> None:
             f"{folder}: a {meta.policy} network for {meta.obs_shape} observations does not fit "
             f"this run's {policy.kind} for {policy.obs_shape}; set policy={meta.policy} and "
             f"stack_k={meta.obs_shape[0]}"
+        )
+    if meta.num_actions != policy.num_actions:
+        raise CheckpointError(
+            f"{folder}: it has {meta.num_actions} actions ({meta.codec}), this run's task "
+            f"{policy.num_actions}"
         )
     learner.load_weights(donor.state_dict())
 

@@ -113,7 +113,7 @@ def add_demonstration(
     return {
         "task": task_id, "demonstrations": len(demos), "file": str(out or task.folder / FILE),
         "steps": reached, "frames": len(masks), "follows_codec": follows_codec(masks, codec),
-        **beyond_codec(inputs.masks), **exported,
+        **beyond_codec(inputs.masks, codec), **exported,
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from emulator import EmulatorError, Snapshot
 from trainer_core.envs.demonstrations import MAX_DEMO_FRAMES
-from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS, MASK_BITS
+from trainer_core.protocol.buttons import CODECS, MASK_BITS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.recording import BUTTONS, read_recording, refuse_pictures_only
 from trainer_core.protocol.regular_files import read_regular
@@ -78,18 +78,18 @@ def _cut(error: Exception) -> str:
 
 
 def steps_of(masks: np.ndarray, codec: Codec) -> np.ndarray:
-    """i64[S]: the action of each whole step of `masks` u8[F], the button held longest; -1 none."""
+    """i64[S]: the action of each whole step of `masks` u8[F], the one held longest; -1 none."""
     steps = len(masks) // codec.frames_per_step
     found = np.full(steps, -1)
     for step, held in enumerate(masks[: steps * codec.frames_per_step].reshape(steps, -1)):
-        counts = [int((held == mask).sum()) for mask in ACTION_MASKS]
+        counts = [int((held == mask).sum()) for mask in codec.masks]
         if max(counts):
             found[step] = int(np.argmax(counts))
     return found
 
 
 def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
-    """Whether an agent could press exactly this: each step one button, held and released."""
+    """Whether an agent could press exactly this: each step one action, held and released."""
     if len(masks) % codec.frames_per_step:
         return False
     actions = steps_of(masks, codec)
@@ -99,28 +99,39 @@ def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
 def play_actions(actions: np.ndarray, codec: Codec) -> np.ndarray:
     """u8[F] masks of `actions` i64[S] as an agent presses them."""
     frames = np.zeros((len(actions), codec.frames_per_step), np.uint8)
-    frames[:, : codec.release_after_frames] = np.array(ACTION_MASKS, np.uint8)[actions][:, None]
+    frames[:, : codec.release_after_frames] = np.array(codec.masks, np.uint8)[actions][:, None]
     return frames.reshape(-1)
 
 
-def beyond_codec(masks: np.ndarray) -> dict[str, int]:
-    """How many frames of `masks` u8[F] press what seven single buttons cannot."""
-    pressed = np.unpackbits(masks[:, None], axis=1).sum(1)
+def beyond_codec(masks: np.ndarray, codec: Codec) -> dict[str, int]:
+    """How many frames of `masks` u8[F] press what no action of `codec` does."""
+    beyond = masks[~np.isin(masks, (0, *codec.masks))]
+    pressed = np.unpackbits(beyond[:, None], axis=1).sum(1)
     return {
-        "frames_with_select": int((masks & SELECT != 0).sum()),
+        "frames_with_select": int((beyond & SELECT != 0).sum()),
         "frames_with_two_buttons": int((pressed > 1).sum()),
     }
 
 
 def refuse_beyond_codec(masks: np.ndarray, codec: Codec, source: str) -> None:
     """Raises TaskError when part of `masks` cannot be said in the task's codec."""
-    counts = beyond_codec(masks)
+    counts = beyond_codec(masks, codec)
     if any(counts.values()):
         raise TaskError(
             f"{source}: {counts['frames_with_select']} frames hold SELECT and "
             f"{counts['frames_with_two_buttons']} hold two buttons, which {codec.id} does not "
-            "have; cut them away (--from-frame, --to-frame) or play without them"
+            "have; cut them away (--from-frame, --to-frame), play without them"
+            f"{_wider(masks, codec)}"
         )
+
+
+def _wider(masks: np.ndarray, codec: Codec) -> str:
+    """The codec that has what `codec` lacks, as the end of a sentence."""
+    for name in CODECS:
+        wider = Codec(id=name)
+        if not any(beyond_codec(masks, wider).values()):
+            return f", or make the task with --codec {name}, which has them"
+    return ""
 
 
 def _from_row(row: Any, codec: Codec, source: str) -> Inputs:
@@ -144,12 +155,13 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
         elif word.isdecimal():
             repeat = _limited(int(word))
             continue
-        elif word.upper() in ACTIONS:
+        elif word.upper() in codec.actions:
             first_step = frames if first_step is None else first_step
-            action = np.full(repeat, ACTIONS.index(word.upper()))
+            action = np.full(repeat, codec.actions.index(word.upper()))
             part = play_actions(action, codec)
         else:
-            raise ValueError(f"{word!r} is neither wait, a number nor one of {' '.join(ACTIONS)}")
+            known = " ".join(codec.actions)
+            raise ValueError(f"{word!r} is neither wait, a number nor one of {known}")
         repeat = 1
         frames = _limited(frames + len(part))
         parts.append(part)

@@ -14,7 +14,6 @@ from trainer_core.envs.task_files import SHAPE, load_goal
 from trainer_core.play.authoring.demonstration import play_demonstration
 from trainer_core.play.authoring.inputs import follows_codec, steps_of
 from trainer_core.play.judge import Judge
-from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import ConfigError, TaskError
 from trainer_core.protocol.shades import MAX_SHADE
 from trainer_core.protocol.tasks import Task
@@ -80,7 +79,7 @@ def write_dataset(dataset_id: str, task: Task, buffers: list[Any]) -> dict[str, 
             dataset_id,
             buffer=buffers,
             observation_space=spaces.Box(0, MAX_SHADE, SHAPE, np.uint8),
-            action_space=spaces.Discrete(len(ACTIONS)),
+            action_space=spaces.Discrete(len(codec.actions)),
             algorithm_name="demonstration",
             description=f"{task.manifest.title} ({task.id}), codec {codec.id}",
         )

@@ -11,7 +11,6 @@ import numpy as np
 from emulator import Emulator, EmulatorError, Snapshot
 from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures, gather_goal, suggest_tau
 from trainer_core.play.authoring.rom_choice import choose_rom
-from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
@@ -75,7 +74,7 @@ def _random_play(
 ) -> np.ndarray:
     """f32[steps, N]: the distance of every console after each of its random steps."""
     rng = np.random.default_rng(seed)
-    masks = np.array(ACTION_MASKS, np.uint8)
+    masks = np.array(codec.masks, np.uint8)
     apart = np.empty((steps, emulator.num_envs), np.float32)
     for step in range(steps):
         if step % 8 == 0:

@@ -19,7 +19,6 @@ from trainer_core.play.authoring.replaying import (
     Replay,
     replay_demonstrations,
 )
-from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
@@ -157,15 +156,16 @@ def _spread(env: GameEnv, act: Act, episodes: int) -> Evaluation:
 
 def _one_button(env: GameEnv) -> dict[str, float]:
     """Success of each button held alone, all of them side by side from the same few starts."""
-    each = env.num_envs // len(ACTIONS)
+    names = env.task.manifest.codec.actions
+    each = env.num_envs // len(names)
     spaced = torch.linspace(0, len(env.start_set) - 1, each).long()
-    starts = env.start_set[spaced].repeat(len(ACTIONS))
-    pressed = torch.arange(len(ACTIONS)).repeat_interleave(each)
+    starts = env.start_set[spaced].repeat(len(names))
+    pressed = torch.arange(len(names)).repeat_interleave(each)
     pressed = torch.cat([pressed, pressed.new_zeros(env.num_envs - len(pressed))])
     won = [e.success for e in run_episodes(env, lambda obs: pressed, starts, "sample").episodes]
     return {
         name: sum(won[number * each : (number + 1) * each]) / each
-        for number, name in enumerate(ACTIONS)
+        for number, name in enumerate(names)
     }
 
 

@@ -26,7 +26,6 @@ from trainer_core.play.authoring.inputs import (
     steps_of,
 )
 from trainer_core.play.authoring.walks import Walk
-from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Codec, find_task, verify_file
@@ -151,7 +150,7 @@ def inputs_of(walks: list[Walk], segments: list[Segment], spread: float) -> list
         if part.inputs.start is not None or not follows_codec(masks, part.codec):
             return []
         actions = [*steps_of(masks, part.codec).tolist(), *walk.actions]
-        names = " ".join(ACTIONS[action] for action in actions)
+        names = " ".join(part.codec.actions[action] for action in actions)
         rows.append({"wait_frames": part.inputs.first_step, "actions": names})
     return rows
 

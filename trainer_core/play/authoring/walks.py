@@ -8,7 +8,6 @@ import numpy as np
 
 from emulator import Cartridge, Emulator, Snapshot
 from trainer_core.play.authoring.goals import GoalPictures
-from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec
 
@@ -55,7 +54,7 @@ def random_walks(
         if turn == 0:  # every anchor as it is, as far as there is room
             chosen = np.arange(BATCH) % len(anchors)
             lengths[: len(anchors)] = 0
-        actions = rng.integers(len(ACTION_MASKS), size=(longest, BATCH))
+        actions = rng.integers(len(codec.masks), size=(longest, BATCH))
         emulator.reset(None, cache, chosen.astype(np.int32))
         alive = np.ones(BATCH, bool)
         for step in range(longest + 1):
@@ -68,7 +67,7 @@ def random_walks(
                     state = emulator.snapshot(int(env))
                     found[key] = Walk(int(chosen[env]), walked, state, pictures[env].copy())
             if step < min(longest, int(lengths.max())):
-                masks = np.array(ACTION_MASKS, np.uint8)[actions[step]]
+                masks = np.array(codec.masks, np.uint8)[actions[step]]
                 emulator.run(masks, codec.frames_per_step, codec.release_after_frames)
         if len(found) == count:
             break

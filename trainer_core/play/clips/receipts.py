@@ -9,7 +9,7 @@ import numpy as np
 
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from trainer_core.play.clips.writer import ClipWriter
-from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.buttons import ALL_MASKS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import RecordedStep
 from trainer_core.protocol.regular_files import read_regular
@@ -66,7 +66,7 @@ def _side_by_side(consoles: np.ndarray, across: int) -> np.ndarray:
 def _buttons(actions: np.ndarray) -> bytes:
     """What the first console pressed, frame by frame."""
     held = np.zeros((len(actions), FRAMES_PER_STEP), np.uint8)
-    masks = np.array(ACTION_MASKS, np.uint8)[np.clip(actions, 0, len(ACTION_MASKS) - 1)]
+    masks = np.array(ALL_MASKS, np.uint8)[np.clip(actions, 0, len(ALL_MASKS) - 1)]
     held[:, :RELEASE_AFTER] = masks[:, None]
     return held.tobytes()
 

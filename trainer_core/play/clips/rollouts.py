@@ -14,7 +14,7 @@ from trainer_core.play.clips.writer import ClipWriter
 from trainer_core.play.episode import Script, play_episode
 from trainer_core.play.game import open_game
 from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.buttons import ALL_MASKS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import (
@@ -36,8 +36,8 @@ def rollout(folder: Path, out: Path, home: HomePaths) -> tuple[Path, str]:
         rows = [json.loads(line) for line in read_regular(folder / LOG, MAX_LOG_BYTES).splitlines()]
         actions = [int(row["action"]) for row in rows]
         start, per_step = int(meta["start_index"]), int(meta["frames_per_step"])
-        if not rows or not all(0 <= action < len(ACTION_MASKS) for action in actions):
-            raise ValueError("no actions of the seven buttons")
+        if not rows or not all(0 <= action < len(ALL_MASKS) for action in actions):
+            raise ValueError("actions that no codec has")
         steps = [_step(row, index, per_step) for index, row in enumerate(rows)]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LabError(f"{folder}: no rollout that can be read: {error}") from None
@@ -105,7 +105,7 @@ def _from_gif(folder: Path, out: Path, meta: dict[str, Any], steps: list[Recorde
     buttons = bytearray(frames)
     for step in steps:
         held = min(release, step.last_frame + 1 - step.first_frame)
-        pressed = bytes([ACTION_MASKS[step.action]]) * held
+        pressed = bytes([ALL_MASKS[step.action]]) * held
         buttons[step.first_frame : step.first_frame + held] = pressed
     return writer.finish(
         frames, bytes(buttons), steps, task=str(meta["task"]), source="rollout",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from trainer_core.preflight.findings import Check, Found
-from trainer_core.preflight.task import check_task
+from trainer_core.preflight.task import check_guest_task
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.fields import described
 from trainer_core.protocol.paths import HomePaths
@@ -61,7 +61,7 @@ class CleanRlRunner(GuestRunner):
                 name="Task", status="fail", detail="CleanRL's dqn.py knows one environment",
                 fix="Leave --num-envs out",
             )  # fmt: skip
-        return check_task(spec.task, home)
+        return check_guest_task(spec.task, home)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
