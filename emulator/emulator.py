@@ -11,10 +11,9 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels.launch import native, threaded, uniform
+from emulator.kernels.launch import native, uniform
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.ppu import picture
-from emulator.kernels.sm83.threaded_code import threads
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
 from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, impossible
@@ -36,7 +35,7 @@ from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
 
 Executor = Literal["uniform", "native", "threaded"]
-KERNELS = {"uniform": uniform, "native": native, "threaded": threaded}
+EXECUTORS = ("uniform", "native", "threaded")
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
 STATES_AT_ONCE = 1024
@@ -87,7 +86,7 @@ class Emulator:
         self.executor = chosen_executor(
             device, executor, self.shape or find_shape(num_envs, device)
         )
-        self._kernels = KERNELS[self.executor]
+        self._kernels = _kernels(self.executor)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         roms = [cartridge.rom for cartridge in self.cartridges]
         self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
@@ -158,7 +157,7 @@ class Emulator:
             if shape.serving:
                 uniform.launch(self.batch, *how)
             else:
-                threaded.launch(self.batch, self._threads(), *how)
+                _kernels("threaded").launch(self.batch, self._threads(), *how)
 
         self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
         self._last_frames = frames
@@ -478,6 +477,8 @@ class Emulator:
     def _threads(self) -> wp.array:
         """What threaded code walks along; made on first use."""
         if self._code is None:
+            from emulator.kernels.sm83.threaded_code import threads
+
             roms = [cartridge.rom for cartridge in self.cartridges]
             tables = [threads(rom, self._decoded(rom, ends=True)) for rom in roms]
             self._code = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self.device)
@@ -528,10 +529,19 @@ class Emulator:
         return data.numpy().view(CONSOLE_DTYPE)
 
 
+def _kernels(executor: Executor) -> Any:
+    """The module of an executor's kernels. Most processes never need threaded code."""
+    if executor == "threaded":
+        from emulator.kernels.launch import threaded
+
+        return threaded
+    return native if executor == "native" else uniform
+
+
 def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
     """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
     is_cuda = wp.get_device(device).is_cuda
-    if wanted not in (None, *KERNELS) or (is_cuda and wanted == "native"):
+    if wanted not in (None, *EXECUTORS) or (is_cuda and wanted == "native"):
         raise EmulatorError(
             f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu"
         )

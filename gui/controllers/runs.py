@@ -248,6 +248,8 @@ class RunsController(QObject):
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or run.meta is None:
             return self.refusal() or tr("Its log does not say how it was configured")
+        if run.meta.runner not in {runner.id for runner in self._bridge.service.runners}:
+            return tr("None of the trainers here made it")
         return ""
 
     def waits(self) -> bool:

@@ -338,6 +338,7 @@ def test_a_file_of_wandb_becomes_a_run_on_show_whose_plots_the_overview_has(
     shown = {card.spec.metric for card in overview.cards if not card.isHidden()}
     assert shown == {"losses/value_loss", "charts/episodic_return", "deep.x"}
     assert not app.actions["resumeRun"].isEnabled()
+    assert not app.actions["reuseConfig"].isEnabled()
     put_runs(app, "run-aaaa")
     app.controllers.runs.show("run-aaaa")
     until(lambda: dock.cards["reward_mean"] in overview.cards and len(dock.more.cards) == 3)
