@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from emulator import constants as k
 from emulator.kernels.launch import native, uniform
+from emulator.kernels.launch.executors import Executor, chosen_executor, kernels_of
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.ppu import picture
 from emulator.launch.cuda_graphs import Recorder
@@ -34,8 +35,6 @@ from emulator.state.cache import StateCache, check_batch, gathered, rom_numbers,
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
 
-Executor = Literal["uniform", "native", "threaded"]
-EXECUTORS = ("uniform", "native", "threaded")
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
 STATES_AT_ONCE = 1024
@@ -86,7 +85,7 @@ class Emulator:
         self.executor = chosen_executor(
             device, executor, self.shape or find_shape(num_envs, device)
         )
-        self._kernels = _kernels(self.executor)
+        self._kernels = kernels_of(self.executor)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         roms = [cartridge.rom for cartridge in self.cartridges]
         self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
@@ -157,7 +156,7 @@ class Emulator:
             if shape.serving:
                 uniform.launch(self.batch, *how)
             else:
-                _kernels("threaded").launch(self.batch, self._threads(), *how)
+                kernels_of("threaded").launch(self.batch, self._threads(), *how)
 
         self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
         self._last_frames = frames
@@ -527,22 +526,3 @@ class Emulator:
         at = self.batch.console.ptr + first * size
         data = wp.array(ptr=at, dtype=wp.uint8, shape=(count * size,), device=self.device)
         return data.numpy().view(CONSOLE_DTYPE)
-
-
-def _kernels(executor: Executor) -> Any:
-    """The module of an executor's kernels. Most processes never need threaded code."""
-    if executor == "threaded":
-        from emulator.kernels.launch import threaded
-
-        return threaded
-    return native if executor == "native" else uniform
-
-
-def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
-    """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
-    is_cuda = wp.get_device(device).is_cuda
-    if wanted not in (None, *EXECUTORS) or (is_cuda and wanted == "native"):
-        raise EmulatorError(
-            f"executor={wanted!r} on {device}: give uniform or threaded, or native on a cpu"
-        )
-    return wanted or ("native" if not is_cuda else "uniform" if shape.serving else "threaded")

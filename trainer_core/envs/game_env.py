@@ -27,7 +27,7 @@ from trainer_core.envs.curriculum import (
     StartCurriculum,
     states_to_go,
 )
-from trainer_core.envs.demonstrations import states_along, task_demonstrations
+from trainer_core.envs.demonstrations import Demonstration, states_along, task_demonstrations
 from trainer_core.envs.episodes import (
     Episodes,
     GoalTemplates,
@@ -39,7 +39,7 @@ from trainer_core.envs.picture_reader import WarpReader
 from trainer_core.envs.restored import check_keys, check_like, meta_bytes
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.task_parts import load_task_parts
+from trainer_core.envs.task_parts import TaskParts, load_task_parts
 from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths
@@ -255,28 +255,18 @@ class GameEnv:
             parts.cartridge, num_envs, self.device, shards_for(num_envs, self.device),
             cuda_graphs=cuda_graphs,
         )  # fmt: skip
-        demos = task_demonstrations(task) if demo_share > 0 else []
-        along = states_along(parts.cartridge, demos, manifest.codec, str(self.device))
-        own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
-        walked = self._walked(parts.starts, own.repeat(WALKS), seed) if along else []
-        starts = [*parts.starts, *walked, *along]
-        self.emulator.set_starts(starts)
-        start_pictures = self._start_pictures(len(starts))
+        demos = task_demonstrations(task) if demo_share > 0 else []
+        own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
+        first, count = self._put_in_starts(parts, demos, own, seed)
+        start_pictures = self._start_pictures(count)
         goal = GoalTemplates(
             torch.from_numpy(parts.templates.copy()).to(self.device),
             torch.from_numpy(parts.mask.copy()).to(self.device),
             manifest.goal.distance,
         )
-        first = manifest.starts.count + len(walked)
         far = goal.distances(start_pictures) >= manifest.goal.tau
-        walks = torch.arange(manifest.starts.count, first, device=self.device)
-        steps = [len(demo.masks) // self._frames for demo in demos]
-        states = states_to_go(steps, first, self.device)
-        states = states.where(far[states.start])
-        curriculum = StartCurriculum(
-            own, walks[far[walks]], states, demo_share, len(starts), self.horizon
-        ) if len(states.start) else None  # fmt: skip
+        curriculum = self._curriculum(demos, own, first, far, demo_share)
         self.shortest_limit = min(self.horizon, LIMIT_LEAST if curriculum else self.horizon)
         self.start_set = own
         """The task's own; a curriculum draws walks and states along the demonstrations besides."""
@@ -297,6 +287,31 @@ class GameEnv:
         self.obs_shape = (stack_k, height, width)
         self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
+
+    def _put_in_starts(
+        self, parts: TaskParts, demos: list[Demonstration], own: Tensor, seed: int
+    ) -> tuple[int, int]:
+        """Make the consoles know every start: the task's, walks from `own`, i64[S], if there are
+        demonstrations, and states along these. Where the last begin, and how many there are."""
+        codec = self.task.manifest.codec
+        along = states_along(parts.cartridge, demos, codec, str(self.device))
+        walked = self._walked(parts.starts, own.repeat(WALKS), seed) if along else []
+        self.emulator.set_starts([*parts.starts, *walked, *along])
+        first = len(parts.starts) + len(walked)
+        return first, first + len(along)
+
+    def _curriculum(
+        self, demos: list[Demonstration], own: Tensor, first: int, far: Tensor, share: float
+    ) -> StartCurriculum | None:
+        """Of the states along `demos`, which begin at start `first`; None without any. `far`,
+        bool[S], are the starts where the goal is not reached already."""
+        steps = [len(demo.masks) // self._frames for demo in demos]
+        states = states_to_go(steps, first, self.device)
+        states = states.where(far[states.start])
+        if not len(states.start):
+            return None
+        walks = torch.arange(self.task.manifest.starts.count, first, device=self.device)
+        return StartCurriculum(own, walks[far[walks]], states, share, len(far), self.horizon)
 
     def _walked(self, states: list[Snapshot], starts: Tensor, seed: int) -> list[Snapshot]:
         """The consoles after 1 to WALK_STEPS random presses from each of `starts`, i64[W], which
