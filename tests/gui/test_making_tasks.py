@@ -71,7 +71,7 @@ def register_only_where_asked(
 ) -> None:
     """`dmglab rom add` loads the emulator: seconds, which one test spends for all."""
 
-    async def run(argv: list[str]) -> dict[str, Any]:
+    async def run(argv: list[str], on_progress: object = None) -> dict[str, Any]:
         return {"ok": True, "roms": [{"sha256": "", "title": "", "warnings": []}]}
 
     if "slow" not in request.keywords:
