@@ -105,7 +105,10 @@ class Layout(QObject):
         """Give the agent dock the height of its texts, and the dock below all the rest."""
         agent, learns = self._docks.agent, self._session.mode is Mode.AGENT
         below = self._docks.training if learns else self._docks.task
-        wanted = max(AGENT_HEIGHT, _text_height(agent))
+        text = _text_height(agent)
+        if (body := agent.widget()) is not None:  # the sizes below are shares of what there is
+            body.setMinimumHeight(max(0, text - _bar_height(agent)))
+        wanted = max(AGENT_HEIGHT, text)
         if not agent.isFloating() and not wanted <= agent.height() <= wanted + 40:
             self._window.resizeDocks(
                 [agent, below], [wanted, self._window.height() - wanted], Qt.Orientation.Vertical
@@ -159,8 +162,13 @@ class Layout(QObject):
 
 def _text_height(dock: QDockWidget) -> int:
     """Pixels that a dock needs for all lines of its texts at its present width."""
-    body, bar = dock.widget(), dock.titleBarWidget()
+    body = dock.widget()
     layout = body.layout() if body is not None else None
     if layout is None or not layout.hasHeightForWidth():
         return 0
-    return layout.heightForWidth(dock.width()) + (bar.height() if bar is not None else 0)
+    return layout.heightForWidth(dock.width()) + _bar_height(dock)
+
+
+def _bar_height(dock: QDockWidget) -> int:
+    bar = dock.titleBarWidget()
+    return bar.height() if bar is not None else 0

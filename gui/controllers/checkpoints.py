@@ -215,7 +215,8 @@ class CheckpointsController(QObject):
         self._bridge.service.runs[run.run_id] = run
         self._runs.put(run)
         cards = run_cards(run, self._bridge.home.run(run.run_id))
-        self.model.put_all(replace(card, integrity="verified") for card in cards)
+        for card in cards:  # a scan may have found it meanwhile, and did not verify it
+            self.model.put(replace(card, integrity="verified"))
         self.model.select(folder)
         self._notices.tell(
             tr("Imported"),

@@ -55,7 +55,9 @@ class LibraryController(QObject):
         """Play a ROM file and, once it plays, register it by its hash."""
         path = Path(path).expanduser().absolute()
         if problem := why_no_rom(path):
-            self._tell(f"{path}: {problem}", tr("Open another..."), self.ask_open)
+            self._tell(
+                f"{path.name}: {problem} ({path.parent})", tr("Open another..."), self.ask_open
+            )
             return
         if str(path) == self._session.rom:
             self._playing.play_game()
@@ -85,7 +87,7 @@ class LibraryController(QObject):
             self.open_rom(card.path)
             return
         what = tr("is not there any more") if not card.path.is_file() else tr("is another file now")
-        text = f"{card.title}: {card.path} {what}"
+        text = f"{card.title} {what}: {card.path}"
         self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
         self.library.reload()
 
@@ -150,12 +152,13 @@ class LibraryController(QObject):
             self._notices.tell(row["title"] or tr("This ROM"), warning, "warn")
 
     def _on_playing(self) -> None:
-        """A ROM that could not be played is not the session's."""
+        """A ROM that could not be played is not the session's: the one that still plays is."""
         playing, rom = self._playing, self._session.rom
         if rom and playing.error and not playing.busy and (
             playing.request is None or playing.request.task != rom
         ):  # fmt: skip
-            self._session.set_rom("")
+            plays_on = playing.request.task if playing.request and playing.is_rom else ""
+            self._session.set_rom(plays_on)
 
     def take_pictures(self) -> None:
         """Have a picture made of each game that has none, in a process of its own."""

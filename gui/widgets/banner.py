@@ -7,13 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.actions import ActionRegistry, Command
 from gui.models.notices import Notice
-from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
+from gui.widgets.labels import button, icon_button, label, set_role
 from gui.words import tr
 
+LONGEST = 200
+"""Characters of a text on show."""
+ZERO_WIDTH_SPACE = "\u200b"
 WIDTH = 560
 BOTTOM = 64
 """Pixels left free under the banners: the status bar and the tabs of the bottom docks."""
@@ -36,7 +39,7 @@ class Banner(QFrame):
         head = label(notice.title)
         set_role(head, "role", ROLES.get(notice.tone, "error"))
         row.addWidget(head)
-        row.addWidget(ElidedLabel(notice.text, "muted"), 1)
+        row.addWidget(_text(notice.text), 1)
         self.button: QPushButton | None = None
         if notice.act is not None:
             self.button = button(notice.action, clicked=partial(self._on_act, notice.act))
@@ -54,6 +57,20 @@ class Banner(QFrame):
 
     def _dismiss(self) -> None:
         self.dismissed.emit(self)
+
+
+def _text(text: str) -> QLabel:
+    """As many lines as it needs, a path broken after any of its folders; the tooltip has it all."""
+    short = text if len(text) <= LONGEST else text[:LONGEST].rstrip() + "..."
+    made = label(short.replace("/", f"/{ZERO_WIDTH_SPACE}"), "muted", wrap=True)
+    made.setToolTip(text)
+    return made
+
+
+def _height(banner: Banner, width: int) -> int:
+    layout = banner.layout()
+    assert layout is not None
+    return max(36, layout.heightForWidth(width), banner.sizeHint().height())
 
 
 class BannerArea(QWidget):
@@ -109,7 +126,7 @@ class BannerArea(QWidget):
         self.setVisible(bool(self.banners))
         self.ensurePolished()
         width = min(WIDTH, self._over.width() - 16)
-        height = sum(max(36, banner.sizeHint().height()) + 4 for banner in self.banners)
+        height = sum(_height(banner, width) + 4 for banner in self.banners)
         left = self._over.mapTo(self._host, QPoint(0, 0)).x()
         self.setGeometry(
             left + (self._over.width() - width) // 2,

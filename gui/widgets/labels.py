@@ -82,7 +82,8 @@ class ElidedLabel(QLabel):
     """One line that ends in an ellipsis instead of widening its dock; the tooltip has it all."""
 
     def __init__(self, text: str = "", role: str = "", mode=Qt.TextElideMode.ElideRight) -> None:
-        super().__init__(text)
+        super().__init__()
+        self.setText(text)
         self._mode = mode
         if role:
             self.setProperty("role", role)

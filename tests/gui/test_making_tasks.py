@@ -71,7 +71,7 @@ def register_only_where_asked(
 ) -> None:
     """`dmglab rom add` loads the emulator: seconds, which one test spends for all."""
 
-    async def run(argv: list[str]) -> dict[str, Any]:
+    async def run(argv: list[str], on_progress: object = None) -> dict[str, Any]:
         return {"ok": True, "roms": [{"sha256": "", "title": "", "warnings": []}]}
 
     if "slow" not in request.keywords:
@@ -206,6 +206,18 @@ def test_a_rom_that_was_changed_is_not_played_under_its_old_name(app: App, own_r
     until(lambda: app.window.banners.banners)
     assert "is another file now" in app.window.banners.banners[0].accessibleName()
     assert not app.controllers.playing.is_active
+
+
+def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(
+    app: App, own_rom: Path
+) -> None:
+    app.controllers.library.open_rom(own_rom)
+    until(lambda: app.center.live.screen_view.has_picture)
+    bad = own_rom.with_name("bad.gb")
+    bad.write_bytes(b"no ROM!")
+    app.controllers.library.open_rom(bad)
+    until(lambda: any("7 bytes" in made.accessibleName() for made in app.window.banners.banners))
+    assert app.models.session.rom == app.controllers.playing.request.task == str(own_rom)
 
 
 def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
