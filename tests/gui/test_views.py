@@ -354,16 +354,25 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
             QTest.qWait(0)
             yield app.window.grab().toImage()
 
+    def settled() -> list[QImage]:
+        """The pages once nothing moves any more: rows are laid out when they are first shown."""
+        shown: list[list[QImage]] = [[]]
+
+        def is_same() -> bool:
+            shown.append(list(pages()))
+            return shown[-1] == shown[-2]
+
+        until(is_same)
+        return shown[-1]
+
     app.controllers.appearance.set_theme("light")
     app.models.navigation.leave_welcome()
     until(lambda: not theme._waiting)
-    list(pages())  # rows are laid out when they are first shown
-    found = list(pages())
+    found = settled()
     sheet = app.window.styleSheet()
     app.window.setStyleSheet("")
     app.window.setStyleSheet(sheet)
-    list(pages())
-    assert all(left == right for left, right in zip(found, pages(), strict=True))
+    assert settled() == found
     assert found[0].pixelColor(3, 400).name() == theme.LIGHT.window
 
 

@@ -35,7 +35,7 @@ HOT = {
     "train/metrics.py": {"add", "_sums"},
     "train/measures.py": {
         "as_stored", "percentiles", "explained_variance", "own_successes", "demo_successes",
-        "demo_episodes", "own_goals",
+        "demo_episodes", "own_goals", "own_return", "own_length",
     },
     "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_stats"},
     "envs/curriculum.py": {"fold", "weights", "draw"},
@@ -50,6 +50,8 @@ CASTS = {"float", "int", "bool", "print"}
 ALLOWED = {
     ("envs/game_env.py", "bool(out.reset_mask.any())"),  # behind skip_reset_if_empty
     ("envs/game_env.py", "out.reset_mask.any()"),
+    ("envs/episodes.py", "bool(reset_mask.any())"),  # asked on a CPU only
+    ("envs/episodes.py", "reset_mask.any()"),
 }
 
 

@@ -166,14 +166,14 @@ def test_verls_metrics_are_read_and_rubbish_is_not() -> None:
         assert verl.parse_metrics(other) is None
 
 
-FAKE_VERL = """#!{python}
+FAKE_VERL = """
 import json, os, pathlib, signal, sys, time
 given = dict(text.split("=", 1) for text in sys.argv if "=" in text)
 out = pathlib.Path(given["trainer.default_local_dir"])
 with open(os.environ["VERL_FILE_LOGGER_PATH"], "a") as file:
     for step in (1, 2):
-        data = {{"critic/score/mean": 0.1 * step, "val/countdown/pass@1": 0.25 * step}}
-        file.write(json.dumps({{"step": step, "data": data}}) + chr(10))
+        data = {"critic/score/mean": 0.1 * step, "val/countdown/pass@1": 0.25 * step}
+        file.write(json.dumps({"step": step, "data": data}) + chr(10))
         file.flush()
 (out / "global_step_2" / "actor").mkdir(parents=True)
 (out / "latest_checkpointed_iteration.txt").write_text("2")
@@ -186,8 +186,9 @@ sys.exit("fail" in sys.argv)
 @pytest.fixture
 def supervised(tmp_path: Path) -> tuple[Supervisor, GuestRun, list[str]]:
     """A supervisor, its run, and the command line of a program that writes what VERL writes."""
-    fake = tmp_path / "python"
-    fake.write_text(FAKE_VERL.format(python=sys.executable))
+    (tmp_path / "verl.py").write_text(FAKE_VERL)
+    fake = tmp_path / "python"  # a script's first line cannot name a path with a space
+    fake.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path}/verl.py" "$@"\n')
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     config = RllmConfig(algo="verl", verl_python=str(fake), checkout=str(tmp_path))
     paths = HomePaths(tmp_path).run("one")
