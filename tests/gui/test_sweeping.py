@@ -114,13 +114,14 @@ def test_a_sweep_that_is_stopped_saves_its_trial_and_begins_no_other(app: App) -
 def test_a_sweep_ends_with_the_app_and_its_trial_saves_first(app: App) -> None:
     begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
     until(lambda: has_grown(app), LONG_S)
-    children = psutil.Process().children(recursive=True)
-    assert any("tests.support.echo_sweep" in child.cmdline() for child in children)
+    children = psutil.Process().children()
+    (sweep,) = [child for child in children if "tests.support.echo_sweep" in child.cmdline()]
+    family = [sweep, *sweep.children(recursive=True)]
     app.controllers.shutdown.begin()
     until(lambda: app.controllers.shutdown.has_ended, LONG_S)
     (run,) = [run for run in RunRegistry(app.bridge.home).reconcile().values() if run.tags]
     assert (run.state, bool(run.last_checkpoint)) == (RunState.STOPPED, True)
-    until(lambda: not any(is_there(child) for child in children))
+    until(lambda: not any(is_there(process) for process in family))
 
 
 def is_there(process: psutil.Process) -> bool:

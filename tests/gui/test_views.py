@@ -365,13 +365,19 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
         until(is_same)
         return shown[-1]
 
-    app.controllers.appearance.set_theme("light")
+    def polish_all() -> None:
+        sheet = app.window.styleSheet()
+        app.window.setStyleSheet("")
+        app.window.setStyleSheet(sheet)
+
     app.models.navigation.leave_welcome()
+    settled()
+    polish_all()  # which lays out all anew: before, so that colours alone are compared
+    settled()
+    app.controllers.appearance.set_theme("light")
     until(lambda: not theme._waiting)
     found = settled()
-    sheet = app.window.styleSheet()
-    app.window.setStyleSheet("")
-    app.window.setStyleSheet(sheet)
+    polish_all()
     assert settled() == found
     assert found[0].pixelColor(3, 400).name() == theme.LIGHT.window
 
