@@ -13,22 +13,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
+
+from bench_first_point import until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 if not os.environ.get("DISPLAY"):
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-LONGEST_S = 300.0
-
-
-def until(condition: Callable[[], object]) -> None:
-    from PySide6.QtTest import QTest
-
-    deadline = time.monotonic() + LONGEST_S
-    while not condition():
-        assert time.monotonic() < deadline
-        QTest.qWait(2)
 
 
 def main() -> None:

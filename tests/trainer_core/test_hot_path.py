@@ -37,7 +37,9 @@ HOT = {
         "as_stored", "percentiles", "explained_variance", "own_successes", "demo_successes",
         "demo_episodes", "own_goals", "own_return", "own_length",
     },
-    "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_stats"},
+    "envs/episodes.py": {"distances", "_sums", "judge", "draw_starts", "step_info",
+                         "step_stats"},
+    "envs/mixed_env.py": {"step", "_judge", "_merged"},
     "envs/curriculum.py": {"fold", "weights", "draw"},
     "envs/frame_stack.py": {"push"},
     "envs/novelty.py": {"visit"},
@@ -50,6 +52,8 @@ CASTS = {"float", "int", "bool", "print"}
 ALLOWED = {
     ("envs/game_env.py", "bool(out.reset_mask.any())"),  # behind skip_reset_if_empty
     ("envs/game_env.py", "out.reset_mask.any()"),
+    ("envs/mixed_env.py", "bool(out.reset_mask.any())"),
+    ("envs/mixed_env.py", "out.reset_mask.any()"),
     ("envs/episodes.py", "bool(reset_mask.any())"),  # asked on a CPU only
     ("envs/episodes.py", "reset_mask.any()"),
 }

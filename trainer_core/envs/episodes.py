@@ -94,6 +94,13 @@ class Outcome(NamedTuple):
     """i64[N] start state to load where reset_mask."""
 
 
+def step_info(out: Outcome) -> StepInfo:
+    """What of an outcome a StepResult tells, console by console."""
+    return StepInfo(
+        out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo
+    )
+
+
 def step_stats(out: Outcome | StepInfo) -> StepStats:
     """Means over all consoles, computed where the tensors are."""
     return StepStats(

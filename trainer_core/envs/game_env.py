@@ -32,6 +32,7 @@ from trainer_core.envs.episodes import (
     Episodes,
     GoalTemplates,
     Outcome,
+    step_info,
     step_stats,
 )
 from trainer_core.envs.frame_stack import FrameStack
@@ -137,6 +138,13 @@ class ShardedEmulator:
     def reset(self) -> None:
         """Put consoles with `mask` set to start `index`."""
         self._each(self._reset)
+
+    def put_at(self, starts: Tensor) -> None:
+        """The first consoles at `starts`, i64[<= N], the others at start 0."""
+        self.mask.fill_(1)
+        self.index.zero_()
+        self.index[: len(starts)] = starts
+        self.reset()
 
     def screens(self, count: int) -> Tensor:
         """u8[count, 144, 160] of the first envs."""
@@ -321,7 +329,7 @@ class GameEnv:
         emulator = self.emulator
         emulator.set_starts(states)
         for some in starts.split(self.num_envs):
-            self._put_at(some)
+            emulator.put_at(some)
             ends = rng.integers(1, WALK_STEPS + 1, len(some))
             kept: dict[int, Snapshot] = {}
             for step in range(1, WALK_STEPS + 1):
@@ -337,17 +345,9 @@ class GameEnv:
         """u8[S, 72, 80]: the observation of every start state."""
         found = []
         for some in torch.arange(count, device=self.device).split(self.num_envs):
-            self._put_at(some)
+            self.emulator.put_at(some)
             found.append(self.emulator.observe()[: len(some)].clone())
         return torch.cat(found)
-
-    def _put_at(self, starts: Tensor) -> None:
-        """The first consoles at `starts`, i64[<= N], the others at start 0."""
-        emulator = self.emulator
-        emulator.mask.fill_(1)
-        emulator.index.zero_()
-        emulator.index[: len(starts)] = starts
-        emulator.reset()
 
     @property
     def obs(self) -> Tensor:
@@ -363,9 +363,7 @@ class GameEnv:
         return self.reset_to(self.episodes.draw_starts())
 
     def reset_to(self, starts: Tensor) -> Tensor:
-        self.emulator.mask.fill_(1)
-        self.emulator.index.copy_(starts)
-        self.emulator.reset()
+        self.emulator.put_at(starts)
         return self._stack.fill(self.episodes.begin(starts))
 
     def step(self, actions: Tensor) -> StepResult:
@@ -386,10 +384,7 @@ class GameEnv:
 
     def _info(self, out: Outcome) -> StepInfo:
         if self.info_mode == "full":
-            return StepInfo(
-                out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps,
-                out.from_demo,
-            )  # fmt: skip
+            return step_info(out)
         return cast(StepInfo, step_stats(out) if self.info_mode == "stats" else None)
 
     def screens(self, count: int) -> Tensor:

@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trainer_core.envs.episodes import Outcome
+from trainer_core.envs.episodes import Outcome, step_info
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.game_env import GameEnv, ShardedEmulator, shards_for
 from trainer_core.envs.restored import check_keys
 from trainer_core.envs.stopwatch import Stopwatch
-from trainer_core.envs.vec_env import StepInfo, StepResult
+from trainer_core.envs.vec_env import StepResult
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.task_lists import envs_of
 
@@ -111,9 +111,7 @@ class MixedEnv:
 
     def reset_to(self, starts: Tensor) -> Tensor:
         """Each of `starts` must be one of its env's own task."""
-        self.emulator.mask.fill_(1)
-        self.emulator.index.copy_(starts)
-        self.emulator.reset()
+        self.emulator.put_at(starts)
         for each, own, first in zip(self.episodes, self._own, self._first_start, strict=True):
             each.begin(starts[own] - first)
         return self._stack.fill(self._start_pictures[starts])
@@ -131,10 +129,9 @@ class MixedEnv:
             if not self.skip_reset_if_empty or bool(out.reset_mask.any()):
                 emulator.reset()
             self._stack.push(pictures, out.reset_mask, self._start_pictures, out.next_start)
-        info = StepInfo(
-            out.dist, out.reset_mask, out.success, out.start_index, out.episode_steps, out.from_demo
+        return StepResult(
+            self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, step_info(out)
         )
-        return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
 
     def _judge(self, pictures: Tensor) -> Outcome:
         """What the step came to, each env by its own task's law."""

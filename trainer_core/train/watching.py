@@ -104,11 +104,6 @@ class Tally:
 
     def read(self) -> dict[str, tuple[float, ...]]:
         """The fields of a WallEvent."""
-
-        def numbers(found: Tensor) -> tuple[float, ...]:
-            return tuple(found.tolist())
-
-        return {
-            "dist": tuple(round(value, 4) for value in numbers(self._dist)),
-            "successes": numbers(self._ends[0]), "episodes": numbers(self._ends[1]),
-        }  # fmt: skip
+        successes, episodes = self._ends.tolist()
+        dist = tuple(round(value, 4) for value in self._dist.tolist())
+        return {"dist": dist, "successes": tuple(successes), "episodes": tuple(episodes)}
