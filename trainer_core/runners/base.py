@@ -97,9 +97,7 @@ class AgentRunner(ABC):
 
     def complete(self, spec: RunSpec) -> RunSpec:
         """`spec` with every option, defaults too: its process may not know `config_type`."""
-        config = dataclasses.asdict(self.configure(spec))
-        options = {name: value for name, value in config.items() if name not in NEUTRAL}
-        return dataclasses.replace(spec, options=options)
+        return spec.with_options(self.configure(spec))
 
     def algorithm(self, spec: RunSpec) -> str:
         """The one of `algorithms` that `spec` asks for. Raises ConfigError."""
