@@ -7,7 +7,6 @@ maps the contract onto the plan it comes from.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -22,7 +21,7 @@ from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.spec import NEUTRAL, RunSpec
+from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.probe import PROBE
 
 UNKNOWN = RunnerCapabilities()

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_core.early_start import load_torch
+from trainer_core.early_start import leave_compiler_out, load_torch
 from trainer_core.owned import LossyPipe, die_with_parent, end_group, on_stop_signals
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
@@ -47,6 +47,7 @@ def load_worker(module: str, device: str = "cpu") -> Train:
     """`train` of the adapter's module; seconds, the first time."""
     if all(importlib.util.find_spec(name) for name in ("torch", "warp")):
         load_torch(device)
+        leave_compiler_out()
     return importlib.import_module(module).train
 
 

@@ -49,6 +49,15 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         self._values = values.unsqueeze(-1)
         return logits, {}
 
+    def capture(self, size: int) -> None:
+        """On a GPU: have minibatches of `size` pictures, forward and backward, replayed as one
+        launch each. Acting goes on as it was."""
+        self.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        pictures = torch.zeros(size, *self.net.obs_shape, dtype=torch.uint8, device=self.device)
+        self.net.train()
+        torch.cuda.make_graphed_callables(self.net, (pictures,))
+        self.net.eval()
+
     def forget(self) -> None:
         """Drop values that nobody fetched: the next pictures are others."""
         self._values = None
@@ -128,9 +137,9 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
         device=device, cfg=cfg,
     )  # fmt: skip
     if device.type == "cuda":
-        model.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         for group in agent.optimizer.param_groups:
             group["fused"] = True  # one launch a step; the host's launches are what takes time
+        model.capture(config.num_envs * config.rollouts // config.mini_batches)
     return agent
 
 
