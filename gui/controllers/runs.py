@@ -101,6 +101,9 @@ class RunsController(QObject):
 
     def show(self, run_id: str) -> None:
         """Put a run in focus: curves, badge, run info."""
+        run = self._bridge.service.runs.get(run_id)
+        if run is not None and run.state.is_end:
+            self._wait_no_more(run)
         self._telemetry.set_focus(run_id)
         self._training.show(run_id)
         self._load_history(run_id)
@@ -317,10 +320,17 @@ class RunsController(QObject):
         run = notice.record
         (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
         self._model.put(run)
+        if run.state.is_end:
+            self._wait_no_more(run)
         if run.state is RunState.QUEUED or run.run_id in self._model.places:
             self._look_at_queue()
 
+    def _wait_no_more(self, run: RunRecord) -> None:
+        """Where there are no curves, none will come."""
+        self._telemetry.waits[run.run_id] = tr("It ended before its first update")
+
     def _on_started(self, run_id: str) -> None:
+        self._telemetry.waits.pop(run_id, None)
         self.show(run_id)
         if self._navigation.welcome:
             self._navigation.leave_welcome()
