@@ -17,6 +17,7 @@ from gui.words import tr
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.protocol.roms import find_game_again
 from trainer_core.service import PlayerService
 
 SAVE_TIMEOUT_S = 120.0
@@ -105,7 +106,8 @@ class RollController(QObject):
             self._bridge.spawn(self._open(self._replay.replay), failed=self._fail)
 
     async def _open(self, replay: Replay) -> None:
-        task, folder = replay.recording.task, replay.folder
+        about, folder = replay.recording, replay.folder
+        task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
         await self.player.start(PlayerConfig(task=task, mode="edit", recording=str(folder)))
         self._source, self.masks = replay, bytearray(replay.buttons.tobytes())
         self._done, self._undone, self.known = [], [], 0
@@ -235,21 +237,22 @@ class RollController(QObject):
         if self._source is None:
             return
         if not self.is_changed:
-            self._take_over(self._source.folder, self.frame)
+            self._take_over(self.frame)
             return
         self._say(tr("Writing the branch"))
         frame, folder = self.frame, self._free(self._source.folder.name)
 
         async def save_and_play() -> None:
             await self._save(folder)
-            self._take_over(folder, frame)
+            self._take_over(frame)
 
         self._bridge.spawn(save_and_play(), failed=self._fail)
 
-    def _take_over(self, folder: Path, frame: int) -> None:
+    def _take_over(self, frame: int) -> None:
+        """From the recording on show: the one that is open, or the branch that was just saved."""
         replay = self._replay.replay
         if replay is not None:
-            self._playing.play_on(replay.recording.task, folder, frame, branch=True)
+            self._playing.play_on(replay, frame, branch=True)
         self.close()
 
     def _free(self, name: str) -> Path:
