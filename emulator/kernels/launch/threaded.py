@@ -197,8 +197,10 @@ def launch(
     release_after: int,
     shape: Shape,
     idle_skip: bool,
+    run_frames: wp.Kernel = run_frames_threaded,
 ) -> None:
-    """Run every console for `frames` frames. `code`: as `threaded_code.threads` makes it."""
+    """Run every console for `frames` frames. `code`: as `threaded_code.threads` makes it, with the
+    numbers of the blocks that `run_frames` has."""
     n = int(batch.num_envs)
     console = batch.console
     device = buttons.device
@@ -209,7 +211,7 @@ def launch(
     )  # fmt: skip
     threads = 32 if device.is_cuda else 1
     wp.launch(
-        run_frames_threaded, dim=-(-n * threads // block) * block,
+        run_frames, dim=-(-n * threads // block) * block,
         inputs=[batch, console, code.ptr, threads, int(idle_skip)],
         device=device, block_dim=block,
     )  # fmt: skip
