@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,8 @@ class RollController(QObject):
         self._source: Replay | None = None
         self._wanted: int | None = None
         self._is_seeking = False
+        self._splicing: set[asyncio.Task[None]] = set()
+        """Changes that the player has not acknowledged yet."""
         self._stays = False
         """The branch that was saved just now is opened in place of its parent."""
         replay.loaded.connect(self._on_loaded)
@@ -139,6 +142,9 @@ class RollController(QObject):
     async def _seek(self) -> None:
         try:
             while self._wanted is not None and self.is_open:
+                if self._splicing:  # else a seek could overtake the change that it is to show
+                    await asyncio.wait(self._splicing)
+                    continue
                 frame, self._wanted = self._wanted, None
                 await self._ask(commands.Seek, timeout_s=SAVE_TIMEOUT_S, frame=frame)
                 self.pictured.emit()
@@ -193,7 +199,9 @@ class RollController(QObject):
         self.masks[edit.first : edit.first + len(edit.before)] = edit.after
         self.known = min(self.known, edit.first)
         splice = {"first": edit.first, "removed": len(edit.before), "masks": edit.after.hex()}
-        self._bridge.spawn(self._splice(edit, splice), failed=self._fail)
+        task = self._bridge.spawn(self._splice(edit, splice), failed=self._fail)
+        self._splicing.add(task)
+        task.add_done_callback(self._splicing.discard)
         self.changed.emit()
         self.seek(self.frame)
 
