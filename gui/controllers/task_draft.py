@@ -28,7 +28,7 @@ PROBE_AFTER_MS = 700
 """Painting goes on for a while; then the goal is measured again."""
 AUDIT_EPISODES = 32
 NICE = 10
-"""Of what nobody waits for: random play while a person walks, the audit while a run starts."""
+"""Of the audit, which nobody waits for while a run starts."""
 
 
 class TaskDraft(QObject):
@@ -142,7 +142,7 @@ class TaskDraft(QObject):
             self._cancel_play()
             self._played_from = begun
             self._play = self._bridge.spawn(
-                run_job([*argv, "--nice", str(NICE)], on_progress=self._on_played),
+                run_job(argv, on_progress=self._on_played),
                 failed=lambda reason: self._forget_play(),  # the probe itself will say why
             )
         if model.goal is None:
