@@ -27,6 +27,8 @@ from trainer_core.service import run_job
 PROBE_AFTER_MS = 700
 """Painting goes on for a while; then the goal is measured again."""
 AUDIT_EPISODES = 32
+FEWEST_STARTS = 2
+"""A small room has few pictures; the dock says how many were found, and one is held out."""
 NICE = 10
 """Of the audit, which nobody waits for while a run starts."""
 
@@ -204,7 +206,8 @@ class TaskDraft(QObject):
         if goal is None or goal.way is None:
             return []
         alone = len(self.model.starts) == 1
-        return ["--way", str(goal.way), *(("--around",) if alone else ())]
+        around = ("--around", "--min-distinct", str(FEWEST_STARTS))
+        return ["--way", str(goal.way), *(around if alone else ())]
 
     def _on_made(self, task_id: str, found: dict[str, Any]) -> None:
         self._drop_kept()
