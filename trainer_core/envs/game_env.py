@@ -303,7 +303,13 @@ class GameEnv:
         demonstrations, and states along these. Where the last begin, and how many there are."""
         codec = self.task.manifest.codec
         along = states_along(parts.cartridge, demos, codec, str(self.device))
-        walked = self._walked(parts.starts, own.repeat(WALKS), seed) if along else []
+        mode = os.environ.get("EXP_WALK", "old")
+        if not along:
+            walked = []
+        elif mode == "old":
+            walked = self._walked(parts.starts, own.repeat(WALKS), seed)
+        else:
+            walked = self._explored(parts.starts, own.tolist(), seed, mode)
         self.emulator.set_starts([*parts.starts, *walked, *along])
         first = len(parts.starts) + len(walked)
         return first, first + len(along)
@@ -339,6 +345,59 @@ class GameEnv:
                 there = np.flatnonzero(ends == step)
                 kept.update(zip(there.tolist(), emulator.snapshots(there), strict=True))
             found += [kept[n] for n in range(len(some))]
+        return found
+
+    def _explored(self, states, own, seed, mode):
+        parts = dict(x.split("=") for x in mode.split(",")[1:])
+        kind = mode.split(",")[0]
+        sticky, length, total = float(parts.get("p", 0.5)), int(parts.get("len", 16)), int(parts.get("n", 16))
+        keep = int(parts.get("keep", 1))
+        back = float(parts.get("back", 0.5))
+        rng = np.random.default_rng(seed)
+        emulator, count = self.emulator, self.num_envs
+        walkers = min(count, -(-len(own) * total // 4))
+        rounds = -(-len(own) * total // walkers)
+        cells: set[bytes] = set()
+        found, visits = [], []
+        order = own * total
+        for r in range(rounds):
+            begin = [states[n] for n in order[r * walkers : (r + 1) * walkers]]
+            if kind == "explore" and found:
+                for k in range(len(begin)):
+                    if rng.random() < back:
+                        least = min(visits)
+                        pick = int(rng.choice([i for i, v in enumerate(visits) if v == least]))
+                        visits[pick] += 1
+                        begin[k] = found[pick]
+            emulator.set_starts(begin)
+            emulator.put_at(torch.arange(len(begin)))
+            last = rng.integers(self.num_actions, size=count)
+            ends = [set(rng.choice(length, keep, replace=False).tolist()) for _ in begin]
+            kept_of = np.zeros(count, int)
+            wait = np.zeros(count, int)
+            for step in range(length):
+                same = rng.random(count) < sticky
+                last = np.where(same, last, rng.integers(self.num_actions, size=count))
+                pressed = torch.from_numpy(last)
+                torch.index_select(self._masks, 0, pressed.to(self.device), out=emulator.buttons)
+                emulator.run(self._frames, self._release)
+                if kind == "explore":
+                    pics = emulator.observe()[: len(begin)].cpu().numpy()
+                    keys = (pics.reshape(-1, 9, 8, 10, 8).mean((2, 4)) * 2).round().astype(np.int8)
+                    there = []
+                    for n in range(len(begin)):
+                        key = keys[n].tobytes()
+                        if key not in cells and kept_of[n] < keep + 2 and step >= wait[n]:
+                            cells.add(key)
+                            kept_of[n] += 1
+                            wait[n] = step + 4
+                            there.append(n)
+                else:
+                    there = [n for n in range(len(begin)) if step in ends[n]]
+                if there:
+                    found += emulator.snapshots(np.array(there))
+                    visits += [0] * len(there)
+        print("walked", len(found), flush=True)
         return found
 
     def _start_pictures(self, count: int) -> Tensor:

@@ -79,15 +79,28 @@ class ActorLearner:
         it brings the sampled policy nearer to the greedy one, so that its mistakes are learned."""
         if self.config.ent_schedule == "constant":
             return self.config.ent_coef
-        return self.config.ent_coef * max(1 - self.training_success, LEAST_ENTROPY)
+        import os
+        least = float(os.environ.get("EXP_ENT", LEAST_ENTROPY))
+        return self.config.ent_coef * max(1 - (1 - least) * self.training_success, least)
 
     @torch.no_grad()
     def _collect(self) -> None:
         rollout = self.rollout
         rollout.begin()
+        import os
+        mode = os.environ.get("EXP_SHARP", "")  # share:most
+        sharp = None
+        if mode:
+            share, most = map(float, mode.split(":"))
+            n = self.env.num_envs
+            sharp = torch.ones(n)
+            sharp[: round(n * share)] = 1 + (most - 1) * self.training_success
+            rollout.sharp = sharp.repeat(rollout.num_steps)
         for t in range(rollout.num_steps):
             with self.stopwatch("forward"):
                 logits, values = self.learner.forward(self.obs)
+                if sharp is not None:
+                    logits = logits * sharp[:, None]
                 log_probs = torch.log_softmax(logits, dim=-1)
                 actions = sample(log_probs, self._uniform, self.rng)
                 chosen = log_probs.gather(-1, actions[:, None]).squeeze(-1)
