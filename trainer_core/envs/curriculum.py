@@ -111,7 +111,8 @@ class StartCurriculum:
         reach = torch.cat([known, self._goal])[self._after].mean(1)
         along = reach * (1 - known) + ANYWHERE
         solved, after = self.success[self.own], self.success[self.walked]
-        own = torch.cat([1 - solved + SOLVED_OWN, 2 * after * (1 - after) + WALKED])
+        fair = min(1.0, WALKS * len(self.own) / max(1, len(self.walked)))
+        own = torch.cat([1 - solved + SOLVED_OWN, fair * (2 * after * (1 - after) + WALKED)])
         share = self.share * (1 - solved.mean())
         return torch.cat([own / own.sum() * (1 - share), along / along.sum() * share])
 
