@@ -96,7 +96,6 @@ class PartsEpoch:
 
     def _step(self, index: Tensor) -> Tensor:
         learner = self.learner
-        sharp = getattr(self.rollout, "sharp", None)
         logprobs, values, advantages, returns = (field[index] for field in self.fields)
         if self.config.normalize_advantage:
             deviation, mean = torch.std_mean(advantages, correction=0)
@@ -112,7 +111,7 @@ class PartsEpoch:
                 clip_range=self.config.clip_range, clip_range_vf=self.config.clip_range_vf,
                 ent_coef=learner.ent_coef, vf_coef=self.config.vf_coef,
                 normalize_advantage=False,
-                sharpness=None if sharp is None else sharp[index[part]],
+                sharpness=self.rollout.sharpness_of(chosen),
             )  # fmt: skip
             share = len(part) / len(index)
             gradients = torch.autograd.grad(losses[0] * share, learner.parameters)
