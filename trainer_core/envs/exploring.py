@@ -28,7 +28,7 @@ FARTHER = 0.5
 """Share of walks that begin where an earlier one came to."""
 MOST_KEPT, APART = 3, 5
 """States kept of one walk, and the least presses between two of them."""
-LEAST_ROUNDS = 4
+LEAST_ROUNDS = 2
 """However many consoles there are: a later round goes on from what an earlier one found."""
 
 
