@@ -32,6 +32,7 @@ LATER = (
 """What `import torch` gets a placeholder for."""
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 UNCACHED, CACHE = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"
+COMPILER = "torch._dynamo"
 RTLD_NOW = 2
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """glibc's malloc.h."""
@@ -43,7 +44,7 @@ class _Later(ModuleType):
     """Stands for a module until something is asked of it."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # the import system asks for __path__ and the like
+        if name.startswith("__") and name != "__path__":  # that: for an import of what is in it
             raise AttributeError(name)
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
@@ -85,6 +86,35 @@ def keep_bytecode() -> None:
     del os.environ[UNCACHED]
     os.environ[CACHE] = sys.pycache_prefix = str(folder)
     sys.dont_write_bytecode = False
+
+
+class _NoCompiler(ModuleType):
+    """What an optimizer of torch asks of the compiler where nothing is compiled.
+
+    To make one imports the compiler, two to five seconds, and asks two things of it. Whoever asks
+    for anything else gets the compiler itself.
+    """
+
+    @staticmethod
+    def disable(fn: Any, recursive: bool = True, **_: Any) -> Any:
+        return fn
+
+    @staticmethod
+    def graph_break(msg: str = "") -> None:
+        """There is no graph."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # that: for an import of what is in it
+            raise AttributeError(name)
+        if sys.modules.get(COMPILER) is self:
+            del sys.modules[COMPILER]
+        importlib.import_module(REGISTERS)  # torch does so before anybody can ask for the compiler
+        return getattr(importlib.import_module(COMPILER), name)
+
+
+def leave_compiler_out() -> None:
+    """From here on torch's optimizers do without `torch._dynamo`; after `load_torch`."""
+    sys.modules.setdefault(COMPILER, _NoCompiler(COMPILER))
 
 
 def load_torch(device: str = "cpu") -> None:
