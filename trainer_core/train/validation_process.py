@@ -37,7 +37,9 @@ LONGEST_S = 300.0
 MOST_THREADS = 4
 """Of torch in the process; the consoles have threads of their own."""
 RANK_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-KINDS = {kind.__name__: kind for kind in (records.EvalRecord, records.EpisodeRecord)}
+KINDS: dict[str, type[records.Record]] = {
+    kind.__name__: kind for kind in (records.EvalRecord, records.EpisodeRecord)
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
