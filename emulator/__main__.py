@@ -299,7 +299,7 @@ def parser() -> argparse.ArgumentParser:
     chaos.add_argument("--bounds-checks", action="store_true", help="Warp's checks as well (slow)")
     chaos.set_defaults(action=command_fuzz)
 
-    for command in (run, many, tracing, warm, tuning, tests, check, chaos):
+    for command in (run, many, tracing, warm, hot, tuning, tests, check, chaos):
         command.add_argument("--device", default="cpu", help="cpu or cuda:0")
     return top
 

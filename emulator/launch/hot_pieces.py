@@ -60,6 +60,12 @@ def load_pieces(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray) -> P
     return pieces if good and len(starts) == len(pieces) else None
 
 
+def search_arguments(roms: Sequence[Path], device: str, running: int) -> list[str]:
+    """Of `python -m emulator`: what a search does."""
+    files = [part for rom in roms for part in ("--rom", str(rom))]
+    return ["hot-code", "--device", device, "--running", str(running), *files]
+
+
 class Search:
     """A process that finds and compiles the pieces of some ROMs for a device, in the background.
 
@@ -68,12 +74,10 @@ class Search:
 
     def __init__(self, cartridges: Sequence[Cartridge], device: str, running: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dmglab_hot_")
-        command = [sys.executable, "-m", "emulator", "hot-code", "--device", device]
-        command += ["--running", str(running)]
-        for i, cartridge in enumerate(cartridges):
-            path = Path(self._folder.name, f"{i}.gb")
+        roms = [Path(self._folder.name, f"{i}.gb") for i in range(len(cartridges))]
+        for path, cartridge in zip(roms, cartridges, strict=True):
             path.write_bytes(cartridge.rom.tobytes())
-            command += ["--rom", str(path)]
+        command = [sys.executable, "-m", "emulator", *search_arguments(roms, device, running)]
         package = str(Path(__file__).parents[2])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator
+from emulator.__main__ import parser
 from emulator.kernels.sm83.threaded_code import NUMBER
 from emulator.launch import hot_pieces
 from emulator.rom import control_rows, hot_code
@@ -74,6 +75,13 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
         assert hot_pieces.load_pieces(cartridge, words, plain) is None, content
     path.write_bytes(b"\xff\xfe")
     assert hot_pieces.load_pieces(cartridge, words, plain) is None
+
+
+def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
+    said = hot_pieces.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4)
+    taken = parser().parse_args(said)
+    assert (taken.device, taken.running) == ("cuda:1", 4)
+    assert taken.rom == [tmp_path / "a", tmp_path / "b"]
 
 
 @pytest.mark.slow
