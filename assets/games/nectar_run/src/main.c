@@ -37,15 +37,25 @@ static void one_frame(void) {
     move_things();
 }
 
+/* What still flies goes on; the status row is there to be seen. */
+static void fly_out(void) {
+    uint8_t frames;
+    for (frames = 30; frames; frames--) {
+        next_frame();
+        move_things();
+        draw_everything();
+    }
+}
+
 /* Until the jar is full, or no life is left. */
 static void fill_the_jar(void) {
-    jar = power = 0;
+    jar = power = hornet_cell = 0;
     play_song(&song_flight);
     open_garden();
     while (lives && jar != JAR_CELLS) {
         one_frame();
-        if (clock == 0 || clock == 100) {       /* the flowers spill some, too */
-            drop_at(24 + (random() & 112), 8);
+        if ((clock & (stage ? 127 : 63)) == 0) { /* the flowers spill some, too */
+            drop_at(LANE_X(random() & 7), 8);
         }
         send_foes();
         move_foes();
@@ -57,6 +67,7 @@ static void fill_the_jar(void) {
 }
 
 static void meet_the_hornet(void) {
+    fly_out();
     open_page();
     write_line(2, 7, text_jar);
     write_line(2, 10, text_hornet);
@@ -64,8 +75,8 @@ static void meet_the_hornet(void) {
     play_song(&song_hornet);
     pause_frames(PAGE_FRAMES);
     fade_out();
-    open_garden();
     begin_hornet();
+    open_garden();
     while (lives && hornet_health) {
         one_frame();
         move_hornet();
@@ -76,14 +87,9 @@ static void meet_the_hornet(void) {
     }
 }
 
-/* The last bursts fade; then a page that waits. */
+/* A page that waits. */
 static void show_page(const uint8_t *heading, const uint8_t *prompt, const song_t *song) {
-    uint8_t frames;
-    for (frames = 30; frames; frames--) {
-        next_frame();
-        move_things();
-        draw_everything();
-    }
+    fly_out();
     open_page();
     play_song(song);
     write_line(3, 5, heading);
@@ -118,7 +124,7 @@ static void play(void) {
         score[i] = 0;
     }
     lives = LIVES;
-    hornet_health = 0;
+    hornet_health = hornet_cell = 0;
     for (stage = 0; stage != STAGES; stage++) {
         stage_page();
         fill_the_jar();
