@@ -2,9 +2,9 @@
 
     PYTHONPATH=assets/games python assets/games/nectar_run/make_tasks.py [--replay | --check]
 
-A drop falls every 64 frames, a hornet bears 24 shots and A sends two: both take far more than
-twelve actions. Both goals are the meter of the status row, masked as a user would mask a counter:
-each drop and each third hit is a step nearer, where the page that follows says nothing before.
+A drop falls every 32 frames, a hornet bears 16 shots and flees from every second: both take far
+more than twelve actions. Both goals are the meter of the status row, masked as a user would mask a counter:
+each drop and each second hit is a step nearer, where the page that follows says nothing before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
     "nectar_run/fill_jar", "Fill the jar",
     "Gather the eight drops of nectar that fill the jar, in the first garden before the third sting.",
-    "Nectar Run", ROM, 0.06, 96, ARCADE,
+    "Nectar Run", ROM, 0.06, 64, ARCADE,
 )  # fmt: skip
 CELLS = 8  # of the meter; a drop fills one
 INSIDE, ABOVE = slice(69, 71), slice(68, 69)  # rows of an observation: a cell's inside, its edge

@@ -165,7 +165,7 @@ void move_things(void) {
     }
     for (thing = drops, left = DROPS_MAX; left; left--, thing++) {
         if (thing->kind) {
-            thing->y += 1;
+            thing->y += stage ? 1 : 2;
             if (stage && (clock & 1)) {         /* in later gardens the wind carries it */
                 thing->x += thing->dx;
             }

@@ -1,21 +1,20 @@
 /* The hornet at the end of each garden: it hovers and stings, and flees from where it was hit. */
 #include "game.h"
 
-#define CELL       3                            /* health in a cell of its meter */
+#define CELL       2                            /* health in a cell of its meter */
 #define TOP_Y      36
 #define ABOVE(lane) (LANE_X(lane) - 8)          /* of whoever flies in that lane */
-#define FAR        40                           /* it flees at least so far */
 
 uint8_t hornet_health, hornet_cell, hornet_x, hornet_y, hornet_shines;
 static uint8_t target_x, timer, hits;
 
-/* To another lane, far enough from this one. */
+/* To one of the three lanes at the side where the bee is not. */
 static void flee(void) {
-    uint8_t lane = random() & 7;
-    target_x = ABOVE(lane);
-    if ((uint8_t)(target_x - hornet_x + FAR) < 2 * FAR) {
-        target_x = ABOVE(lane ^ 4);
+    uint8_t lane = random() & 3;
+    if (lane == 3) {
+        lane = 1;
     }
+    target_x = ABOVE(bee_x < LANE_X(4) ? 7 - lane : lane);
     hits = 0;
 }
 

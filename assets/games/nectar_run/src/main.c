@@ -47,6 +47,18 @@ static void fly_out(void) {
     }
 }
 
+/* The flowers spill a drop, one to three lanes beside the last one: a trail to follow. */
+static void spill(void) {
+    static uint8_t lane;
+    uint8_t chance = random(), far = 1 + (chance & 1) + ((chance >> 1) & 1);
+    if (lane > 7 - far || (lane >= far && (chance & 4))) {
+        lane -= far;
+    } else {
+        lane += far;
+    }
+    drop_at(LANE_X(lane), 8);
+}
+
 /* Until the jar is full, or no life is left. */
 static void fill_the_jar(void) {
     jar = power = hornet_cell = 0;
@@ -54,8 +66,8 @@ static void fill_the_jar(void) {
     open_garden();
     while (lives && jar != JAR_CELLS) {
         one_frame();
-        if ((clock & (stage ? 127 : 63)) == 0) { /* the flowers spill some, too */
-            drop_at(LANE_X(random() & 7), 8);
+        if ((clock & (stage ? 127 : 31)) == 0) {
+            spill();
         }
         send_foes();
         move_foes();
