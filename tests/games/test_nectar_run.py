@@ -49,17 +49,14 @@ def flying_drops(game: GameBatch) -> list[tuple[int, int]]:
 
 
 def test_bee_and_drops_are_in_every_picture():
-    game, drops = flight("fill_jar"), 0
-    bare = game.pictures()[0][:64].max()
-    assert bare < BLACK or flying_drops(game)  # no ground is black
+    game, black = flight("fill_jar"), []
     for _ in range(24):
         game.press("B")
         bee = patch(game, game.variable("bee_x"), game.variable("bee_y"))
         assert (bee > 0).sum() >= WIDE * WIDE // 2  # paler, but there, while it cannot be hurt
-        for x, y in flying_drops(game):
-            drops += 1
-            assert (patch(game, x, y) == BLACK).sum() >= WIDE * WIDE // 4
-    assert drops >= 8
+        black += [(patch(game, *drop) == BLACK).mean() for drop in flying_drops(game)]
+    assert len(black) >= 8
+    assert np.median(black) > 0.25  # one may fly behind a foe
 
 
 def test_a_press_of_eight_frames_is_a_lane_and_drops_fall_in_lanes():
