@@ -431,7 +431,7 @@ def garden(number: int) -> Canvas:
             daisy(picture, cx, cy, 13, 8)
         for cx, cy in ((120, 24), (40, 96), (120, 144), (40, 224)):
             daisy(picture, cx, cy, 7, 5)
-        picture.rows = [[min(shade, 2) for shade in row] for row in picture.rows]
+        picture.rows = [[min(shade, 1) for shade in row] for row in picture.rows]
     elif number == 1:
         grass(picture, 0)
         pond(picture, 48, 64, 40, 40)

@@ -204,6 +204,14 @@ void draw_everything(void) {
     const flyer_t *thing;
     uint8_t left, flap = (clock & 4) ? 4 : 0;
     sprite = put_pair(sprite, bee_x, bee_y, (unhurt & 4 ? sprite_pale_bee : sprite_bee) + flap);
+    if (unhurt & 4) {
+        oam[3] = oam[7] = 0x10;                 /* its grey is dark in the other palette */
+    }
+    for (thing = drops, left = DROPS_MAX; left; left--, thing++) {
+        if (thing->kind) {
+            sprite = put_pair(sprite, thing->x, thing->y, sprite_drop + ((clock & 8) ? 4 : 0));
+        }
+    }
     for (thing = stings, left = STINGS_MAX; left; left--, thing++) {
         if (thing->kind) {
             sprite = put(sprite, thing->x, thing->y, sprite_sting);
@@ -222,11 +230,6 @@ void draw_everything(void) {
     for (thing = shots, left = SHOTS_MAX; left; left--, thing++) {
         if (thing->kind) {
             sprite = put(sprite, thing->x, thing->y, sprite_shot);
-        }
-    }
-    for (thing = drops, left = DROPS_MAX; left; left--, thing++) {
-        if (thing->kind) {
-            sprite = put_pair(sprite, thing->x, thing->y, sprite_drop + ((clock & 8) ? 4 : 0));
         }
     }
     for (thing = blasts, left = BLASTS_MAX; left && sprite <= oam + 152; left--, thing++) {
