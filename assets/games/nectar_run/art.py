@@ -337,8 +337,8 @@ def columns(picture: Canvas) -> bytes:
 def sprites() -> tuple[bytes, dict[str, int]]:
     """All sprite tiles and the first tile of each picture; frames follow one another."""
     data, first = b"", {}
-    for name, frames in (("bee", BEE), ("pale_bee", PALE_BEE), ("wasp", WASP), ("beetle", BEETLE), ("fly", FLY),
-                         ("blast", BLAST)):  # fmt: skip
+    for name, frames in (("bee", BEE), ("pale_bee", PALE_BEE), ("wasp", WASP),
+                         ("beetle", BEETLE), ("fly", FLY), ("blast", BLAST)):  # fmt: skip
         first[name] = len(data) // 16
         for text in frames:
             data += columns(sprite(text, 16, 16, mirror=True))
@@ -431,7 +431,8 @@ def garden(number: int) -> Canvas:
             daisy(picture, cx, cy, 13, 8)
         for cx, cy in ((120, 24), (40, 96), (120, 144), (40, 224)):
             daisy(picture, cx, cy, 7, 5)
-        picture.rows = [[min(shade, 1) for shade in row] for row in picture.rows]
+        # Pale, so that whoever flies over it stands out, in pictures of half the size too.
+        picture.rows = [[min(shade or 0, 1) for shade in row] for row in picture.rows]
     elif number == 1:
         grass(picture, 0)
         pond(picture, 48, 64, 40, 40)
@@ -485,5 +486,7 @@ def hud() -> dict[str, Canvas]:
     empty = Canvas(8, 8, 0)
     empty.box(0, 1, 7, 6, 3, 0)
     nectar = Canvas(8, 8, 0).art(0, 0, "   #\n   #\n  ###\n #####\n #+###\n #+###\n #####\n  ###")
-    hornet = Canvas(8, 8, 0).art(0, 0, "#     #\n #   #\n #####\n #+#+#\n #####\n ##+##\n  ###\n   #")
+    hornet = Canvas(8, 8, 0).art(
+        0, 0, "#     #\n #   #\n #####\n #+#+#\n #####\n ##+##\n  ###\n   #"
+    )
     return {"life": life, "full": full, "empty": empty, "nectar": nectar, "hornet": hornet}

@@ -3,8 +3,8 @@
     PYTHONPATH=assets/games python assets/games/nectar_run/make_tasks.py [--replay | --check]
 
 A drop falls every 32 frames, a hornet bears 16 shots and flees from every second: both take far
-more than twelve actions. Both goals are the meter of the status row, masked as a user would mask a counter:
-each drop and each second hit is a step nearer, where the page that follows says nothing before.
+more than twelve actions. Both goals are the meter of the status row, masked as a user would mask a
+counter: each drop and each second hit is a step nearer, where a page that follows says nothing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ DEMONSTRATIONS = 4
 FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
     "nectar_run/fill_jar", "Fill the jar",
-    "Gather the eight drops of nectar that fill the jar, in the first garden before the third sting.",
+    "Gather the eight drops of nectar that fill the first jar before the third sting.",
     "Nectar Run", ROM, 0.06, 64, ARCADE,
 )  # fmt: skip
 CELLS = 8  # of the meter; a drop fills one
 INSIDE, ABOVE = slice(69, 71), slice(68, 69)  # rows of an observation: a cell's inside, its edge
 METER_LEFT, CELL = 45, 4  # columns; a cell's inside is two wide
-PAGE_STEPS = 72 // ARCADE.frames_per_step  # until it is there
+PAGE_STEPS = 72 // ARCADE.frames_per_step  # until the page before the hornet is there
 FELL_HORNET = Task(
     "nectar_run/fell_hornet", "Fell the hornet",
     "Dodge the stings of the first hornet and shoot until its meter is empty.",
