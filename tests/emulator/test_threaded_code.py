@@ -36,6 +36,12 @@ RUNS = 4096
 PIECES = 200
 ROW = 0x8000
 ROW_IO = 0x7F00
+LOOPS = [
+    bytes.fromhex("f041 e602 20fa"),  # ldh a, (STAT); and 2; jr nz
+    bytes.fromhex("fa80c0 b8 38fa"),  # ld a, (C080); cp b; jr c
+    bytes.fromhex("05 28fd"),  # dec b; jr z
+]
+"""That wait."""
 PLAIN = 0x0140014F  # pages of ROM, WRAM and HRAM, two of which may be written
 RARE = READ | WRITE | CONTROL | WATCH | FETCH  # control bits of what the data path leaves to others
 NAMES = ("lo", "hi", "sp", "pc", "now", "stable", "work",
@@ -155,6 +161,11 @@ def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> No
     rows[:, :, ROW_IO] |= random.choice([0, SETTLED], (RUNS, 1)).astype(np.uint8)
     much = np.flatnonzero(rom[:-2] == LDH_A_N8)  # LDH A,(n8): mostly of what reads as it lies there
     rom[much + 1] = random.choice([0x00, 0x40, 0x41, 0x41, 0x44, 0x4B, 0x90], len(much))
+    loops = random.choice(0x7F00 // 16, 600, replace=False) * 16
+    for at, code in zip(loops.tolist(), LOOPS * 200, strict=True):
+        rom[at : at + len(code)] = list(code)
+    waiting = random.random(RUNS) < 0.2
+    values[waiting, 3] = random.choice(loops, waiting.sum())
     marked = mark_loops(rom, control_rows.predecode(rom))
     ends = mark_loops(rom, control_rows.predecode(rom, ends=True))
     blocks = Superblocks()
@@ -185,6 +196,7 @@ def compare(run_both: wp.Kernel, device: str, given: list[np.ndarray], values: n
     after = arrays[4].numpy()
     assert np.array_equal(after[:, 0], after[:, 1]), "memory"
     assert found.numpy()[:, 6].sum() > 4 * RUNS, "too few instructions to say anything"
+    assert (found.numpy()[:, 9] != 0).sum() > 50, "too few branches were watched"
 
 
 def test_the_table_names_the_blocks_of_what_comes_next() -> None:
