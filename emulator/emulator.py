@@ -154,7 +154,7 @@ class Emulator:
                 self._order.sort(self.batch, sort_by)
             how = (held, frames, release_after, shape, self.idle_skip)
             if shape.serving:
-                uniform.launch(self.batch, *how)
+                uniform.launch(self.batch, *how, self._tail(shape))
             else:
                 kernels_of("threaded").launch(self.batch, self._threads(), *how)
 
@@ -472,6 +472,14 @@ class Emulator:
     def _decoded(self, rom: np.ndarray, ends: bool) -> np.ndarray:
         """The words of a ROM (`predecode`), loops that wait marked."""
         return mark_loops(rom, control_rows.predecode(rom, ends))
+
+    def _tail(self, shape: Shape) -> Callable[[], None] | None:
+        """What runs the last consoles of a launch on the data path, if the shape wants that."""
+        if not shape.tail:
+            return None
+        most = min(shape.tail, self.num_envs)
+        code, tail = self._threads(), kernels_of("threaded").launch_tail
+        return lambda: tail(self.batch, code, most, self.idle_skip)
 
     def _threads(self) -> wp.array:
         """What threaded code walks along; made on first use."""

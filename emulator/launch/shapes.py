@@ -39,6 +39,9 @@ class Shape(NamedTuple):
     serving: int
     """Warps per block that do the rare work for them; 0: each console is served in its own lane,
     which executes threaded code (kernels/launch/threaded.py)."""
+    tail: int = 0
+    """Consoles left at which the launch goes over from the data path to threaded code, each then
+    alone in its warp (kernels/launch/tail.py); 0: never."""
 
     @property
     def block(self) -> int:
@@ -59,6 +62,10 @@ def impossible(shape: Shape) -> str:
         return f"lanes={shape.lanes}: a warp has 1 to 32"
     if shape.serving == 0 and shape.lanes != 1:
         return f"lanes={shape.lanes}, serving=0: give 1 lane, or warps that serve"
+    if shape.tail < 0 or (shape.serving == 0 and shape.tail):
+        return (
+            f"tail={shape.tail}, serving={shape.serving}: give 0, or consoles and warps that serve"
+        )
     if shape.serving == 0 and 1 <= shape.running <= MOST_ALONE:
         return ""
     if not (1 <= shape.running <= MOST_RUNNING and 1 <= shape.serving <= MOST_SERVING):
@@ -72,6 +79,7 @@ CANDIDATES: dict[str, tuple[int, ...]] = {
     "lanes": (1, 2, 4, 8, 16, 32),
     "running": (2, 4, 8, 12, 16),
     "serving": (0, 1, 2, 4),
+    "tail": (0, 64, 128, 256, 512, 1024),
 }
 """What `tune` may put into each field of a Shape, in order of size.
 
