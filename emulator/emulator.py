@@ -107,6 +107,7 @@ class Emulator:
             device,
         )
         self._code: wp.array | None = None
+        self._hot: wp.Kernel | None = None
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -156,9 +157,11 @@ class Emulator:
             if shape.serving:
                 uniform.launch(self.batch, *how, self._tail(shape))
             else:
-                kernels_of("threaded").launch(self.batch, self._threads(), *how)
+                hot = (self._hot,) if self._hot else ()
+                kernels_of("threaded").launch(self.batch, self._threads(), *how, *hot)
 
-        self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
+        how = (held.ptr, frames, release_after, shape, sort_by, self.idle_skip, self._hot)
+        self._do(("run", *how), launch)
         self._last_frames = frames
 
     def _do(self, key: Hashable, launch: Callable[[], None]) -> None:
@@ -178,6 +181,39 @@ class Emulator:
         consoles = self._consoles()
         consoles["trap"] = kept
         self.batch.console.assign(consoles)
+
+    def trace(self, instructions: int, buttons: np.ndarray | None = None) -> np.ndarray:
+        """Run every console for so many instructions; return where in its ROM each then stood,
+        int64[instructions, N]: an index into the ROM's bytes, -1 outside of ROM."""
+        consoles = self._consoles()
+        kept = consoles["trap"].copy()
+        consoles["trap"] = TRAP_STEP
+        self.batch.console.assign(consoles)
+        places = np.empty((instructions, self.num_envs), np.int64)
+        for place in places:
+            self.run(buttons, 1)
+            consoles = self._consoles()
+            pc, high = consoles["pc"].astype(np.int64), consoles["rom_high"].astype(np.int32)
+            low = consoles["rom_low"].astype(np.int64)
+            place[:] = pc + np.where(pc < 0x4000, low, high) - consoles["rom_base"]
+            place[pc >= k.VRAM] = -1
+        consoles["trap"] = kept
+        self.batch.console.assign(consoles)
+        return places
+
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
+        """From the next launch on execute these pieces of each ROM as one block each
+        (kernels/sm83/superblocks.py). Compiles them first, unless Warp's cache has them."""
+        if self.executor != "threaded":
+            raise EmulatorError(f"executor {self.executor!r} has no superblocks: give threaded")
+        from emulator.kernels.launch.hot_threads import hot_threads
+
+        roms = [cartridge.rom for cartridge in self.cartridges]
+        frames, table = hot_threads(roms, [self._decoded(rom, True) for rom in roms], pieces)
+        device = wp.get_device(self.device)
+        frames.module.load(device, self._shape().block if device.is_cuda else 1)
+        self._code = wp.array(table, dtype=wp.uint32, device=self.device)
+        self._hot = frames
 
     def freeze(self, env: int) -> None:
         """Let one console stand still until it is reset: launches pass it by."""

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 LATER = "torch._meta_registrations"
+COMPILER = "torch._dynamo"
 RTLD_NOW = 2
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """glibc's malloc.h."""
@@ -37,6 +38,35 @@ class _Later(ModuleType):
             raise AttributeError(name)
         del sys.modules[LATER]
         return getattr(importlib.import_module(LATER), name)
+
+
+class _NoCompiler(ModuleType):
+    """What an optimizer of torch asks of the compiler where nothing is compiled.
+
+    To make one imports the compiler, two to five seconds, and asks two things of it. Whoever asks
+    for anything else gets the compiler itself.
+    """
+
+    @staticmethod
+    def disable(fn: Any, recursive: bool = True, **_: Any) -> Any:
+        return fn
+
+    @staticmethod
+    def graph_break(msg: str = "") -> None:
+        """There is no graph."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # that: for an import of what is in it
+            raise AttributeError(name)
+        if sys.modules.get(COMPILER) is self:
+            del sys.modules[COMPILER]
+        importlib.import_module(LATER)  # torch does so before anybody can ask for the compiler
+        return getattr(importlib.import_module(COMPILER), name)
+
+
+def leave_compiler_out() -> None:
+    """From here on torch's optimizers do without `torch._dynamo`; after `load_torch`."""
+    sys.modules.setdefault(COMPILER, _NoCompiler(COMPILER))
 
 
 def load_torch(device: str = "cpu") -> None:

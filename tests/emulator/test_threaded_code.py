@@ -10,9 +10,11 @@ import warp as wp
 
 from emulator import Cartridge, Emulator
 from emulator.kernels.intrinsics import Q, U
-from emulator.kernels.launch.threaded import run_threads
+from emulator.kernels.launch.threaded import threads_with
 from emulator.kernels.sm83 import threaded_code
 from emulator.kernels.sm83.registers import Bases, Registers, load_row, load_word
+from emulator.kernels.sm83.superblocks import Superblocks
+from emulator.kernels.sm83.threaded_code import NOTHING_MORE
 from emulator.kernels.sm83.uniform import (
     CONTROL,
     FETCH,
@@ -24,11 +26,12 @@ from emulator.kernels.sm83.uniform import (
     execute,
     finish_slow,
 )
-from emulator.rom import control_rows, isa
+from emulator.rom import control_rows, hot_code, isa
 from emulator.rom.idle_loops import mark_loops
 from emulator.verify import fuzz
 
 RUNS = 4096
+PIECES = 200
 ROW = 0x8000
 PLAIN = 0x0140014F  # pages of ROM, WRAM and HRAM, two of which may be written
 RARE = READ | WRITE | CONTROL | WATCH | FETCH  # control bits of what the data path leaves to others
@@ -64,41 +67,57 @@ def keep(r: wp.ref[Registers], found: wp.array2d[wp.uint32], run: int):
     found[run, 6] = r.work
 
 
-@wp.kernel(enable_backward=False, module="unique")
-def run_both(
-    rom: Q, words: Q, control: Q, code: Q, rows: Q,
-    values: wp.array2d[wp.uint32], found: wp.array2d[wp.uint32], wanted: wp.array2d[wp.uint32],
-    rare: wp.array[wp.uint32], threads: int,
-):  # fmt: skip
-    """Run each start by threaded code, and for as many instructions by the data path: every
-    `threads`-th thread one, alone in its warp."""
-    run = wp.tid() / threads
-    if wp.tid() != run * threads:
-        return
-    b = Bases()
-    b.rom = rom
-    b.words = words
-    b.control = control
-    r = Registers()
-    start(r, values, run, rows + Q(2 * run) * Q(ROW))
-    run_threads(r, b, code)
-    keep(r, found, run)
-    s = Registers()
-    o = Operands()
-    start(s, values, run, rows + Q(2 * run + 1) * Q(ROW))
-    while s.work < r.work and rare[run] == U(0):
-        load_word(s, b)
-        load_row(s, b)
-        execute(s, b, o)
-        if (o.rest & U(RARE)) != U(0):
-            rare[run] = U(1)
-        elif (o.ctl & U(SLOW)) != U(0):  # RR
-            finish_slow(s, b, o)
-    keep(s, wanted, run)
+def comparison(more: threaded_code.More) -> wp.Kernel:
+    """The kernel that compares threaded code with `more` blocks with the data path."""
+    run_threads = threads_with(more, "compared_threads").run
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def run_both(
+        rom: Q, words: Q, control: Q, code: Q, rows: Q,
+        values: wp.array2d[wp.uint32], found: wp.array2d[wp.uint32], wanted: wp.array2d[wp.uint32],
+        rare: wp.array[wp.uint32], threads: int,
+    ):  # fmt: skip
+        """Run each start by threaded code, and for as many instructions by the data path: every
+        `threads`-th thread one, alone in its warp."""
+        run = wp.tid() / threads
+        if wp.tid() != run * threads:
+            return
+        b = Bases()
+        b.rom = rom
+        b.words = words
+        b.control = control
+        r = Registers()
+        start(r, values, run, rows + Q(2 * run) * Q(ROW))
+        run_threads(r, b, code)
+        keep(r, found, run)
+        s = Registers()
+        o = Operands()
+        start(s, values, run, rows + Q(2 * run + 1) * Q(ROW))
+        while s.work < r.work and rare[run] == U(0):
+            load_word(s, b)
+            load_row(s, b)
+            execute(s, b, o)
+            if (o.rest & U(RARE)) != U(0):
+                rare[run] = U(1)
+            elif (o.ctl & U(SLOW)) != U(0):  # RR
+                finish_slow(s, b, o)
+        keep(s, wanted, run)
+
+    return run_both
+
+
+def some_pieces(words: np.ndarray, random: np.random.Generator) -> list[tuple[int, ...]]:
+    """Pieces of random code that begin everywhere, jump and all."""
+    plain = hot_code.plain_instructions(words, threaded_code.NUMBER)
+    executed = np.where(plain, 100, 0)
+    arrived = (random.random(len(words)) < 0.01) * plain
+    found = hot_code.pieces(hot_code.Counts(executed, arrived), words, plain)
+    return [found[i] for i in random.permutation(len(found))[:PIECES]]
 
 
 @pytest.mark.warp
 def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> None:
+    """Each by its own block, and many in superblocks."""
     random = np.random.default_rng(11)
     rom = random.integers(0, 256, 0x8000, dtype=np.uint8)
     rows = random.integers(0, 256, (RUNS, 1, ROW), dtype=np.uint8).repeat(2, axis=1)
@@ -114,7 +133,21 @@ def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> No
     values[:, 6] = PLAIN
     marked = mark_loops(rom, control_rows.predecode(rom))
     ends = mark_loops(rom, control_rows.predecode(rom, ends=True))
-    given = [rom, marked, control_rows.control_words(), threaded_code.threads(rom, ends), rows]
+    blocks = Superblocks()
+    pieces = some_pieces(ends, random)
+    numbers = blocks.add_rom(ends, pieces)
+    run_both = comparison(blocks.more())
+    alone = threaded_code.threads(rom, ends)
+    compare(run_both, device, [rom, marked, control_rows.control_words(), alone, rows], values)
+    table = threaded_code.threads(rom, ends, numbers)
+    assert (table[:, 1] >> 20 > len(threaded_code.BLOCKS)).sum() == len(pieces) == PIECES
+    begin = random.random(RUNS) < 0.8
+    values[begin, 3] = random.choice([places[0] for places in pieces], RUNS)[begin]
+    compare(run_both, device, [rom, marked, control_rows.control_words(), table, rows], values)
+
+
+def compare(run_both: wp.Kernel, device: str, given: list[np.ndarray], values: np.ndarray) -> None:
+    """Run every start both ways. `given`: the arrays whose addresses the kernel takes."""
     with wp.ScopedDevice(device):
         arrays = [wp.array(array, dtype=wp.dtype_from_numpy(array.dtype)) for array in given]
         found, wanted = (wp.zeros((RUNS, len(NAMES)), dtype=wp.uint32) for _ in range(2))
@@ -153,9 +186,9 @@ def test_the_table_names_the_blocks_of_what_comes_next() -> None:
 
 def test_every_line_has_both_forms() -> None:
     """What is written for PTX says the same for a CPU: no line is left over or not understood."""
-    jumps = sum(one.startswith("brx.idx.uni") for one in threaded_code.statements())
-    assert jumps == threaded_code.as_cpp().count("goto dispatch;") == 1
-    assert threaded_code.as_ptx().count("brx.idx.uni") == 1
+    jumps = sum(one.startswith("brx.idx.uni") for one in threaded_code.statements(NOTHING_MORE))
+    assert jumps == threaded_code.as_cpp(NOTHING_MORE).count("goto dispatch;") == 1
+    assert threaded_code.as_ptx(NOTHING_MORE).count("brx.idx.uni") == 1
     assert len(threaded_code.BLOCKS) == threaded_code.NUMBER.max()
 
 

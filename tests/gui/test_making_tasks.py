@@ -55,7 +55,9 @@ class Tools:
         return self.answers.get(tool, {"ok": True, "gamma": "0.98: why", "starts": "48"})
 
     def verbs(self) -> list[str]:
-        return [argv[0] for argv in self.asked]
+        """`play` is the probe's random play, which needs no goal."""
+        return ["play" if argv[0] == "probe" and "--goal" not in argv else argv[0]
+                for argv in self.asked]  # fmt: skip
 
 
 @pytest.fixture
@@ -162,10 +164,9 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(
 def register(app: App, path: Path, title: str) -> str:
     import msgspec
 
-    from gui.models.rom_library import file_sha256
-    from trainer_core.protocol.roms import RegisteredRom, roms_file
+    from trainer_core.protocol.roms import RegisteredRom, roms_file, sha256_of_rom
 
-    sha256 = file_sha256(path)
+    sha256 = sha256_of_rom(path)
     file = roms_file(app.bridge.home)
     file.parent.mkdir(parents=True, exist_ok=True)
     rom = RegisteredRom(path=str(path), title=title, mapper="MBC1", size=32768, ram_size=8192)
@@ -267,7 +268,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     captured(app, own_rom)
     model = app.models.task_draft
     assert app.controllers.playing.paused, "the game waits while the goal is looked at"
-    assert tools.verbs() == ["probe"]
+    assert tools.verbs() == ["play", "probe"]
     assert "12.5% of 16 random players" in app.docks.task.finding.text()
     np.testing.assert_array_equal(model.goal.template, observe(model.goal.captured.picture))
     find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
@@ -281,7 +282,11 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert Path(new[new.index("--start") + 1]) == model.starts[0].path
     assert Path(new[new.index("--way") + 1]).is_file()
     assert "--around" in new
-    assert tools.verbs() == ["probe", "new", "audit"]
+    assert tools.verbs() == ["play", "probe", "new", "audit"]
+    play, probe = tools.asked[:2]
+    kept = Path(play[play.index("--kept") + 1])
+    assert probe[probe.index("--kept") + 1] == str(kept), "it is judged from what was seen"
+    assert not kept.exists(), "the task is made: nobody needs it"
     shown = app.docks.task.audit.text()
     assert "random play succeeds in 3%" in shown
     assert "UP alone in 2%" in shown

@@ -139,3 +139,25 @@ def test_a_profile_is_data_and_disabled_until_its_rom_is_there(
     (row,) = call(capsys, home, "list")["profiles"]
     assert row["enabled"] is False
     assert "dmglab rom add" in row["instructions"]
+
+
+def test_a_recordings_game_is_found_again_by_its_hash(home: HomePaths, tmp_path: Path) -> None:
+    from trainer_core.protocol.paths import ASSETS
+    from trainer_core.protocol.roms import find_game_again, sha256_of_rom
+
+    shipped = ASSETS / "games/pocket_quest/pocket_quest.gb"
+    sha256 = sha256_of_rom(shipped)
+    assert find_game_again("pocket_quest/leave_house", sha256, home) == "pocket_quest/leave_house"
+    assert find_game_again(str(shipped), sha256, home) == str(shipped)
+    copy = tmp_path / "copy.gb"
+    assert find_game_again(str(copy), sha256, home) == str(shipped), "it was a copy of ours"
+    copy.write_bytes(shipped.read_bytes() + bytes(0x8000))
+    other = sha256_of_rom(copy)
+    assert find_game_again(str(copy), other, home) == str(copy)
+    with pytest.raises(TaskError, match=r"is another file now: open the ROM where it is now"):
+        find_game_again(str(copy), "ab" * 32, home)
+    add_rom(copy, home)
+    assert find_game_again(str(tmp_path / "before.gb"), other, home) == str(copy)
+    copy.unlink()
+    with pytest.raises(TaskError, match=r"is not there any more.*dmglab rom add"):
+        find_game_again(str(tmp_path / "before.gb"), other, home)

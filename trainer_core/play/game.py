@@ -20,13 +20,13 @@ from trainer_core.protocol.buttons import MASK_BITS
 from trainer_core.protocol.errors import LabError, TaskError
 from trainer_core.protocol.frames import GAME_BOY, ScreenShape
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.roms import ROM_SUFFIXES
 from trainer_core.protocol.tasks import Codec, Reward, find_task
 
 if TYPE_CHECKING:
     from trainer_core.arc.rules import ArcJudge
 
 TINY_GOAL = "tiny_goal"
-ROM_SUFFIXES = (".gb", ".gbc")
 
 
 class Game(Protocol):

@@ -21,6 +21,8 @@ Registers of every block
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -75,8 +77,8 @@ def _address(address: str) -> tuple[list[str], str]:
     return [], {"hl+": "hl", "hl-": "hl", "sp+2": "sp"}.get(address, address)
 
 
-def _find(row: Instruction) -> list[str]:
-    """Leave unless the operand is plain memory; its machine address in `pr`."""
+def _find(row: Instruction, leave: str) -> list[str]:
+    """Go to `leave` unless the operand is plain memory; its machine address in `pr`."""
     access = row.access
     assert access is not None
     lines, ad = _address(access.address)
@@ -105,7 +107,7 @@ def _find(row: Instruction) -> list[str]:
         ]
     else:
         lines.append(f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, rowb;")
-    lines.append("setp.eq.u32 p, t1, 0; @p bra.uni LEAVE;")
+    lines.append(f"setp.eq.u32 p, t1, 0; @p bra.uni {leave};")
     return lines
 
 
@@ -251,27 +253,33 @@ def _store(row: Instruction) -> list[str]:
     return lines
 
 
-def block(row: Instruction) -> list[str]:
-    """Lines of one instruction, without its label."""
+def condition(row: Instruction) -> tuple[list[str], str, str]:
+    """Lines before the test of a branch by condition, and the comparisons that hold if it is
+    taken and if it is not."""
+    carry = row.condition.endswith("c")
+    taken, other = ("ne", "eq") if row.condition in ("nz", "c") else ("eq", "ne")
+    lines = ["and.b32 t0, fl, 256;"] if carry else []
+    value = "t0" if carry else "zr"
+    return lines, f"setp.{taken}.u32 q, {value}, 0;", f"setp.{other}.u32 q, {value}, 0;"
+
+
+def effects(row: Instruction, leave: str, before: int = 0) -> list[str]:
+    """What an instruction does at `pc` with `w0`, but for time and the branch, whose target is put
+    into `to`. Nothing is changed if it goes to `leave`.
+
+    `before`: M-cycles that have passed since `left` was brought up to date.
+    """
     access = row.access
-    branches = row.destination in ("pc", "vector")
-    cycles = row.m_cycles + row.taken_extra
+    cycles = before + row.m_cycles + row.taken_extra
     lines = []
-    skip = f"SKIP{row.opcode:03x}"
-    if row.condition:
-        test = "zr, 0" if row.condition.endswith("z") else "t0, 0"
-        if row.condition.endswith("c"):
-            lines.append("and.b32 t0, fl, 256;")
-        kind = "eq" if row.condition in ("nz", "c") else "ne"  # true: not taken
-        lines.append(f"setp.{kind}.u32 q, {test}; @q bra.uni {skip};")
     if access:
-        lines += _find(row)
+        lines += _find(row, leave)
         if access.kind in ("read", "modify"):
             lines.append("ld.global.u8 m, [pr];")
             if access.size == 2:
                 lines.append("ld.global.u8 t0, [pr+1]; shl.b32 t0, t0, 8; or.b32 m, m, t0;")
     if row.y in isa.R16 and row.operation in ("inc", "dec"):
-        lines.append(f"shr.u32 t0, {row.y}, 8; setp.eq.u32 p, t0, 254; @p bra.uni LEAVE;")
+        lines.append(f"shr.u32 t0, {row.y}, 8; setp.eq.u32 p, t0, 254; @p bra.uni {leave};")
     if row.x == "pc":
         lines.append(f"add.u32 to, pc, {row.length};")
     found_x, x = _value(row.x, "x") if row.x else ([], "")
@@ -288,13 +296,26 @@ def block(row: Instruction) -> list[str]:
     if access and access.address in ("hl+", "hl-"):
         change = "add" if access.address == "hl+" else "sub"
         lines.append(f"{change}.u32 hl, hl, 1; and.b32 hl, hl, 65535;")
-    if branches:
-        target = "shr.u32 to, w0, 16;" if row.destination == "vector" else "and.b32 to, v, 65535;"
-        lines += [target, *_branch(row)]
+    if row.destination in ("pc", "vector"):
+        vector = row.destination == "vector"
+        lines.append("shr.u32 to, w0, 16;" if vector else "and.b32 to, v, 65535;")
+    return lines
+
+
+def block(row: Instruction) -> list[str]:
+    """Lines of one instruction, without its label."""
+    lines = []
+    skip = f"SKIP{row.opcode:03x}"
+    if row.condition:
+        before, _, not_taken = condition(row)
+        lines += [*before, f"{not_taken} @q bra.uni {skip};"]
+    lines += effects(row, "LEAVE")
+    if row.destination in ("pc", "vector"):
+        lines += _branch(row)
         if row.condition:
             lines += [f"{skip}:", *_next(row, row.length, row.m_cycles)]
         return lines
-    return lines + _next(row, row.length, cycles)
+    return lines + _next(row, row.length, row.m_cycles + row.taken_extra)
 
 
 def _label(row: Instruction) -> str:
@@ -315,9 +336,21 @@ NUMBER = np.array(
 """Of each instruction's block in the jump table; 0: leave."""
 
 
-def text() -> list[str]:
-    """The lines of all blocks. They begin at ENTER with `pc` in ROM, and leave at LEAVE."""
+class More(NamedTuple):
+    """Blocks besides those of single instructions (sm83/superblocks.py)."""
+
+    labels: Sequence[str] = ()
+    """In the order of their numbers, which begin behind those of BLOCKS."""
+    lines: Sequence[str] = ()
+
+
+NOTHING_MORE = More()
+
+
+def text(more: More) -> list[str]:
+    """The lines of all blocks. They begin at START with `pc` in ROM, and leave at LEAVE."""
     lines = [
+        "START:",
         "setp.ge.u32 p, pc, 16384; selp.b64 wb, whi, wlo, p; mad.wide.u32 pt, pc, 8, wb;",
         "ld.global.nc.v2.u32 {w0, w1}, [pt];",
         "ENTER:",
@@ -327,13 +360,13 @@ def text() -> list[str]:
     ]
     for label, row in BLOCKS.items():
         lines += [f"{label}:", f"// {row.mnemonic}", *block(row)]
-    return [*lines, "LEAVE:"]
+    return [*lines, *more.lines, "LEAVE:"]
 
 
-def statements() -> list[str]:
+def statements(more: More) -> list[str]:
     """`text` as single instructions and labels."""
     parts: list[str] = []
-    for line in text():
+    for line in text(more):
         if line.startswith("//"):
             continue
         if line.endswith(":"):
@@ -377,17 +410,18 @@ def _as_cpp(statement: str) -> str:
     return guard + form.format(*operands)
 
 
-def as_cpp() -> str:
+def as_cpp(more: More) -> str:
     """The blocks for a CPU."""
-    cases = " ".join(f"case {i + 1}: goto {label};" for i, label in enumerate(BLOCKS))
-    body = "\n".join(map(_as_cpp, statements()))
+    labels = [*BLOCKS, *more.labels]
+    cases = " ".join(f"case {i + 1}: goto {label};" for i, label in enumerate(labels))
+    body = "\n".join(map(_as_cpp, statements(more)))
     jump = f"goto LEAVE; dispatch: switch (ix) {{ {cases} default: goto LEAVE; }}"
     return f"{body.removesuffix('LEAVE:')}\n{jump}\nLEAVE: ;"
 
 
-def as_ptx() -> str:
+def as_ptx(more: More) -> str:
     """The blocks as the string of an `asm`: registers of their own, operands in order of PASSED."""
-    targets = ", ".join(["LEAVE", *BLOCKS])
+    targets = ", ".join(["LEAVE", *BLOCKS, *more.labels])
     own = [name for name in U32 if name not in CHANGED]
     lines = [
         "{", f".reg .b32 {', '.join([*own, *CHANGED])};",
@@ -396,7 +430,7 @@ def as_ptx() -> str:
     ]  # fmt: skip
     for i, name in enumerate([*CHANGED, *GIVEN_32, *GIVEN_64]):
         lines.append(f"mov.b{64 if name in U64 else 32} {name}, %{i};")
-    lines += statements()
+    lines += statements(more)
     lines += [f"mov.b32 %{i}, {name};" for i, name in enumerate(CHANGED)]
     return "\n".join(f'"{line}\\n"' for line in [*lines, "}"])
 
@@ -406,7 +440,7 @@ GIVEN_32 = ("fast", "roml", "romh", "ramo")
 GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
-def source() -> str:
+def source(more: More = NOTHING_MORE) -> str:
     """Body of the native function `run_threads` (launch/threaded.py)."""
     changed = ", ".join(f'"+r"({name})' for name in CHANGED)
     given = ", ".join([*(f'"r"({name})' for name in GIVEN_32), *(f'"l"({n})' for n in GIVEN_64)])
@@ -421,10 +455,10 @@ const u32 fast = r.fast, roml = r.rom_low, romh = r.rom_high, ramo = r.ram_offse
 const u64 wlo = code + 8ull * roml, whi = code + 8ll * (int)romh;
 const u64 rom = b.rom, rowb = r.mem - 0x8000;
 #if defined(__CUDA_ARCH__)
-asm volatile({as_ptx()} : {changed} : {given} : "memory");
+asm volatile({as_ptx(more)} : {changed} : {given} : "memory");
 #else
 u32 {other32}; u64 wb, pt, pr; bool p, q;
-{as_cpp()}
+{as_cpp(more)}
 #endif
 r.lo = bc | de << 16;
 fl = (fl & 0x10000) << 6 | (fl & 0x10) << 17 | (fl & 0x100) << 12;
@@ -434,9 +468,12 @@ r.now = r.deadline - left; r.stable = r.deadline - still;
 """
 
 
-def threads(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
+def threads(
+    rom: np.ndarray, words: np.ndarray, superblocks: Mapping[int, int] | None = None
+) -> np.ndarray:
     """The table that the blocks walk along, uint32[bytes of `rom`, 2]: the word of each ROM byte
-    (`predecode` with `ends`, marked), and three block numbers of ten bits.
+    (`predecode` with `ends`, marked), and three block numbers of ten bits. `superblocks`: numbers
+    by the place where they begin.
 
     Bits 0-9: the block of the instruction behind it. 10-19: that of a branch's target, 0 if only
     the run can tell. 20-29: its own. They hold while bank 0 lies at 0000 and another at 4000.
@@ -444,6 +481,8 @@ def threads(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
     row = words & 511
     leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
     own = np.where(leaves, 0, NUMBER[row])
+    for place, number in (superblocks or {}).items():
+        own[place] = number
     at = np.arange(len(rom), dtype=np.int64)
     length = np.array([one.length for one in isa.INSTRUCTIONS])[row]
     behind = np.append(own, np.zeros(4, own.dtype))[at + length]

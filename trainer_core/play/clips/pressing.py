@@ -10,12 +10,12 @@ import numpy as np
 from emulator import Cartridge, EmulatorError
 from emulator.state.pyboy_state import parse, to_snapshot
 from trainer_core.play.clips.movies import Movie, read_movie
-from trainer_core.play.game import ROM_SUFFIXES, ConsoleGame
+from trainer_core.play.game import ConsoleGame
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
-from trainer_core.protocol.roms import registered_roms
+from trainer_core.protocol.roms import ROM_SUFFIXES, registered_roms
 
 
 def press_movie(

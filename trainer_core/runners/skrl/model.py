@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +49,52 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         self._values = values.unsqueeze(-1)
         return logits, {}
 
+    def capture(self, size: int) -> None:
+        """On a GPU: have minibatches of `size` pictures, forward and backward, replayed as one
+        launch each. Acting goes on as it was."""
+        self.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        pictures = torch.zeros(size, *self.net.obs_shape, dtype=torch.uint8, device=self.device)
+        self.net.train()
+        torch.cuda.make_graphed_callables(self.net, (pictures,))
+        self.net.eval()
+
     def forget(self) -> None:
         """Drop values that nobody fetched: the next pictures are others."""
         self._values = None
 
 
 class PictureMemory(RandomMemory):
-    """skrl's memory with pictures as bytes: a quarter of the room, and the same numbers."""
+    """skrl's memory with pictures as bytes, and minibatches that are drawn anew in each epoch.
+
+    skrl's own `sample_all` cuts the rollout into the same consecutive steps of all envs every time:
+    such samples are alike, and PPO then needs more of them (docs/runners.md has how many).
+    """
 
     def create_tensor(self, name: str, *, dtype: torch.dtype | None = None, **options: Any) -> bool:
         kept = torch.uint8 if name == "observations" else dtype
         return super().create_tensor(name, dtype=kept, **options)
+
+    def sample_all(
+        self, names: list[str], *, mini_batches: int = 1, sequence_length: int = 1
+    ) -> Any:
+        """What PPO goes through once an epoch."""
+        return _Epoch(self, names, mini_batches)
+
+
+class _Epoch:
+    """Minibatches of a whole memory; each pass draws another order."""
+
+    def __init__(self, memory: PictureMemory, names: list[str], parts: int) -> None:
+        self._tensors = [memory.tensors_view.get(name) for name in names]
+        self._samples, self._parts = memory.memory_size * memory.num_envs, parts
+        self._device = memory.device
+
+    def __iter__(self) -> Iterator[list[Tensor | None]]:
+        order = torch.randperm(self._samples, device=self._device)
+        size = self._samples // self._parts
+        for part in range(self._parts):
+            chosen = order[part * size : (part + 1) * size]
+            yield [None if tensor is None else tensor[chosen] for tensor in self._tensors]
 
 
 class LabPPO(PPO):
@@ -95,11 +131,16 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
         # Log and checkpoints are the run's.
         experiment={"write_interval": 0, "checkpoint_interval": 0},  # type: ignore[arg-type]
     )  # fmt: skip
-    return after_step(
+    agent = after_step(
         models={"policy": model, "value": model}, memory=memory,
         observation_space=env.observation_space, action_space=env.action_space,
         device=device, cfg=cfg,
     )  # fmt: skip
+    if device.type == "cuda":
+        for group in agent.optimizer.param_groups:
+            group["fused"] = True  # one launch a step; the host's launches are what takes time
+        model.capture(config.num_envs * config.rollouts // config.mini_batches)
+    return agent
 
 
 def read_modules(folder: Path) -> dict[str, Any]:
