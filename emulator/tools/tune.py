@@ -155,6 +155,7 @@ class Course:
         wp.copy(emulator.batch.console, self.console)
         wp.copy(emulator.batch.ram, self.ram)
         emulator.shape = shape
+        emulator.wait_for_kernels()
         taken = []
         for launch, buttons in enumerate(self.buttons):
             wp.synchronize_device(emulator.device)
