@@ -29,7 +29,7 @@ def test_the_last_consoles_are_listed_with_what_they_ask_for(busy: Cartridge) ->
     batch = pair[0].batch
 
     def look() -> None:
-        words = batch.tail.numpy()
+        words = batch.tail.numpy().copy()
         asked = batch.ram.numpy()[:, batch.scratch + ASKED_AT :][:, :4].copy().view(np.uint32)
         seen.append((words, asked[:, 0]))
 
