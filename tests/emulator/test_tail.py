@@ -83,7 +83,11 @@ def test_what_cannot_be_compiled_is_done_without() -> None:
     def find() -> None:
         raise OSError("no room")
 
-    with pytest.warns(UserWarning, match="launches go without: no room"):
+    def ended() -> CompiledBeside:
         beside = CompiledBeside(find, "cpu", 1)
         beside.wait()
+        return beside
+
+    with pytest.warns(UserWarning, match="launches go without: no room"):
+        beside = ended()
     assert not beside.ready
