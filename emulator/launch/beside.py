@@ -51,7 +51,7 @@ def compiled_beside(find: Callable[[], Any], device: str, block: int) -> Compile
 def _fill_cache(module: Any, device: wp.Device, block: int) -> None:
     """Compile as `wp.Module.load` does, but load nothing."""
     module.get_module_hash(block)
-    folder = os.path.join(wp.config.kernel_cache_dir, module.get_module_identifier(block))
+    folder = os.path.join(str(wp.config.kernel_cache_dir), module.get_module_identifier(block))
     name = module._get_compile_output_name(device, block_dim=block)
     arch = module._get_compile_arch(device)
     module._compile(device, folder, name, arch, options=module.resolved_options[block])
