@@ -103,8 +103,10 @@ class Hand:
         await self.until(QApplication.activeModalWidget, "the file dialog")
         await asyncio.sleep(0.4)
         await self.type(str(path))
-        await asyncio.sleep(0.2)
-        await self.key("Return")
+        for _ in range(5):  # the first may only close the list of completions
+            await asyncio.sleep(0.4)
+            if QApplication.activeModalWidget():
+                await self.key("Return")
         await self.until(lambda: not QApplication.activeModalWidget(), "the end of the dialog")
         await self.focus_window()
 

@@ -51,6 +51,7 @@ class CheckpointsController(QObject):
         bridge.event_received.connect(self._on_event)
         bridge.run_changed.connect(self._on_run_changed)
         session.operation_changed.connect(self._on_operation)
+        session.task_changed.connect(self._on_task)
 
     def reload(self) -> None:
         """Look through every run's folder, the newest runs first, in a thread."""
@@ -158,6 +159,15 @@ class CheckpointsController(QObject):
             self._on_verified(card, lambda: self._playing.deploy(task, card.folder))
 
         self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
+
+    def _on_task(self, task: str) -> None:
+        """A policy of several tasks that plays goes on with the one that is chosen now."""
+        now = self._playing.request
+        if now is None or not now.checkpoint or now.rival or now.task == task:
+            return
+        row = self.model.row_of(Path(self._playing.checkpoint))
+        if row >= 0 and task in split_tasks(self.model.cards[row].task):
+            self._playing.deploy(task, self.model.cards[row].folder)
 
     def _on_verified(self, card: CheckpointCard, play: Callable[[], None]) -> None:
         self.model.put(card)

@@ -27,8 +27,10 @@ from trainer_core.service import run_job
 PROBE_AFTER_MS = 700
 """Painting goes on for a while; then the goal is measured again."""
 AUDIT_EPISODES = 32
+FEWEST_STARTS = 2
+"""A small room has few pictures; the dock says how many were found, and one is held out."""
 NICE = 10
-"""Of what nobody waits for: random play while a person walks, the audit while a run starts."""
+"""Of the audit, which nobody waits for while a run starts."""
 
 
 class TaskDraft(QObject):
@@ -142,7 +144,7 @@ class TaskDraft(QObject):
             self._cancel_play()
             self._played_from = begun
             self._play = self._bridge.spawn(
-                run_job([*argv, "--nice", str(NICE)], on_progress=self._on_played),
+                run_job(argv, on_progress=self._on_played),
                 failed=lambda reason: self._forget_play(),  # the probe itself will say why
             )
         if model.goal is None:
@@ -204,7 +206,8 @@ class TaskDraft(QObject):
         if goal is None or goal.way is None:
             return []
         alone = len(self.model.starts) == 1
-        return ["--way", str(goal.way), *(("--around",) if alone else ())]
+        around = ("--around", "--min-distinct", str(FEWEST_STARTS))
+        return ["--way", str(goal.way), *(around if alone else ())]
 
     def _on_made(self, task_id: str, found: dict[str, Any]) -> None:
         self._drop_kept()

@@ -281,7 +281,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert "--base" not in new
     assert Path(new[new.index("--start") + 1]) == model.starts[0].path
     assert Path(new[new.index("--way") + 1]).is_file()
-    assert "--around" in new
+    assert new[new.index("--around") + 1 :][:2] == ["--min-distinct", "2"]
     assert tools.verbs() == ["play", "probe", "new", "audit"]
     play, probe = tools.asked[:2]
     kept = Path(play[play.index("--kept") + 1])

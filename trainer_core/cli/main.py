@@ -36,6 +36,7 @@ COMMANDS = {
     "archive": "runs as one file each, with hashes; --remove makes room",
     "restore": "archived runs back into a home",
     "curves": "curves for TensorBoard, or in the form of W&B's history",
+    "import": "a file of W&B as a run with its curves, or a checkpoint's folder",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
     "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",
@@ -52,7 +53,7 @@ COMMANDS = {
     "sweep": "many runs side by side: grid or random, on this computer or a Ray cluster",
     "demo": "train Pocket Quest's first stage and leave plot, checkpoint and GIF",
 }
-MODULES = {"bench": "bench.command"}
+MODULES = {"bench": "bench.command", "import": "importing"}
 """Commands whose module has another name."""
 OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""

@@ -65,8 +65,6 @@ class ProbeOptions:
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     kept: Path | None = None
     """File of what the random players saw: read if it is of the same play, else written."""
-    nice: int = field(default=0, metadata=limits(0, 19))
-    """Added to the process's niceness: it gives way to what a person waits for."""
     home: Path | None = None
     """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
 
@@ -100,7 +98,6 @@ def probe(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.authoring.probing import RandomPlay, probe_goal
 
     options = parse(ProbeOptions, "task probe", argv)
-    os.nice(options.nice)
     play = RandomPlay(
         rom=options.rom, base=options.base, starts=options.start, seconds=options.seconds,
         consoles=options.consoles, seed=options.seed,

@@ -13,7 +13,6 @@ GPU's context opens, and which are over where the process was started ahead of i
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import signal
 import sys
@@ -43,9 +42,14 @@ if TYPE_CHECKING:
     Train = Callable[[GuestRun], None]
 
 
+LEAN = ("trainer_core.runners.skrl.worker", "trainer_core.runners.sb3.worker")
+"""Workers that want tensors, layers and optimizers of torch, for which it can be loaded early and
+without its compiler. Others import more of it, in an order of their own."""
+
+
 def load_worker(module: str, device: str = "cpu") -> Train:
     """`train` of the adapter's module; seconds, the first time."""
-    if all(importlib.util.find_spec(name) for name in ("torch", "warp")):
+    if module in LEAN:
         load_torch(device)
         leave_compiler_out()
     return importlib.import_module(module).train

@@ -21,6 +21,9 @@ from trainer_core.runners.environments import (
     install_command,
 )
 
+PROCESS = "trainer_core.runners.guest.process"
+"""`python -m PROCESS WORKER RUN_DIR` trains."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GuestRunner(AgentRunner):
@@ -86,8 +89,7 @@ class GuestRunner(AgentRunner):
         return Check(name="Warm start", status="ok", detail=detail)
 
     def command(self, run_dir: Path) -> list[str]:
-        home = home_of(RunPaths(run_dir))
-        return self._argv(home, "trainer_core.runners.guest.process", self.worker, str(run_dir))
+        return self._argv(home_of(RunPaths(run_dir)), PROCESS, self.worker, str(run_dir))
 
     def play(self, player_dir: Path) -> list[str]:
         return self._argv(home_of_player(player_dir), self.player, str(player_dir))

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.protocol.errors import CheckpointError
+from trainer_core.runners.skrl import products
 from trainer_core.runners.skrl.runner import SkrlConfig
 
 MODEL = "agent.pt"
@@ -31,32 +32,51 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         CategoricalMixin.__init__(self, unnormalized_log_prob=True)
         DeterministicMixin.__init__(self)
         self.net = PixelActorCritic(kind, observation_space.shape, int(action_space.n))
+        self._by_products = products.can_be_products(self.net)
         self._values: Tensor | None = None
+        self._entropies: Tensor | None = None
+        self._minibatch: products.Minibatch | None = None
+
+    def capture(self, size: int) -> None:
+        """From now on minibatches of `size` samples are replayed; on a GPU."""
+        if self._by_products:
+            self._minibatch = products.Minibatch(self.net, size, self.device)
 
     def act(self, inputs: dict[str, Any], *, role: str = "") -> tuple[Tensor, dict[str, Any]]:
+        self._entropies = None
+        taken = inputs.get("taken_actions")
+        if role == "policy" and taken is not None and self._minibatch is not None:
+            pictures = self._pictures(inputs)
+            logs, self._entropies, self._values = self._minibatch(pictures, taken)
+            return taken, {"log_prob": logs}
         mixin = CategoricalMixin if role == "policy" else DeterministicMixin
         return mixin.act(self, inputs, role=role)
+
+    def get_entropy(self, *, role: str = "") -> Tensor:
+        """Of what the policy was asked last."""
+        if self._entropies is not None:
+            return self._entropies
+        return CategoricalMixin.get_entropy(self, role=role)
 
     def compute(self, inputs: dict[str, Any], role: str) -> tuple[Tensor, dict[str, Any]]:
         """Logits f32[B, 7], or values f32[B, 1], of flat shades u8[B, K * 72 * 80]."""
         if role == "value" and self._values is not None:
             values, self._values = self._values, None
             return values, {}
-        pictures = inputs["observations"].view(-1, *self.observation_space.shape)
-        logits, values = self.net(pictures)
+        logits, values = self.heads(self._pictures(inputs))
         if role == "value":
             return values.unsqueeze(-1), {}
         self._values = values.unsqueeze(-1)
         return logits, {}
 
-    def capture(self, size: int) -> None:
-        """On a GPU: have minibatches of `size` pictures, forward and backward, replayed as one
-        launch each. Acting goes on as it was."""
-        self.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        pictures = torch.zeros(size, *self.net.obs_shape, dtype=torch.uint8, device=self.device)
-        self.net.train()
-        torch.cuda.make_graphed_callables(self.net, (pictures,))
-        self.net.eval()
+    def heads(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits f32[B, 7] and values f32[B] of shades u8[B, K, 72, 80]."""
+        if pictures.is_cuda and self._by_products:
+            return products.heads(self.net, pictures)
+        return self.net(pictures)
+
+    def _pictures(self, inputs: dict[str, Any]) -> Tensor:
+        return inputs["observations"].view(-1, *self.observation_space.shape)
 
     def forget(self) -> None:
         """Drop values that nobody fetched: the next pictures are others."""
@@ -139,7 +159,8 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
     if device.type == "cuda":
         for group in agent.optimizer.param_groups:
             group["fused"] = True  # one launch a step; the host's launches are what takes time
-        model.capture(config.num_envs * config.rollouts // config.mini_batches)
+        if not config.mixed_precision:
+            model.capture(config.num_envs * config.rollouts // config.mini_batches)
     return agent
 
 
@@ -165,4 +186,4 @@ def load_policy(model: SharedModel, folder: Path) -> None:
 @torch.no_grad()
 def action_logits(model: SharedModel, shades: Tensor) -> Tensor:
     """f32[N, 7] of shades u8[N, K, 72, 80]."""
-    return model.net(shades.to(model.device))[0].float()
+    return model.heads(shades.to(model.device))[0].float()
