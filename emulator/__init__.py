@@ -2,8 +2,8 @@
 
 A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors*
 run instructions: `uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each
-of few consoles, on a GPU, and `native`, generated C++, on a CPU. All come from one datasheet;
-everything else they share.
+of few consoles (or of the last of a launch), on a GPU, and `native`, generated C++, on a CPU. All
+come from one datasheet; everything else they share.
 
 Rooms, lowest first; a file imports from its own room and from those before it
 (tests/architecture/test_emulator_floors.py):

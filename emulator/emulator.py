@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Hashable, Sequence
@@ -12,9 +13,15 @@ import warp as wp
 
 from emulator import constants as k
 from emulator.kernels.launch import native, uniform
-from emulator.kernels.launch.executors import Executor, chosen_executor, kernels_of
+from emulator.kernels.launch.executors import (
+    Executor,
+    chosen_executor,
+    kernels_of,
+    threaded_module,
+)
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.ppu import picture
+from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.hot_pieces import Search, load_pieces
 from emulator.launch.recorded import RecordedLaunches
@@ -160,19 +167,22 @@ class Emulator:
         shape = self._shape()
         sorts = self._sorts and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
+        has_tail = self._has_tail(shape)
 
         def launch() -> None:
             if sort_by:
                 self._order.sort(self.batch, sort_by)
             how = (held, frames, release_after, shape, self.idle_skip)
             if shape.serving:
-                uniform.launch(self.batch, *how)
+                most = min(shape.tail, self.num_envs)
+                tail = functools.partial(self._run_tail, most) if has_tail else None
+                uniform.launch(self.batch, *how, tail)
             else:
                 hot = (self._hot,) if self._hot else ()
                 kernels_of("threaded").launch(self.batch, self._threads(), *how, *hot)
 
         how = (held.ptr, frames, release_after, shape, sort_by, self.idle_skip, self._hot)
-        self._do(("run", *how), launch)
+        self._do(("run", *how, has_tail), launch)
         self._last_frames = frames
 
     def _do(self, key: Hashable, launch: Callable[[], None]) -> None:
@@ -530,6 +540,24 @@ class Emulator:
     def _decoded(self, rom: np.ndarray, ends: bool) -> np.ndarray:
         """The words of a ROM (`predecode`), loops that wait marked."""
         return mark_loops(rom, control_rows.predecode(rom, ends))
+
+    def _has_tail(self, shape: Shape) -> bool:
+        """Whether the last consoles of a launch on the data path go over to threaded code: a GPU
+        does without while that is being compiled."""
+        if not shape.tail or not wp.get_device(self.device).is_cuda:
+            return bool(shape.tail)
+        return compiled_beside(threaded_module, self.device, ALONE.block).ready
+
+    def wait_for_kernels(self) -> None:
+        """Return once launches of this shape need not do without anything: for measurements."""
+        shape = self._shape()
+        if shape.tail and wp.get_device(self.device).is_cuda:
+            compiled_beside(threaded_module, self.device, ALONE.block).wait()
+
+    def _run_tail(self, most: int) -> None:
+        """Run what the data path has left, `most` consoles at most."""
+        hot = (self._hot,) if self._hot else ()
+        kernels_of("threaded").launch_tail(self.batch, self._threads(), most, self.idle_skip, *hot)
 
     def _threads(self) -> wp.array:
         """What threaded code walks along; made on first use."""
