@@ -148,7 +148,9 @@ def _decay(weight: float) -> Array:
 def _biases(weight: float) -> Array:
     """f64[few], what the average's first points are divided by; all after them by 1."""
     few = 1 + int(np.log(1e-17) / np.log(weight))
-    return 1.0 - np.power(weight, np.arange(1, few + 1), dtype=np.float64)
+    found = np.ones(few)
+    found -= np.power(weight, np.arange(1, few + 1), dtype=np.float64)
+    return found
 
 
 def _unbias(average: Array, weight: float, first: int) -> Array:
