@@ -115,7 +115,8 @@ class RunConfig:
         default="success",
         metadata=_meta("Entropy schedule", "learning", choices=("success", "constant")),
     )
-    """success: the bonus falls in proportion as training episodes succeed, to a tenth."""
+    """success: the bonus falls in proportion as training episodes succeed, to a tenth, and (PPO)
+    half of the Game Boys play ever more greedily."""
     vf_coef: float = field(
         default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
     )
