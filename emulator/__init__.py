@@ -2,8 +2,8 @@
 
 A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors*
 run instructions: `uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each
-of few consoles, on a GPU, and `native`, generated C++, on a CPU. All come from one datasheet;
-everything else they share.
+of few consoles (or of the last of a launch), on a GPU, and `native`, generated C++, on a CPU. All
+come from one datasheet; everything else they share.
 
 Rooms, lowest first; a file imports from its own room and from those before it
 (tests/architecture/test_emulator_floors.py):
@@ -21,6 +21,8 @@ Rooms, lowest first; a file imports from its own room and from those before it
     emulator            `Emulator`, the batch with methods
     sound               what a console sounds like, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
+
+`rom/hot_code` and `kernels/sm83/superblocks` make blocks of what a ROM spends its time in (ADR 17).
 
 Inside kernels.sm83: `contract` says what hot path and service tell each other; `registers`,
 `uniform` and `in_place` are the uniform hot path, `native_code` and `threaded_code` the others;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Hashable, Sequence
@@ -12,15 +13,23 @@ import warp as wp
 
 from emulator import constants as k
 from emulator.kernels.launch import native, uniform
-from emulator.kernels.launch.executors import Executor, chosen_executor, kernels_of
+from emulator.kernels.launch.executors import (
+    Executor,
+    chosen_executor,
+    kernels_of,
+    threaded_module,
+)
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.ppu import picture
+from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
+from emulator.launch.hot_pieces import Search, load_pieces
 from emulator.launch.recorded import RecordedLaunches
 from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError
+from emulator.rom.hot_code import plain_instructions
 from emulator.rom.idle_loops import mark_loops
 from emulator.state.arguments import checked_bytes, checked_roms, whole_number
 from emulator.state.batch import (
@@ -51,6 +60,8 @@ class Emulator:
     launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
+    `hot_code`: where threaded code runs, have another process find and compile what the ROMs spend
+    their time in, and run that once it is there (ADR 17).
     `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
     warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
     (generated C++, the default on a cpu and for it only); results are the same.
@@ -69,6 +80,7 @@ class Emulator:
         shape: Shape | None = None,
         cuda_graphs: bool = False,
         executor: Executor | None = None,
+        hot_code: bool = False,
     ) -> None:
         start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
@@ -108,6 +120,9 @@ class Emulator:
         )
         self._code: wp.array | None = None
         self._hot: wp.Kernel | None = None
+        self._search: Search | None = None
+        if hot_code and self.executor == "threaded":
+            self._search = Search(self.cartridges, device, self._shape().running)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -146,22 +161,28 @@ class Emulator:
         if self.executor == "native":
             native.launch(self.batch, held, frames, release_after, self.idle_skip, self._launch)
             return
+        if self._search is not None and self._search.ended():
+            self._search = None
+            self._adopt_found()
         shape = self._shape()
         sorts = self._sorts and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
+        has_tail = self._has_tail(shape)
 
         def launch() -> None:
             if sort_by:
                 self._order.sort(self.batch, sort_by)
             how = (held, frames, release_after, shape, self.idle_skip)
             if shape.serving:
-                uniform.launch(self.batch, *how)
+                most = min(shape.tail, self.num_envs)
+                tail = functools.partial(self._run_tail, most) if has_tail else None
+                uniform.launch(self.batch, *how, tail)
             else:
                 hot = (self._hot,) if self._hot else ()
                 kernels_of("threaded").launch(self.batch, self._threads(), *how, *hot)
 
         how = (held.ptr, frames, release_after, shape, sort_by, self.idle_skip, self._hot)
-        self._do(("run", *how), launch)
+        self._do(("run", *how, has_tail), launch)
         self._last_frames = frames
 
     def _do(self, key: Hashable, launch: Callable[[], None]) -> None:
@@ -214,6 +235,17 @@ class Emulator:
         frames.module.load(device, self._shape().block if device.is_cuda else 1)
         self._code = wp.array(table, dtype=wp.uint32, device=self.device)
         self._hot = frames
+
+    def _adopt_found(self) -> None:
+        """Run what a search has left in the cache; what it has not is run as before."""
+        from emulator.kernels.sm83.threaded_code import NUMBER
+
+        found = []
+        for cartridge in self.cartridges:
+            words = self._decoded(cartridge.rom, True)
+            found.append(load_pieces(cartridge, words, plain_instructions(words, NUMBER)))
+        if any(found):
+            self.adopt([pieces or [] for pieces in found])
 
     def freeze(self, env: int) -> None:
         """Let one console stand still until it is reset: launches pass it by."""
@@ -508,6 +540,24 @@ class Emulator:
     def _decoded(self, rom: np.ndarray, ends: bool) -> np.ndarray:
         """The words of a ROM (`predecode`), loops that wait marked."""
         return mark_loops(rom, control_rows.predecode(rom, ends))
+
+    def _has_tail(self, shape: Shape) -> bool:
+        """Whether the last consoles of a launch on the data path go over to threaded code: a GPU
+        does without while that is being compiled."""
+        if not shape.tail or not wp.get_device(self.device).is_cuda:
+            return bool(shape.tail)
+        return compiled_beside(threaded_module, self.device, ALONE.block).ready
+
+    def wait_for_kernels(self) -> None:
+        """Return once launches of this shape need not do without anything: for measurements."""
+        shape = self._shape()
+        if shape.tail and wp.get_device(self.device).is_cuda:
+            compiled_beside(threaded_module, self.device, ALONE.block).wait()
+
+    def _run_tail(self, most: int) -> None:
+        """Run what the data path has left, `most` consoles at most."""
+        hot = (self._hot,) if self._hot else ()
+        kernels_of("threaded").launch_tail(self.batch, self._threads(), most, self.idle_skip, *hot)
 
     def _threads(self) -> wp.array:
         """What threaded code walks along; made on first use."""

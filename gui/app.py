@@ -304,7 +304,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         training=training,
         sweeps=sweeps,
         desktop=DesktopNotices(notices, models.settings),
-        ahead=StartAhead(bridge, session, training, models.settings),
+        ahead=StartAhead(bridge, session, training, models.settings, models.task_draft),
         play_ahead=PlayAhead(bridge, models.checkpoints, playing, models.settings),
         playing=playing,
         draft=TaskDraft(bridge, session, playing, training, notices, models.task_draft),

@@ -301,7 +301,7 @@ class Walk:
         await self.until(lambda: telemetry.focus, "the curves")
         await self.shot("training")
         audit = self.app.models.task_draft
-        await self.until(lambda: audit.audit or audit.error, "the audit")
+        await self.until(lambda: audit.audit or audit.error, "the audit", 240)
         self.mark("audit")
 
 

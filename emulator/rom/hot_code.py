@@ -99,3 +99,18 @@ def plain_instructions(words: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Which words threaded code executes. `numbers`: of each row's block, 0 for none."""
     leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
     return (numbers[words & 511] != 0) & ~leaves
+
+
+def is_piece(places: tuple[int, ...], words: np.ndarray, plain: np.ndarray) -> bool:
+    """Whether these are plain instructions that follow each other in one bank, the last of which
+    alone may always jump. Only then is one block of them what they are."""
+    if not 1 <= len(places) <= LONGEST_PIECE:
+        return False
+    if not all(type(at) is int and 0 <= at < len(words) and plain[at] for at in places):
+        return False
+    rows = [isa.INSTRUCTIONS[words[at] & 511] for at in places]
+    follow = all(
+        at + row.length == behind and not always_jumps(row)
+        for at, row, behind in zip(places, rows, places[1:], strict=False)
+    )
+    return follow and places[0] >> 14 == places[-1] >> 14

@@ -29,8 +29,8 @@ PROBE_AFTER_MS = 700
 AUDIT_EPISODES = 32
 FEWEST_STARTS = 2
 """A small room has few pictures; the dock says how many were found, and one is held out."""
-NICE = 10
-"""Of the audit, which nobody waits for while a run starts."""
+NICE = 5
+"""Of the audit, which nobody waits for while a run starts; a training is as nice."""
 
 
 class TaskDraft(QObject):

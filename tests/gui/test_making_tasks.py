@@ -271,6 +271,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert tools.verbs() == ["play", "probe"]
     assert "12.5% of 16 random players" in app.docks.task.finding.text()
     np.testing.assert_array_equal(model.goal.template, observe(model.goal.captured.picture))
+    assert app.controllers.ahead.is_wanted(), "a worker loads while the task is named"
     find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
     click(app, names.MAKE_TASK_BUTTON)
     until(lambda: model.audit)

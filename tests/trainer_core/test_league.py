@@ -156,7 +156,7 @@ def save_policy(run: Path) -> Path:
     for weight in policy.parameters():
         toy.torch.nn.init.normal_(weight)
     meta = read_meta(make_checkpoint(run / "meta"))
-    folder, _ = save_checkpoint(RunPaths(run), meta, policy, {}, [], PICTURES[0])
+    folder, _ = save_checkpoint(RunPaths(run), meta, policy.state_dict(), {}, {}, PICTURES[0])
     return folder
 
 

@@ -31,7 +31,8 @@ def test_a_network_with_other_layers_stays_what_it_is() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_replayed_minibatch_has_the_networks_results_and_gradients() -> None:
-    net, pictures, actions = (one.cuda() for one in made("small", 64))
+    net, pictures, actions = made("small", 64)
+    net, pictures, actions = net.cuda(), pictures.cuda(), actions.cuda()
     minibatch = products.Minibatch(net, 64, pictures.device)
     for _ in range(2):  # what a replay leaves behind is not in the next one
         logs, entropies, values = minibatch(pictures, actions.float())

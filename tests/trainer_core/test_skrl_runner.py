@@ -53,7 +53,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 def test_numbers_that_are_left_to_the_runner_fit_the_device_and_are_in_the_plan(
     tmp_path: Path,
 ) -> None:
-    for device, envs, parts in (("cpu", 32, 8), ("cuda:0", 1024, 64)):
+    for device, envs, parts in (("cpu", 32, 8), ("cuda:0", 1024, 32)):
         spec = RunSpec(runner="skrl", task="tiny_goal", device=device, options={"rollouts": 16})
         options = TrainerService(HomePaths(tmp_path)).plan(spec).spec.options
         assert (options["num_envs"], options["mini_batches"]) == (envs, parts)

@@ -14,6 +14,7 @@ import os
 import sys
 from typing import NoReturn
 
+from trainer_core.early_start import keep_bytecode
 from trainer_core.owned import PARENT, die_with_parent, outlive_reader_of_stderr
 from trainer_core.protocol.errors import LabError
 
@@ -64,6 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:
         # Imports and lists of runs make objects that stay: looking through them finds nothing.
         gc.set_threshold(GARBAGE_THRESHOLD)
+        keep_bytecode()
         argv = sys.argv[1:]
     if sys.stderr is sys.__stderr__:
         outlive_reader_of_stderr()

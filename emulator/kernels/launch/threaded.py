@@ -13,6 +13,7 @@ import warp as wp
 from emulator.constants import ROW_ORIGIN, VRAM
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
 from emulator.kernels.launch import state_kernels, uniform
+from emulator.kernels.launch.tail import ENV_MASK, still_asks
 from emulator.kernels.sm83.contract import ASK_READ, DONE, leave_request, with_kind
 from emulator.kernels.sm83.in_place import reads_plainly, set_bank
 from emulator.kernels.sm83.registers import (
@@ -31,7 +32,7 @@ from emulator.kernels.sm83.registers import (
 from emulator.kernels.sm83.service import serve
 from emulator.kernels.sm83.threaded_code import NOTHING_MORE, More, source
 from emulator.kernels.sm83.uniform import C_BIT, Z_BIT, Operands, execute, finish, watch_for_loop
-from emulator.launch.shapes import Shape
+from emulator.launch.shapes import ALONE, Shape
 from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
 
@@ -94,6 +95,14 @@ def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
     return done
 
 
+@wp.struct
+class Handed:
+    """What is different the first time for a console that the data path has passed on."""
+
+    over: wp.uint32  # its registers lie in the mailbox already
+    asks: wp.bool  # it waits for an answer
+
+
 class Threads(NamedTuple):
     """What runs threaded code with one set of blocks."""
 
@@ -142,23 +151,36 @@ def threads_with(more: More, module: str) -> Threads:
             load_word(r, b)
 
     @wp.func(inline=True)
-    def run_console(batch: wp.ref[Batch], c: wp.ref[Console], env: U, code: Q, idle_skip: U):
+    def run_console(
+        batch: wp.ref[Batch], c: wp.ref[Console], entry: U, in_tail: U, code: Q, idle_skip: U
+    ):
         """Run the console of this thread, which is alone in its warp, to the end of the launch.
 
-        It is served where it stands: nobody else has to wait meanwhile.
+        `entry`: its env; with `in_tail` that of `tail.py`, which goes on where the data path left
+        it. It is served where it stands: nobody else has to wait meanwhile.
         """
         b = Bases()
         find_bases(b, batch, idle_skip)
         r = Registers()
-        r.mem = batch.ram_base + Q(env) * Q(batch.row_stride)
+        r.mem = batch.ram_base + Q(entry & U(ENV_MASK)) * Q(batch.row_stride)
         begin(r, c, b)
         if c.launch_end == U(0):
             r.asked = DONE
+        h = Handed()
+        h.over = in_tail
+        h.asks = True
+        if in_tail != U(0):
+            r.work = c.work
+            h.asks = still_asks(r.mem, b, entry)
         o = Operands()
         while r.asked < DONE:
             if not goes_on(r) and not close_vram(r):
-                hand_over(r, c, b)
-                serve(c, r.mem, b)
+                if h.over == U(0):
+                    hand_over(r, c, b)
+                if h.asks:
+                    serve(c, r.mem, b)
+                h.over = U(0)
+                h.asks = True
                 take_back(r, c, b)
             run_on(r, c, b, o, code)
 
@@ -169,13 +191,18 @@ def threads_with(more: More, module: str) -> Threads:
         code: wp.uint64,
         threads: wp.uint32,
         idle_skip: wp.uint32,
+        in_tail: wp.uint32,
     ):
-        """Every `threads`-th thread runs a console: the first of its warp, or each on a CPU."""
+        """Every `threads`-th thread runs a console: the first of its warp, or each on a CPU.
+
+        `in_tail`: those that the data path has passed on.
+        """
         t = U(wp.tid())
         slot = t / threads
-        if t == slot * threads and slot < batch.num_envs:
-            env = U(batch.order[I(slot)])
-            run_console(batch, console[env], env, code, idle_skip)
+        count = wp.where(in_tail != U(0), batch.tail[1], batch.num_envs)
+        if t == slot * threads and slot < count:
+            entry = wp.where(in_tail != U(0), batch.tail[I(slot) + 2], U(batch.order[I(slot)]))
+            run_console(batch, console[entry & U(ENV_MASK)], entry, in_tail, code, idle_skip)
 
     return Threads(run_threads, run_frames_threaded)
 
@@ -212,7 +239,25 @@ def launch(
     threads = 32 if device.is_cuda else 1
     wp.launch(
         run_frames, dim=-(-n * threads // block) * block,
-        inputs=[batch, console, code.ptr, threads, int(idle_skip)],
+        inputs=[batch, console, code.ptr, threads, int(idle_skip), 0],
         device=device, block_dim=block,
     )  # fmt: skip
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
+
+
+def launch_tail(
+    batch: Batch,
+    code: wp.array,
+    most: int,
+    idle_skip: bool,
+    run_frames: wp.Kernel = run_frames_threaded,
+) -> None:
+    """Run the consoles on the tail's list, `most` at most, to the end of the launch."""
+    device = batch.console.device
+    threads = 32 if device.is_cuda else 1
+    block = ALONE.block
+    wp.launch(
+        run_frames, dim=-(-most * threads // block) * block,
+        inputs=[batch, batch.console, code.ptr, threads, int(idle_skip), 1],
+        device=device, block_dim=block,
+    )  # fmt: skip

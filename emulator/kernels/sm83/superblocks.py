@@ -14,7 +14,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from emulator.kernels.sm83.threaded_code import BLOCKS, NUMBER, More, condition, effects
+from emulator.kernels.sm83.threaded_code import (
+    BLOCKS,
+    LDH_A_N8,
+    NUMBER,
+    More,
+    condition,
+    effects,
+    read_register,
+)
 from emulator.rom import isa
 from emulator.rom.hot_code import always_jumps
 
@@ -92,13 +100,19 @@ class _Writer:
                 lines += [setting, *self._branch(at, row, k, spent)]
             else:
                 leave, leaving = self._leave(at, row, k, spent)
-                lines += [setting, *effects(row, leave, spent)]
+                lines += [setting, *self._effects(at, row, leave, spent)]
                 aside += leaving
             spent += row.m_cycles
         if not always_jumps(rows[-1]):
             behind = places[-1] + rows[-1].length
             lines += [*_passed(spent, len(places)), *self._go(behind, address(behind))]
         return lines + aside
+
+    def _effects(self, at: int, row: isa.Instruction, leave: str, spent: int) -> list[str]:
+        if row.opcode == LDH_A_N8 and int(self.words[at]) >> 16 & 0x80 == 0:
+            reading = read_register(row, leave, "x")
+            return [f"sub.u32 x, left, {spent};", *reading, "and.b32 a, m, 255;"]
+        return effects(row, leave, spent)
 
     def _leave(self, at: int, row: isa.Instruction, k: int, spent: int) -> tuple[str, list[str]]:
         """Label of where the instruction goes if it is not plain, and what stands there."""

@@ -14,6 +14,9 @@ Registers of every block
   fl             H is bit 4, C bit 8, N bit 16; other bits mean nothing
   pc             of this instruction
   left           M-cycles to the deadline; `still`: those when `stable` was
+  seen*          of the last watched branch: registers, place, and what was left then
+  duo, hbo       M-cycles from the deadline to what is due, and to the end of HBlank
+  skip           not 0 if loops that wait are skipped
   w0, w1         the entry of this instruction in the table of `threads`
   wb             address of the entry of PC 0 in the present 16 KiB
 """
@@ -36,8 +39,18 @@ _R8 = {"b": ("bc", 1), "c": ("bc", 0), "d": ("de", 1), "e": ("de", 0), "h": ("hl
 _LEFT_TO_OTHERS = ("ei", "di", "halt", "reti", "stop", "lock", "daa")
 _TRAP = 0x40  # LD B,B may be a breakpoint
 
-U32 = ("bc de hl sp a zr fl pc left still work w0 w1 ix to t0 t1 t2 t3 x y v k m fast roml"
-       " romh ramo").split()  # fmt: skip
+LDH_A_N8 = 0xF0
+WAITING = (0x20, 0x28, 0x30, 0x38)
+"""JR by condition: those marked as the end of a loop that waits have blocks of their own."""
+ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
+PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
+STATUS_PLAIN = 0x20000000  # of `fast`
+STATUS_MARGIN = 21  # of `vram_until`
+SETTLED = 0xC0  # of P1
+FAR_AWAY = 0x3FFFFFFF  # a time span longer than any launch
+
+U32 = ("bc de hl sp a zr fl pc left still work seenlo seenhi seenp seent w0 w1 ix to t0 t1 t2 t3 x"
+       " y v k m fast roml romh ramo duo hbo skip").split()  # fmt: skip
 U64 = "wb wlo whi rom rowb pt pr".split()
 
 
@@ -309,13 +322,80 @@ def block(row: Instruction) -> list[str]:
     if row.condition:
         before, _, not_taken = condition(row)
         lines += [*before, f"{not_taken} @q bra.uni {skip};"]
-    lines += effects(row, "LEAVE")
+    lines += effects(row, "REGISTER" if row.opcode == LDH_A_N8 else "LEAVE")
     if row.destination in ("pc", "vector"):
         lines += _branch(row)
         if row.condition:
             lines += [f"{skip}:", *_next(row, row.length, row.m_cycles)]
         return lines
     return lines + _next(row, row.length, row.m_cycles + row.taken_extra)
+
+
+def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]:
+    """LDH A,(n8) of what is no plain memory, into `m`: of a register that reads as it lies there
+    while nothing is due within the instruction (sm83/in_place.py: reads_plainly)."""
+    return [
+        f"and.b32 t0, fast, {ALWAYS_SLOW}; setp.ne.u32 p, t0, 0; @p bra.uni {leave};",
+        *_address(row.access.address)[0],  # type: ignore[union-attr]
+        f"setp.ge.u32 p, t3, 65408; @p bra.uni {leave};",
+        f"add.u32 t0, {left}, duo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
+        "mad.wide.u32 pr, t3, 1, rowb; ld.global.u8 m, [pr];",
+        # 1 in t1 if it is a picture register, 1 in t2 if it is P1 and settled
+        f"and.b32 t0, t3, 15; mov.b32 t1, {PLAIN_IO}; shr.u32 t1, t1, t0; and.b32 t1, t1, 1;",
+        "and.b32 t0, t3, 65520; setp.eq.u32 p, t0, 65344; selp.b32 t1, t1, 0, p;",
+        f"and.b32 t2, m, {SETTLED}; setp.ne.u32 p, t2, 0; selp.b32 t2, 1, 0, p;",
+        "setp.eq.u32 p, t3, 65280; selp.b32 t2, t2, 0, p; or.b32 t1, t1, t2;",
+        # and in t2 if it is STAT in HBlank, whose end is `hbo` M-cycles behind the deadline
+        f"and.b32 t2, fast, {STATUS_PLAIN}; setp.ne.u32 p, t2, 0; selp.b32 t2, 1, 0, p;",
+        "setp.eq.u32 p, t3, 65345; selp.b32 t2, t2, 0, p;",
+        f"add.u32 t0, {left}, hbo; setp.lt.s32 p, t0, {isa.LONGEST}; selp.b32 t2, 0, t2, p;",
+        f"or.b32 t1, t1, t2; setp.eq.u32 p, t1, 0; @p bra.uni {leave};",
+        # The earlier of `stable` and the end of HBlank
+        "mov.b32 t0, 0; sub.u32 t0, t0, hbo; sub.u32 t1, still, t0; setp.ge.s32 p, t1, 0;",
+        "selp.b32 t0, still, t0, p; setp.ne.u32 p, t2, 0; selp.b32 still, t0, still, p;",
+    ]
+
+
+def _read_register_block() -> list[str]:
+    """LDH A,(n8) once more, where its own block does not find plain memory."""
+    row = isa.INSTRUCTIONS[LDH_A_N8]
+    return [
+        *read_register(row, "LEAVE"), "and.b32 a, m, 255;", *_next(row, row.length, row.m_cycles)
+    ]  # fmt: skip
+
+
+def waiting_branch(row: Instruction) -> list[str]:
+    """JR by condition that may close a loop that waits (sm83/uniform.py: watch_for_loop), without
+    its label. Only where turns may pass unexecuted it leaves."""
+    before, _, not_taken = condition(row)
+    skip, go = f"SKIP{row.opcode:03x}W", f"GO{row.opcode:03x}W"
+    cycles = row.m_cycles + row.taken_extra
+    counts = control_rows.COUNTS_8 | control_rows.COUNTS_16
+    return [
+        *before, f"{not_taken} @q bra.uni {skip};",
+        f"add.u32 to, pc, {row.length}; shl.b32 y, w0, 8; shr.s32 y, y, 24;",
+        "add.u32 to, to, y; and.b32 to, to, 65535;",
+        "setp.eq.u32 p, skip, 0; @p bra.uni " + go + ";",
+        # x, y: the registers; v: the place; k: what is left behind the branch
+        "shl.b32 x, de, 16; or.b32 x, x, bc;",
+        "shl.b32 y, a, 24; or.b32 y, y, hl; setp.eq.u32 p, zr, 0; selp.b32 t0, 8388608, 0, p;",
+        "or.b32 y, y, t0; and.b32 t0, fl, 65536; shl.b32 t0, t0, 6; or.b32 y, y, t0;",
+        "and.b32 t0, fl, 16; shl.b32 t0, t0, 17; or.b32 y, y, t0;",
+        "and.b32 t0, fl, 256; shl.b32 t0, t0, 12; or.b32 y, y, t0;",
+        f"shl.b32 v, sp, 16; or.b32 v, v, to; sub.u32 k, left, {cycles};",
+        "setp.ne.u32 p, v, seenp; @p bra.uni SEEN" + go + ";",
+        f"and.b32 t0, w0, {counts}; setp.ne.u32 p, t0, 0; selp.b32 t1, 1, 0, p;",
+        "setp.eq.u32 p, x, seenlo; selp.b32 t2, 1, 0, p;",
+        "setp.eq.u32 p, y, seenhi; selp.b32 t2, t2, 0, p; or.b32 t1, t1, t2;",
+        "setp.eq.u32 p, t1, 0; @p bra.uni SEEN" + go + ";",
+        "sub.u32 t0, k, still; setp.lt.s32 p, still, 0; selp.b32 t0, k, t0, p;",
+        "sub.u32 t1, seent, k; sub.u32 t0, t1, t0; setp.lt.s32 p, t0, 0; @p bra.uni LEAVE;",
+        f"SEEN{go}:",
+        "mov.b32 seenp, v; mov.b32 seenlo, x; mov.b32 seenhi, y; mov.b32 seent, k;",
+        f"sub.u32 still, k, {FAR_AWAY};",
+        f"{go}:", *_branch(row),
+        f"{skip}:", *_next(row, row.length, row.m_cycles),
+    ]  # fmt: skip
 
 
 def _label(row: Instruction) -> str:
@@ -329,6 +409,7 @@ def _is_here(row: Instruction) -> bool:
 
 
 BLOCKS = {_label(row): row for row in isa.INSTRUCTIONS if _is_here(row)}
+BLOCKS |= {f"wait{opcode:03x}": isa.INSTRUCTIONS[opcode] for opcode in WAITING}
 NUMBER = np.array(
     [[*BLOCKS].index(_label(row)) + 1 if _is_here(row) else 0 for row in isa.INSTRUCTIONS],
     np.uint32,
@@ -359,8 +440,13 @@ def text(more: More) -> list[str]:
         "brx.idx.uni ix, TABLE;",
     ]
     for label, row in BLOCKS.items():
-        lines += [f"{label}:", f"// {row.mnemonic}", *block(row)]
-    return [*lines, *more.lines, "LEAVE:"]
+        waits = label.startswith("wait")
+        lines += [
+            f"{label}:",
+            f"// {row.mnemonic}",
+            *(waiting_branch(row) if waits else block(row)),
+        ]
+    return [*lines, "REGISTER:", *_read_register_block(), *more.lines, "LEAVE:"]
 
 
 def statements(more: More) -> list[str]:
@@ -383,6 +469,7 @@ _C_FORMS = {
     "shr.s32": "{0} = (u32)((int){1} >> {2});",
     "selp": "{0} = {3} ? {1} : {2};", "mad": "{0} = (u64){1} * {2} + {3};",
     "setp.eq": "{0} = {1} == {2};", "setp.ne": "{0} = {1} != {2};",
+    "setp.lt.s32": "{0} = (int){1} < {2};", "setp.ge.s32": "{0} = (int){1} >= {2};",
     "setp.lt": "{0} = {1} < {2};", "setp.ge": "{0} = {1} >= {2};",
     "setp.le": "{0} = (int){1} <= {2};", "bra": "goto {0};", "brx": "goto dispatch;",
     "ld.global.u8": "{0} = *(const u8*)({1});", "st": "*(u8*)({0}) = (u8){1};",
@@ -435,8 +522,9 @@ def as_ptx(more: More) -> str:
     return "\n".join(f'"{line}\\n"' for line in [*lines, "}"])
 
 
-CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work")
-GIVEN_32 = ("fast", "roml", "romh", "ramo")
+CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work",
+           "seenlo", "seenhi", "seenp", "seent")  # fmt: skip
+GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip")
 GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
@@ -451,6 +539,9 @@ u32 bc = r.lo & 0xFFFF, de = r.lo >> 16, hl = r.hi & 0xFFFF, a = r.hi >> 24, sp 
 u32 zr = (r.hi >> 16 & 0x80) ^ 0x80, work = r.work, left = r.deadline - r.now;
 u32 fl = (r.hi >> 12 & 0x100) | (r.hi >> 17 & 0x10) | (r.hi >> 6 & 0x10000);
 u32 still = r.deadline - r.stable;
+u32 seenlo = r.seen_lo, seenhi = r.seen_hi, seenp = r.seen_place, seent = r.deadline - r.seen_time;
+const u32 duo = r.due - r.deadline, hbo = r.vram_until - {STATUS_MARGIN} - r.deadline;
+const u32 skip = b.idle_skip;
 const u32 fast = r.fast, roml = r.rom_low, romh = r.rom_high, ramo = r.ram_offset;
 const u64 wlo = code + 8ull * roml, whi = code + 8ll * (int)romh;
 const u64 rom = b.rom, rowb = r.mem - 0x8000;
@@ -465,7 +556,18 @@ fl = (fl & 0x10000) << 6 | (fl & 0x10) << 17 | (fl & 0x100) << 12;
 r.hi = hl | (zr == 0) << 23 | fl | a << 24;
 r.sp = sp; r.pc = pc; r.work = work;
 r.now = r.deadline - left; r.stable = r.deadline - still;
+r.seen_lo = seenlo; r.seen_hi = seenhi; r.seen_place = seenp; r.seen_time = r.deadline - seent;
 """
+
+
+def own_numbers(words: np.ndarray) -> np.ndarray:
+    """The number of the block of each word's instruction."""
+    row = words & 511
+    waits = words & control_rows.WAITS != 0
+    numbers = np.where(words & control_rows.SLOW_FETCH != 0, 0, NUMBER[row])
+    waiting = np.zeros(len(isa.INSTRUCTIONS), np.uint32)
+    waiting[list(WAITING)] = [*BLOCKS].index("wait020") + 1 + np.arange(len(WAITING))
+    return np.where(waits & (numbers != 0), waiting[row], numbers)
 
 
 def threads(
@@ -479,8 +581,7 @@ def threads(
     the run can tell. 20-29: its own. They hold while bank 0 lies at 0000 and another at 4000.
     """
     row = words & 511
-    leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
-    own = np.where(leaves, 0, NUMBER[row])
+    own = own_numbers(words)
     for place, number in (superblocks or {}).items():
         own[place] = number
     at = np.arange(len(rom), dtype=np.int64)

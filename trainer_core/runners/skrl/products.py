@@ -37,7 +37,8 @@ def heads(net: PixelActorCritic, pictures: Tensor) -> tuple[Tensor, Tensor]:
 
 def _convolved(layer: nn.Conv2d, found: Tensor) -> Tensor:
     """f32[B, C, H, W] to f32[B, O, H', W']: windows side by side, times the weights."""
-    (size, _), (stride, _), (edge, _) = layer.kernel_size, layer.stride, layer.padding
+    size, stride, edge = layer.kernel_size[0], layer.stride[0], layer.padding[0]
+    assert isinstance(edge, int)
     if edge:
         found = nn.functional.pad(found, (edge,) * 4)
     windows = found.unfold(2, size, stride).unfold(3, size, stride)

@@ -16,8 +16,8 @@ from trainer_core.runners.guest.runner import GuestRunner
 POLICIES = ("small", "nature", "impala")
 CPU_ENVS, CPU_PARTS = 32, 8
 """As our preset `laptop`."""
-GPU_ENVS, GPU_PARTS = 1024, 64
-"""As our preset `gpu`."""
+GPU_ENVS, GPU_PARTS = 1024, 32
+"""Half the parts of our preset `gpu`: a minibatch costs skrl more (docs/learning.md)."""
 EVAL_UPDATES, CHECKPOINT_UPDATES = 20, 100
 
 
@@ -67,7 +67,7 @@ class SkrlConfig(PlayingGuestConfig):
     mini_batches: int = field(
         default=0, metadata=described("Minibatches", "learning", minimum=0, maximum=65536)
     )
-    """Parts that a rollout is learned in; 0 = choose: 8 on a CPU, 64 on a GPU."""
+    """Parts that a rollout is learned in; 0 = choose: 8 on a CPU, 32 on a GPU."""
     discount_factor: float = field(
         default=0.97, metadata=described("Discount", "learning", minimum=0, maximum=1)
     )
