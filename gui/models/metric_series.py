@@ -149,7 +149,7 @@ def _biases(weight: float) -> Array:
     """f64[few], what the average's first points are divided by; all after them by 1."""
     few = 1 + int(np.log(1e-17) / np.log(weight))
     found = np.ones(few)
-    found -= np.power(weight, np.arange(1, few + 1), dtype=np.float64)
+    found[:] -= np.power(weight, np.arange(1, few + 1), dtype=np.float64)
     return found
 
 
