@@ -39,6 +39,9 @@ What a change touches:
     a request to service   kernels/sm83/contract.py, the hot paths, attend.py
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from emulator.constants import (
     BUTTON_NAMES,
     OBSERVATION_HEIGHT,
@@ -46,10 +49,12 @@ from emulator.constants import (
     SCREEN_HEIGHT,
     SCREEN_WIDTH,
 )
-from emulator.emulator import Emulator
 from emulator.rom.cartridge import Cartridge, CartridgeError, EmulatorError
-from emulator.state.cache import StateCache
-from emulator.state.snapshot import Snapshot, SnapshotError
+
+if TYPE_CHECKING:
+    from emulator.emulator import Emulator
+    from emulator.state.cache import StateCache
+    from emulator.state.snapshot import Snapshot, SnapshotError
 
 __all__ = [
     "BUTTON_NAMES",
@@ -65,3 +70,20 @@ __all__ = [
     "SnapshotError",
     "StateCache",
 ]
+
+WITH_WARP = {
+    "Emulator": "emulator.emulator",
+    "Snapshot": "emulator.state.snapshot",
+    "SnapshotError": "emulator.state.snapshot",
+    "StateCache": "emulator.state.cache",
+}
+"""Names that bring Warp, and where they are: it is loaded when one of them is asked for, since who
+only reads a cartridge's header should not wait seconds for it."""
+
+
+def __getattr__(name: str) -> Any:
+    """The names of `WITH_WARP`; found once, they are the module's own."""
+    if name not in WITH_WARP:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
+    return found

@@ -20,7 +20,7 @@ from emulator.kernels.launch.executors import (
     threaded_module,
 )
 from emulator.kernels.launch.order import WorkOrder
-from emulator.kernels.ppu import picture
+from emulator.kernels.launch.pictures import Pictures
 from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.hot_pieces import Search, load_pieces
@@ -134,11 +134,8 @@ class Emulator:
         self._last_frames = 0
         self._recorder = Recorder(device) if cuda_graphs and wp.get_device(device).is_cuda else None
         self._sorts = wp.get_device(device).is_cuda  # one CPU thread runs them one after another
-        self._shades: wp.array | None = None
-        self._first_shades: wp.array | None = None
-        self._observations: wp.array | None = None
-        self._plans: wp.array | None = None
         self._launch = wp.launch if self._sorts else RecordedLaunches().launch
+        self._pictures = Pictures(self.batch, self._launch)
         self._prepare(trap_ld_b_b, serial_capacity)
 
     # ---- running ---------------------------------------------------------------------------
@@ -417,55 +414,26 @@ class Emulator:
 
         The array is the same one every time; it is drawn anew when this property is read.
         """
-        if self._shades is None:
-            self._shades = self._room_for_screens(self.num_envs)
-        return self._drawn_into(self._shades)
+        return self._pictures.screens()
 
     def first_screens(self, count: int) -> wp.array:
         """`screens` of the first `count` envs only, uint8[count, 144, 160], with memory for as
         many: 22.5 KiB an env. The array is the same one until another count is asked for.
         """
-        count = whole_number("count", count, 1, self.num_envs)
-        if self._first_shades is None or len(self._first_shades) != count:
-            self._first_shades = self._room_for_screens(count)
-        return self._drawn_into(self._first_shades)
-
-    def _room_for_screens(self, count: int) -> wp.array:
-        shape = (count, k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
-        return wp.zeros(shape, dtype=wp.uint8, device=self.device)
-
-    def _drawn_into(self, shades: wp.array) -> wp.array:
-        self.draw()
-        picture.unpack(self.batch, shades)
-        return shades
+        return self._pictures.first_screens(whole_number("count", count, 1, self.num_envs))
 
     def observations(self, out: wp.array | None = None) -> wp.array:
         """Downsampled pictures, uint8[N, 72, 80]: (a + b + c + d + 2) >> 2 of each 2x2 block.
 
         `out`: where to put them (no allocation, no copy); None uses an array of the emulator's.
         """
-        if out is None:
-            if self._observations is None:
-                shape = (self.num_envs, k.OBSERVATION_HEIGHT, k.OBSERVATION_WIDTH)
-                self._observations = wp.zeros(shape, dtype=wp.uint8, device=self.device)
-            out = self._observations
-        plans, found = self._picture_plans(), out
-
-        def launch() -> None:
-            picture.render_pictures(self.batch, plans, self._launch)
-            picture.observe(self.batch, found, self._launch)
-
-        self._do(("observe", found.ptr), launch)
-        return out
+        found = self._pictures.room_for_observations() if out is None else out
+        self._do(("observe", found.ptr), lambda: self._pictures.observe(found))
+        return found
 
     def draw(self) -> None:
         """Draw the pictures that were completed since the last call and are still shown."""
-        picture.render_pictures(self.batch, self._picture_plans(), self._launch)
-
-    def _picture_plans(self) -> wp.array:
-        if self._plans is None:
-            self._plans = picture.allocate_plans(self.num_envs, self.device)
-        return self._plans
+        self._pictures.draw()
 
     # ---- looking in ------------------------------------------------------------------------
 
@@ -502,7 +470,8 @@ class Emulator:
 
     def arrays_per_env(self) -> list[wp.array]:
         """Every device array that grows with the number of envs and exists by now."""
-        owned = [*vars(self).values(), self._power_on.first, self._power_on.index]
+        owned = [*vars(self).values(), *vars(self._pictures).values()]
+        owned += [self._power_on.first, self._power_on.index]
         shared = (self.batch.console, self.batch.ram, self.batch.order)
         return [*shared, *(array for array in owned if isinstance(array, wp.array))]
 

@@ -129,7 +129,7 @@ def load_torch(device: str = "cpu") -> None:
         else:
             _keep_memory()
         _begin(_map_libraries)
-    importlib.import_module("emulator")
+    importlib.import_module("emulator.emulator")  # with its kernels, while the threads are at work
     with _left_out():
         import torch
     for name in LATER:

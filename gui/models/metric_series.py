@@ -141,14 +141,16 @@ def _average(values: Array, weight: float, carry: float) -> Array:
 @functools.lru_cache(maxsize=4)
 def _decay(weight: float) -> Array:
     """f64[_BLOCK], what is left of a point after 1, 2, ... more."""
-    return weight ** np.arange(1, _BLOCK + 1)
+    return np.power(weight, np.arange(1, _BLOCK + 1), dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=4)
 def _biases(weight: float) -> Array:
     """f64[few], what the average's first points are divided by; all after them by 1."""
     few = 1 + int(np.log(1e-17) / np.log(weight))
-    return 1.0 - np.power(weight, np.arange(1, few + 1), dtype=np.float64)
+    found = np.ones(few)
+    found -= np.power(weight, np.arange(1, few + 1), dtype=np.float64)
+    return found
 
 
 def _unbias(average: Array, weight: float, first: int) -> Array:

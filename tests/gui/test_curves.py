@@ -112,7 +112,7 @@ def test_of_more_than_five_runs_a_plot_shows_its_first_line(qapp) -> None:  # ty
     assert len(card.canvas.scene.curves) == 5 * 3, "three quantiles each"
     model.set_pinned(names)
     card.redraw()
-    assert {curve.key[1] for curve in card.canvas.scene.curves} == {"dist_p50"}
+    assert {line.metric for lines in card._lines.by_run for line in lines} == {"dist_p50"}
     assert len(card.canvas.scene.curves) == 6
     assert list(card.readout()) == [dict(card.spec.lines)["dist_p50"]]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
 
 from tests.trainer_core.building import (
     prepared_run,
@@ -49,6 +50,8 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     config = tiny_config(eval_every=1, checkpoint_every=3, validate_on="cpu", **limits)
     run = prepared_run(tmp_path / "beside", config)
     process = ready(run)
+    assert run.trainer is not None
+    run.trainer.learner.policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     run.train()
     run.close()
     assert process.is_over

@@ -155,7 +155,7 @@ class RunConfig:
     )
     """Episodes of one validation, spread over the validation starts."""
     validate_on: Literal["auto", "device", "cpu"] = field(
-        default="auto",
+        default="device",
         metadata=_meta("Validate on", "logging", choices=("auto", "device", "cpu")),
     )
     """device: where the run learns, which waits meanwhile; cpu: in a process of its own beside it,

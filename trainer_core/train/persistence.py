@@ -255,7 +255,7 @@ class CheckpointKeeper:
 def _held(value: Any) -> Any:
     """A copy in the host's memory of tensors, and dicts and lists of them."""
     if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True)
+        return value.detach().to("cpu", copy=True).contiguous()  # a GPU's are channels last
     if isinstance(value, dict):
         return {name: _held(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -15,6 +15,7 @@ from torch import Tensor
 from trainer_core.algo.adam import check_adam
 from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.registry import implementation
+from trainer_core.algo.rollout import RolloutBuffer
 from trainer_core.envs.restored import check_like, restore_generator
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepInfo, VecEnv
@@ -50,6 +51,7 @@ class ActorLearner:
         """f32[N] what logits are multiplied by; the first environments' rises with success."""
         self._sharpens = self.algorithm.sharpens and config.ent_schedule == "success"
         if self._sharpens:
+            assert isinstance(self.rollout, RolloutBuffer), "what sharpens keeps that it did"
             self.rollout.sharpness = self.sharpness
         self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
         self.on_step: Callable[[StepInfo], None] = lambda info: None

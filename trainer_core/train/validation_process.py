@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import socketpair
@@ -165,11 +166,25 @@ class _Player:
         self.forward = policy
 
 
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Nothing on standard error, of C either."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def serve(link: Connection, weights: BinaryIO) -> None:
     """Load, say so, then play what comes. Raises EOFError when the learner is gone."""
     from trainer_core.early_start import load_torch
 
-    load_torch()
+    with _silent():  # Warp misses the GPUs, loudly
+        load_torch()
     import safetensors.torch
     import torch
 
