@@ -115,8 +115,7 @@ class RunConfig:
         default="success",
         metadata=_meta("Entropy schedule", "learning", choices=("success", "constant")),
     )
-    """success: the bonus falls in proportion as training episodes succeed, to a tenth, and (PPO)
-    half of the Game Boys play ever more greedily."""
+    """success: the bonus falls in proportion as training episodes succeed, to a tenth."""
     vf_coef: float = field(
         default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
     )
