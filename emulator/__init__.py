@@ -2,8 +2,8 @@
 
 A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors*
 run instructions: `uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each
-of few consoles, on a GPU, and `native`, generated C++, on a CPU. All come from one datasheet;
-everything else they share.
+of few consoles (or of the last of a launch), on a GPU, and `native`, generated C++, on a CPU. All
+come from one datasheet; everything else they share.
 
 Rooms, lowest first; a file imports from its own room and from those before it
 (tests/architecture/test_emulator_floors.py):
@@ -22,6 +22,8 @@ Rooms, lowest first; a file imports from its own room and from those before it
     sound               what a console sounds like, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
 
+`rom/hot_code` and `kernels/sm83/superblocks` make blocks of what a ROM spends its time in (ADR 17).
+
 Inside kernels.sm83: `contract` says what hot path and service tell each other; `registers`,
 `uniform` and `in_place` are the uniform hot path, `native_code` and `threaded_code` the others;
 `service`, `quick_service`, `attend`, `status_loops`, `waiting` and `interrupts` answer.
@@ -37,6 +39,9 @@ What a change touches:
     a request to service   kernels/sm83/contract.py, the hot paths, attend.py
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from emulator.constants import (
     BUTTON_NAMES,
     OBSERVATION_HEIGHT,
@@ -44,10 +49,12 @@ from emulator.constants import (
     SCREEN_HEIGHT,
     SCREEN_WIDTH,
 )
-from emulator.emulator import Emulator
 from emulator.rom.cartridge import Cartridge, CartridgeError, EmulatorError
-from emulator.state.cache import StateCache
-from emulator.state.snapshot import Snapshot, SnapshotError
+
+if TYPE_CHECKING:
+    from emulator.emulator import Emulator
+    from emulator.state.cache import StateCache
+    from emulator.state.snapshot import Snapshot, SnapshotError
 
 __all__ = [
     "BUTTON_NAMES",
@@ -63,3 +70,20 @@ __all__ = [
     "SnapshotError",
     "StateCache",
 ]
+
+WITH_WARP = {
+    "Emulator": "emulator.emulator",
+    "Snapshot": "emulator.state.snapshot",
+    "SnapshotError": "emulator.state.snapshot",
+    "StateCache": "emulator.state.cache",
+}
+"""Names that bring Warp, and where they are: it is loaded when one of them is asked for, since who
+only reads a cartridge's header should not wait seconds for it."""
+
+
+def __getattr__(name: str) -> Any:
+    """The names of `WITH_WARP`; found once, they are the module's own."""
+    if name not in WITH_WARP:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
+    return found

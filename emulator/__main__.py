@@ -13,6 +13,7 @@ import warp as wp
 wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
 
 from emulator.emulator import MOST_ENVS  # noqa: E402
+from emulator.launch.shapes import ALONE  # noqa: E402
 from emulator.launch.warp_start import start_warp  # noqa: E402
 from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError  # noqa: E402
 from emulator.state.arguments import whole_number  # noqa: E402
@@ -139,6 +140,14 @@ def command_warmup(arguments: argparse.Namespace) -> None:
     print(json.dumps(warm_up(arguments.device, cold=arguments.cold)))
 
 
+def command_hot_code(arguments: argparse.Namespace) -> None:
+    """Find and compile what ROMs spend their time in; print one JSON record."""
+    from emulator.tools.hot_code import compile_hot_code
+
+    roms = [Cartridge.from_file(rom) for rom in arguments.rom]
+    print(json.dumps(compile_hot_code(roms, arguments.device, arguments.running)))
+
+
 def command_tune(arguments: argparse.Namespace) -> None:
     """Measure launch shapes and print one JSON record."""
     from emulator.tools.tune import NUM_ENVS, tune
@@ -247,6 +256,11 @@ def parser() -> argparse.ArgumentParser:
     warm.add_argument("--cold", action="store_true", help="also measure with an empty kernel cache")
     warm.set_defaults(action=command_warmup)
 
+    hot = commands.add_parser("hot-code", help="compile for a GPU what ROMs spend their time in")
+    hot.add_argument("--rom", type=Path, action="append", required=True, help="those of one batch")
+    hot.add_argument("--running", type=int, default=ALONE.running, help="consoles a block")
+    hot.set_defaults(action=command_hot_code)
+
     tuning = commands.add_parser("tune", help="measure launch shapes on a GPU and keep the best")
     tuning.add_argument("--rom", type=Path, action="append", help="a game; may be given often")
     sizes = "numbers of consoles, separated by commas"
@@ -285,7 +299,7 @@ def parser() -> argparse.ArgumentParser:
     chaos.add_argument("--bounds-checks", action="store_true", help="Warp's checks as well (slow)")
     chaos.set_defaults(action=command_fuzz)
 
-    for command in (run, many, tracing, warm, tuning, tests, check, chaos):
+    for command in (run, many, tracing, warm, hot, tuning, tests, check, chaos):
         command.add_argument("--device", default="cpu", help="cpu or cuda:0")
     return top
 

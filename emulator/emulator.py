@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Hashable, Sequence
@@ -12,15 +13,23 @@ import warp as wp
 
 from emulator import constants as k
 from emulator.kernels.launch import native, uniform
-from emulator.kernels.launch.executors import Executor, chosen_executor, kernels_of
+from emulator.kernels.launch.executors import (
+    Executor,
+    chosen_executor,
+    kernels_of,
+    threaded_module,
+)
 from emulator.kernels.launch.order import WorkOrder
-from emulator.kernels.ppu import picture
+from emulator.kernels.launch.pictures import Pictures
+from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
+from emulator.launch.hot_pieces import Search, load_pieces
 from emulator.launch.recorded import RecordedLaunches
 from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError
+from emulator.rom.hot_code import plain_instructions
 from emulator.rom.idle_loops import mark_loops
 from emulator.state.arguments import checked_bytes, checked_roms, whole_number
 from emulator.state.batch import (
@@ -51,6 +60,8 @@ class Emulator:
     launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
+    `hot_code`: where threaded code runs, have another process find and compile what the ROMs spend
+    their time in, and run that once it is there (ADR 17).
     `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
     warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
     (generated C++, the default on a cpu and for it only); results are the same.
@@ -69,6 +80,7 @@ class Emulator:
         shape: Shape | None = None,
         cuda_graphs: bool = False,
         executor: Executor | None = None,
+        hot_code: bool = False,
     ) -> None:
         start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
@@ -107,6 +119,10 @@ class Emulator:
             device,
         )
         self._code: wp.array | None = None
+        self._hot: wp.Kernel | None = None
+        self._search: Search | None = None
+        if hot_code and self.executor == "threaded":
+            self._search = Search(self.cartridges, device, self._shape().running)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -118,11 +134,8 @@ class Emulator:
         self._last_frames = 0
         self._recorder = Recorder(device) if cuda_graphs and wp.get_device(device).is_cuda else None
         self._sorts = wp.get_device(device).is_cuda  # one CPU thread runs them one after another
-        self._shades: wp.array | None = None
-        self._first_shades: wp.array | None = None
-        self._observations: wp.array | None = None
-        self._plans: wp.array | None = None
         self._launch = wp.launch if self._sorts else RecordedLaunches().launch
+        self._pictures = Pictures(self.batch, self._launch)
         self._prepare(trap_ld_b_b, serial_capacity)
 
     # ---- running ---------------------------------------------------------------------------
@@ -145,20 +158,28 @@ class Emulator:
         if self.executor == "native":
             native.launch(self.batch, held, frames, release_after, self.idle_skip, self._launch)
             return
+        if self._search is not None and self._search.ended():
+            self._search = None
+            self._adopt_found()
         shape = self._shape()
         sorts = self._sorts and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
+        has_tail = self._has_tail(shape)
 
         def launch() -> None:
             if sort_by:
                 self._order.sort(self.batch, sort_by)
             how = (held, frames, release_after, shape, self.idle_skip)
             if shape.serving:
-                uniform.launch(self.batch, *how)
+                most = min(shape.tail, self.num_envs)
+                tail = functools.partial(self._run_tail, most) if has_tail else None
+                uniform.launch(self.batch, *how, tail)
             else:
-                kernels_of("threaded").launch(self.batch, self._threads(), *how)
+                hot = (self._hot,) if self._hot else ()
+                kernels_of("threaded").launch(self.batch, self._threads(), *how, *hot)
 
-        self._do(("run", held.ptr, frames, release_after, shape, sort_by, self.idle_skip), launch)
+        how = (held.ptr, frames, release_after, shape, sort_by, self.idle_skip, self._hot)
+        self._do(("run", *how, has_tail), launch)
         self._last_frames = frames
 
     def _do(self, key: Hashable, launch: Callable[[], None]) -> None:
@@ -178,6 +199,50 @@ class Emulator:
         consoles = self._consoles()
         consoles["trap"] = kept
         self.batch.console.assign(consoles)
+
+    def trace(self, instructions: int, buttons: np.ndarray | None = None) -> np.ndarray:
+        """Run every console for so many instructions; return where in its ROM each then stood,
+        int64[instructions, N]: an index into the ROM's bytes, -1 outside of ROM."""
+        consoles = self._consoles()
+        kept = consoles["trap"].copy()
+        consoles["trap"] = TRAP_STEP
+        self.batch.console.assign(consoles)
+        places = np.empty((instructions, self.num_envs), np.int64)
+        for place in places:
+            self.run(buttons, 1)
+            consoles = self._consoles()
+            pc, high = consoles["pc"].astype(np.int64), consoles["rom_high"].astype(np.int32)
+            low = consoles["rom_low"].astype(np.int64)
+            place[:] = pc + np.where(pc < 0x4000, low, high) - consoles["rom_base"]
+            place[pc >= k.VRAM] = -1
+        consoles["trap"] = kept
+        self.batch.console.assign(consoles)
+        return places
+
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
+        """From the next launch on execute these pieces of each ROM as one block each
+        (kernels/sm83/superblocks.py). Compiles them first, unless Warp's cache has them."""
+        if self.executor != "threaded":
+            raise EmulatorError(f"executor {self.executor!r} has no superblocks: give threaded")
+        from emulator.kernels.launch.hot_threads import hot_threads
+
+        roms = [cartridge.rom for cartridge in self.cartridges]
+        frames, table = hot_threads(roms, [self._decoded(rom, True) for rom in roms], pieces)
+        device = wp.get_device(self.device)
+        frames.module.load(device, self._shape().block if device.is_cuda else 1)
+        self._code = wp.array(table, dtype=wp.uint32, device=self.device)
+        self._hot = frames
+
+    def _adopt_found(self) -> None:
+        """Run what a search has left in the cache; what it has not is run as before."""
+        from emulator.kernels.sm83.threaded_code import NUMBER
+
+        found = []
+        for cartridge in self.cartridges:
+            words = self._decoded(cartridge.rom, True)
+            found.append(load_pieces(cartridge, words, plain_instructions(words, NUMBER)))
+        if any(found):
+            self.adopt([pieces or [] for pieces in found])
 
     def freeze(self, env: int) -> None:
         """Let one console stand still until it is reset: launches pass it by."""
@@ -349,55 +414,26 @@ class Emulator:
 
         The array is the same one every time; it is drawn anew when this property is read.
         """
-        if self._shades is None:
-            self._shades = self._room_for_screens(self.num_envs)
-        return self._drawn_into(self._shades)
+        return self._pictures.screens()
 
     def first_screens(self, count: int) -> wp.array:
         """`screens` of the first `count` envs only, uint8[count, 144, 160], with memory for as
         many: 22.5 KiB an env. The array is the same one until another count is asked for.
         """
-        count = whole_number("count", count, 1, self.num_envs)
-        if self._first_shades is None or len(self._first_shades) != count:
-            self._first_shades = self._room_for_screens(count)
-        return self._drawn_into(self._first_shades)
-
-    def _room_for_screens(self, count: int) -> wp.array:
-        shape = (count, k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
-        return wp.zeros(shape, dtype=wp.uint8, device=self.device)
-
-    def _drawn_into(self, shades: wp.array) -> wp.array:
-        self.draw()
-        picture.unpack(self.batch, shades)
-        return shades
+        return self._pictures.first_screens(whole_number("count", count, 1, self.num_envs))
 
     def observations(self, out: wp.array | None = None) -> wp.array:
         """Downsampled pictures, uint8[N, 72, 80]: (a + b + c + d + 2) >> 2 of each 2x2 block.
 
         `out`: where to put them (no allocation, no copy); None uses an array of the emulator's.
         """
-        if out is None:
-            if self._observations is None:
-                shape = (self.num_envs, k.OBSERVATION_HEIGHT, k.OBSERVATION_WIDTH)
-                self._observations = wp.zeros(shape, dtype=wp.uint8, device=self.device)
-            out = self._observations
-        plans, found = self._picture_plans(), out
-
-        def launch() -> None:
-            picture.render_pictures(self.batch, plans, self._launch)
-            picture.observe(self.batch, found, self._launch)
-
-        self._do(("observe", found.ptr), launch)
-        return out
+        found = self._pictures.room_for_observations() if out is None else out
+        self._do(("observe", found.ptr), lambda: self._pictures.observe(found))
+        return found
 
     def draw(self) -> None:
         """Draw the pictures that were completed since the last call and are still shown."""
-        picture.render_pictures(self.batch, self._picture_plans(), self._launch)
-
-    def _picture_plans(self) -> wp.array:
-        if self._plans is None:
-            self._plans = picture.allocate_plans(self.num_envs, self.device)
-        return self._plans
+        self._pictures.draw()
 
     # ---- looking in ------------------------------------------------------------------------
 
@@ -434,7 +470,8 @@ class Emulator:
 
     def arrays_per_env(self) -> list[wp.array]:
         """Every device array that grows with the number of envs and exists by now."""
-        owned = [*vars(self).values(), self._power_on.first, self._power_on.index]
+        owned = [*vars(self).values(), *vars(self._pictures).values()]
+        owned += [self._power_on.first, self._power_on.index]
         shared = (self.batch.console, self.batch.ram, self.batch.order)
         return [*shared, *(array for array in owned if isinstance(array, wp.array))]
 
@@ -472,6 +509,24 @@ class Emulator:
     def _decoded(self, rom: np.ndarray, ends: bool) -> np.ndarray:
         """The words of a ROM (`predecode`), loops that wait marked."""
         return mark_loops(rom, control_rows.predecode(rom, ends))
+
+    def _has_tail(self, shape: Shape) -> bool:
+        """Whether the last consoles of a launch on the data path go over to threaded code: a GPU
+        does without while that is being compiled."""
+        if not shape.tail or not wp.get_device(self.device).is_cuda:
+            return bool(shape.tail)
+        return compiled_beside(threaded_module, self.device, ALONE.block).ready
+
+    def wait_for_kernels(self) -> None:
+        """Return once launches of this shape need not do without anything: for measurements."""
+        shape = self._shape()
+        if shape.tail and wp.get_device(self.device).is_cuda:
+            compiled_beside(threaded_module, self.device, ALONE.block).wait()
+
+    def _run_tail(self, most: int) -> None:
+        """Run what the data path has left, `most` consoles at most."""
+        hot = (self._hot,) if self._hot else ()
+        kernels_of("threaded").launch_tail(self.batch, self._threads(), most, self.idle_skip, *hot)
 
     def _threads(self) -> wp.array:
         """What threaded code walks along; made on first use."""

@@ -304,7 +304,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         training=training,
         sweeps=sweeps,
         desktop=DesktopNotices(notices, models.settings),
-        ahead=StartAhead(bridge, session, training, models.settings),
+        ahead=StartAhead(bridge, session, training, models.settings, models.task_draft),
         play_ahead=PlayAhead(bridge, models.checkpoints, playing, models.settings),
         playing=playing,
         draft=TaskDraft(bridge, session, playing, training, notices, models.task_draft),
@@ -371,7 +371,7 @@ def make_docks(
     training, playing = controllers.training, controllers.playing
     trained = TrainedPage(playing, models.checkpoints)
     return Docks(
-        agent=AgentDock(models.session, controllers.runners, actions),
+        agent=AgentDock(models.session, controllers.runners, training.draft, actions),
         training=TrainingDock(models.session, training, controllers.status, trained, actions),
         telemetry=TelemetryDock(
             models.telemetry,

@@ -58,6 +58,7 @@ class MainWindow(QMainWindow):
         """Banners lie over the foot of the center tabs."""
         self.banners = BannerArea(self, self.center, actions)
         notices.told.connect(self.banners.show_notice)
+        notices.withdrawn.connect(self.banners.withdraw)
 
     def place_status(self, status: RunStatus) -> None:
         bar = self.statusBar()

@@ -50,13 +50,13 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         tip=tr("Change the buttons of any frame; the recording stays as it is"),
         refusal=roll.refusal, is_on=lambda: roll.is_open, follows=changed)  # fmt: skip
     add("rollUndo", tr("Undo the change of buttons"), roll.undo, "Ctrl+Alt+Z", short=tr("Undo"),
-        refusal=roll.undo_refusal, follows=changed)  # fmt: skip
+        symbol="undo", refusal=roll.undo_refusal, follows=changed)  # fmt: skip
     add("rollRedo", tr("Redo the change of buttons"), roll.redo, "Ctrl+Alt+Y", short=tr("Redo"),
-        refusal=roll.redo_refusal, follows=changed)  # fmt: skip
-    add("rollInsert", tr("Insert a frame"), roll.insert, short=tr("Insert"),
+        symbol="redo", refusal=roll.redo_refusal, follows=changed)  # fmt: skip
+    add("rollInsert", tr("Insert a frame"), roll.insert, short=tr("Insert"), symbol="plus",
         tip=tr("A frame without a button before this one"), refusal=roll.open_refusal,
         follows=changed)  # fmt: skip
-    add("rollDelete", tr("Delete the frame"), roll.delete, short=tr("Delete"),
+    add("rollDelete", tr("Delete the frame"), roll.delete, short=tr("Delete"), symbol="minus",
         refusal=roll.open_refusal, follows=changed)  # fmt: skip
     add("rollSave", tr("Save the branch"), roll.save, "Ctrl+Alt+S", short=tr("Save branch"),
         tip=tr("Keep the changed copy as a recording of its own"),

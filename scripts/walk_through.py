@@ -2,11 +2,12 @@
 
     python scripts/walk_through.py --by keyboard --out /tmp/walk     or --by mouse
     python scripts/walk_through.py --game nectar_run
-    python scripts/walk_through.py --rom my_game.gb --seconds-to-title 20
+    python scripts/walk_through.py --rom my_game.gb
 
-Real processes under Xvfb; every click and key is xdotool's. Only where a button is, and whether the
-app is ready for the next one, is looked up in the app itself. Screenshots are taken with
-ImageMagick's `import`. Prints the seconds of every step as one JSON object.
+Real processes under Xvfb; every click and key is xdotool's (scripts/hand.py). Where to walk is not
+scripted: the hand presses buttons and looks at the screen, as a person does who never saw the
+game, until the arrows move something that is no menu. Prints the seconds of every step as one JSON
+object.
 """
 
 from __future__ import annotations
@@ -15,16 +16,22 @@ import argparse
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[1]
-DISPLAY = ":97"
+import numpy as np
+from hand import CHECKOUT, Hand, StuckError, on_own_display, use_app
+
 TITLE = b"NEVER SEEN\0"
+WAYS = ("Right", "Down", "Left", "Up")
+MOVED = 12
+"""Pixels that another picture differs in, at least, for something to have moved."""
+TRIES = 14
+"""Of getting through titles and menus."""
+WALKS = 4
+"""Goals that are tried, each further away, before a game is given up."""
 
 
 def never_seen(folder: Path, game: str) -> Path:
@@ -37,69 +44,92 @@ def never_seen(folder: Path, game: str) -> Path:
     return path
 
 
-class Hand:
-    """A person's hand: the pointer and the keys of the display."""
+class Person(Hand):
+    """Looks at the game and finds out what its buttons do."""
 
-    async def run(self, *argv: str) -> None:
-        done = await asyncio.create_subprocess_exec(*argv)
-        await done.wait()
+    def __init__(self, app, out: Path, by: str) -> None:  # type: ignore[no-untyped-def]
+        super().__init__(app, out, f"{by}_")
+        self.by = by
 
-    async def click(self, widget, at=None) -> None:  # type: ignore[no-untyped-def]
-        point = widget.mapToGlobal(at or widget.rect().center())
-        await self.run("xdotool", "mousemove", str(point.x()), str(point.y()), "click", "1")
+    def seen(self) -> np.ndarray:
+        return self.app.controllers.playing.picture.copy()
 
-    async def drag(self, widget, begin, end) -> None:  # type: ignore[no-untyped-def]
-        a, b = widget.mapToGlobal(begin), widget.mapToGlobal(end)
-        await self.run("xdotool", "mousemove", str(a.x()), str(a.y()), "mousedown", "1",
-                       "mousemove", str(b.x()), str(b.y()), "mouseup", "1")  # fmt: skip
+    async def settled(self, most_s: float = 1.2) -> np.ndarray:
+        """The picture once nothing moves by itself, or after `most_s`."""
+        before, end = self.seen(), time.monotonic() + most_s
+        while time.monotonic() < end:
+            await asyncio.sleep(0.12)
+            now = self.seen()
+            if changed(before, now) < MOVED:
+                return now
+            before = now
+        return before
 
-    async def key(self, *keys: str) -> None:
-        await self.run("xdotool", "key", "--clearmodifiers", *keys)
+    async def arrows_that_move(self) -> list[str]:
+        """Which arrows change more of the picture than waiting does."""
+        found = []
+        for way in WAYS:
+            before = await self.settled(0.5)
+            await asyncio.sleep(0.25)
+            idle = changed(before, self.seen())
+            before = self.seen()
+            await self.hold(way, 0.25)
+            await asyncio.sleep(0.15)
+            if changed(before, self.seen()) > max(MOVED, 2 * idle):
+                found.append(way)
+        return found
 
-    async def type(self, text: str) -> None:
-        await self.run("xdotool", "type", "--delay", "5", text)
+    async def find_the_game(self) -> None:
+        """Through titles, texts and menus, until arrows lead to many pictures."""
+        for number in range(TRIES):
+            moving = await self.arrows_that_move()
+            if len(moving) >= 2 and await self.places(moving) >= 4:
+                return
+            await self.hold(("Return", "z", "z")[number % 3], 0.12)
+            await asyncio.sleep(0.5)
+        raise StuckError("a game that the arrows move")
 
-    async def hold(self, key: str, seconds: float) -> None:
-        await self.run("xdotool", "keydown", key)
-        await asyncio.sleep(seconds)
-        await self.run("xdotool", "keyup", key)
-        await asyncio.sleep(0.25)
+    async def places(self, ways: list[str]) -> int:
+        """Pictures that differ after some presses: a menu has few of them."""
+        found: list[np.ndarray] = []
+        for way in [way for way in ways for _ in range(2)]:
+            await self.hold(way, 0.3)
+            now = await self.settled(0.3)
+            if all(changed(now, other) >= MOVED for other in found):
+                found.append(now)
+        return len(found)
+
+    async def walk_away(self, legs: int) -> None:
+        """Some legs in directions that still move something."""
+        way = 0
+        for _ in range(legs):
+            before = self.seen()
+            await self.hold(WAYS[way % 4], 0.7)
+            if changed(before, self.seen()) < MOVED:
+                way += 1
+                await self.hold(WAYS[way % 4], 0.7)
+            way += 1 if legs > 3 else 0
+
+
+def changed(before: np.ndarray, now: np.ndarray) -> int:
+    """Pixels that differ."""
+    return int((before != now).sum())
 
 
 class Walk:
     """The steps in order; each waits until the app shows what it should."""
 
-    def __init__(self, app, rom: Path, out: Path, by: str, to_title_s: float) -> None:  # type: ignore[no-untyped-def]
-        self.app, self.rom, self.out, self.by = app, rom, out, by
-        self.to_title_s = to_title_s
-        self.hand = Hand()
-        self.shots = 0
+    def __init__(self, app, rom: Path, out: Path, by: str) -> None:  # type: ignore[no-untyped-def]
+        self.app, self.rom, self.by = app, rom, by
+        self.hand = Person(app, out, by)
+        self.until, self.shot = self.hand.until, self.hand.shot
+        self.widget, self.tab_to = self.hand.widget, self.hand.tab_to
         self.times: dict[str, float] = {}
-
-    async def until(self, condition: Callable[[], object], what: str, limit_s: float = 90) -> None:
-        deadline = time.monotonic() + limit_s
-        while not condition():
-            if time.monotonic() > deadline:
-                await self.shot("stuck")
-                raise SystemExit(f"walk_through: {what} never came")
-            await asyncio.sleep(0.02)
-
-    async def shot(self, name: str) -> None:
-        await asyncio.sleep(0.15)
-        self.shots += 1
-        path = self.out / f"{self.by}_{self.shots:02}_{name}.png"
-        await self.hand.run("import", "-window", "root", str(path))
+        self.begun = time.monotonic()
 
     def mark(self, name: str) -> None:
         self.times[name] = round(time.monotonic() - self.begun, 2)
         print(f"{self.times[name]:7.2f} s  {name}", file=sys.stderr, flush=True)
-
-    def widget(self, name: str):  # type: ignore[no-untyped-def]
-        from PySide6.QtWidgets import QWidget
-
-        found = self.app.window.findChild(QWidget, name)
-        assert found is not None, name
-        return found
 
     async def press(self, button: str, keys: str) -> None:
         """A click, or the shortcut of the same command."""
@@ -108,32 +138,27 @@ class Walk:
         else:
             await self.hand.key(keys)
 
-    async def tab_to(self, widget) -> None:  # type: ignore[no-untyped-def]
-        """Press Tab until a widget has the keyboard; every press is waited for."""
-        from PySide6.QtWidgets import QApplication
-
-        for _ in range(80):
-            before = QApplication.focusWidget()
-            if before is widget:
-                return
-            await self.hand.key("Tab")
-            await self.until(
-                lambda before=before: QApplication.focusWidget() is not before, "the next widget"
-            )
-        raise SystemExit(f"walk_through: Tab does not come to {widget.objectName()}")
-
     # -- the steps --------------------------------------------------------------------------
 
-    async def go(self) -> dict[str, float]:
+    async def go(self) -> None:
         await asyncio.sleep(1.0)
         await self.shot("welcome")
         self.begun = time.monotonic()
         await self.open_rom()
         await self.play_to_start()
-        await self.capture()
-        await self.make()
+        for number in range(1, WALKS + 1):
+            await self.capture(3 * number)
+            if not number > 1:
+                await self.paint()
+            if await self.make():
+                break
+            print(f"walk_through: {self.refused()}; further away", file=sys.stderr)
+        else:
+            raise StuckError(f"a goal that can be one: {self.refused()}")
         await self.train()
-        return self.times
+
+    def refused(self) -> str:
+        return self.app.models.task_draft.error
 
     async def open_rom(self) -> None:
         from PySide6.QtWidgets import QApplication
@@ -151,13 +176,9 @@ class Walk:
         live = self.app.center.live
         await self.until(lambda: live.screen_view.has_picture, "the game's first picture")
         self.mark("first picture of the ROM")
-        await self.focus_window()
+        await self.hand.focus_window()
         await asyncio.sleep(0.3)
         await self.shot("game")
-
-    async def focus_window(self) -> None:
-        """What a window manager does after a dialog; Xvfb has none."""
-        await self.hand.run("xdotool", "windowfocus", str(int(self.app.window.winId())))
 
     async def choose_file(self, dialog) -> None:  # type: ignore[no-untyped-def]
         from PySide6.QtWidgets import QAbstractItemView, QDialogButtonBox
@@ -178,37 +199,37 @@ class Walk:
         await self.hand.click(buttons.button(QDialogButtonBox.StandardButton.Open))
 
     async def play_to_start(self) -> None:
-        """Through the title to where the hero can walk, at four times the speed."""
-        live, playing = self.app.center.live, self.app.controllers.playing
+        live = self.app.center.live
         if self.by == "mouse":
             await self.hand.click(live.screen_view)
         await self.until(live.screen_view.hasFocus, "the keyboard of the game")
-        await asyncio.sleep(self.to_title_s)
-        for key in ("Return", "Up", "Up", "z", "z"):
-            await self.hand.hold(key, 0.12)
-        await asyncio.sleep(0.5)
-        await self.hand.hold("Right", 0.3)
-        assert playing.is_active
-
-    async def capture(self) -> None:
-        draft, live = self.app.models.task_draft, self.app.center.live
+        await self.hand.find_the_game()
+        self.mark("through title and menus")
         await self.press("saveStateButton", "F7")
-        await self.until(lambda: draft.starts, "the start state")
+        await self.until(lambda: self.app.models.task_draft.starts, "the start state")
         self.mark("start state saved")
         await self.shot("start_state")
+
+    async def capture(self, legs: int) -> None:
+        """Walk on, then take what is seen as the goal."""
+        draft, live = self.app.models.task_draft, self.app.center.live
+        before = draft.goal
         if self.by == "mouse":
             await self.hand.click(live.screen_view)
+        else:
+            live.screen_view.setFocus()
         await self.until(live.screen_view.hasFocus, "the keyboard of the game")
-        await self.hand.hold("Right", 1.6)
-        await self.hand.hold("Down", 0.9)
+        if self.app.controllers.playing.paused:
+            await self.hand.key("space")
+            await self.until(lambda: not self.app.controllers.playing.paused, "the game going on")
+        await self.hand.walk_away(legs)
         await asyncio.sleep(0.3)
         await self.press("captureGoalButton", "F8")
-        await self.until(lambda: draft.goal, "the goal")
+        await self.until(lambda: draft.goal is not before, "the goal")
         self.mark("goal captured")
         await self.until(lambda: draft.probe or draft.error, "the probe")
         self.mark("tau suggested")
         await self.shot("goal")
-        await self.paint()
 
     async def paint(self) -> None:
         """A region: the tiles around the hero, who stands in the middle of the screen."""
@@ -233,19 +254,25 @@ class Walk:
         await self.until(lambda: draft.probe or draft.error, "the probe of the region")
         self.mark("region measured")
 
-    async def make(self) -> None:
+    async def make(self) -> bool:
+        """Whether it became a task; else the dock says why not."""
         draft = self.app.models.task_draft
+        if draft.error:
+            return False
         if self.by == "mouse":
             await self.hand.click(self.widget("makeTaskButton"))
         else:
             await self.tab_to(self.widget("taskName"))
+            await self.hand.key("ctrl+a")
             await self.hand.type("across the room")
             await self.hand.key("Return")
-        await self.until(lambda: draft.made or draft.error, "the task")
+        await self.until(lambda: draft.made or (draft.error and not draft.working), "the task")
         if draft.error:
-            raise SystemExit(f"walk_through: {draft.error}")
+            await self.shot("refused")
+            return False
         self.mark("task made")
         await self.shot("task_made")
+        return True
 
     async def train(self) -> None:
         from PySide6.QtCore import QPoint
@@ -255,7 +282,9 @@ class Walk:
         training = self.app.controllers.training
         await self.press("trainTaskButton", "ctrl+shift+n")
         await self.until(lambda: training.plan is not None, "the plan of the run")
+        self.mark("form on show")
         await self.until(lambda: not training.checking, "the preflight")
+        self.mark("preflight")
         await self.shot("form")
         consent = self.widget("consentCheck")
         if self.by == "mouse":
@@ -265,60 +294,39 @@ class Walk:
             await self.hand.key("space")
         await self.until(lambda: not training.reason(), "a run that can be started")
         await self.press("startTrainingButton", "ctrl+Return")
+        self.mark("agreed")
         await self.until(lambda: training.state is RunState.RUNNING, "the training")
         self.mark("training runs")
         telemetry = self.app.models.telemetry
         await self.until(lambda: telemetry.focus, "the curves")
-        await asyncio.sleep(6)
         await self.shot("training")
         audit = self.app.models.task_draft
-        await self.until(lambda: audit.audit or audit.error, "the audit")
+        await self.until(lambda: audit.audit or audit.error, "the audit", 240)
         self.mark("audit")
 
 
 def main() -> int:
     options = parse()
-    if os.environ.get("WALK_DISPLAY") != DISPLAY:
-        return under_xvfb()
-    sys.path.insert(0, str(CHECKOUT))
-    from gui.app import create_app
-    from gui.bridge import run_until_quit
-
-    options.out.mkdir(parents=True, exist_ok=True)
+    if (status := on_own_display()) is not None:
+        return status
     folder = Path(tempfile.mkdtemp(prefix="walk-"))
     rom = options.rom.absolute() if options.rom else never_seen(folder, options.game)
     os.chdir(rom.parent)
-    app = create_app(folder / "home", "dark")
-    app.bridge.catch_all()
-    app.window.show()
-    app.window.activateWindow()
-    walk = Walk(app, rom, options.out, options.by, options.seconds_to_title)
-    result: dict[str, object] = {"ok": False}
+    result: dict[str, object] = {"ok": False, "rom": rom.name, "by": options.by}
 
-    async def go() -> None:
+    async def play(app) -> None:  # type: ignore[no-untyped-def]
+        walk = Walk(app, rom, options.out, options.by)
         try:
-            result.update(ok=True, by=options.by, seconds=await walk.go())
-        except SystemExit as error:
+            await walk.go()
+            result["ok"] = True
+        except StuckError as error:
             result["error"] = str(error)
-        finally:
-            app.controllers.shutdown.begin()
+        result["load"] = round(os.getloadavg()[0], 1)
+        result["seconds"] = walk.times
 
-    app.bridge.loop.create_task(go())
-    run_until_quit()
+    use_app(play, folder / "home")
     print(json.dumps(result))
     return 0 if result["ok"] else 1
-
-
-def under_xvfb() -> int:
-    """The same again on a display of its own."""
-    screen = ["Xvfb", DISPLAY, "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
-    server = subprocess.Popen(screen, stderr=subprocess.DEVNULL)
-    try:
-        time.sleep(1)
-        env = {**os.environ, "DISPLAY": DISPLAY, "WALK_DISPLAY": DISPLAY, "QT_QPA_PLATFORM": "xcb"}
-        return subprocess.run([sys.executable, *sys.argv], env=env, check=False).returncode
-    finally:
-        server.terminate()
 
 
 def parse() -> argparse.Namespace:
@@ -330,7 +338,6 @@ def parse() -> argparse.Namespace:
         choices=("pocket_quest", "nectar_run", "mirror_moths"),
         help="without --rom: this one under another title",
     )  # fmt: skip
-    parser.add_argument("--seconds-to-title", type=float, default=3.5)
     parser.add_argument("--out", type=Path, default=Path("/tmp/walk"))
     return parser.parse_args()
 

@@ -1,11 +1,12 @@
 """What a training process can do before and while it loads torch; docs/learning.md has seconds.
 
-While Python imports the emulator's kernels, a thread that needs no Python maps torch's libraries,
-or where there is a GPU, opens CUDA's context.
+While Python imports the emulator's kernels, threads that need no Python map torch's libraries and,
+where there is a GPU, open CUDA's context.
 
-`import torch` ends by importing `torch._meta_registrations`: what torch.compile and fake tensors
-know about operators. A placeholder stands for it meanwhile; whoever asks for it later gets the
-module itself.
+`import torch` imports much that training never asks for: what torch.compile and fake tensors know
+about operators, export, quantization, distributions. Placeholders stand for these meanwhile;
+whoever asks for one later gets the module itself. Nor does it look through every installed package
+for makers of other devices.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-LATER = "torch._meta_registrations"
+REGISTERS = "torch._meta_registrations"
+"""Is imported for what it does, not for a name in it."""
+LATER = (
+    REGISTERS, "torch.export", "torch.ao", "torch.nn.intrinsic", "torch.nn.qat",
+    "torch.nn.quantizable", "torch.nn.quantized", "torch.quantization", "torch.distributions",
+    "torch.masked",
+)  # fmt: skip
+"""What `import torch` gets a placeholder for."""
+AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
+UNCACHED, CACHE = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"
+COMPILER = "torch._dynamo"
 RTLD_NOW = 2
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """glibc's malloc.h."""
@@ -33,10 +44,77 @@ class _Later(ModuleType):
     """Stands for a module until something is asked of it."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # the import system asks for __path__ and the like
+        if name.startswith("__") and name != "__path__":  # that: for an import of what is in it
             raise AttributeError(name)
-        del sys.modules[LATER]
-        return getattr(importlib.import_module(LATER), name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+@contextlib.contextmanager
+def _left_out() -> Iterator[None]:
+    """Placeholders for LATER while torch is imported; the next import of each is a real one."""
+    found = os.environ.get(AUTOLOAD)
+    os.environ.setdefault(AUTOLOAD, "0")
+    placeholders = {name: _Later(name) for name in LATER if name not in sys.modules}
+    sys.modules.update(placeholders)
+    try:
+        yield
+    finally:
+        if found is None:
+            del os.environ[AUTOLOAD]
+        for name, placeholder in placeholders.items():
+            if sys.modules.get(name) is placeholder:
+                del sys.modules[name]
+
+
+def keep_bytecode() -> None:
+    """Have Python keep what it compiles where it was told not to write it beside the sources.
+
+    Images of containers often say so; every start then compiles 1,100 files anew, for seconds. They
+    go to a cache of ours instead, in this process and in those that it starts. Call it first.
+    """
+    if not os.environ.get(UNCACHED) or os.environ.get(CACHE):
+        return
+    import platformdirs
+
+    folder = platformdirs.user_cache_path("dmglab", appauthor=False) / "bytecode"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        return
+    del os.environ[UNCACHED]
+    os.environ[CACHE] = sys.pycache_prefix = str(folder)
+    sys.dont_write_bytecode = False
+
+
+class _NoCompiler(ModuleType):
+    """What an optimizer of torch asks of the compiler where nothing is compiled.
+
+    To make one imports the compiler, two to five seconds, and asks two things of it. Whoever asks
+    for anything else gets the compiler itself.
+    """
+
+    @staticmethod
+    def disable(fn: Any, recursive: bool = True, **_: Any) -> Any:
+        return fn
+
+    @staticmethod
+    def graph_break(msg: str = "") -> None:
+        """There is no graph."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # that: for an import of what is in it
+            raise AttributeError(name)
+        if sys.modules.get(COMPILER) is self:
+            del sys.modules[COMPILER]
+        importlib.import_module(REGISTERS)  # torch does so before anybody can ask for the compiler
+        return getattr(importlib.import_module(COMPILER), name)
+
+
+def leave_compiler_out() -> None:
+    """From here on torch's optimizers do without `torch._dynamo`; after `load_torch`."""
+    sys.modules.setdefault(COMPILER, _NoCompiler(COMPILER))
 
 
 def load_torch(device: str = "cpu") -> None:
@@ -47,18 +125,19 @@ def load_torch(device: str = "cpu") -> None:
         if device.startswith("cuda"):
             index = os.environ.get("LOCAL_RANK") or device.partition(":")[2] or "0"
             _begin(lambda: _open_gpu(int(index)))
+            importlib.import_module("warp")  # its own libraries would wait for torch's
         else:
-            _begin(_map_libraries)  # beside CUDA's start it gained nothing that could be measured
             _keep_memory()
-    importlib.import_module("emulator")
-    sys.modules[LATER] = _Later(LATER)
-    try:
+        _begin(_map_libraries)
+    importlib.import_module("emulator.emulator")  # with its kernels, while the threads are at work
+    with _left_out():
         import torch
-    finally:
-        if isinstance(sys.modules.get(LATER), _Later):
-            del sys.modules[LATER]  # the next import of it is a real one
-    if isinstance(vars(torch).get("_meta_registrations"), _Later):
-        delattr(torch, "_meta_registrations")
+    for name in LATER:
+        package, _, leaf = name.rpartition(".")
+        if name != REGISTERS:  # `torch.ao.x` is found as ever, though nobody has imported torch.ao
+            vars(sys.modules[package]).setdefault(leaf, _Later(name))
+        elif isinstance(vars(torch).get(leaf), _Later):
+            delattr(torch, leaf)
     if hasattr(torch._C, "_set_generator_metaclass"):
         # From torch 2.13 on no torch.Generator without it; torch._prims.rng_prims did it.
         base = importlib.import_module("torch._opaque_base")

@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from trainer_core.early_start import load_torch
+from trainer_core.early_start import keep_bytecode, load_torch
 from trainer_core.owned import (
     GRACE_S,
     LossyPipe,
@@ -31,6 +31,7 @@ from trainer_core.runs.config_file import read_run_config
 from trainer_core.runs.lock import INHERITED, RunLock
 from trainer_core.runs.writer import RunWriter
 from trainer_core.train.control import Control
+from trainer_core.train.validation_process import started
 from trainer_core.waiting_worker import AHEAD, wait_for_order
 
 HEARTBEAT_S = 1.0
@@ -101,6 +102,7 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     threading.Thread(target=listen, args=(control, writer), daemon=True).start()
     writer.tell(records.StateEvent, state="starting", detail="loading torch", progress=0.1)
 
+    beside = started(config)
     load_torch(config.device)  # seconds; the parent already sees a heartbeat
     from trainer_core.preflight.startable import check_startable
     from trainer_core.train.compiling import tell_what_compiles
@@ -115,7 +117,9 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
     home = home_of(paths)
     try:
         check_startable(config, home, begins=not list_checkpoints(paths))
-        outcome = run_training(config, paths, home, writer, control, argv=sys.orig_argv)
+        outcome = run_training(
+            config, paths, home, writer, control, argv=sys.orig_argv, beside=beside
+        )
     except LabError as error:
         print(f"worker: {error}", file=sys.stderr)
         writer.tell(records.StateEvent, state="failed", detail=str(error))
@@ -149,6 +153,7 @@ def main() -> int:
         print("usage: python -m trainer_core.worker RUN_DIR", file=sys.stderr)
         return 2
     die_with_parent()
+    keep_bytecode()
     outlive_reader_of_stderr()
     if "DMGLAB_FAULT" in os.environ:
         from trainer_core.proofs import faults

@@ -39,6 +39,9 @@ class Shape(NamedTuple):
     serving: int
     """Warps per block that do the rare work for them; 0: each console is served in its own lane,
     which executes threaded code (kernels/launch/threaded.py)."""
+    tail: int = 0
+    """Consoles left at which the launch goes over from the data path to threaded code, each then
+    alone in its warp (kernels/launch/tail.py); 0: never."""
 
     @property
     def block(self) -> int:
@@ -59,6 +62,10 @@ def impossible(shape: Shape) -> str:
         return f"lanes={shape.lanes}: a warp has 1 to 32"
     if shape.serving == 0 and shape.lanes != 1:
         return f"lanes={shape.lanes}, serving=0: give 1 lane, or warps that serve"
+    if shape.tail < 0 or (shape.serving == 0 and shape.tail):
+        return (
+            f"tail={shape.tail}, serving={shape.serving}: give 0, or consoles and warps that serve"
+        )
     if shape.serving == 0 and 1 <= shape.running <= MOST_ALONE:
         return ""
     if not (1 <= shape.running <= MOST_RUNNING and 1 <= shape.serving <= MOST_SERVING):
@@ -72,6 +79,7 @@ CANDIDATES: dict[str, tuple[int, ...]] = {
     "lanes": (1, 2, 4, 8, 16, 32),
     "running": (2, 4, 8, 12, 16),
     "serving": (0, 1, 2, 4),
+    "tail": (0, 64, 128, 256, 512, 1024),
 }
 """What `tune` may put into each field of a Shape, in order of size.
 
@@ -82,15 +90,17 @@ ALONE = Shape(1, 2, 0)
 """Threaded code."""
 SERVED = Shape(1, 8, 4)
 """The data path, for few consoles."""
+MIXED = SERVED._replace(tail=512)
+"""The data path for the many that end soon, threaded code for the rest: for some games faster."""
 BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (1024, ALONE),
-    (4096, Shape(8, 4, 2)),
-    (8192, Shape(8, 8, 4)),
-    (16384, Shape(16, 8, 4)),
-    (32768, Shape(16, 16, 4)),
+    (4096, Shape(8, 4, 2, 512)),
+    (8192, Shape(8, 8, 4, 512)),
+    (16384, Shape(16, 8, 4, 1024)),
+    (32768, Shape(16, 16, 4, 1024)),
 )
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
-BUILT_IN_LARGEST = Shape(32, 16, 4)
+BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
 ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]

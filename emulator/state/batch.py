@@ -189,10 +189,12 @@ class Batch:
     words: wp.array[wp.uint32]  # per ROM byte: control row and marks | immediate << 16
     control: wp.array[wp.uint32]  # control rows (isa.py): ROWS of ROW_WORDS words
     order: wp.array[wp.int32]  # [N] env by launch slot
+    tail: wp.array[wp.uint32]  # [2 + N] who is left (kernels/launch/tail.py); 0 between launches
     ram_base: wp.uint64  # the same arrays as raw addresses
     rom_base: wp.uint64
     words_base: wp.uint64
     control_base: wp.uint64
+    tail_base: wp.uint64
     row_stride: wp.uint32
     scratch: wp.uint32  # row offset of 128 bytes of padding: what the CPU kernel keeps for itself
     num_envs: wp.uint32
@@ -239,10 +241,12 @@ def allocate(
     batch.words = wp.array(words, dtype=wp.uint32, device=device)
     batch.control = wp.array(control, dtype=wp.uint32, device=device)
     batch.order = wp.array(np.arange(n, dtype=np.int32), dtype=wp.int32, device=device)
+    batch.tail = wp.zeros(2 + n, dtype=wp.uint32, device=device)
     batch.ram_base = batch.ram.ptr
     batch.rom_base = batch.rom.ptr
     batch.words_base = batch.words.ptr
     batch.control_base = batch.control.ptr
+    batch.tail_base = batch.tail.ptr
     batch.row_stride = stride
     batch.scratch = stride - PADDING
     batch.num_envs = n

@@ -29,7 +29,7 @@ WARM_UP = 15
 LEAST_GAIN = 0.99
 """A shape must take less than this share of the best one's time to replace it."""
 TRIED_ALONE = 4096
-"""Consoles for which threaded code is tried as well, whatever the built-in shape is."""
+"""Consoles for which threaded code is tried as well, for all or for the last of them."""
 GIVE_UP = 1.5
 """A launch that takes this much longer than the best one's is not measured again."""
 
@@ -96,7 +96,8 @@ def _tune_size(
 
     best = climb(begin, measure)
     if num_envs <= TRIED_ALONE:
-        best = min(best, climb(shapes.ALONE, measure), key=measure)
+        for other in (shapes.ALONE, shapes.MIXED):
+            best = min(best, climb(other, measure), key=measure)
     rate = num_envs * frames
     return {
         "num_envs": num_envs, "shape": best._asdict(),
@@ -155,6 +156,7 @@ class Course:
         wp.copy(emulator.batch.console, self.console)
         wp.copy(emulator.batch.ram, self.ram)
         emulator.shape = shape
+        emulator.wait_for_kernels()
         taken = []
         for launch, buttons in enumerate(self.buttons):
             wp.synchronize_device(emulator.device)

@@ -24,6 +24,7 @@ from gui.controllers.league import LeagueController
 from gui.widgets.action_button import action_button
 from gui.widgets.labels import ElidedLabel, set_role
 from gui.words import tr
+from trainer_core.protocol.task_lists import is_several, short_task
 
 
 class LeagueView(QWidget):
@@ -38,12 +39,12 @@ class LeagueView(QWidget):
             tr("random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://...")
         )
         self.players.textEdited.connect(controller.set_players)
-        self.table = QTableWidget(0, 7)
+        self.table = QTableWidget(0, 8)
         self.table.setObjectName(names.LEAGUE_TABLE)
         self.table.setAccessibleName(tr("Players of the league, best first"))
         self.table.setHorizontalHeaderLabels(
-            [tr("Player"), tr("Episodes"), tr("Success"), tr("Median steps"), tr("Mean return"),
-             tr("s/step"), tr("Note")]
+            [tr("Player"), tr("Task"), tr("Episodes"), tr("Success"), tr("Median steps"),
+             tr("Mean return"), tr("s/step"), tr("Note")]
         )  # fmt: skip
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -53,7 +54,7 @@ class LeagueView(QWidget):
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        for stretched in (0, 6):
+        for stretched in (0, 7):
             header.setSectionResizeMode(stretched, QHeaderView.ResizeMode.Stretch)
         self.table.currentCellChanged.connect(lambda row, *_: controller.choose(row))
         self.table.cellDoubleClicked.connect(lambda *_: controller.replay())
@@ -122,16 +123,18 @@ class LeagueView(QWidget):
         self.table.blockSignals(True)
         self.table.clearContents()
         self.table.setRowCount(len(rows))
+        self.table.setColumnHidden(1, not is_several(self._controller.task))
         for number, row in enumerate(rows):
             cells = (
-                short_name(str(row["player"])), str(row["episodes"]), f"{row['success_rate']:.3f}",
+                short_name(str(row["player"])), short_task(str(row.get("task", ""))),
+                str(row["episodes"]), f"{row['success_rate']:.3f}",
                 f"{row['median_steps_to_goal']:g}", f"{row['mean_return']:.3f}",
                 f"{row['seconds_per_step']:.3f}", str(row["error"] or row["note"]),
             )  # fmt: skip
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)
                 item.setToolTip(text if column else str(row["player"]))
-                if 0 < column < 6:
+                if 1 < column < 7:
                     item.setTextAlignment(
                         Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
                     )

@@ -24,6 +24,7 @@ from gui.widgets.screen import FrameSource, Palette, Screen
 from gui.widgets.tiles import best_columns, tile
 from gui.words import tr
 from trainer_core.protocol.frames import FrameInfo
+from trainer_core.protocol.task_lists import split_tasks
 
 FRAME_MS = 16
 
@@ -155,9 +156,11 @@ class LiveView(QWidget):
         if row < 0:
             return f"{request.task}, {Path(self._playing.checkpoint).name}"
         card = self._checkpoints.cards[row]
+        tasks = len(split_tasks(card.task))
+        one_of = tr(" (one of its {count} tasks: choose at the left)", count=tasks)
         return tr(
             "{task}, {algo} after {count_text} steps, {success_rate:.0%} success",
-            task=request.task,
+            task=request.task + (one_of if tasks > 1 else ""),
             algo=card.algo,
             count_text=count_text(card.env_steps),
             success_rate=card.success_rate,

@@ -310,7 +310,11 @@ class ReplayView(QWidget):
 
     def _hint(self) -> None:
         replay, controller = self._controller.replay, self._controller
-        hint = tr("Deploy a checkpoint and press Record") if replay is None else ""
+        hint = (
+            tr("Press Record while a game plays, or open a GIF or a movie")
+            if replay is None
+            else ""
+        )
         if controller.opening:
             hint = tr("Opening {name}", name=controller.opening)
         elif self._roll.busy:

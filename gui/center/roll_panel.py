@@ -14,11 +14,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.actions import ActionRegistry
+from gui.actions import ActionRegistry, Command
 from gui.controllers.replay import ReplayController
 from gui.controllers.roll import RollController
 from gui.models.branches import Branch, branch_trees
-from gui.widgets.action_button import action_button
+from gui.widgets.action_button import action_button, action_icon_button
 from gui.widgets.labels import label
 from gui.widgets.piano_roll import PianoRoll
 from gui.words import tr
@@ -53,21 +53,13 @@ class RollPanel(QWidget):
         column.setSpacing(4)
         column.addWidget(self.piano, 1)
         column.addWidget(self.state)
-        column.addLayout(self._row(actions, ("rollUndo", "rollRedo", "rollInsert", "rollDelete")))
-        column.addLayout(self._row(actions, ("rollSave", "rollPlayOn")))
+        column.addLayout(_pictures(actions, ("rollUndo", "rollRedo", "rollInsert", "rollDelete")))
+        for action_id in ("rollSave", "rollPlayOn"):  # one below the other: no language cuts them
+            column.addWidget(action_button(actions[action_id], f"{action_id}Button"))
         column.addWidget(self.tree)
         roll.changed.connect(self.refresh)
         replay.changed.connect(self._fill)
         self._fill()
-
-    @staticmethod
-    def _row(actions: ActionRegistry, ids: tuple[str, ...]) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        for action_id in ids:
-            row.addWidget(action_button(actions[action_id], f"{action_id}Button"))
-        row.addStretch(1)
-        return row
 
     def refresh(self) -> None:
         roll = self._roll
@@ -111,6 +103,18 @@ class RollPanel(QWidget):
         replay = self._replay.replay
         if replay is None or replay.folder != folder:
             self._replay.load(folder)
+
+
+def _pictures(actions: ActionRegistry, ids: tuple[str, ...]) -> QHBoxLayout:
+    """A row of buttons that are pictures: the roll is as narrow as its eight columns."""
+    row = QHBoxLayout()
+    row.setSpacing(4)
+    for action_id in ids:
+        action = actions[action_id]
+        assert isinstance(action, Command)
+        row.addWidget(action_icon_button(action, f"{action_id}Button"))
+    row.addStretch(1)
+    return row
 
 
 def _holds(branch: Branch, folder: Path) -> bool:

@@ -1,8 +1,8 @@
 """Processes that have loaded before they are asked for. Settings turn them off.
 
-A worker, while somebody is at the form: before Start is pressed. A player, while a checkpoint is
-selected: before Deploy is. They are owned like any other: they end with the app, and when nobody
-did anything for a while; the worker also when the form is left.
+A worker, while somebody is at the form, or names a new task: before Start is pressed. A player,
+while a checkpoint is selected: before Deploy is. They are owned like any other: they end with the
+app, and when nobody did anything for a while; the worker also when the form is left.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from gui.controllers.playing import PlayController
 from gui.controllers.training import TrainingController
 from gui.models.checkpoints import CheckpointList
 from gui.models.session import Mode, Operation, Session
+from gui.models.task_draft import DraftModel
 from gui.settings import Settings
 from gui.words import tr
 
@@ -27,25 +28,36 @@ IDLE_MS = 10 * 60 * 1000
 
 class StartAhead(QObject):
     def __init__(
-        self, bridge: Bridge, session: Session, training: TrainingController, settings: Settings
-    ) -> None:
+        self, bridge: Bridge, session: Session, training: TrainingController, settings: Settings,
+        task: DraftModel,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._bridge, self._session, self._training = bridge, session, training
-        self._settings = settings
+        self._settings, self._task = settings, task
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
         self._idle.timeout.connect(self.end)
         training.draft.changed.connect(lambda name: self.prepare())
         training.checks_changed.connect(self.prepare)
         training.ready_changed.connect(self.prepare)
+        task.changed.connect(self._on_task)
         session.mode_changed.connect(lambda mode: self._follow())
         session.operation_changed.connect(lambda operation: self._follow())
 
     def is_wanted(self) -> bool:
-        """Whether somebody is at the form of a run that could start at once."""
+        """Whether somebody is at the form of a run that could start at once, or about to be."""
         at_form = self._session.mode is Mode.AGENT and self._session.operation is Operation.TRAIN
+        at_form = at_form or self._is_task_near()
         idle = self._training.record is None or self._training.state.is_end
         allowed = self._settings.flag(SETTING, True) and not self._bridge.closing
         return at_form and idle and allowed and not self._training.starting
+
+    def _is_task_near(self) -> bool:
+        """Whether a goal was captured and measured: its region and name leave time to load."""
+        return self._task.goal is not None and self._task.probe is not None
+
+    def _on_task(self) -> None:
+        if self._is_task_near() and not self._bridge.service.ahead.is_waiting:
+            self.prepare()
 
     def prepare(self) -> None:
         """Have a worker load for the plan on show."""

@@ -51,6 +51,7 @@ class CheckpointsController(QObject):
         bridge.event_received.connect(self._on_event)
         bridge.run_changed.connect(self._on_run_changed)
         session.operation_changed.connect(self._on_operation)
+        session.task_changed.connect(self._on_task)
 
     def reload(self) -> None:
         """Look through every run's folder, the newest runs first, in a thread."""
@@ -88,8 +89,11 @@ class CheckpointsController(QObject):
         return self.refusal() or self._no_player(self.model.selected)
 
     def _no_player(self, card: CheckpointCard | None) -> str:
-        """Why a card's trainer shows no checkpoint playing; empty when it does, or is unknown."""
-        run = self._bridge.service.runs.get(card.run_id) if card else None
+        return self.no_player(card.run_id) if card else ""
+
+    def no_player(self, run_id: str) -> str:
+        """Why a run's trainer shows no checkpoint playing; empty when it does, or is unknown."""
+        run = self._bridge.service.runs.get(run_id)
         for runner in self._bridge.service.runners:
             if run and runner.id == run.runner and not runner.capabilities.play:
                 return tr("{title} has no player for its checkpoints", title=runner.title)
@@ -156,6 +160,15 @@ class CheckpointsController(QObject):
 
         self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
 
+    def _on_task(self, task: str) -> None:
+        """A policy of several tasks that plays goes on with the one that is chosen now."""
+        now = self._playing.request
+        if now is None or not now.checkpoint or now.rival or now.task == task:
+            return
+        row = self.model.row_of(Path(self._playing.checkpoint))
+        if row >= 0 and task in split_tasks(self.model.cards[row].task):
+            self._playing.deploy(task, self.model.cards[row].folder)
+
     def _on_verified(self, card: CheckpointCard, play: Callable[[], None]) -> None:
         self.model.put(card)
         if card.is_usable:
@@ -170,20 +183,19 @@ class CheckpointsController(QObject):
                 "error",
             )
 
-    def _of_run(self) -> CheckpointCard | None:
-        """The best checkpoint of the run on show, its newest while none was better than another."""
-        run_id = self._training.run_id
+    def _of_run(self, run_id: str) -> CheckpointCard | None:
+        """The best checkpoint of a run, its newest while none was better than another."""
         mine = [card for card in self.model.cards if card.run_id == run_id and card.is_usable]
         return next(filter(self.model.is_best, mine), self.model.newest_of(run_id))
 
     def watch_refusal(self) -> str:
         """Why the run on show cannot play; empty when it can."""
-        card = self._of_run()
+        card = self._of_run(self._training.run_id)
         return self._no_player(card) if card else tr("The run has no checkpoint yet")
 
-    def watch_run(self) -> None:
-        """Deploy the best that the run on show has."""
-        card = self._of_run()
+    def watch_run(self, run_id: str = "") -> None:
+        """Deploy the best that a run has, the one on show where none is named."""
+        card = self._of_run(run_id or self._training.run_id)
         if card is not None:
             self.model.select(card.folder)
             self.deploy(card)

@@ -73,12 +73,13 @@ class Journal(QObject):
 
     def _tell_end(self, run: RunRecord) -> None:
         if run.state is RunState.FINISHED:
+            plays = not self._checkpoints.no_player(run.run_id)
             self._notices.tell(
                 tr("Training finished"),
                 tr("{env_steps:,} environment steps", env_steps=run.env_steps),
                 "good",
-                tr("Watch it play"),
-                self._checkpoints.deploy_selected,
+                tr("Watch it play") if plays else "",
+                partial(self._checkpoints.watch_run, run.run_id) if plays else None,
                 is_news=True,
             )
         elif run.state is RunState.FAILED:

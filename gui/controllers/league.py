@@ -21,7 +21,8 @@ MAX_EPISODES = 16
 
 
 class LeagueController(QObject):
-    """`dmglab league --record` on the session's task; the rows stay until the next one."""
+    """`dmglab league --record` on the chosen policy's tasks, else the session's; the rows stay
+    until the next one."""
 
     changed = Signal()
     progressed = Signal(float)
@@ -51,8 +52,10 @@ class LeagueController(QObject):
 
     @property
     def next_task(self) -> str:
-        """What a league that begins now is played on."""
-        return self._session.task
+        """What a league that begins now is played on: the chosen policy's tasks if it plays."""
+        card = self._checkpoints.selected
+        plays = card is not None and f"checkpoint={card.folder}" in self.players
+        return card.task if card is not None and plays else self._session.task
 
     def show(self) -> None:
         self._navigation.show(Place.LEAGUE)
@@ -94,11 +97,11 @@ class LeagueController(QObject):
     def _begin(self) -> None:
         argv = [
             sys.executable, "-m", "trainer_core.cli.main", "league", *shlex.split(self.players),
-            "--task", self._session.task, "--episodes", str(MAX_EPISODES), "--record",
+            "--task", self.next_task, "--episodes", str(MAX_EPISODES), "--record",
             "--home", str(self._bridge.home.root),
         ]  # fmt: skip
         self._busy, self.error = True, ""
-        self.task, self.rows, self.chosen = self._session.task, [], -1
+        self.task, self.rows, self.chosen = self.next_task, [], -1
         self.changed.emit()
         self._bridge.spawn(
             run_job(

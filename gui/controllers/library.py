@@ -12,13 +12,15 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QImage
 
 from gui.bridge import Bridge, in_thread
-from gui.controllers.playing import ROM_SUFFIXES, PlayController
+from gui.controllers.playing import PlayController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
-from gui.models.rom_library import RomCard, RomLibrary, file_sha256
+from gui.models.rom_library import RomCard, RomLibrary
 from gui.models.session import Session
+from gui.models.zipped_roms import is_zip, roms_in, unpack
 from gui.widgets.screen import Palette
 from gui.words import tr
+from trainer_core.protocol.roms import ROM_SUFFIXES, sha256_of_rom
 from trainer_core.service import run_job
 
 PICTURES_AFTER_MS = 8000
@@ -37,14 +39,13 @@ class LibraryController(QObject):
         self._bridge, self._session, self._playing = bridge, session, playing
         self._navigation, self._notices, self._palette = navigation, notices, palette
         self.library = library
-        self._expected = ""
-        """SHA-256 that the file being opened must have; empty where any will do."""
         self._pictured: set[str] = set()
         """Keys of the games whose pictures were asked for; one that has none is not asked again."""
         self._photo = QTimer(self, singleShot=True, interval=PICTURES_AFTER_MS)
         self._photo.timeout.connect(self.take_pictures)
         playing.started.connect(self._on_started)
         playing.changed.connect(self._on_playing)
+        playing.rom_refused.connect(self._on_refused)
 
     # -- opening ----------------------------------------------------------------------------
 
@@ -54,6 +55,9 @@ class LibraryController(QObject):
     def open_rom(self, path: Path) -> None:
         """Play a ROM file and, once it plays, register it by its hash."""
         path = Path(path).expanduser().absolute()
+        if is_zip(path):
+            self._offer_unpacking(path)
+            return
         if problem := why_no_rom(path):
             self._tell(
                 f"{path.name}: {problem} ({path.parent})", tr("Open another..."), self.ask_open
@@ -64,6 +68,28 @@ class LibraryController(QObject):
         else:
             self._session.set_rom(str(path))
 
+    def _offer_unpacking(self, path: Path) -> None:
+        """A ROM stays where it is: out of an archive it comes beside it, and only when asked."""
+        found = roms_in(path)
+        if not found:
+            text = tr("{path}: a zip archive without a .gb file in it", path=path)
+            self._tell(text, tr("Open another..."), self.ask_open)
+            return
+        name = found[0]
+        self._notices.tell(
+            tr("A zip archive"),
+            tr("{name} is inside {path}", name=name, path=path)
+            + (tr(", the first of {count} ROMs", count=len(found)) if found[1:] else ""),
+            "warn", tr("Unpack beside it and play"), lambda: self._unpack(path, name),
+        )  # fmt: skip
+
+    def _unpack(self, path: Path, name: str) -> None:
+        work = in_thread(unpack, path, name)
+        self._bridge.spawn(work, title=tr("The ROM was not unpacked"), then=self.open_rom)
+
+    def _on_refused(self, reason: str) -> None:
+        self._tell(reason, tr("Open another..."), self.ask_open)
+
     def play(self, key: str) -> None:
         """Play a game of the library, if its file is the one that was registered."""
         card = self.library.card(key)
@@ -73,7 +99,7 @@ class LibraryController(QObject):
             self.open_rom(card.path)
             return
         self._bridge.spawn(
-            in_thread(file_sha256, card.path), then=lambda found: self._on_hashed(card, found)
+            in_thread(sha256_of_rom, card.path), then=lambda found: self._on_hashed(card, found)
         )
 
     def play_selected(self) -> None:
@@ -123,7 +149,7 @@ class LibraryController(QObject):
             )
             self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
 
-        self._bridge.spawn(in_thread(file_sha256, Path(path)), then=check)
+        self._bridge.spawn(in_thread(sha256_of_rom, Path(path)), then=check)
 
     def forget_selected(self) -> None:
         """Take a game off the list; its file stays."""
@@ -138,6 +164,7 @@ class LibraryController(QObject):
         if request is None or not self._playing.is_rom:
             return
         self._photo.start()
+        self._notices.withdraw(tr("This ROM cannot be played"))
         path = Path(request.task)
         card = self.library.card_of(path)
         if card is not None and card.shipped:

@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from gui.bridge import Bridge
 from gui.models.log_buffer import MAX_LINES, LogBuffer
 from gui.models.navigation import Navigation
+from gui.models.replay import Replay
 from gui.models.session import Mode, Session
 from gui.words import tr
 from trainer_core.protocol import commands, records
@@ -20,9 +21,9 @@ from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
 from trainer_core.protocol.playing import PlayerConfig, PolicyMode
+from trainer_core.protocol.roms import ROM_SUFFIXES, find_game_again
 from trainer_core.service import PlayerService
 
-ROM_SUFFIXES = (".gb", ".gbc")
 SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
 """What the speed control offers; 0 is as fast as possible."""
 
@@ -48,6 +49,8 @@ class PlayController(QObject):
     """Folder of a finished recording."""
     started = Signal()
     """Another player shows its first picture."""
+    rom_refused = Signal(str)
+    """Why a person's ROM cannot be played; what played before goes on."""
 
     def __init__(
         self, bridge: Bridge, session: Session, navigation: Navigation, log: LogBuffer
@@ -160,7 +163,9 @@ class PlayController(QObject):
         """Start a player; one that is still starting is not wanted any more, and ends unheard."""
         self._forget_start()
         self._begin(tr("Starting the player"))
-        self._starting = self._bridge.spawn(self._start_player(request), failed=self._fail)
+        self._starting = self._bridge.spawn(
+            self._start_player(request), failed=lambda reason: self._fail_start(request, reason)
+        )
 
     @property
     def _is_starting(self) -> bool:
@@ -317,16 +322,25 @@ class PlayController(QObject):
         return np.frombuffer(found[2], np.uint8).reshape(shape.height, shape.width).copy()
 
     def load_state(self, path: Path, then: Callable[[], None]) -> None:
-        self.ask(commands.LoadState, lambda ack: then(), path=str(path))
+        """Go on from a saved state; a file that is none of this game changes nothing."""
+        self.ask(
+            commands.LoadState, lambda ack: then(), tr("The state was not loaded"), path=str(path)
+        )
 
-    def play_on(self, task: str, recording: Path, frame: int, branch: bool = False) -> None:
+    def play_on(self, replay: Replay, frame: int, branch: bool = False) -> None:
         """A person goes on from a frame of a recording; the game waits there, paused.
 
         As a `branch` it is recorded, the recording's beginning included.
         """
+        about = replay.recording
+        try:
+            task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
+        except LabError as error:
+            self._bridge.problem.emit(tr("This recording cannot be played on"), str(error))
+            return
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
-        self._bridge.spawn(self._play_on(task, recording, frame, branch), failed=self._fail)
+        self._bridge.spawn(self._play_on(task, replay.folder, frame, branch), failed=self._fail)
 
     async def _play_on(self, task: str, recording: Path, frame: int, branch: bool) -> None:
         self._forget_start()
@@ -347,7 +361,7 @@ class PlayController(QObject):
 
     def ask(
         self, command_type: type[commands.Command],
-        then: Callable[[records.AckEvent], object] | None = None, **fields: Any,
+        then: Callable[[records.AckEvent], object] | None = None, title: str = "", **fields: Any,
     ) -> None:  # fmt: skip
         """Send a command; `then` gets the ack of a player that obeyed, a banner says a refusal."""
         if not self.is_active:
@@ -359,7 +373,7 @@ class PlayController(QObject):
             self.changed.emit()
 
         work = self._accepted(self.player.request(command_type, **fields))
-        self._bridge.spawn(work, then=done, failed=self._fail)
+        self._bridge.spawn(work, then=done, failed=lambda reason: self._fail(reason, title))
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -389,10 +403,18 @@ class PlayController(QObject):
         self.busy = ""
         self.changed.emit()
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, title: str = "") -> None:
         self._record_asked = False
         self.busy, self.error = "", reason
-        self._bridge.problem.emit(tr("The player"), reason)
+        self._bridge.problem.emit(title or tr("The player"), reason)
+        self.changed.emit()
+
+    def _fail_start(self, request: PlayerConfig, reason: str) -> None:
+        if request.mode != "human" or not request.task.lower().endswith(ROM_SUFFIXES):
+            self._fail(reason)
+            return
+        self.busy, self.error = "", reason
+        self.rom_refused.emit(reason)
         self.changed.emit()
 
     def _on_event(self, event: records.Event) -> None:

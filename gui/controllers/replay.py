@@ -153,7 +153,10 @@ class ReplayController(QObject):
                 tr("Choose the ROM..."), lambda: self.rom_wanted.emit(path),
             )  # fmt: skip
             return
-        self._bridge.problem.emit(tr("{name} cannot be shown", name=path.name), reason)
+        self._log.add(f"{path}: {reason}", 2)
+        self._notices.tell(
+            tr("{name} cannot be shown", name=path.name), reason, "error", command="openReplay"
+        )
 
     def _on_recorded(self, folder: Path) -> None:
         self.load(folder)
@@ -166,8 +169,7 @@ class ReplayController(QObject):
     def play_on(self) -> None:
         """Take over from the frame on show, exactly."""
         if self.replay is not None:
-            recording = self.replay.recording
-            self._playing.play_on(recording.task, self.replay.folder, self.frame)
+            self._playing.play_on(self.replay, self.frame)
 
     def replay_refusal(self) -> str:
         if self.replay is None:

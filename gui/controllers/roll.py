@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from gui.words import tr
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.protocol.roms import find_game_again
 from trainer_core.service import PlayerService
 
 SAVE_TIMEOUT_S = 120.0
@@ -65,6 +67,8 @@ class RollController(QObject):
         self._source: Replay | None = None
         self._wanted: int | None = None
         self._is_seeking = False
+        self._splicing: set[asyncio.Task[None]] = set()
+        """Changes that the player has not acknowledged yet."""
         self._stays = False
         """The branch that was saved just now is opened in place of its parent."""
         replay.loaded.connect(self._on_loaded)
@@ -105,7 +109,8 @@ class RollController(QObject):
             self._bridge.spawn(self._open(self._replay.replay), failed=self._fail)
 
     async def _open(self, replay: Replay) -> None:
-        task, folder = replay.recording.task, replay.folder
+        about, folder = replay.recording, replay.folder
+        task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
         await self.player.start(PlayerConfig(task=task, mode="edit", recording=str(folder)))
         self._source, self.masks = replay, bytearray(replay.buttons.tobytes())
         self._done, self._undone, self.known = [], [], 0
@@ -137,6 +142,9 @@ class RollController(QObject):
     async def _seek(self) -> None:
         try:
             while self._wanted is not None and self.is_open:
+                if self._splicing:  # else a seek could overtake the change that it is to show
+                    await asyncio.wait(self._splicing)
+                    continue
                 frame, self._wanted = self._wanted, None
                 await self._ask(commands.Seek, timeout_s=SAVE_TIMEOUT_S, frame=frame)
                 self.pictured.emit()
@@ -191,7 +199,9 @@ class RollController(QObject):
         self.masks[edit.first : edit.first + len(edit.before)] = edit.after
         self.known = min(self.known, edit.first)
         splice = {"first": edit.first, "removed": len(edit.before), "masks": edit.after.hex()}
-        self._bridge.spawn(self._splice(edit, splice), failed=self._fail)
+        task = self._bridge.spawn(self._splice(edit, splice), failed=self._fail)
+        self._splicing.add(task)
+        task.add_done_callback(self._splicing.discard)
         self.changed.emit()
         self.seek(self.frame)
 
@@ -235,21 +245,22 @@ class RollController(QObject):
         if self._source is None:
             return
         if not self.is_changed:
-            self._take_over(self._source.folder, self.frame)
+            self._take_over(self.frame)
             return
         self._say(tr("Writing the branch"))
         frame, folder = self.frame, self._free(self._source.folder.name)
 
         async def save_and_play() -> None:
             await self._save(folder)
-            self._take_over(folder, frame)
+            self._take_over(frame)
 
         self._bridge.spawn(save_and_play(), failed=self._fail)
 
-    def _take_over(self, folder: Path, frame: int) -> None:
+    def _take_over(self, frame: int) -> None:
+        """From the recording on show: the one that is open, or the branch that was just saved."""
         replay = self._replay.replay
         if replay is not None:
-            self._playing.play_on(replay.recording.task, folder, frame, branch=True)
+            self._playing.play_on(replay, frame, branch=True)
         self.close()
 
     def _free(self, name: str) -> Path:

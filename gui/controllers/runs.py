@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, QUrl
@@ -80,9 +81,11 @@ class RunsController(QObject):
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)
         for run in lost:
+            goes_on = not self._starts_anew(run)
             self._notices.tell(
                 tr("Run {run_id} was lost", run_id=run.run_id), run.reason, "warn",
-                tr("Resume"), lambda run_id=run.run_id: self._training.resume(run_id),
+                tr("Resume") if goes_on else "",
+                partial(self._training.resume, run.run_id) if goes_on else None,
             )  # fmt: skip
 
     def take_in(self, run: RunRecord) -> None:
@@ -98,6 +101,9 @@ class RunsController(QObject):
 
     def show(self, run_id: str) -> None:
         """Put a run in focus: curves, badge, run info."""
+        run = self._bridge.service.runs.get(run_id)
+        if run is not None and run.state.is_end:
+            self._wait_no_more(run)
         self._telemetry.set_focus(run_id)
         self._training.show(run_id)
         self._load_history(run_id)
@@ -236,7 +242,16 @@ class RunsController(QObject):
             return self.refusal()
         if not run.state.is_end:
             return tr("It has not ended")
+        if refusal := self._starts_anew(run):
+            return refusal
         return "" if run.last_checkpoint else tr("It has no checkpoint to go on from")
+
+    def _starts_anew(self, run: RunRecord) -> str:
+        """Why a run's trainer cannot go on with it; empty where it can, or nobody knows."""
+        for runner in self._bridge.service.runners:
+            if runner.id == run.runner and not runner.capabilities.exact_resume:
+                return tr("{title} cannot go on with a run: start a new one", title=runner.title)
+        return ""
 
     def error_refusal(self) -> str:
         """Why there is no error to show of the run in focus."""
@@ -305,10 +320,17 @@ class RunsController(QObject):
         run = notice.record
         (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
         self._model.put(run)
+        if run.state.is_end:
+            self._wait_no_more(run)
         if run.state is RunState.QUEUED or run.run_id in self._model.places:
             self._look_at_queue()
 
+    def _wait_no_more(self, run: RunRecord) -> None:
+        """Where there are no curves, none will come."""
+        self._telemetry.waits[run.run_id] = tr("It ended before its first update")
+
     def _on_started(self, run_id: str) -> None:
+        self._telemetry.waits.pop(run_id, None)
         self.show(run_id)
         if self._navigation.welcome:
             self._navigation.leave_welcome()

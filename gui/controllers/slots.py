@@ -15,6 +15,7 @@ from gui.models.notices import Notices
 from gui.widgets.screen import Palette
 from gui.words import tr
 from trainer_core.protocol import commands
+from trainer_core.protocol.roms import ROM_SUFFIXES, sha256_of_rom
 
 SLOTS = range(1, 10)
 
@@ -33,18 +34,31 @@ class SlotsController(QObject):
         self.current = 1
         """The slot that the keys save to and load from."""
         self.can_undo = False
+        self._games: dict[str, Path] = {}
+        """Folder of each game that played: hashing a ROM once a start is enough."""
         playing.started.connect(self._on_started)
         playing.changed.connect(self.changed)
 
     def _on_started(self) -> None:
         self.can_undo = False
+        self._games.clear()  # a ROM may have been built anew under its name
         self.changed.emit()
 
     def path(self, slot: int) -> Path:
         """Where a slot of the game that plays is kept; its picture has the suffix .png."""
         request = self._playing.request
-        game = hashlib.sha256((request.task if request else "").encode()).hexdigest()[:16]
-        return self._bridge.home.root / "slots" / game / f"slot_{slot}.npz"
+        return self._folder(request.task if request else "") / f"slot_{slot}.npz"
+
+    def _folder(self, task: str) -> Path:
+        """By a task's id, by a bare ROM's hash: its states stay its own wherever it moves."""
+        if task not in self._games:
+            shelf = self._bridge.home.root / "slots"
+            by_name = shelf / hashlib.sha256(task.encode()).hexdigest()[:16]
+            rom = sha256_of_rom(Path(task)) if task.lower().endswith(ROM_SUFFIXES) else ""
+            self._games[task] = shelf / rom[:16] if rom else by_name
+            if rom and by_name.is_dir() and not self._games[task].exists():
+                by_name.rename(self._games[task])  # from when a ROM was known by its path
+        return self._games[task]
 
     def label(self, slot: int) -> str:
         path = self.path(slot)

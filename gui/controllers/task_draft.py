@@ -27,6 +27,10 @@ from trainer_core.service import run_job
 PROBE_AFTER_MS = 700
 """Painting goes on for a while; then the goal is measured again."""
 AUDIT_EPISODES = 32
+FEWEST_STARTS = 2
+"""A small room has few pictures; the dock says how many were found, and one is held out."""
+NICE = 5
+"""Of the audit, which nobody waits for while a run starts; a training is as nice."""
 
 
 class TaskDraft(QObject):
@@ -44,6 +48,9 @@ class TaskDraft(QObject):
         self._playing, self._training = playing, training
         self.model = model
         self._job: asyncio.Task[Any] | None = None
+        self._play: asyncio.Task[Any] | None = None
+        """Random play from the start states, which no goal is needed for."""
+        self._played_from: tuple[Path, ...] = ()
         self._settle = QTimer(self, singleShot=True, interval=PROBE_AFTER_MS)
         self._settle.timeout.connect(self.probe)
         model.masked.connect(self._settle.start)
@@ -110,6 +117,8 @@ class TaskDraft(QObject):
     def start_over(self, base: str = "", rom: str = "") -> None:
         """An empty draft."""
         self._cancel_job()
+        self._cancel_play()
+        self._drop_kept()
         folder = self._bridge.home.root / "drafts" / time.strftime("%Y%m%d_%H%M%S")
         self.model.begin(base, rom, folder)
 
@@ -121,15 +130,42 @@ class TaskDraft(QObject):
     # -- measuring --------------------------------------------------------------------------
 
     def probe(self) -> None:
-        """Measure what a random player does to the goal, and which distance separates it."""
+        """Measure what a random player does to the goal, and which distance separates it.
+
+        The random play needs the start states only: it begins while the person walks to a goal.
+        """
         model = self.model
         self._settle.stop()
-        if model.goal is None or not model.starts or model.made:
+        if not model.starts or model.made:
+            return
+        begun = tuple(start.path for start in model.starts)
+        argv = [*self._tool("probe"), *self._game(), *self._starts(), "--kept", str(self._kept())]
+        if begun != self._played_from:
+            self._cancel_play()
+            self._played_from = begun
+            self._play = self._bridge.spawn(
+                run_job(argv, on_progress=self._on_played),
+                failed=lambda reason: self._forget_play(),  # the probe itself will say why
+            )
+        if model.goal is None:
             return
         self._cancel_job()
         model.tell(working=tr("Playing a minute at random"), share=0.0, probe=None, error="")
-        argv = [*self._tool("probe"), *self._game(), *self._files()]
-        self._run(argv, lambda found: model.tell(working="", probe=found))
+        self._run(
+            [*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play
+        )
+
+    def _on_played(self, share: float) -> None:
+        if self.model.goal is not None and not self.model.made:
+            self.model.tell(share=share)
+
+    def _forget_play(self) -> None:
+        self._played_from, self._play = (), None
+
+    def _cancel_play(self) -> None:
+        if self._play is not None:
+            self._play.cancel()
+        self._forget_play()
 
     # -- making -----------------------------------------------------------------------------
 
@@ -154,9 +190,11 @@ class TaskDraft(QObject):
         model, task_id = self.model, self.task_id()
         self._settle.stop()
         self._cancel_job()
+        self._cancel_play()
         model.tell(working=tr("Making the task"), share=0.0, error="")
         argv = [
-            *self._tool("new"), "--id", task_id, *self._game(), *self._files(), *self._way(),
+            *self._tool("new"), "--id", task_id, *self._game(), *self._starts(), *self._goal(),
+            *self._way(),
             "--title", model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
         ]  # fmt: skip
         if model.probe and model.goal and model.goal.way is None:
@@ -168,15 +206,18 @@ class TaskDraft(QObject):
         if goal is None or goal.way is None:
             return []
         alone = len(self.model.starts) == 1
-        return ["--way", str(goal.way), *(("--around",) if alone else ())]
+        around = ("--around", "--min-distinct", str(FEWEST_STARTS))
+        return ["--way", str(goal.way), *(around if alone else ())]
 
     def _on_made(self, task_id: str, found: dict[str, Any]) -> None:
+        self._drop_kept()
         self.model.tell(made=task_id, choices=found, working=tr("Auditing the task"), share=0.0)
         self._session.tasks_changed.emit()
         self._session.set_task(task_id)
         self._notices.tell(tr("Task made"), task_id, "good", tr("Train new"), self.train)
         self.made.emit(task_id)
-        argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES)]
+        argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES),
+                "--nice", str(NICE)]  # fmt: skip
         self._run(argv, lambda found: self.model.tell(working="", audit=found))
 
     def train_refusal(self) -> str:
@@ -199,9 +240,19 @@ class TaskDraft(QObject):
         model = self.model
         return ["--rom", model.rom] if model.rom else ["--base", model.base]
 
-    def _files(self) -> list[str]:
-        starts = [str(start.path) for start in self.model.starts]
-        return ["--start", *starts, "--goal", str(self._goal_file())]
+    def _starts(self) -> list[str]:
+        return ["--start", *(str(start.path) for start in self.model.starts)]
+
+    def _goal(self) -> list[str]:
+        return ["--goal", str(self._goal_file())]
+
+    def _kept(self) -> Path:
+        """Where the tool keeps what its random players saw: some 3 MB, until the task is made."""
+        return self.model.folder / "seen.npz"
+
+    def _drop_kept(self) -> None:
+        if self.model.folder.is_absolute():  # there was a draft
+            self._kept().unlink(missing_ok=True)
 
     def _goal_file(self) -> Path:
         """The captured file, or one beside it with the painted region."""
@@ -217,8 +268,15 @@ class TaskDraft(QObject):
         partial.replace(masked)
         return masked
 
-    def _run(self, argv: list[str], then: Any) -> None:
-        work = run_job(argv, on_progress=lambda share: self.model.tell(share=share))
+    def _run(self, argv: list[str], then: Any, after: asyncio.Task[Any] | None = None) -> None:
+        """Run a tool, once the task `after` is over, however that ended."""
+
+        async def in_turn() -> dict[str, Any]:
+            if after is not None:
+                await asyncio.wait([after])
+            return await run_job(argv, on_progress=lambda share: self.model.tell(share=share))
+
+        work = in_turn()
         self._job = self._bridge.spawn(
             work, then=then, failed=lambda reason: self.model.tell(working="", error=reason)
         )

@@ -18,12 +18,16 @@ from gui import object_names as names
 from gui.actions import ActionRegistry
 from gui.controllers.runners import RunnersController
 from gui.keymap import PLAY_KEYS
+from gui.models.config_draft import ConfigDraft
 from gui.models.session import Mode, Operation, Session
 from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
 from gui.widgets.labels import ElidedLabel, label
 from gui.widgets.segmented import Segmented
+from gui.widgets.several_tasks import SeveralTasks
 from gui.words import tr
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.protocol.task_lists import SEPARATOR, split_tasks
 
 _TIP = Qt.ItemDataRole.ToolTipRole
 _HINTS = {
@@ -79,10 +83,11 @@ class Missing(QWidget):
 
 class AgentDock(Dock):
     def __init__(
-        self, session: Session, runners: RunnersController, actions: ActionRegistry
-    ) -> None:
+        self, session: Session, runners: RunnersController, draft: ConfigDraft,
+        actions: ActionRegistry,
+    ) -> None:  # fmt: skip
         super().__init__(tr("Agent and mode"), names.AGENT_DOCK)
-        self._session, self._runners = session, runners
+        self._session, self._runners, self._draft = session, runners, draft
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(12, 12, 12, 12)
@@ -114,6 +119,9 @@ class AgentDock(Dock):
             text.setMinimumWidth(48)
             grid.addWidget(text, row, 0)
             grid.addWidget(combo, row, 1)
+        self.several = SeveralTasks(session.task_titles, self._ticked)
+        self.several.picked.connect(self._on_several)
+        grid.addWidget(self.several, 0, 2)
         column.addLayout(grid)
         self.missing = Missing(runners, actions)
         column.addWidget(self.missing)
@@ -141,8 +149,18 @@ class AgentDock(Dock):
         session.operation_changed.connect(lambda operation: self._refresh())
         runners.changed.connect(self._refresh)
         session.task_changed.connect(lambda task: self._refresh())
+        draft.changed.connect(lambda name: self._refresh() if name in ("", "task") else None)
         session.rom_changed.connect(lambda rom: self.reload_tasks())
         session.tasks_changed.connect(self.reload_tasks)
+        self._refresh()
+
+    def _ticked(self) -> tuple[str, ...]:
+        return split_tasks(self._draft.text("task"))
+
+    def _on_several(self, tasks: tuple[str, ...]) -> None:
+        """The combo has the first of them, what plays and what a person plays."""
+        self._session.set_task(tasks[0])
+        self._draft.set_text("task", SEPARATOR.join(tasks))
         self._refresh()
 
     def _keys(self) -> QWidget:
@@ -186,3 +204,8 @@ class AgentDock(Dock):
         self._legend.setVisible(not training)
         for widget in (self.runners, self._trainer_label, self.operations):
             widget.setVisible(training)
+        is_native = self._session.runner.id == NATIVE_ID
+        is_new = self._session.operation is Operation.TRAIN
+        self.several.setVisible(training and is_new and is_native)
+        count = len(self._ticked())
+        self.several.setText(str(count) if count > 1 else "+")

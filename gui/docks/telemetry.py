@@ -15,6 +15,7 @@ from gui.controllers.gauges import GaugesController
 from gui.docks.beliefs import BeliefsTab
 from gui.docks.episodes import EpisodesTab
 from gui.docks.run_info import RunInfo
+from gui.models.plot_scene import MOST_WHOLE
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.bars import ActionBars, Gauges, TimeSplit
@@ -22,7 +23,7 @@ from gui.widgets.curve_controls import CurveControls
 from gui.widgets.curve_page import CurvePage
 from gui.widgets.dock import Dock
 from gui.widgets.plot_board import PlotBoard
-from gui.widgets.plot_card import MOST_DASHED, PlotCard
+from gui.widgets.plot_card import PlotCard
 from gui.widgets.plot_menu import show_plot_menu
 from gui.words import tr
 
@@ -201,7 +202,7 @@ class TelemetryDock(Dock):
         texts = []
         for run_id in shown[:MOST_NAMED]:
             slot = self.model.slots.get(run_id, 0)
-            mark = MARKS[slot % len(MARKS)] if len(shown) <= MOST_DASHED else MARKS[0]
+            mark = MARKS[slot % len(MARKS)] if len(shown) <= MOST_WHOLE else MARKS[0]
             color = theme.curve_color(slot).name()
             name = html.escape(self.model.label(run_id))
             texts.append(f'<span style="color:{color}">{mark}</span> {name}')

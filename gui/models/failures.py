@@ -80,7 +80,7 @@ CATALOGUE = (
     Failure(
         "E05", "Made for another ROM",
         "The state, the goal or the task belongs to another version of the game.",
-        "openRom", (r"another rom", r"was made for", r"the task was made"),
+        "openRom", (r"another rom", r"belongs to a rom", r"was made for", r"the task was made"),
     ),
     Failure(
         "E04", "The ROM is not known here",

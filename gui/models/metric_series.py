@@ -7,6 +7,8 @@ values), then keep the minimum and maximum of each pixel column.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,6 +52,10 @@ class MetricTable:
     def has(self, name: str) -> bool:
         """Whether a scalar was measured."""
         return name in self._index
+
+    def is_sparse(self, name: str) -> bool:
+        """Whether some of the records lack it."""
+        return name in self._sparse or name not in self._index
 
     def append(self, record: UpdateRecord) -> None:
         names, values = scalar_row(record)
@@ -112,12 +118,12 @@ def smooth(values: Array, weight: float) -> Array:
     """
     if weight <= 0.0:
         return values.copy()
-    return _average(values, weight, 0.0) / _bias(weight, 0, len(values))
+    return _unbias(_average(values, weight, 0.0), weight, 0)
 
 
 def _average(values: Array, weight: float, carry: float) -> Array:
     """The biased average, going on from `carry`, its value before the first of `values`."""
-    decay = weight ** np.arange(1, _BLOCK + 1)
+    decay = _decay(weight)
     blocks = np.zeros((-(-len(values) // _BLOCK), _BLOCK))
     blocks.ravel()[: len(values)] = values
     blocks /= decay
@@ -132,13 +138,26 @@ def _average(values: Array, weight: float, carry: float) -> Array:
     return blocks.ravel()[: len(values)]
 
 
-def _bias(weight: float, first: int, last: int) -> Array:
-    """What the average is divided by, f64[last - first]: 1 but for the first few points."""
-    found = np.ones(last - first)
-    few = min(last, 1 + int(np.log(1e-17) / np.log(weight)))
-    if first < few:
-        found[: few - first] -= np.power(weight, np.arange(first + 1, few + 1), dtype=np.float64)
+@functools.lru_cache(maxsize=4)
+def _decay(weight: float) -> Array:
+    """f64[_BLOCK], what is left of a point after 1, 2, ... more."""
+    return np.power(weight, np.arange(1, _BLOCK + 1), dtype=np.float64)
+
+
+@functools.lru_cache(maxsize=4)
+def _biases(weight: float) -> Array:
+    """f64[few], what the average's first points are divided by; all after them by 1."""
+    few = 1 + int(np.log(1e-17) / np.log(weight))
+    found = np.ones(few)
+    found -= np.power(weight, np.arange(1, few + 1), dtype=np.float64)
     return found
+
+
+def _unbias(average: Array, weight: float, first: int) -> Array:
+    """Divide the averages of the points from `first` on by their bias, in place."""
+    biases = _biases(weight)[first : first + len(average)]
+    average[: len(biases)] /= biases
+    return average
 
 
 def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:
@@ -147,27 +166,31 @@ def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple
     Keeps both extremes of every bucket, in their order, so no spike is lost at any zoom. Buckets
     start at multiples of a power of two: a growing curve does not shimmer. `x` must not decrease.
     """
-    first = max(0, int(np.searchsorted(x, low)) - 1)
-    last = min(len(x), int(np.searchsorted(x, high, side="right")) + 1)
+    first = max(0, int(x.searchsorted(low)) - 1)
+    last = min(len(x), int(x.searchsorted(high, side="right")) + 1)
     count = last - first
     if count <= 2 * columns:
         return x[first:last], y[first:last]
     size = 1 << max(1, (count // columns - 1).bit_length())
     start, stop = -(-first // size) * size, last // size * size
     buckets = y[start:stop].reshape(-1, size)
-    base = np.arange(start, stop, size)
-    extremes = np.stack([base + buckets.argmin(1), base + buckets.argmax(1)], 1)
-    extremes.sort(axis=1)
-    index = np.concatenate([_ends(y, first, start), extremes.ravel(), _ends(y, stop, last)])
+    lowest, highest = buckets.argmin(1), buckets.argmax(1)
+    before, after = _ends(y, first, start), _ends(y, stop, last)
+    index = np.empty(len(before) + 2 * len(buckets) + len(after), np.intp)
+    index[: len(before)], index[len(index) - len(after) :] = before, after
+    pairs = index[len(before) : len(index) - len(after)].reshape(-1, 2)
+    np.minimum(lowest, highest, out=pairs[:, 0])
+    np.maximum(lowest, highest, out=pairs[:, 1])
+    pairs += np.arange(start, stop, size)[:, None]
     return x[index], y[index]
 
 
-def _ends(y: Array, first: int, last: int) -> NDArray[np.intp]:
+def _ends(y: Array, first: int, last: int) -> list[int]:
     """Indices of the first, lowest, highest and last point of y[first:last], in order."""
     if first >= last:
-        return np.empty(0, np.intp)
+        return []
     part = y[first:last]
-    return first + np.unique(np.array([0, part.argmin(), part.argmax(), len(part) - 1]))
+    return sorted({first, first + int(part.argmin()), first + int(part.argmax()), last - 1})
 
 
 class SmoothedColumn:
@@ -195,7 +218,7 @@ class SmoothedColumn:
         if len(raw) > self._length:
             fresh = _average(raw[self._length :], weight, self._carry)
             self._carry = float(fresh[-1])
-            self._buffer[self._length : len(raw)] = fresh / _bias(weight, self._length, len(raw))
+            self._buffer[self._length : len(raw)] = _unbias(fresh, weight, self._length)
             self._length = len(raw)
         return self._buffer[: self._length]
 

@@ -31,6 +31,8 @@ class Notices(QObject):
 
     told = Signal(object)
     """A Notice."""
+    withdrawn = Signal(str)
+    """Title of notices that are true no more."""
 
     def tell(
         self, title: str, text: str = "", tone: str = "info",
@@ -38,3 +40,7 @@ class Notices(QObject):
         also: str = "", act_also: Callable[[], object] | None = None, *, is_news: bool = False,
     ) -> None:  # fmt: skip
         self.told.emit(Notice(title, text, tone, action, act, command, also, act_also, is_news))
+
+    def withdraw(self, title: str) -> None:
+        """What was told under this title is over: it need not be dismissed by hand."""
+        self.withdrawn.emit(title)

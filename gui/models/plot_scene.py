@@ -5,6 +5,7 @@ Pure numbers. What was computed for a run is kept until that run or the view cha
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -17,6 +18,9 @@ from gui.models.run_telemetry import RunTelemetry, TelemetryModel
 SMALL_SHARE = 0.25
 """A share of steps that never exceeds this would be a flat line on an axis up to 1."""
 RAW, SMOOTH = "raw", "smooth"
+MOST_WHOLE = 5
+"""Runs whose lines are told apart by colour and dashes. Of more, a plot shows its first line: the
+quantiles or causes of each would be a thicket in which nobody can say which is which."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +37,7 @@ class Line:
     y: Array
     low: float
     high: float
-    """Extremes of y."""
+    """Extremes of y; inf and -inf of a line without points."""
 
 
 class PlotLines:
@@ -43,10 +47,10 @@ class PlotLines:
         self.spec, self.model = spec, model
         self._known: dict[str, tuple[object, list[Line]]] = {}
         """By run: the state of its records that its lines were computed from, and those."""
-        self._ends: dict[str, tuple[object, float]] = {}
         self._measured: set[str] = set()
         """Runs that have a point of one of the lines: they keep it."""
-        self.lines: list[Line] = []
+        self.by_run: list[list[Line]] = []
+        """The lines of each run; the same list as long as nothing about that run changed."""
         self.runs: list[RunTelemetry] = []
         """Those that `find_runs` found last."""
         self.computed = 0
@@ -58,17 +62,17 @@ class PlotLines:
     def find_runs(self) -> list[RunTelemetry]:
         """Look for the runs on show that have a point of any of the lines, the focus first."""
         wanted = [metric for metric, _ in self.spec.lines]
-        found = self.model.runs_shown()
+        found, measured = self.model.runs_shown(), self._measured
         for run in found:
-            if run.run_id not in self._measured and any(map(run.table.has, wanted)):
-                self._measured.add(run.run_id)
-        self.runs = [run for run in found if run.run_id in self._measured]
+            if run.run_id not in measured and any(map(run.table.has, wanted)):
+                measured.add(run.run_id)
+        self.runs = [run for run in found if run.run_id in measured]
         return self.runs
 
     def compute(
         self, runs: list[RunTelemetry], low: float, high: float, columns: int, deadline: float
     ) -> bool:
-        """Bring `lines` up to date for this range of x. False when time ran out before."""
+        """Bring `by_run` up to date for this range of x. False when time ran out before."""
         model = self.model
         view = (model.x_axis, model.smoothing, low, high, columns, len(runs))
         first = self._next if view == self._view else 0
@@ -90,8 +94,15 @@ class PlotLines:
         if len(self._known) > len(runs):
             shown = {run.run_id for run in runs}
             self._known = {name: known for name, known in self._known.items() if name in shown}
-        self.lines = [line for run in runs for line in self._known[run.run_id][1]]
+        self.by_run = [self._known[run.run_id][1] for run in runs]
         return True
+
+    def shown_lines(self) -> list[tuple[int, str, str]]:
+        """(place, metric, name) of the lines that are drawn of the runs on show."""
+        every = [(place, *line) for place, line in enumerate(self.spec.lines)]
+        if len(self.runs) <= MOST_WHOLE:
+            return every
+        return [line for line in every if line[1] == self.spec.metric] or every
 
     def _layers(self, index: int) -> tuple[str, ...]:
         """The curve as measured lies behind the smoothed one, of the focus and a single line."""
@@ -107,7 +118,7 @@ class PlotLines:
     ) -> list[Line]:
         return [
             self._line(run, metric, layer, index, line, (low, high), columns)
-            for line, (metric, _) in enumerate(self.spec.lines) for layer in self._layers(index)
+            for line, metric, _ in self.shown_lines() for layer in self._layers(index)
         ]  # fmt: skip
 
     def _line(
@@ -119,26 +130,20 @@ class PlotLines:
         x, y = run.curve(metric, self.model.x_axis, weight)
         x, y = decimate(x, y, *x_range, columns)
         kind = (self.model.x_axis, weight, run.table.rewinds, index, line)
-        low, high = (float(y.min()), float(y.max())) if len(y) else (0.0, 0.0)
+        low, high = (float(y.min()), float(y.max())) if len(y) else (math.inf, -math.inf)
         return Line(run.run_id, metric, layer, index, line, kind, x, y, low, high)
 
     # -- ranges -----------------------------------------------------------------------------
 
     def last_x(self, runs: list[RunTelemetry]) -> float:
-        return max(map(self._last_x, runs), default=1.0)
-
-    def _last_x(self, run: RunTelemetry) -> float:
-        state = (run.table.version, self.model.x_axis)
-        known = self._ends.get(run.run_id)
-        if known is None or known[0] != state:
-            x = run.table.column(self.model.x_axis)
-            known = self._ends[run.run_id] = (state, float(x[-1]) if len(x) else 0.0)
-        return known[1]
+        """Where the longest of the runs is by now."""
+        columns = [run.table.column(self.model.x_axis) for run in runs]
+        return max([float(x[-1]) for x in columns if len(x)], default=1.0)
 
     def y_range(self, further: list[Array], *, log: bool) -> tuple[float, float]:
         """Room for every line and for `further` values."""
-        lines = [line for line in self.lines if len(line.y)]
-        extremes = [(line.low, line.high) for line in lines]
+        lines = [line for lines in self.by_run for line in lines]
+        extremes = [(line.low, line.high) for line in lines if line.low <= line.high]
         if log:
             positive = (line.y[line.y > 0] for line in lines)
             extremes = [(float(y.min()), float(y.max())) for y in positive if len(y)]
@@ -175,7 +180,7 @@ class PlotLines:
         found = []
         runs = self.runs
         for index, run in enumerate(runs):
-            for line, (metric, words) in enumerate(self.spec.lines):
+            for line, metric, words in self.shown_lines():
                 value = self.value_at(run, metric, x)
                 if value is not None:
                     name = self.model.label(run.run_id) if len(runs) > 1 else words

@@ -14,8 +14,6 @@ from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.roms import RegisteredRom, registered_roms
 
-MAX_ROM_BYTES = 8 << 20
-"""The largest cartridge there was."""
 KEPT = 100
 """Games whose order of play is remembered."""
 
@@ -113,13 +111,3 @@ def _shipped(path: Path) -> RomCard:
         facts=tr("{size} KiB, comes with DMG Lab", size=size),
         shipped=True,
     )
-
-
-def file_sha256(path: Path) -> str:
-    """Of a ROM file; empty for one that cannot be read or is too large to be one."""
-    try:
-        if not path.is_file() or path.stat().st_size > MAX_ROM_BYTES:
-            return ""
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""

@@ -50,6 +50,8 @@ class RunTelemetry:
     def curve(self, name: str, x_axis: str, weight: float = 0.0) -> tuple[Array, Array]:
         """f64[points] twice: where the points of a metric lie, and its smoothed values."""
         x, y = self.table.positions(name, x_axis), self.column(name).values(weight)
+        if not self.table.is_sparse(x_axis):
+            return x, y
         known = ~np.isnan(x)
         return (x, y) if known.all() else (x[known], y[known])
 
@@ -156,6 +158,9 @@ class TelemetryModel(QObject):
         self._recent: list[str] = []
         self.slots: dict[str, int] = {}
         """Number of a run's colour: the lowest that was free when it came on show."""
+        self.changes = 0
+        """Grows when another run, or the log of one, comes on show."""
+        self._on_show: list[RunTelemetry] | None = None
 
     # -- who holds records ------------------------------------------------------------------
 
@@ -173,6 +178,7 @@ class TelemetryModel(QObject):
         if (known and known.next_seq) or run_id not in (*self.shown(), *self._recent):
             return  # nobody looks at it any more
         self.runs[run_id] = run
+        self._note_change()
         for event in waiting:
             run.take(event)
         self.run_told.emit(run_id)
@@ -193,12 +199,20 @@ class TelemetryModel(QObject):
         for run_id in self._recent[:-KEPT]:
             if run_id not in shown:
                 self.runs.pop(run_id, None)
+        self._note_change()
         self._recent = [run_id for run_id in self._recent if run_id in self.runs or run_id in shown]
 
     # -- who is on show ---------------------------------------------------------------------
 
     def run(self, run_id: str) -> RunTelemetry:
-        return self.runs.setdefault(run_id, RunTelemetry(run_id))
+        if run_id not in self.runs:
+            self.runs[run_id] = RunTelemetry(run_id)
+            self._note_change()
+        return self.runs[run_id]
+
+    def _note_change(self) -> None:
+        self.changes += 1
+        self._on_show = None
 
     def take(self, run_id: str, event: records.Event) -> None:
         run = self.run(run_id)
@@ -249,8 +263,14 @@ class TelemetryModel(QObject):
 
     def runs_shown(self) -> list[RunTelemetry]:
         """Those of them whose records are here."""
-        runs = self.runs
-        return [runs[name] for name in self.shown() if name in runs]
+        if self._on_show is None:
+            runs = self.runs
+            self._on_show = [runs[name] for name in self.shown() if name in runs]
+        return self._on_show
+
+    def state_shown(self) -> object:
+        """Equal as long as `runs_shown` are the same with the same records."""
+        return self.changes, sum([run.table.version for run in self.runs_shown()])
 
     def set_x_axis(self, name: str) -> None:
         self.x_axis, self.x_range = name, None

@@ -14,6 +14,8 @@ from gui.models.notices import Notice
 from gui.widgets.labels import button, icon_button, label, set_role
 from gui.words import tr
 
+ONE_LINE = 48
+"""Characters of title and text that stand side by side; more, and the text lies below."""
 LONGEST = 200
 """Characters of a text on show."""
 ZERO_WIDTH_SPACE = "\u200b"
@@ -38,8 +40,12 @@ class Banner(QFrame):
         row.setSpacing(8)
         head = label(notice.title)
         set_role(head, "role", ROLES.get(notice.tone, "error"))
-        row.addWidget(head)
-        row.addWidget(_text(notice.text), 1)
+        is_short = len(notice.title) + len(notice.text) < ONE_LINE
+        words = QHBoxLayout() if is_short else QVBoxLayout()
+        words.setSpacing(8 if is_short else 0)
+        words.addWidget(head)
+        words.addWidget(_text(notice.text), 1)
+        row.addLayout(words, 1)
         self.button: QPushButton | None = None
         if notice.act is not None:
             self.button = button(notice.action, clicked=partial(self._on_act, notice.act))
@@ -109,6 +115,11 @@ class BannerArea(QWidget):
         self._column.addWidget(banner)
         self._place()
 
+    def withdraw(self, title: str) -> None:
+        """What was told under this title is true no more."""
+        for banner in [banner for banner in self.banners if banner.title == title]:
+            self._remove(banner)
+
     def _remove(self, banner: Banner) -> None:
         if banner in self.banners:
             self.banners.remove(banner)
@@ -126,7 +137,8 @@ class BannerArea(QWidget):
         self.setVisible(bool(self.banners))
         self.ensurePolished()
         width = min(WIDTH, self._over.width() - 16)
-        height = sum(_height(banner, width) + 4 for banner in self.banners)
+        foot = self._over.mapTo(self._host, QPoint(0, self._over.height())).y()
+        height = self._show_what_fits(width, self._host.height() - BOTTOM - foot)
         left = self._over.mapTo(self._host, QPoint(0, 0)).x()
         self.setGeometry(
             left + (self._over.width() - width) // 2,
@@ -135,3 +147,13 @@ class BannerArea(QWidget):
             height,
         )
         self.raise_()
+
+    def _show_what_fits(self, width: int, room: int) -> int:
+        """The newest, and of the others those that leave what is above free; their height."""
+        used = 0
+        for banner in reversed(self.banners):
+            height = _height(banner, width) + 4
+            fits = not used or used + height <= room
+            banner.setVisible(fits)
+            used += height if fits else 0
+        return used

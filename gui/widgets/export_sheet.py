@@ -77,7 +77,9 @@ class ExportSheet(QDialog):
         below = QHBoxLayout()
         below.addStretch(1)
         below.addWidget(button(tr("Cancel"), "exportCancel", clicked=self.reject))
-        below.addWidget(button(tr("Export"), "exportButton", primary=True, clicked=self._agree))
+        export = button(tr("Export"), "exportButton", primary=True, clicked=self._agree)
+        export.setDefault(True)  # Return in any field
+        below.addWidget(export)
         column = QVBoxLayout(self)
         column.addLayout(form)
         if self.format.findData(".mp4") < 0:

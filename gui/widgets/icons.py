@@ -128,8 +128,33 @@ def _more(painter: QPainter, color: QColor) -> None:
         painter.drawEllipse(QPointF(x, 8), 1.4, 1.4)
 
 
+def _undo(painter: QPainter, color: QColor) -> None:
+    painter.setPen(QPen(color, 1.8, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+    painter.drawArc(QRectF(4, 5, 9, 8), -90 * 16, 180 * 16)
+    painter.drawLine(QPointF(9, 5), QPointF(6, 5))
+    painter.fillPath(_polygon((6.5, 1.5), (1.5, 5), (6.5, 8.5)), color)
+
+
+def _redo(painter: QPainter, color: QColor) -> None:
+    painter.save()
+    painter.scale(-1, 1)
+    painter.translate(-16, 0)
+    _undo(painter, color)
+    painter.restore()
+
+
+def _minus(painter: QPainter, color: QColor) -> None:
+    _bar(painter, color, 3, 7, 10, 2)
+
+
+def _plus(painter: QPainter, color: QColor) -> None:
+    _minus(painter, color)
+    _bar(painter, color, 7, 3, 2, 10)
+
+
 _SHAPES = {
     "play": _play, "pause": _pause, "stop": _stop, "step": _step, "back": _back,
     "record": _record, "restart": _restart, "close": _close, "right": _right, "down": _down,
     "copy": _copy, "folder": _folder, "more": _more,
+    "undo": _undo, "redo": _redo, "plus": _plus, "minus": _minus,
 }  # fmt: skip

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import theme
 from gui.models.replay import Replay
 from gui.words import tr
-from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.buttons import ALL_ACTIONS
 
 ACTION, BUTTONS, REWARD, CURVES = (0, 16), (18, 34), (35, 47), (49, 63)
 """Top and bottom of each band, in pixels."""
@@ -123,10 +123,10 @@ class ActionLane(QWidget):
     def _cell(self, painter: QPainter, box: QRectF, action: int) -> None:
         colors = theme.current()
         painter.fillRect(box, QColor(colors.raised))
-        if not 0 <= action < len(ACTIONS):
+        if not 0 <= action < len(ALL_ACTIONS):
             return
         color = QColor(colors.curves[action % len(colors.curves)])
         painter.fillRect(QRectF(box.x(), box.bottom() - 3, box.width(), 3), color)
         if box.width() > 36:
             painter.setPen(QColor(colors.text))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, ACTIONS[action])
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, ALL_ACTIONS[action])

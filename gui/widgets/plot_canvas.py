@@ -7,6 +7,7 @@ one device pixel wide at any scale.
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -100,15 +101,21 @@ class Scene:
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
 
 
-def polygon(x: Array, y: Array) -> QPolygonF:
-    """Points as Qt wants them, copied at once instead of one by one."""
+@functools.lru_cache(maxsize=8)
+def _polygon(length: int) -> tuple[QPolygonF, Any]:
+    """Points as Qt wants them, and their memory, f64[length, 2], to be filled for each curve."""
     made = QPolygonF()
-    made.resize(len(x))
-    if len(x):
-        room = VoidPtr(made.data(), 16 * len(x), True)  # type: ignore[call-overload]
-        pairs: Any = np.frombuffer(room, np.float64).reshape(-1, 2)  # type: ignore[call-overload]
-        pairs[:, 0], pairs[:, 1] = x, y
-    return made
+    made.resize(length)
+    room = VoidPtr(made.data(), 16 * length, True)  # type: ignore[call-overload]
+    return made, np.frombuffer(room, np.float64).reshape(-1, 2)  # type: ignore[call-overload]
+
+
+@functools.lru_cache(maxsize=1024)
+def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+    """A line of one device pixel, whatever the scale."""
+    pen = QPen(QColor.fromRgba(rgba), 1.0, dash)
+    pen.setCosmetic(True)
+    return pen
 
 
 @dataclass(slots=True)
@@ -119,21 +126,39 @@ class _Picture:
     scene: Scene
     pixmap: QPixmap
     drawn: dict[object, Curve]
+    _looked_at: Scene | None = None
+    _lacks: list[Curve] | None = None
 
     def is_whole(self) -> bool:
         return len(self.drawn) == len(self.scene.curves)
 
-    def is_of(self, look: object, scene: Scene) -> bool:
-        """Whether it is still right for that scene, though not all of it."""
+    def add(self, curves: Sequence[Curve]) -> None:
+        """Note that these were painted."""
+        self.drawn |= {curve.key: curve for curve in curves}
+        self._looked_at = None
+
+    def lacks(self, look: object, scene: Scene) -> list[Curve] | None:
+        """The curves of that scene that have to be painted over it; None where it is wrong.
+
+        What was found is kept: between two scenes the same canvas is painted many times.
+        """
         if look != self.look:
-            return False
-        if scene is self.scene:
-            return True
-        now = {curve.key: curve for curve in scene.curves}
-        return all(
-            (curve := now.get(key)) is not None and (curve is old or curve.kind == old.kind)
-            for key, old in self.drawn.items()
-        )
+            return None
+        if scene is not self._looked_at:
+            self._looked_at, self._lacks = scene, self._compare(scene)
+        return self._lacks
+
+    def _compare(self, scene: Scene) -> list[Curve] | None:
+        found: list[Curve] = []
+        drawn, kept = self.drawn, 0
+        for curve in scene.curves:
+            old = drawn.get(curve.key)
+            if old is not curve:
+                if old is not None and old.kind != curve.kind:
+                    return None
+                found.append(curve)
+            kept += old is not None
+        return found if kept == len(drawn) else None  # else one of them is gone
 
 
 class PlotCanvas(QWidget):
@@ -174,16 +199,8 @@ class PlotCanvas(QWidget):
 
     def _is_painted(self) -> bool:
         """Whether the picture is right but for a few curves."""
-        found = self._picture
-        return (
-            found is not None
-            and found.is_of(self._look(), self.scene)
-            and (len(self._grown(found)) <= MOST_OVER)
-        )
-
-    def _grown(self, picture: _Picture) -> list[Curve]:
-        drawn = picture.drawn
-        return [curve for curve in self.scene.curves if drawn.get(curve.key) is not curve]
+        lacks = self._picture and self._picture.lacks(self._look(), self.scene)
+        return lacks is not None and len(lacks) <= MOST_OVER
 
     def _look(self) -> object:
         scene = self.scene
@@ -204,18 +221,21 @@ class PlotCanvas(QWidget):
     def _scales(self) -> tuple[_Scale, _Scale]:
         """What turns x and y of the scene into pixels."""
         area, scene = self.plot_rect(), self.scene
-        left, (low, high) = area.left(), scene.x_range
-        bottom, (floor, top) = area.bottom(), scene.y_range
+        (low, high), (floor, top) = scene.x_range, scene.y_range
         wide = area.width() / (high - low)
-        if not scene.log_y:
-            tall = area.height() / (top - floor)
-            return lambda x: left + (x - low) * wide, lambda y: bottom - (y - floor) * tall
-        log_floor = np.log10(floor)
-        tall = area.height() / (np.log10(top) - log_floor)
-        return (
-            lambda x: left + (x - low) * wide,
-            lambda y: bottom - (np.log10(np.maximum(y, floor)) - log_floor) * tall,
-        )
+        left = area.left() - low * wide
+
+        def across(x: Any) -> Any:
+            return x * wide + left
+
+        if scene.log_y:
+            log_floor = np.log10(floor)
+            tall = -area.height() / (np.log10(top) - log_floor)
+            bottom = area.bottom() - log_floor * tall
+            return across, lambda y: np.log10(np.maximum(y, floor)) * tall + bottom
+        tall = -area.height() / (top - floor)
+        bottom = area.bottom() - floor * tall
+        return across, lambda y: y * tall + bottom
 
     def _across(self, x: Any) -> Any:
         return self._scales()[0](x)
@@ -239,8 +259,9 @@ class PlotCanvas(QWidget):
         assert picture is not None
         painter = QPainter(self)
         painter.drawPixmap(0, 0, picture.pixmap)
+        if (lacks := picture.lacks(self._look(), self.scene)) is not None:
+            self._paint_curves(painter, lacks)
         if picture.look == self._look():
-            self._paint_curves(painter, self._grown(picture))
             self._paint_marks(painter)
             self._paint_crosshair(painter)
         painter.end()
@@ -248,7 +269,11 @@ class PlotCanvas(QWidget):
     def _paint_on(self, deadline: float) -> bool:
         """Go on with the picture of the scene; True once it is whole and in its place."""
         look, scene, made = self._look(), self.scene, self._behind
-        if made is None or not made.is_of(look, scene):
+        if (
+            made is None
+            or made.look != look
+            or (made.scene is not scene and made.lacks(look, scene) is None)
+        ):
             made = self._behind = self._begin_picture(look)
         made.scene = scene
         painter = QPainter(made.pixmap)
@@ -256,7 +281,7 @@ class PlotCanvas(QWidget):
         for start in range(0, len(rest), SLICE):
             part = rest[start : start + SLICE]
             self._paint_curves(painter, part)
-            made.drawn |= {curve.key: curve for curve in part}
+            made.add(part)
             if time.perf_counter() > deadline:
                 break
         painter.end()
@@ -282,11 +307,6 @@ class PlotCanvas(QWidget):
         self._paint_curves(painter, self.scene.curves)
         self._paint_marks(painter)
 
-    def _hairline(self, color: QColor, dash: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-        pen = QPen(color, 1.0, dash)
-        pen.setCosmetic(True)  # of one device pixel, whatever the scale
-        return pen
-
     def _paint_grid(self, painter: QPainter) -> None:
         colors, area, scene = theme.current(), self.plot_rect(), self.scene
         painter.setFont(theme.ui_font(7.5))
@@ -296,7 +316,7 @@ class PlotCanvas(QWidget):
         ratio = self.devicePixelRatioF()
         for value in ticks(*scene.y_range, rows, log=scene.log_y):
             y = _crisp(float(self._down(value)), ratio)
-            painter.setPen(self._hairline(grid))
+            painter.setPen(_hairline(grid.rgba()))
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
             painter.setPen(QColor(colors.muted))
             box = QRectF(0, y - 8, LEFT - 6, 16)
@@ -310,7 +330,7 @@ class PlotCanvas(QWidget):
                 if box.right() > self.width():
                     box.moveRight(self.width() - 2)
                 painter.drawText(box, _CENTER, tick_text(value))
-        painter.setPen(self._hairline(QColor(colors.border)))
+        painter.setPen(_hairline(QColor(colors.border).rgba()))
         bottom = _crisp(area.bottom(), ratio)
         painter.drawLine(QPointF(area.left(), bottom), QPointF(area.right(), bottom))
 
@@ -320,9 +340,12 @@ class PlotCanvas(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         across, down = self._scales()
         for curve in curves:
-            painter.setPen(self._hairline(curve.color, curve.dash))
-            points = polygon(across(curve.x), down(curve.y))
-            if points.size() == 1:
+            if not len(curve.x):
+                continue
+            painter.setPen(_hairline(curve.color.rgba(), curve.dash))
+            points, pairs = _polygon(len(curve.x))
+            pairs[:, 0], pairs[:, 1] = across(curve.x), down(curve.y)
+            if len(pairs) == 1:
                 painter.drawEllipse(points.first(), 1.5, 1.5)
             else:
                 painter.drawPolyline(points)
@@ -333,7 +356,7 @@ class PlotCanvas(QWidget):
         painter.save()
         painter.setClipRect(area.adjusted(-4, -4, 4, 4))
         for rules in self.scene.rules:
-            painter.setPen(self._hairline(rules.color, rules.dash))
+            painter.setPen(_hairline(rules.color.rgba(), rules.dash))
             for x in self._across(rules.x):
                 if area.left() <= x <= area.right():
                     painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
@@ -357,7 +380,7 @@ class PlotCanvas(QWidget):
         x = float(self._across(self.hover))
         if not area.left() <= x <= area.right():
             return
-        painter.setPen(self._hairline(QColor(colors.muted)))
+        painter.setPen(_hairline(QColor(colors.muted).rgba()))
         painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
         if self.legend:
             self._paint_legend(painter, area, x)

@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
 
 from gui import theme
 from gui.models.metric_series import Array
-from gui.models.plot_scene import RAW, Line, PlotLines, settled
+from gui.models.plot_scene import MOST_WHOLE, RAW, Line, PlotLines, settled
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import RunTelemetry, TelemetryModel
 from gui.object_names import PLOT_PREFIX
@@ -45,8 +45,6 @@ NOTHING = "Start a run, or pick one under Runs"
 RAW_ALPHA = 70
 ROOM_A_VALUE = 96
 """Pixels of header that a line's name and value take; with less there is room for names only."""
-MOST_DASHED = 5
-"""Runs told apart by dashes too; of more, colours alone are read and drawn faster."""
 NEAR_ALERT = 0.01
 """Share of the x axis within which the crosshair names an alert."""
 MARK_GAP = 48
@@ -84,7 +82,10 @@ class PlotCard(QWidget):
         self._drawn: object = None
         self._pending: tuple[object, Scene] | None = None
         """A scene of many curves that is painted bit by bit, and the key that it is of."""
-        self._made: dict[object, tuple[Line, int, Curve]] = {}
+        self._begun: object = None
+        """The key of the last try, of which `_shown_range` is the range of x."""
+        self._shown_range = (0.0, 1.0)
+        self._made: dict[str, tuple[list[Line], int, list[Curve]]] = {}
         self._made_as: object = None
         self._high = 0.0
         self._y_range: tuple[float, float] | None = None
@@ -148,26 +149,28 @@ class PlotCard(QWidget):
 
     def _key(self) -> object:
         model = self.model
-        runs = [(run.run_id, run.table.version) for run in model.runs_shown()]
         view = (model.x_axis, model.smoothing, model.x_range, theme.current().name, self.log_y)
         size = (self._stack.width(), self._stack.height(), self.devicePixelRatioF())
-        return runs, view, model.waits.get(model.focus), size
+        return model.state_shown(), view, model.waits.get(model.focus), size
 
     def redraw(self, deadline: float = math.inf) -> bool:
         """Draw what the model holds now. False when time ran out; the next call goes on."""
         key = self._key()
         if self._pending is None or self._pending[0] != key:
             self._pending = None
-            runs = self._lines.find_runs()
+            if self._begun != key:  # else this is another turn at the same
+                self._begun = key
+                runs = self._lines.find_runs()
+                self._shown_range = self._x_range(runs) if runs else (0.0, 1.0)
+            runs, x_range = self._lines.runs, self._shown_range
             if not runs:
                 self._show_nothing(key)
                 return True
             self._stack.setCurrentWidget(self.canvas)
-            low, high = self._x_range(runs)
             columns = max(64, self._stack.width() - LEFT - RIGHT)
-            if not self._lines.compute(runs, low, high, columns, deadline):
+            if not self._lines.compute(runs, *x_range, columns, deadline):
                 return False
-            self._pending = (key, self._scene(runs, (low, high)))
+            self._pending = (key, self._scene(runs, x_range))
         if not self.canvas.show_scene(self._pending[1], deadline):
             return False
         self._drawn, self._pending = key, None
@@ -212,28 +215,31 @@ class PlotCard(QWidget):
 
     def _curves(self, runs: int) -> tuple[Curve, ...]:
         """The lines in their colours; the same objects as long as nothing about them changed."""
-        look = (runs == 1, runs <= MOST_DASHED, theme.current().name)
-        if look != self._made_as or len(self._made) > 2 * len(self._lines.lines):
+        look = (runs == 1, runs <= MOST_WHOLE, theme.current().name)
+        if look != self._made_as or len(self._made) > 2 * runs:
             self._made.clear()
         self._made_as = look
-        slots, made = self.model.slots, self._made
-        for line in self._lines.lines:
-            key = (line.run_id, line.metric, line.layer)
-            known, slot = made.get(key), slots.get(line.run_id, line.run)
-            if known is None or known[0] is not line or known[1] != slot:
-                made[key] = (line, slot, self._make_curve(line, runs))
-        return tuple(made[line.run_id, line.metric, line.layer][2] for line in self._lines.lines)
+        slots, made, curves = self.model.slots, self._made, []
+        for lines in self._lines.by_run:
+            first = lines[0]
+            known, slot = made.get(first.run_id), slots.get(first.run_id, first.run)
+            if known is None or known[0] is not lines or known[1] != slot:
+                own = [self._make_curve(line, slot, runs) for line in lines]
+                known = made[first.run_id] = (lines, slot, own)
+            curves += known[2]
+        return tuple(curves)
 
-    def _make_curve(self, line: Line, runs: int) -> Curve:
-        slot = line.line if runs == 1 else self.model.slots.get(line.run_id, line.run)
+    def _make_curve(self, line: Line, slot: int, runs: int) -> Curve:
+        if runs == 1:
+            slot = line.line
         color, dash = theme.curve_color(slot), Qt.PenStyle.SolidLine
         if line.layer == RAW:
             color.setAlpha(RAW_ALPHA)
-        elif runs <= MOST_DASHED:
+        elif runs <= MOST_WHOLE:
             place = slot if runs == 1 else slot + line.line
             dash = theme.DASHES[place % len(theme.DASHES)]
         return Curve(
-            (line.run_id, line.metric, line.layer), (line.kind, color.name(), dash, runs == 1),
+            (line.run_id, line.metric, line.layer), (line.kind, color.rgba(), dash, runs == 1),
             line.x, line.y, color, dash,
         )  # fmt: skip
 
@@ -315,7 +321,7 @@ class PlotCard(QWidget):
         """Value by line name at the crosshair, else the newest; of the first run on show."""
         runs = self._lines.runs
         found: dict[str, float] = {}
-        for metric, name in self.spec.lines if runs else ():
+        for _, metric, name in self._lines.shown_lines() if runs else ():
             value = self._lines.value_at(runs[0], metric, self._hover)
             if value is not None:
                 found[name] = value

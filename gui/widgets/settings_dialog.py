@@ -11,6 +11,8 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QHBoxLayout,
+    QLineEdit,
+    QTableWidget,
     QTabWidget,
     QVBoxLayout,
     QWidget,
@@ -50,6 +52,15 @@ class SettingsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(12)
+        self.search = QLineEdit()
+        self.search.setObjectName("settingsSearch")
+        self.search.setAccessibleName(tr("Search in the settings"))
+        self.search.setPlaceholderText(tr("Search in the settings"))
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._on_search)
+        column.addWidget(self.search)
+        self._entries: list[tuple[str, list[QWidget]]] = []
+        """Of the first page: the words of each entry, and its widgets."""
         tabs = self._tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.tabBar().setAccessibleName(tr("Pages of settings"))
@@ -65,18 +76,52 @@ class SettingsDialog(QDialog):
         """A page of another part of the app, after those that are there."""
         self._tabs.addTab(page, title)
 
+    def _on_search(self, text: str) -> None:
+        """Show what has these words in it; a page without any cannot be chosen meanwhile."""
+        words_wanted, tabs = text.casefold().split(), self._tabs
+        found = [place for place in range(tabs.count()) if self._narrow(place, words_wanted)]
+        for place in range(tabs.count()):
+            tabs.setTabEnabled(place, place in found or not found)
+        if found and tabs.currentIndex() not in found:
+            tabs.setCurrentIndex(found[0])
+
+    def _narrow(self, place: int, wanted: list[str]) -> bool:
+        """Hide what does not have the words on this page. True when something is left."""
+        left = False
+        if place == 0:
+            for text, parts in self._entries:
+                fits = all(word in text for word in wanted)
+                left |= fits
+                for part in parts:
+                    part.setVisible(fits)
+        page = self._tabs.widget(place)
+        for table in page.findChildren(QTableWidget) if page is not None else ():
+            for row in range(table.rowCount()):
+                cells = [table.item(row, column) for column in range(table.columnCount())]
+                text = " ".join(cell.text() for cell in cells if cell is not None).casefold()
+                fits = all(word in text for word in wanted)
+                left |= fits
+                table.setRowHidden(row, not fits)
+        return left
+
+    def _add_entry(self, *parts: QWidget, text: str) -> None:
+        self._entries.append((text.casefold(), list(parts)))
+
     def _general(self, choices: list[Choice]) -> QWidget:
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(4, 12, 4, 4)
         column.setSpacing(4)
         row = QHBoxLayout()
-        row.addWidget(label(tr("Language"), "muted"))
-        row.addWidget(self._languages(), 1)
+        title, box = label(tr("Language"), "muted"), self._languages()
+        row.addWidget(title)
+        row.addWidget(box, 1)
         column.addLayout(row)
         told = label(tr("Another language is spoken from the next start on."), "muted", wrap=True)
         told.setContentsMargins(0, 0, 0, 8)
         column.addWidget(told)
+        spoken = [box.itemText(place) for place in range(box.count())]
+        self._add_entry(title, box, told, text=" ".join([title.text(), *spoken, told.text()]))
         for choice in choices:
             box = QCheckBox(choice.words)
             box.setObjectName(f"setting_{choice.key.replace('/', '_')}")
@@ -87,6 +132,7 @@ class SettingsDialog(QDialog):
             told = label(choice.help, "muted", wrap=True)
             told.setContentsMargins(22, 0, 0, 8)
             column.addWidget(told)
+            self._add_entry(box, told, text=f"{choice.words} {choice.help}")
         column.addStretch(1)
         return page
 

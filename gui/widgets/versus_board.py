@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.words import tr
-from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.buttons import action_name
 from trainer_core.protocol.records import VersusEvent, VersusSide
 
 
@@ -59,7 +59,7 @@ def way_words(side: VersusSide) -> str:
         return tr("goal after {steps} steps", steps=side.steps)
     if side.over:
         return tr("cut off after {steps} steps", steps=side.steps)
-    action = ACTIONS[side.action] if 0 <= side.action < len(ACTIONS) else ""
+    action = action_name(side.action) if side.action >= 0 else ""
     return tr(
         "step {steps}   distance {dist:.3f}   {action}",
         steps=side.steps, dist=side.dist, action=action,

@@ -11,6 +11,7 @@ import pytest
 from tests.support.imports import CHECKOUT, imported_modules, sources
 
 LIGHT = ("protocol", "service", "runs", "preflight", "runners.catalog", "sweeps.space")
+LIGHT_COMMANDS = ("rom list", "task list", "runs")
 FORBIDDEN = {
     "emulator": {"torch", "PySide6", "pyqtgraph", "qasync", "trainer_core", "gui"},
     "trainer_core": {"PySide6", "pyqtgraph", "qasync", "gui"},
@@ -63,9 +64,27 @@ def test_the_light_part_of_the_trainer_loads_no_heavy_library(name: str) -> None
         assert source.with_suffix(".py").is_file() or source.is_dir()
         names = [module]
     heavy = "{'torch', 'warp', 'PySide6', 'numpy', 'gymnasium', 'matplotlib'}"
-    code = f"import sys, {', '.join(names)}; print(sorted({heavy} & set(sys.modules)))"
+    said = last_line(f"import sys, {', '.join(names)}; print(sorted({heavy} & set(sys.modules)))")
+    assert said == "[]"
+
+
+@pytest.mark.parametrize("command", LIGHT_COMMANDS)
+def test_a_command_that_runs_no_console_loads_neither_warp_nor_torch(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take seconds: `emulator` gives a cartridge without its kernels."""
+    monkeypatch.setenv("DMGLAB_HOME", str(tmp_path))
+    said = last_line(
+        "import sys; from trainer_core.cli.main import main;"
+        f"print(main({command.split()!r}), sorted({{'torch', 'warp'}} & set(sys.modules)))"
+    )
+    assert said == "0 []"
+
+
+def last_line(code: str) -> str:
+    """What a new Python prints last when it runs `code`."""
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == "[]"
+    return result.stdout.strip().splitlines()[-1]

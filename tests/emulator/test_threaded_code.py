@@ -10,9 +10,12 @@ import warp as wp
 
 from emulator import Cartridge, Emulator
 from emulator.kernels.intrinsics import Q, U
-from emulator.kernels.launch.threaded import run_threads
+from emulator.kernels.launch.threaded import threads_with
 from emulator.kernels.sm83 import threaded_code
+from emulator.kernels.sm83.in_place import reads_plainly
 from emulator.kernels.sm83.registers import Bases, Registers, load_row, load_word
+from emulator.kernels.sm83.superblocks import Superblocks
+from emulator.kernels.sm83.threaded_code import LDH_A_N8, NOTHING_MORE, SETTLED, STATUS_PLAIN
 from emulator.kernels.sm83.uniform import (
     CONTROL,
     FETCH,
@@ -23,16 +26,26 @@ from emulator.kernels.sm83.uniform import (
     Operands,
     execute,
     finish_slow,
+    watch_for_loop,
 )
-from emulator.rom import control_rows, isa
+from emulator.rom import control_rows, hot_code, isa
 from emulator.rom.idle_loops import mark_loops
 from emulator.verify import fuzz
 
 RUNS = 4096
+PIECES = 200
 ROW = 0x8000
+ROW_IO = 0x7F00
+LOOPS = [
+    bytes.fromhex("f041 e602 20fa"),  # ldh a, (STAT); and 2; jr nz
+    bytes.fromhex("fa80c0 b8 38fa"),  # ld a, (C080); cp b; jr c
+    bytes.fromhex("05 28fd"),  # dec b; jr z
+]
+"""That wait."""
 PLAIN = 0x0140014F  # pages of ROM, WRAM and HRAM, two of which may be written
 RARE = READ | WRITE | CONTROL | WATCH | FETCH  # control bits of what the data path leaves to others
-NAMES = ("lo", "hi", "sp", "pc", "now", "stable", "work")
+NAMES = ("lo", "hi", "sp", "pc", "now", "stable", "work",
+         "seen_lo", "seen_hi", "seen_place", "seen_time")  # fmt: skip
 
 
 @wp.func(inline=True)
@@ -43,14 +56,19 @@ def start(r: wp.ref[Registers], values: wp.array2d[wp.uint32], run: int, mem: Q)
     r.pc = values[run, 3]
     r.now = values[run, 4]
     r.deadline = values[run, 5]
-    r.due = r.deadline
+    r.due = r.deadline + values[run, 7]
+    r.vram_until = r.deadline + values[run, 8]
     r.fast = values[run, 6]
+    r.seen_lo = r.lo
+    r.seen_hi = r.hi
+    r.seen_place = U(0)
+    r.seen_time = r.now
     r.mem = mem
     r.memory = U(0)
     r.given = U(0)
     r.asked = U(0)
     r.work = U(0)
-    r.stable = U(0)
+    r.stable = values[run, 9]
 
 
 @wp.func(inline=True)
@@ -62,47 +80,72 @@ def keep(r: wp.ref[Registers], found: wp.array2d[wp.uint32], run: int):
     found[run, 4] = r.now
     found[run, 5] = r.stable
     found[run, 6] = r.work
+    found[run, 7] = r.seen_lo
+    found[run, 8] = r.seen_hi
+    found[run, 9] = r.seen_place
+    found[run, 10] = r.seen_time
 
 
-@wp.kernel(enable_backward=False, module="unique")
-def run_both(
-    rom: Q, words: Q, control: Q, code: Q, rows: Q,
-    values: wp.array2d[wp.uint32], found: wp.array2d[wp.uint32], wanted: wp.array2d[wp.uint32],
-    rare: wp.array[wp.uint32], threads: int,
-):  # fmt: skip
-    """Run each start by threaded code, and for as many instructions by the data path: every
-    `threads`-th thread one, alone in its warp."""
-    run = wp.tid() / threads
-    if wp.tid() != run * threads:
-        return
-    b = Bases()
-    b.rom = rom
-    b.words = words
-    b.control = control
-    r = Registers()
-    start(r, values, run, rows + Q(2 * run) * Q(ROW))
-    run_threads(r, b, code)
-    keep(r, found, run)
-    s = Registers()
-    o = Operands()
-    start(s, values, run, rows + Q(2 * run + 1) * Q(ROW))
-    while s.work < r.work and rare[run] == U(0):
-        load_word(s, b)
-        load_row(s, b)
-        execute(s, b, o)
-        if (o.rest & U(RARE)) != U(0):
-            rare[run] = U(1)
-        elif (o.ctl & U(SLOW)) != U(0):  # RR
-            finish_slow(s, b, o)
-    keep(s, wanted, run)
+def comparison(more: threaded_code.More) -> wp.Kernel:
+    """The kernel that compares threaded code with `more` blocks with the data path."""
+    run_threads = threads_with(more, "compared_threads").run
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def run_both(
+        rom: Q, words: Q, control: Q, code: Q, rows: Q,
+        values: wp.array2d[wp.uint32], found: wp.array2d[wp.uint32], wanted: wp.array2d[wp.uint32],
+        rare: wp.array[wp.uint32], threads: int,
+    ):  # fmt: skip
+        """Run each start by threaded code, and for as many instructions by the data path: every
+        `threads`-th thread one, alone in its warp."""
+        run = wp.tid() / threads
+        if wp.tid() != run * threads:
+            return
+        b = Bases()
+        b.rom = rom
+        b.words = words
+        b.control = control
+        b.idle_skip = U(1)
+        r = Registers()
+        start(r, values, run, rows + Q(2 * run) * Q(ROW))
+        run_threads(r, b, code)
+        keep(r, found, run)
+        s = Registers()
+        o = Operands()
+        start(s, values, run, rows + Q(2 * run + 1) * Q(ROW))
+        while s.work < r.work and rare[run] == U(0):
+            load_word(s, b)
+            load_row(s, b)
+            execute(s, b, o)
+            if (o.rest & U(READ)) != U(0) and reads_plainly(s, o.a, o.start):
+                o.rest = o.rest & U(RARE & ~READ)
+            if (o.rest & U(RARE & ~WATCH)) != U(0):
+                rare[run] = U(1)
+            elif (o.ctl & U(WATCH)) != U(0):
+                watch_for_loop(s, o.word)
+            elif (o.ctl & U(SLOW)) != U(0):  # RR
+                finish_slow(s, b, o)
+        keep(s, wanted, run)
+
+    return run_both
+
+
+def some_pieces(words: np.ndarray, random: np.random.Generator) -> list[tuple[int, ...]]:
+    """Pieces of random code that begin everywhere, jump and all."""
+    plain = hot_code.plain_instructions(words, threaded_code.NUMBER)
+    executed = np.where(plain, 100, 0)
+    arrived = (random.random(len(words)) < 0.01) * plain
+    found = hot_code.pieces(hot_code.Counts(executed, arrived), words, plain)
+    return [found[i] for i in random.permutation(len(found))[:PIECES]]
 
 
 @pytest.mark.warp
 def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> None:
+    """Each by its own block, and many in superblocks."""
     random = np.random.default_rng(11)
     rom = random.integers(0, 256, 0x8000, dtype=np.uint8)
     rows = random.integers(0, 256, (RUNS, 1, ROW), dtype=np.uint8).repeat(2, axis=1)
-    values = random.integers(0, 1 << 32, (RUNS, 7), dtype=np.uint32)
+    values = random.integers(0, 1 << 32, (RUNS, 10), dtype=np.uint32)
     most = random.random(RUNS) < 0.7  # point into WRAM
     values[most, 0] = values[most, 0] & 0x1FFF1FFF | 0xC000C000
     values[most, 1] = values[most, 1] & 0xFFFF1FFF | 0xC000
@@ -111,10 +154,35 @@ def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> No
     values[:, 3] = random.integers(0, 0x7FF0, RUNS)
     values[:, 4] = random.integers(0, 1000, RUNS)
     values[:, 5] = values[:, 4] + random.integers(1, 400, RUNS).astype(np.uint32)
-    values[:, 6] = PLAIN
+    values[:, 6] = PLAIN | np.where(random.random(RUNS) < 0.5, STATUS_PLAIN, 0)
+    values[:, 7] = random.integers(0, 12, RUNS)  # what is due, behind the deadline
+    values[:, 8] = random.integers(0, 40, RUNS)  # and the end of HBlank, and STATUS_MARGIN
+    values[:, 9] = values[:, 4] + random.integers(0, 400, RUNS).astype(np.uint32)
+    rows[:, :, ROW_IO] |= random.choice([0, SETTLED], (RUNS, 1)).astype(np.uint8)
+    much = np.flatnonzero(rom[:-2] == LDH_A_N8)  # LDH A,(n8): mostly of what reads as it lies there
+    rom[much + 1] = random.choice([0x00, 0x40, 0x41, 0x41, 0x44, 0x4B, 0x90], len(much))
+    loops = random.choice(0x7F00 // 16, 600, replace=False) * 16
+    for at, code in zip(loops.tolist(), LOOPS * 200, strict=True):
+        rom[at : at + len(code)] = list(code)
+    waiting = random.random(RUNS) < 0.2
+    values[waiting, 3] = random.choice(loops, waiting.sum())
     marked = mark_loops(rom, control_rows.predecode(rom))
     ends = mark_loops(rom, control_rows.predecode(rom, ends=True))
-    given = [rom, marked, control_rows.control_words(), threaded_code.threads(rom, ends), rows]
+    blocks = Superblocks()
+    pieces = some_pieces(ends, random)
+    numbers = blocks.add_rom(ends, pieces)
+    run_both = comparison(blocks.more())
+    alone = threaded_code.threads(rom, ends)
+    compare(run_both, device, [rom, marked, control_rows.control_words(), alone, rows], values)
+    table = threaded_code.threads(rom, ends, numbers)
+    assert (table[:, 1] >> 20 > len(threaded_code.BLOCKS)).sum() == len(pieces) == PIECES
+    begin = random.random(RUNS) < 0.8
+    values[begin, 3] = random.choice([places[0] for places in pieces], RUNS)[begin]
+    compare(run_both, device, [rom, marked, control_rows.control_words(), table, rows], values)
+
+
+def compare(run_both: wp.Kernel, device: str, given: list[np.ndarray], values: np.ndarray) -> None:
+    """Run every start both ways. `given`: the arrays whose addresses the kernel takes."""
     with wp.ScopedDevice(device):
         arrays = [wp.array(array, dtype=wp.dtype_from_numpy(array.dtype)) for array in given]
         found, wanted = (wp.zeros((RUNS, len(NAMES)), dtype=wp.uint32) for _ in range(2))
@@ -128,6 +196,7 @@ def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> No
     after = arrays[4].numpy()
     assert np.array_equal(after[:, 0], after[:, 1]), "memory"
     assert found.numpy()[:, 6].sum() > 4 * RUNS, "too few instructions to say anything"
+    assert (found.numpy()[:, 9] != 0).sum() > 50, "too few branches were watched"
 
 
 def test_the_table_names_the_blocks_of_what_comes_next() -> None:
@@ -135,10 +204,15 @@ def test_the_table_names_the_blocks_of_what_comes_next() -> None:
     words = mark_loops(rom, control_rows.predecode(rom, ends=True))
     table = threaded_code.threads(rom, words)
     own = table[:, 1] >> 20
-    leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
-    assert not own[leaves].any()
     rows = words & 511
-    assert np.array_equal(own[~leaves], threaded_code.NUMBER[rows[~leaves]])
+    waits = words & control_rows.WAITS != 0
+    leaves = words & control_rows.SLOW_FETCH != 0
+    assert not own[leaves | (waits & ~np.isin(rows, threaded_code.WAITING))].any()
+    assert np.array_equal(own[~leaves & ~waits], threaded_code.NUMBER[rows[~leaves & ~waits]])
+    labels = [*threaded_code.BLOCKS]
+    waiting = np.flatnonzero(waits & np.isin(rows, threaded_code.WAITING)).tolist()
+    assert waiting
+    assert all(labels[own[at] - 1] == f"wait{rows[at]:03x}" for at in waiting)
     for at in np.flatnonzero(own)[:5000].tolist():
         row = isa.INSTRUCTIONS[rows[at]]
         assert table[at, 1] & 1023 == own[at + row.length], row.mnemonic
@@ -153,10 +227,10 @@ def test_the_table_names_the_blocks_of_what_comes_next() -> None:
 
 def test_every_line_has_both_forms() -> None:
     """What is written for PTX says the same for a CPU: no line is left over or not understood."""
-    jumps = sum(one.startswith("brx.idx.uni") for one in threaded_code.statements())
-    assert jumps == threaded_code.as_cpp().count("goto dispatch;") == 1
-    assert threaded_code.as_ptx().count("brx.idx.uni") == 1
-    assert len(threaded_code.BLOCKS) == threaded_code.NUMBER.max()
+    jumps = sum(one.startswith("brx.idx.uni") for one in threaded_code.statements(NOTHING_MORE))
+    assert jumps == threaded_code.as_cpp(NOTHING_MORE).count("goto dispatch;") == 1
+    assert threaded_code.as_ptx(NOTHING_MORE).count("brx.idx.uni") == 1
+    assert len(threaded_code.BLOCKS) == threaded_code.NUMBER.max() + len(threaded_code.WAITING)
 
 
 @pytest.mark.slow

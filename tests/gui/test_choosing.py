@@ -165,3 +165,38 @@ def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:  # type:
     by_steps = {card.env_steps: card for card in cards.cards}
     assert cards.way_to(by_steps[200]) == ([0.1, 0.4, 0.9], 1)
     assert cards.way_to(by_steps[50]) == ([0.5], 0)
+
+
+def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(
+    app: App, tmp_path: Path
+) -> None:
+    several, draft = app.docks.agent.several, app.controllers.training.draft
+    both = ("pocket_quest/leave_bedroom", "mirror_moths/level_2")
+    app.models.session.set_task(both[0])
+    assert several.text() == "+"
+    several.fill()
+    assert [task for task, box in several.boxes.items() if box.isChecked()] == [both[0]]
+    several.boxes[both[1]].setChecked(True)
+    assert sorted(draft.config.task.split(",")) == sorted(both)
+    assert several.text() == "2"
+    assert app.controllers.training.plan.spec.task == draft.config.task
+    several.boxes[both[0]].setChecked(False)
+    assert draft.config.task == app.models.session.task == both[1]
+    several.boxes[both[1]].setChecked(False)
+    assert draft.config.task == both[1], "a run has a task"
+    # A policy of both: it plays the chosen one, and goes over to the other when that is chosen.
+    playing = app.controllers.playing
+    app.controllers.checkpoints.import_folder(
+        make_checkpoint(tmp_path / "mail", task=",".join(both))
+    )
+    until(lambda: app.models.checkpoints.rowCount() == 1)
+    click(app, names.DEPLOY_BUTTON)
+    until(lambda: playing.request and not playing.busy)
+    assert playing.request.task == both[1]
+    badge = find(app, "playsBadge").text()
+    assert badge.startswith(f"{both[1]} (one of its 2 tasks: choose at the left), ")
+    app.models.session.set_task(both[0])
+    until(lambda: playing.request.task == both[0] and not playing.busy)
+    app.models.session.set_task("tiny_goal")
+    QTest.qWait(50)
+    assert playing.request.task == both[0], "another task is none of its own"

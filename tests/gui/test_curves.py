@@ -101,7 +101,20 @@ def test_a_plot_of_many_runs_gives_the_loop_back_in_time(qapp) -> None:  # type:
         turns += 1
         assert turns < 1000
     assert turns > 3
-    assert len(card._lines.lines) == 251
+    assert sum(map(len, card._lines.by_run)) == 251
+
+
+def test_of_more_than_five_runs_a_plot_shows_its_first_line(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    names = rich(model, 6, 50)
+    model.set_pinned(names[:5])
+    card = card_of(model, metric="dist_p50")
+    assert len(card.canvas.scene.curves) == 5 * 3, "three quantiles each"
+    model.set_pinned(names)
+    card.redraw()
+    assert {line.metric for lines in card._lines.by_run for line in lines} == {"dist_p50"}
+    assert len(card.canvas.scene.curves) == 6
+    assert list(card.readout()) == [dict(card.spec.lines)["dist_p50"]]
 
 
 @pytest.mark.parametrize("ratio", [1.0, 2.0])

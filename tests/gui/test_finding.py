@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QPushButton
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QTabWidget
 
+from gui.actions import plain_words
 from gui.app import App
 from gui.widgets.command_palette import CommandPalette, rank
 from gui.widgets.settings_dialog import SettingsDialog
@@ -63,3 +64,22 @@ def test_a_setting_holds_at_once(app: App) -> None:
     app.actions["settings"].trigger()
     find(app, "setting_training_start_ahead", QCheckBox).click()
     assert not app.controllers.ahead.is_wanted()
+
+
+def test_the_settings_are_searched(app: App) -> None:
+    app.actions["settings"].trigger()
+    dialog = find(app, "settingsDialog", SettingsDialog)
+    tabs = dialog.findChild(QTabWidget)
+    search, table = find(app, "settingsSearch", QLineEdit), dialog.shortcuts.table
+    search.setText("reset LAYOUT")
+    left = [row for row in range(table.rowCount()) if not table.isRowHidden(row)]
+    assert [table.item(row, 0).text() for row in left] == [plain_words(app.actions["resetLayout"])]
+    assert tabs.currentWidget() is dialog.shortcuts, "the page with the only hit came to the front"
+    assert not tabs.isTabEnabled(0)
+    search.setText("torch")
+    assert tabs.currentIndex() == 0
+    assert not find(app, "setting_training_start_ahead", QCheckBox).isHidden()
+    assert find(app, "settingLanguage", QComboBox).isHidden()
+    search.clear()
+    assert not find(app, "settingLanguage", QComboBox).isHidden()
+    assert not any(map(table.isRowHidden, range(table.rowCount())))

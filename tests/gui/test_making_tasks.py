@@ -55,7 +55,9 @@ class Tools:
         return self.answers.get(tool, {"ok": True, "gamma": "0.98: why", "starts": "48"})
 
     def verbs(self) -> list[str]:
-        return [argv[0] for argv in self.asked]
+        """`play` is the probe's random play, which needs no goal."""
+        return ["play" if argv[0] == "probe" and "--goal" not in argv else argv[0]
+                for argv in self.asked]  # fmt: skip
 
 
 @pytest.fixture
@@ -162,10 +164,9 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(
 def register(app: App, path: Path, title: str) -> str:
     import msgspec
 
-    from gui.models.rom_library import file_sha256
-    from trainer_core.protocol.roms import RegisteredRom, roms_file
+    from trainer_core.protocol.roms import RegisteredRom, roms_file, sha256_of_rom
 
-    sha256 = file_sha256(path)
+    sha256 = sha256_of_rom(path)
     file = roms_file(app.bridge.home)
     file.parent.mkdir(parents=True, exist_ok=True)
     rom = RegisteredRom(path=str(path), title=title, mapper="MBC1", size=32768, ram_size=8192)
@@ -267,9 +268,10 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     captured(app, own_rom)
     model = app.models.task_draft
     assert app.controllers.playing.paused, "the game waits while the goal is looked at"
-    assert tools.verbs() == ["probe"]
+    assert tools.verbs() == ["play", "probe"]
     assert "12.5% of 16 random players" in app.docks.task.finding.text()
     np.testing.assert_array_equal(model.goal.template, observe(model.goal.captured.picture))
+    assert app.controllers.ahead.is_wanted(), "a worker loads while the task is named"
     find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
     click(app, names.MAKE_TASK_BUTTON)
     until(lambda: model.audit)
@@ -280,8 +282,12 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert "--base" not in new
     assert Path(new[new.index("--start") + 1]) == model.starts[0].path
     assert Path(new[new.index("--way") + 1]).is_file()
-    assert "--around" in new
-    assert tools.verbs() == ["probe", "new", "audit"]
+    assert new[new.index("--around") + 1 :][:2] == ["--min-distinct", "2"]
+    assert tools.verbs() == ["play", "probe", "new", "audit"]
+    play, probe = tools.asked[:2]
+    kept = Path(play[play.index("--kept") + 1])
+    assert probe[probe.index("--kept") + 1] == str(kept), "it is judged from what was seen"
+    assert not kept.exists(), "the task is made: nobody needs it"
     shown = app.docks.task.audit.text()
     assert "random play succeeds in 3%" in shown
     assert "UP alone in 2%" in shown
@@ -348,11 +354,14 @@ def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
         raise LabError("the goal looks like a start state")
 
     monkeypatch.setattr("gui.controllers.task_draft.run_job", run)
+    app.window.resize(1024, 600)
     open_rom(app, own_rom)
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: app.models.task_draft.starts)
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: app.models.task_draft.error)
+    audit = app.docks.task.audit
+    until(lambda: audit.visibleRegion().boundingRect() == audit.rect())
     assert app.docks.task.audit.text() == "the goal looks like a start state"
     assert find(app, names.MAKE_TASK_BUTTON).isEnabled(), "another region may do"
 

@@ -10,6 +10,7 @@ from PIL import Image
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from gui import theme
 from gui.app import App
 from gui.models.branches import branch_trees
 from gui.models.replay import Replay
@@ -18,11 +19,13 @@ from tests.gui.conftest import click, until
 from trainer_core.play.episode import Script, play_episode
 from trainer_core.play.game import ConsoleGame, open_game
 from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.protocol.buttons import ALL_ACTIONS
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import read_buttons, read_recording
 
 TASK = "pocket_quest/leave_bedroom"
 DOWN, A = 8, 16
+A_RIGHT = ALL_ACTIONS.index("A+RIGHT")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ def pressed(game: ConsoleGame, folder: Path, frames: int) -> np.ndarray:
 
 def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: ConsoleGame) -> None:
     home = app.bridge.home.root
-    folder = record(game, home / "players" / "p" / "recordings" / "take", [5, 3, 6])
+    folder = record(game, home / "players" / "p" / "recordings" / "take", [5, A_RIGHT, 6])
     replay, roll, view = app.controllers.replay, app.controllers.roll, app.center.replay
     app.window.center.setCurrentWidget(view)
     replay.load(folder, 60)
@@ -61,6 +64,11 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert view.caption.text() == replay.replay.describe(60)
     piano = view.panel.piano
     assert piano.isVisible()
+    assert bytes(roll.masks[23:33]) == bytes([0, *[A | 1] * 8, 0]), "two buttons in one step"
+    assert "action A+RIGHT" in replay.replay.describe(30)
+    lane = view.lane.grab().toImage()
+    mark = lane.pixelColor(round(30 / 144 * lane.width()), 14)
+    assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]
     # A drag over three frames of the column B: down the fifth column, from the frame on show.
     row = 60 - piano.verticalScrollBar().value()
     at = QPoint(NUMBER + 5 * CELL + 4, HEAD + row * ROW + 4)
@@ -79,7 +87,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     app.actions["rollRedo"].trigger()
     assert roll.fork == 60
     QTest.keyClick(piano, Qt.Key.Key_End)
-    until(lambda: view.position.text() == "144 / 144", 60)
+    until(lambda: view.position.text() == "144 / 144" and not roll._is_seeking, 60)
     assert "once it is saved" in view.caption.text()
     shown = view.screen_view._picture.copy()
     app.actions["rollSave"].trigger()
@@ -89,6 +97,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert (about.parent, about.forked_at, branch.parent) == ("take", 60, home / "recordings")
     np.testing.assert_array_equal(shown, pressed(game, branch, 144))
     np.testing.assert_array_equal(shown, replay.replay.picture(143))
+    assert [step.action for step in replay.replay.steps[:2]] == [5, A_RIGHT]
     (root,) = branch_trees(replay.folders)
     assert [child.folder.name for child in root.children] == ["take-b1"]
     until(lambda: roll.is_open and not roll.is_changed, 60)
@@ -141,9 +150,9 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     assert not app.actions["rollOpen"].isEnabled()
     assert "pictures only" in app.actions["playOn"].toolTip()
     problems: list[str] = []
-    app.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    app.models.notices.told.connect(lambda notice: problems.append(notice.text))
     (tmp_path / "bad.gif").write_bytes(b"GIF89a nothing")
     replay.open(tmp_path / "bad.gif")
     until(lambda: problems, 60)
-    assert "no animation that can be read" in problems[0]
+    assert "no GIF, APNG or PNG" in problems[0]
     assert not replay.opening

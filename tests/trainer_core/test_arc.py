@@ -232,6 +232,19 @@ def test_the_explorer_tries_everything_once() -> None:
         (x, y) for x, y in patches(grid)
     }
     assert turns[4] == Turn(RESET)
+    assert explorer.act(game) is None  # nothing happens in this game, ever
+
+
+def test_the_explorer_does_again_what_gained_a_level() -> None:
+    start, later = np.zeros((64, 64), np.uint8), np.ones((64, 64), np.uint8)
+    explorer, game = Explorer(1), _Game(start, (1, 2, 3))
+    first: ArcGame = game  # type: ignore[assignment]
+    explorer.act(first)
+    gained = explorer.act(first)
+    game.grid, game.levels = later, 1
+    explorer.act(first)
+    game.grid, game.levels = start, 0  # another game begins
+    assert explorer.act(first) == gained
 
 
 @pytest.mark.parametrize(

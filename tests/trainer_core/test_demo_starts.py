@@ -14,6 +14,7 @@ from trainer_core.envs.curriculum import (
     states_to_go,
     successors,
 )
+from trainer_core.envs.places import cells_of
 from trainer_core.train.progress import ENOUGH, RunProgress
 
 TASK = "pocket_quest/leave_bedroom"
@@ -79,6 +80,17 @@ def test_own_starts_that_fail_are_drawn_more_often():
     assert int(counts[3]) > 100
 
 
+def test_many_walked_starts_weigh_no_more_together_than_eight_for_each_own() -> None:
+    own, along = torch.arange(4), states_to_go([2], 500, CPU)
+    shares = []
+    for count in (20, 40, 400):
+        chooser = StartCurriculum(own, torch.arange(10, 10 + count), along, 0.0, 510, horizon=96)
+        weights = chooser.weights()
+        shares.append(float(weights[4 : 4 + count].sum() / weights[:4].sum()))
+    assert shares[0] < shares[1] * 0.7
+    assert shares[2] == pytest.approx(shares[1])  # 40 are more than 4 * 8 already
+
+
 def test_an_estimate_weighs_many_ends_at_once_as_one_after_the_other():
     together, apart = curriculum(), curriculum()
     ended = torch.tensor([True, True, False])
@@ -136,6 +148,9 @@ def test_only_training_begins_along_demonstrations(tmp_path):
     along = chooser.along.start.tolist()
     walked = chooser.walked.tolist()
     assert len(walked) > 48
+    found = env.episodes.start_pictures[torch.tensor(walked)]  # type: ignore[attr-defined]
+    assert len(set(cells_of(found.numpy()))) == len(walked)  # each shows another place
+    assert float(env.episodes.start_dist[walked].min()) >= task.manifest.goal.tau  # type: ignore[attr-defined]
     assert task.manifest.starts.count <= min(walked)
     assert max(walked) < min(along)
     env.reset_to(torch.tensor([0, min(along)] * 4))

@@ -6,6 +6,9 @@ NaN and one nested number each: `charts/episodic_return` counts from 0, `global_
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,7 +34,7 @@ def test_a_file_of_the_real_client_becomes_a_run_with_its_curves(tmp_path: Path)
     assert (run.name, run.task, run.runner, run.state) == (
         "ppo breakout", "breakout", "wandb", RunState.FINISHED,
     )  # fmt: skip
-    assert (run.env_steps, lost) == (12 * 128, "")
+    assert (run.env_steps, lost, run.device) == (12 * 128, "", "")
     log = home.run(run.run_id).train_log
     meta, *updates = read_history(log).events
     assert isinstance(meta, records.MetaRecord)
@@ -99,3 +102,19 @@ def test_a_history_that_is_none_is_one_line(tmp_path: Path) -> None:
         file.write_text(text, "latin-1")
         with pytest.raises(LabError, match="no history of W&B"):
             import_wandb(file, HomePaths(tmp_path / "home"))
+
+
+def test_a_shell_imports_too_and_a_wrong_path_is_one_line(tmp_path: Path) -> None:
+    found = shell(tmp_path, str(REAL))
+    told = json.loads(found.stdout)
+    assert (found.returncode, told["ok"], told["lost"]) == (0, True, "")
+    assert RunRegistry(HomePaths(tmp_path)).load()[told["run_id"]].device == ""
+    missing = shell(tmp_path, str(tmp_path / "no.wandb"))
+    assert missing.returncode == 1
+    assert "no such file or folder" in missing.stdout + missing.stderr
+    assert "Traceback" not in missing.stderr
+
+
+def shell(home: Path, path: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "trainer_core.cli.main", "import", path, "--home", str(home)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60)

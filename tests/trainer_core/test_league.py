@@ -14,16 +14,17 @@ import pytest
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.mock_llm import serving
 from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.cli import eval as evaluation
 from trainer_core.cli import league
 from trainer_core.envs import toy
 from trainer_core.play.agent import Agent
 from trainer_core.play.league.contestant import Contestant
 from trainer_core.play.league.llm import PATIENCE, LlmPlayer
-from trainer_core.play.league.players import NearestPlayer, parse_entry
+from trainer_core.play.league.players import NearestPlayer, league_tasks, parse_entry
 from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.checkpoints import read_meta
-from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import RunPaths
+from trainer_core.protocol.checkpoints import META, read_meta
+from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
+from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.train.checkpoint import save_checkpoint
 
 PICTURES = toy.tile_pictures(toy.torch.device("cpu")).numpy()
@@ -155,7 +156,7 @@ def save_policy(run: Path) -> Path:
     for weight in policy.parameters():
         toy.torch.nn.init.normal_(weight)
     meta = read_meta(make_checkpoint(run / "meta"))
-    folder, _ = save_checkpoint(RunPaths(run), meta, policy, {}, [], PICTURES[0])
+    folder, _ = save_checkpoint(RunPaths(run), meta, policy.state_dict(), {}, {}, PICTURES[0])
     return folder
 
 
@@ -173,3 +174,32 @@ def test_what_is_missing_is_in_its_players_row(tmp_path: Path) -> None:
     assert "neither a checkpoint folder nor a run" in rows["checkpoint"]["error"]
     assert rows["recorded"]["error"]
     assert rows["random"]["error"] == ""
+
+
+def test_every_player_has_a_row_a_task_and_the_policys_tasks_are_the_default(
+    tmp_path: Path,
+) -> None:
+    both = "tiny_goal,pocket_quest/leave_bedroom"
+    argv = ["random", "--task", both, "--episodes", "1", "--home", str(tmp_path)]
+    found = league.run([*argv, "--out", str(tmp_path / "o")])
+    assert [(row["task"], row["episodes"]) for row in found["rows"]] == [
+        ("tiny_goal", 1), ("pocket_quest/leave_bedroom", 1),
+    ]  # fmt: skip
+    table = (tmp_path / "o" / "league.md").read_text()
+    assert [line for line in table.splitlines() if line.startswith("#")] == [
+        "# League: tiny_goal", "# League: pocket_quest/leave_bedroom",
+    ]  # fmt: skip
+    policy = make_checkpoint(tmp_path / "policy")
+    raw = json.loads((policy / META).read_bytes())
+    (policy / META).write_text(json.dumps({**raw, "task": both}))
+    entries = [parse_entry("random"), parse_entry(f"checkpoint={policy}")]
+    assert ",".join(league_tasks("", entries, HomePaths(tmp_path))) == both
+    assert league_tasks("", entries[:1], HomePaths(tmp_path)) == ("pocket_quest/leave_bedroom",)
+
+
+def test_eval_of_a_checkpoint_that_plays_nothing_says_where_its_figures_are(tmp_path: Path) -> None:
+    policy = make_checkpoint(tmp_path / "policy")
+    raw = json.loads((policy / META).read_bytes())
+    (policy / META).write_text(json.dumps({**raw, "runner": "rllm"}))
+    with pytest.raises(CheckpointError, match="rLLM's checkpoints play no Game Boy"):
+        evaluation.run(["--checkpoint", str(policy), "--home", str(tmp_path)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 from pathlib import Path
@@ -209,3 +211,32 @@ def test_recordings_are_found_without_a_look_into_any_run(
     assert recording.list_recordings(home.root) == [older, newer]
     assert seen
     assert not [path for path in seen if "run-0" in path]
+
+
+class SmallDisk(io.FileIO):
+    """A file of a folder that holds so many bytes in all, as a full disk has it."""
+
+    room = 40 * recording.PICTURE_BYTES
+
+    def write(self, data: Any) -> int:
+        folder = Path(str(self.name)).parent
+        used = sum(path.stat().st_size for path in folder.glob("*.bin"))
+        if used + len(data) > self.room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data) or 0
+
+
+def test_a_short_recording_outlives_a_full_disk(player: Player) -> None:
+    """Its buttons are all in a buffer when the disk takes no more."""
+    player.record(True)
+    writer = player.recording
+    assert writer is not None
+    for part, name in (("_pictures", "pictures.bin"), ("_buttons", "buttons.bin")):
+        getattr(writer, part).close()
+        setattr(writer, part, io.BufferedWriter(SmallDisk(writer.folder / name, "w")))
+    play(player, 60)
+    assert player.recording is None, "it ended by itself"
+    kept = Replay(Path(player.last_recording))
+    assert 24 <= len(kept) < 40
+    assert len(kept.buttons) == len(kept)
+    assert all(step.last_frame < len(kept) for step in kept.steps)

@@ -190,6 +190,9 @@ class FullDisk:
     def write(self, data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    def flush(self) -> None:
+        self.file.flush()
+
     def close(self) -> None:
         self.file.close()
 

@@ -159,3 +159,25 @@ def test_a_rom_is_known_by_file_name_title_and_hash(home: HomePaths, tmp_path: P
     for nothing in ("", "0000", "/nowhere/mine.gb"):
         with pytest.raises(TaskError, match="dmglab rom add"):
             named_rom(nothing, home)
+
+
+def test_a_recordings_game_is_found_again_by_its_hash(home: HomePaths, tmp_path: Path) -> None:
+    from trainer_core.protocol.paths import ASSETS
+    from trainer_core.protocol.roms import find_game_again, sha256_of_rom
+
+    shipped = ASSETS / "games/pocket_quest/pocket_quest.gb"
+    sha256 = sha256_of_rom(shipped)
+    assert find_game_again("pocket_quest/leave_house", sha256, home) == "pocket_quest/leave_house"
+    assert find_game_again(str(shipped), sha256, home) == str(shipped)
+    copy = tmp_path / "copy.gb"
+    assert find_game_again(str(copy), sha256, home) == str(shipped), "it was a copy of ours"
+    copy.write_bytes(shipped.read_bytes() + bytes(0x8000))
+    other = sha256_of_rom(copy)
+    assert find_game_again(str(copy), other, home) == str(copy)
+    with pytest.raises(TaskError, match=r"is another file now: open the ROM where it is now"):
+        find_game_again(str(copy), "ab" * 32, home)
+    add_rom(copy, home)
+    assert find_game_again(str(tmp_path / "before.gb"), other, home) == str(copy)
+    copy.unlink()
+    with pytest.raises(TaskError, match=r"is not there any more.*dmglab rom add"):
+        find_game_again(str(tmp_path / "before.gb"), other, home)

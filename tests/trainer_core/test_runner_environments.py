@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import signal
@@ -18,8 +19,14 @@ from trainer_core.protocol.paths import CHECKOUT, HomePaths
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners import environments
 from trainer_core.runners.catalog import find_runner, registered_runners
-from trainer_core.runners.environments import REQUIREMENTS, TORCH, RunnerEnvironment, explain
-from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.runners.environments import (
+    PACKAGES,
+    REQUIREMENTS,
+    TORCH,
+    RunnerEnvironment,
+    explain,
+)
+from trainer_core.runners.guest.runner import PROCESS, GuestRunner
 
 GUESTS = [runner for runner in registered_runners() if isinstance(runner, GuestRunner)]
 
@@ -241,3 +248,13 @@ def test_the_probe_stays_below_three_seconds(environment: RunnerEnvironment) -> 
     spent = after.children_user + after.children_system
     spent -= before.children_user + before.children_system
     assert spent < 3.0, f"{time.monotonic() - began:.1f} s of wall time"
+
+
+def test_every_guests_run_begins_in_the_process_that_does_the_protocol(tmp_path: Path) -> None:
+    guests = [runner for runner in registered_runners() if isinstance(runner, GuestRunner)]
+    assert len(guests) == len(registered_runners()) - 1
+    for runner in guests:
+        folder = HomePaths(tmp_path).run("r").root
+        assert runner.command(folder)[-4:] == ["-m", PROCESS, runner.worker, str(folder)]
+        tree = ast.parse((PACKAGES / f"{runner.worker.replace('.', '/')}.py").read_text())
+        assert "train" in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -5,6 +5,9 @@ dmglab runner install skrl; pytest -rs tests/trainer_core/test_skrl_runner.py
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,11 @@ from tests.support.guests import (
 )
 from tests.support.processes import until
 from trainer_core.protocol import checkpoints, commands, records
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.skrl.runner import SkrlConfig
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.service import TrainerService
@@ -42,6 +48,42 @@ def skrl_spec(steps: int, **options: Any) -> RunSpec:
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return torch.load(folder / "agent.pt", weights_only=True)["policy"]
+
+
+def test_numbers_that_are_left_to_the_runner_fit_the_device_and_are_in_the_plan(
+    tmp_path: Path,
+) -> None:
+    for device, envs, parts in (("cpu", 32, 8), ("cuda:0", 1024, 32)):
+        spec = RunSpec(runner="skrl", task="tiny_goal", device=device, options={"rollouts": 16})
+        options = TrainerService(HomePaths(tmp_path)).plan(spec).spec.options
+        assert (options["num_envs"], options["mini_batches"]) == (envs, parts)
+        assert options["eval_every"] == 20 * envs * 16
+    given = {"num_envs": 4, "rollouts": 4, "mini_batches": 3, "eval_every": 0}
+    assert given.items() <= asdict(SkrlConfig(**given).chosen()).items()
+    with pytest.raises(ConfigError, match="mini_batches 17 is more than a rollout holds"):
+        SkrlConfig(num_envs=4, rollouts=4, mini_batches=17)
+
+
+COMPILER = """
+import sys
+from trainer_core import early_start
+early_start.load_torch()
+early_start.leave_compiler_out()
+import torch
+weight = torch.nn.Parameter(torch.ones(3))
+weight.grad = torch.ones(3)
+optimizer = torch.optim.Adam([weight], lr=0.5)
+optimizer.step()
+assert torch.allclose(weight, torch.full((3,), 0.5)), weight
+assert "torch._dynamo.config" not in sys.modules
+import torch._dynamo.config
+assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2)).tolist() == [2.0] * 2
+"""
+
+
+@pytest.mark.slow
+def test_an_optimizer_takes_no_compiler_and_whoever_wants_it_gets_it() -> None:
+    subprocess.run([sys.executable, "-c", COMPILER], check=True)
 
 
 @pytest.mark.slow

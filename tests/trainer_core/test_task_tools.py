@@ -203,6 +203,21 @@ def test_captured_states_make_a_task_and_some_are_held_out(
     assert not (tmp_path / "tasks" / "mine" / "x").exists()
     assert not list(tmp_path.rglob(".*"))
 
+    # The random play needs no goal; kept, it is judged as if it had been played for it.
+    kept = tmp_path / "seen.npz"
+    play = ["probe", "--base", BASE, "--start", *starts, "--seconds", 3, "--consoles", 4]
+    direct = call(tmp_path, *play, *goal)
+    assert call(tmp_path, *play, "--kept", kept)["seconds"] == direct["seconds"]
+    written = kept.stat().st_mtime_ns
+    assert call(tmp_path, *play, *goal, "--kept", kept) == direct
+    assert kept.stat().st_mtime_ns == written
+    assert direct["nearest_start"] > 0
+    call(tmp_path, *play, "--seed", 2, *goal, "--kept", kept)
+    assert kept.stat().st_mtime_ns > written, "another play takes its place"
+    kept.write_bytes(kept.read_bytes()[:999])
+    assert call(tmp_path, *play, *goal, "--kept", kept) == direct
+    assert "--kept" in call(tmp_path, *play)["error"]
+
 
 def load_snapshots_picture(path: Path) -> np.ndarray:
     game = ConsoleGame(Cartridge.from_file(GAME), "x", load_snapshots(path))

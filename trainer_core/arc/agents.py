@@ -78,30 +78,43 @@ def parse_turn(words: str, where: str) -> Turn:
 class Explorer:
     """Tries in each grid what it has not tried there; then goes where something is left to try.
 
-    It remembers what led from which grid to which, level by level, and takes the shortest known
-    way. It needs a game whose grid tells all that matters, as many of the public ones do.
+    It remembers what led from which grid to which, level by level, and what gained a level, and
+    takes the shortest known way. It is done where even a new game shows nothing to try. It needs a
+    game whose grid tells all that matters, as many of the public ones do.
     """
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
         self._open: dict[bytes, list[Turn]] = {}
         self._leads: dict[bytes, dict[Turn, bytes]] = {}
+        self._gains: dict[bytes, Turn] = {}
         self._last: tuple[bytes, Turn, int] | None = None
 
     def act(self, game: ArcGame) -> Turn | None:
         here = game.grid.tobytes()
-        if self._last is not None and self._last[2] == game.levels:
-            before, turn, _ = self._last
-            self._leads.setdefault(before, {})[turn] = here
+        self._learn(here, game.levels)
         if game.is_over:
-            turn = Turn(RESET)
             self._last = None
-            return turn
+            return Turn(RESET)
         if here not in self._open:
             self._open[here] = self._choices(game)
         turn = self._next(here)
+        if turn.action == RESET and self._last is not None and self._last[1].action == RESET:
+            return None
         self._last = (here, turn, game.levels)
         return turn
+
+    def _learn(self, here: bytes, levels: int) -> None:
+        """What the last turn came to."""
+        if self._last is None:
+            return
+        before, turn, had = self._last
+        if levels != had and turn.action != RESET:  # fewer: it won, and a new game has begun
+            self._gains[before] = turn
+        elif levels == had:
+            self._leads.setdefault(before, {})[turn] = here
+            if self._gains.get(before) == turn:
+                del self._gains[before]
 
     def _choices(self, game: ArcGame) -> list[Turn]:
         turns = [Turn(action) for action in game.shown.available if action != CLICK]
@@ -111,11 +124,14 @@ class Explorer:
         return turns
 
     def _next(self, here: bytes) -> Turn:
-        """The first step of the shortest known way to something untried; else back to the start."""
+        """The first step of the shortest known way to what gained a level or was not tried; else
+        back to the start."""
         seen: set[bytes] = {here}
         edge: deque[tuple[bytes, Turn | None]] = deque([(here, None)])
         while edge:
             grid, first = edge.popleft()
+            if grid in self._gains:
+                return first or self._gains[grid]
             if self._open.get(grid):
                 return first or self._open[grid].pop()
             for turn, there in self._leads.get(grid, {}).items():

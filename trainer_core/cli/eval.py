@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.checkpoints import read_own_meta
+from trainer_core.protocol.checkpoints import read_meta, read_own_meta
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError, ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.protocol.task_lists import expand_tasks, is_list, split_tasks
 from trainer_core.runs.finding import find_checkpoint
 
@@ -49,6 +50,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     folder = None
     if options.policy == "checkpoint" or options.checkpoint:
         folder = find_checkpoint(options.checkpoint, home)
+        if options.policy == "checkpoint" and read_meta(folder).runner != NATIVE_ID:
+            return _by_its_player(options, folder, home)
     config = _config(options, folder)
     tasks = split_tasks(expand_tasks(config.task, home)) if is_list(config.task) else ()
     if not tasks:
@@ -58,6 +61,37 @@ def run(argv: list[str]) -> dict[str, Any]:
         for task in tasks
     }
     return _report_all(options, config, folder, found)
+
+
+def _by_its_player(options: Options, folder: Path, home: HomePaths) -> dict[str, Any]:
+    """Another library's policy in that library's interpreter, as a league plays it."""
+    from trainer_core.play.league.players import Entry, Settings, league_tasks
+    from trainer_core.play.league.table import as_dicts, play_league
+    from trainer_core.runners.catalog import runner_of_checkpoint
+
+    runner = runner_of_checkpoint(folder)
+    if not runner.capabilities.play:
+        raise CheckpointError(
+            f"{folder}: {runner.title}'s checkpoints play no Game Boy; its run validated it: "
+            "`dmglab runs` and the app have the figures"
+        )
+    if options.starts != "test" or options.obs_source != "checkpoint" or options.device != "cpu":
+        raise ConfigError(
+            f"{folder}: {runner.title} plays the test starts on the CPU and sees the screen; "
+            "leave --starts, --obs-source and --device away"
+        )
+    entry = Entry("checkpoint", str(folder))
+    rows = []
+    for task in league_tasks(options.task, [entry], home):
+        settings = Settings(task=task, home=home, mode=options.mode, seed=options.seed)
+        rows += play_league([entry], settings, options.episodes, lambda *_: None)
+    if failed := next((row.error for row in rows if row.error), ""):
+        raise CheckpointError(failed)
+    names = ("episodes", "success_rate", "median_steps_to_goal", "mean_return")
+    found = {row["task"]: {name: row[name] for name in names} for row in as_dicts(rows)}
+    first = {"ok": True, "task": ",".join(found), "policy": "checkpoint", "checkpoint": str(folder),
+             "runner": runner.id, "starts": "test", "mode": options.mode}  # fmt: skip
+    return {**first, **next(iter(found.values()))} if len(found) == 1 else {**first, "tasks": found}
 
 
 def _report_all(

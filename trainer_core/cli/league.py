@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import time
@@ -14,16 +15,18 @@ import tyro
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
+from trainer_core.protocol.task_lists import SEPARATOR
 
 
 @dataclass(frozen=True)
 class Options:
     players: Annotated[tuple[str, ...], tyro.conf.Positional]
     """random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://127.0.0.1:8080/v1"""
-    task: str = "pocket_quest/leave_bedroom"
-    """Task id; every player sees its pictures and nothing else."""
+    task: str = ""
+    """Task id, or several as a,b: then every player has a row a task. Default those that the first
+    checkpoint was trained on, else pocket_quest/leave_bedroom."""
     episodes: int = field(default=16, metadata=limits(1, 10_000))
-    """Episodes of each player, one from each of the task's test starts."""
+    """Episodes of each player on a task, one from each of its test starts."""
     mode: Literal["greedy", "sample", "leave_loops"] = "greedy"
     """How policies play: the most likely buttons, or drawn ones."""
     llm_model: str = ""
@@ -42,15 +45,17 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "league", argv)
     from trainer_core.play.episode import Played
-    from trainer_core.play.league.players import Entry, Settings, parse_entry
-    from trainer_core.play.league.table import as_dicts, markdown, play_league
+    from trainer_core.play.league.players import Entry, Settings, league_tasks, parse_entry
+    from trainer_core.play.league.table import Row, as_dicts, markdown, play_league
     from trainer_core.runs.writer import disk_error, write_json
 
     if not options.players:
         raise ConfigError("name at least one player; `dmglab league --help` says which there are")
     entries = [parse_entry(text) for text in dict.fromkeys(options.players)]
+    home = home_paths(options.home)
+    tasks = league_tasks(options.task, entries, home)
     settings = Settings(
-        task=options.task, home=home_paths(options.home), mode=options.mode, seed=options.seed,
+        task=tasks[0], home=home, mode=options.mode, seed=options.seed,
         llm_model=options.llm_model, llm_timeout_s=options.llm_timeout,
     )  # fmt: skip
 
@@ -61,15 +66,19 @@ def run(argv: list[str]) -> dict[str, Any]:
         print(f"{entry.name}: {end} after {played.steps} steps", file=sys.stderr, flush=True)
         nonlocal done
         done += 1
-        share = done / (len(entries) * options.episodes)
+        share = done / (len(tasks) * len(entries) * options.episodes)
         print(json.dumps({"progress": min(1.0, share)}), flush=True)
 
     keep = None
     if options.record:
         keep = settings.home.players / time.strftime("league-%Y%m%d-%H%M%S") / "recordings"
-    rows = play_league(entries, settings, options.episodes, tell, keep)
-    result = {"task": options.task, "rows": as_dicts(rows)}
-    text = markdown(options.task, rows)
+    rows: list[Row] = []
+    for number, task in enumerate(tasks):
+        folder = keep / f"task-{number}" if keep and len(tasks) > 1 else keep
+        on_task = dataclasses.replace(settings, task=task)
+        rows += play_league(entries, on_task, options.episodes, tell, folder)
+    result = {"task": SEPARATOR.join(tasks), "rows": as_dicts(rows)}
+    text = markdown(tasks, rows)
     print(text, file=sys.stderr)
     if options.out is not None:
         try:

@@ -14,6 +14,7 @@ import os
 import sys
 from typing import NoReturn
 
+from trainer_core.early_start import keep_bytecode
 from trainer_core.owned import PARENT, die_with_parent, outlive_reader_of_stderr
 from trainer_core.protocol.errors import LabError
 
@@ -36,6 +37,7 @@ COMMANDS = {
     "archive": "runs as one file each, with hashes; --remove makes room",
     "restore": "archived runs back into a home",
     "curves": "curves for TensorBoard, or in the form of W&B's history",
+    "import": "a file of W&B as a run with its curves, or a checkpoint's folder",
     "validate": "check a train_log.jsonl",
     "runs": "list runs",
     "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",
@@ -52,7 +54,7 @@ COMMANDS = {
     "sweep": "many runs side by side: grid or random, on this computer or a Ray cluster",
     "demo": "train Pocket Quest's first stage and leave plot, checkpoint and GIF",
 }
-MODULES = {"bench": "bench.command"}
+MODULES = {"bench": "bench.command", "import": "importing"}
 """Commands whose module has another name."""
 OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
@@ -63,6 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:
         # Imports and lists of runs make objects that stay: looking through them finds nothing.
         gc.set_threshold(GARBAGE_THRESHOLD)
+        keep_bytecode()
         argv = sys.argv[1:]
     if sys.stderr is sys.__stderr__:
         outlive_reader_of_stderr()

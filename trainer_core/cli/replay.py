@@ -10,6 +10,7 @@ import tyro
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.recording import read_recording
+from trainer_core.protocol.roms import find_game_again
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.game import open_game
     from trainer_core.play.recording_writer import first_difference
 
-    game = open_game(recording.task, home_paths(options.home))
+    home = home_paths(options.home)
+    game = open_game(find_game_again(recording.task, recording.rom_sha256, home), home)
     frame = first_difference(options.recording, game)
     result = {
         "recording": str(options.recording), "task": recording.task, "frames": recording.frames,

@@ -30,6 +30,7 @@ from trainer_core.runs.writer import DiskError, RunWriter
 from trainer_core.train.control import Control
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.run import Outcome, run_training
+from trainer_core.train.validation_process import ValidationProcess
 from trainer_core.worker import obey
 
 PROGRESS_S = 2.0
@@ -89,8 +90,10 @@ class SilentWriter(RunWriter):
         """Nothing is open."""
 
 
-def train_new(config: RunConfig, home: HomePaths, *, name: str = "") -> dict[str, Any]:
-    """A new run in this process, to its end; returns the result object.
+def train_new(
+    config: RunConfig, home: HomePaths, *, name: str = "", beside: ValidationProcess | None = None
+) -> dict[str, Any]:
+    """A new run in this process, to its end; returns the result object. `beside` validates it.
 
     Raises LabError when the run cannot start, then leaving nothing behind, or fails.
     """
@@ -102,7 +105,7 @@ def train_new(config: RunConfig, home: HomePaths, *, name: str = "") -> dict[str
     if not ranks.is_first:
         return _run_beside(config, home.run(run_id), home, control, ranks)
     life = RunLife.begin(home, run_id, RunSpec.of(config), algo=config.algo, name=name)
-    return _run_first(config, home, control, ranks, life)
+    return _run_first(config, home, control, ranks, life, beside)
 
 
 def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +154,12 @@ def own_device(config: RunConfig, ranks: Ranks) -> RunConfig:
 
 
 def _run_first(
-    config: RunConfig, home: HomePaths, control: Control, ranks: Ranks, life: RunLife
+    config: RunConfig,
+    home: HomePaths,
+    control: Control,
+    ranks: Ranks,
+    life: RunLife,
+    beside: ValidationProcess | None = None,
 ) -> dict[str, Any]:
     """Train; this process keeps the run's life and its log."""
     paths = life.paths
@@ -162,7 +170,14 @@ def _run_first(
         with contextlib.closing(RunWriter(paths, Narrator(life))) as writer:
             threading.Thread(target=_read_mail, args=(paths, control, writer), daemon=True).start()
             outcome = run_training(
-                config, paths, home, writer, control, argv=sys.orig_argv, ranks=ranks
+                config,
+                paths,
+                home,
+                writer,
+                control,
+                argv=sys.orig_argv,
+                ranks=ranks,
+                beside=beside,
             )
     except BaseException as error:
         with contextlib.suppress(DiskError):  # the error that is raised has said enough

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,8 @@ class ReportOptions:
     episodes: int = 128
     """Random episodes to play; an audit plays half as many with an untrained network."""
     seed: int = 1
+    nice: int = field(default=0, metadata=limits(0, 19))
+    """Added to the process's niceness: it gives way to what a person waits for."""
     home: Path | None = None
     """Where tasks and ROMs are known; default DMGLAB_HOME or var/ of the checkout."""
 
@@ -48,8 +51,8 @@ class ReportOptions:
 class ProbeOptions:
     start: tuple[Path, ...]
     """Captured start states: random play begins there."""
-    goal: Path
-    """Captured goal picture, with its region if it has one."""
+    goal: Path | None = None
+    """Captured goal picture, with its region if it has one; without it `kept` is written only."""
     rom: str = ""
     """The ROM: its path, or its file name, title or hash in `dmglab rom list`."""
     base: str = ""
@@ -60,6 +63,8 @@ class ProbeOptions:
     """Game time that each console plays at random."""
     consoles: int = field(default=16, metadata=limits(1, 1024))
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
+    kept: Path | None = None
+    """File of what the random players saw: read if it is of the same play, else written."""
     home: Path | None = None
     """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
 
@@ -81,20 +86,24 @@ def check(argv: list[str]) -> dict[str, Any]:
 
 
 def audit(argv: list[str]) -> dict[str, Any]:
+    options, task, home = _parse("task audit", argv)
+    os.nice(options.nice)
     from trainer_core.play.authoring.reports import audit_task
 
-    options, task, home = _parse("task audit", argv)
     _one_thread()
     return audit_task(task, home, episodes=options.episodes, seed=options.seed)
 
 
 def probe(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.probing import probe_goal
+    from trainer_core.play.authoring.probing import RandomPlay, probe_goal
 
     options = parse(ProbeOptions, "task probe", argv)
+    play = RandomPlay(
+        rom=options.rom, base=options.base, starts=options.start, seconds=options.seconds,
+        consoles=options.consoles, seed=options.seed,
+    )  # fmt: skip
     found = probe_goal(
-        options.rom, options.base, options.start, options.goal, home_paths(options.home),
-        tau=options.tau, seconds=options.seconds, consoles=options.consoles, seed=options.seed,
+        play, options.goal, home_paths(options.home), tau=options.tau, kept=options.kept,
         on_progress=_print_progress,
     )  # fmt: skip
     return {"ok": True, "progress": 1.0, **found}

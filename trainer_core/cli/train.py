@@ -18,6 +18,7 @@ from trainer_core.protocol.fields import limits
 from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
 from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_list
+from trainer_core.train.validation_process import started
 
 if TYPE_CHECKING:
     from trainer_core.cli.ordering import Order
@@ -61,10 +62,11 @@ def run(argv: list[str]) -> dict[str, Any]:
 
         check_startable(config, home)  # once here: one line, not one of each rank
         return spread(["train", *argv], found.gpus, found.cluster)
+    beside = started(config)
     load_torch(config.device)
     from trainer_core.cli.running import train_new
 
-    return train_new(_limited(config), home, name=found.name)
+    return train_new(_limited(config), home, name=found.name, beside=beside)
 
 
 def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:

@@ -24,10 +24,10 @@ ANYWHERE = 0.02
 """Weight that a state has while nothing after it succeeds, or when it always succeeds."""
 SOLVED_OWN = 0.25
 """Weight of an own start that always succeeds, where one that always fails has 1 + this."""
-WALKS, WALK_STEPS = 8, 16
-"""Random walks from each own start, and the most presses of one."""
 WALKED = 0.1
 """Weight of a walked start that always or never succeeds: the walk may have led to a dead end."""
+MOST_WALKED = 8
+"""Walked starts for each own one that weigh as said; of more, all together weigh no more."""
 LIMIT_TIMES, LIMIT_LEAST = 4, 32
 """An episode along a demonstration is cut off after so many times the steps that the demonstration
 takes from there, and not before so many: what comes later says little about the way back."""
@@ -111,7 +111,8 @@ class StartCurriculum:
         reach = torch.cat([known, self._goal])[self._after].mean(1)
         along = reach * (1 - known) + ANYWHERE
         solved, after = self.success[self.own], self.success[self.walked]
-        own = torch.cat([1 - solved + SOLVED_OWN, 2 * after * (1 - after) + WALKED])
+        fair = min(1.0, MOST_WALKED * len(self.own) / max(1, len(self.walked)))
+        own = torch.cat([1 - solved + SOLVED_OWN, fair * (2 * after * (1 - after) + WALKED)])
         share = self.share * (1 - solved.mean())
         return torch.cat([own / own.sum() * (1 - share), along / along.sum() * share])
 

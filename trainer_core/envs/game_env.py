@@ -22,8 +22,6 @@ from emulator.launch.warp_start import start_warp
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
 from trainer_core.envs.curriculum import (
     LIMIT_LEAST,
-    WALK_STEPS,
-    WALKS,
     StartCurriculum,
     states_to_go,
 )
@@ -35,6 +33,7 @@ from trainer_core.envs.episodes import (
     step_info,
     step_stats,
 )
+from trainer_core.envs.exploring import Explorer
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
 from trainer_core.envs.restored import check_keys, check_like, meta_bytes
@@ -266,13 +265,13 @@ class GameEnv:
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
         demos = task_demonstrations(task) if demo_share > 0 else []
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
-        first, count = self._put_in_starts(parts, demos, own, seed)
-        start_pictures = self._start_pictures(count)
         goal = GoalTemplates(
             torch.from_numpy(parts.templates.copy()).to(self.device),
             torch.from_numpy(parts.mask.copy()).to(self.device),
             manifest.goal.distance,
         )
+        first, count = self._put_in_starts(parts, demos, own, goal, seed)
+        start_pictures = self._start_pictures(count)
         far = goal.distances(start_pictures) >= manifest.goal.tau
         curriculum = self._curriculum(demos, own, first, far, demo_share)
         self.shortest_limit = min(self.horizon, LIMIT_LEAST if curriculum else self.horizon)
@@ -297,13 +296,17 @@ class GameEnv:
         self.stopwatch = Stopwatch(self.device)
 
     def _put_in_starts(
-        self, parts: TaskParts, demos: list[Demonstration], own: Tensor, seed: int
-    ) -> tuple[int, int]:
-        """Make the consoles know every start: the task's, walks from `own`, i64[S], if there are
-        demonstrations, and states along these. Where the last begin, and how many there are."""
+        self, parts: TaskParts, demos: list[Demonstration], own: Tensor, goal: GoalTemplates,
+        seed: int,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Make the consoles know every start: the task's, what walks from `own`, i64[S], find, if
+        there are demonstrations, and states along these. Where the last begin, how many there
+        are."""
         codec = self.task.manifest.codec
         along = states_along(parts.cartridge, demos, codec, str(self.device))
-        walked = self._walked(parts.starts, own.repeat(WALKS), seed) if along else []
+        walked = (
+            self._explored([parts.starts[n] for n in own.tolist()], goal, seed) if along else []
+        )
         self.emulator.set_starts([*parts.starts, *walked, *along])
         first = len(parts.starts) + len(walked)
         return first, first + len(along)
@@ -321,25 +324,18 @@ class GameEnv:
         walks = torch.arange(self.task.manifest.starts.count, first, device=self.device)
         return StartCurriculum(own, walks[far[walks]], states, share, len(far), self.horizon)
 
-    def _walked(self, states: list[Snapshot], starts: Tensor, seed: int) -> list[Snapshot]:
-        """The consoles after 1 to WALK_STEPS random presses from each of `starts`, i64[W], which
-        number `states`."""
-        rng = np.random.default_rng(seed)
-        found: list[Snapshot] = []
-        emulator = self.emulator
-        emulator.set_starts(states)
-        for some in starts.split(self.num_envs):
-            emulator.put_at(some)
-            ends = rng.integers(1, WALK_STEPS + 1, len(some))
-            kept: dict[int, Snapshot] = {}
-            for step in range(1, WALK_STEPS + 1):
-                pressed = torch.from_numpy(rng.integers(0, self.num_actions, self.num_envs))
-                torch.index_select(self._masks, 0, pressed.to(self.device), out=emulator.buttons)
-                emulator.run(self._frames, self._release)
-                there = np.flatnonzero(ends == step)
-                kept.update(zip(there.tolist(), emulator.snapshots(there), strict=True))
-            found += [kept[n] for n in range(len(some))]
-        return found
+    def _explored(self, starts: list[Snapshot], goal: GoalTemplates, seed: int) -> list[Snapshot]:
+        """What walks from `starts` come upon before the goal."""
+
+        def press(actions: np.ndarray) -> None:
+            chosen = torch.from_numpy(actions).to(self.device)
+            torch.index_select(self._masks, 0, chosen, out=self.emulator.buttons)
+            self.emulator.run(self._frames, self._release)
+
+        def at_goal(pictures: Tensor) -> Tensor:
+            return goal.distances(pictures) < self.task.manifest.goal.tau
+
+        return Explorer(self.emulator, press, at_goal, self.num_actions, seed).explore(starts)
 
     def _start_pictures(self, count: int) -> Tensor:
         """u8[S, 72, 80]: the observation of every start state."""

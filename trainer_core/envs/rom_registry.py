@@ -15,11 +15,17 @@ import msgspec
 from emulator import Cartridge, EmulatorError
 from emulator.rom.cartridge import MAX_ROM_SIZE
 from trainer_core.protocol.errors import LabError, TaskError
-from trainer_core.protocol.named_roms import ROM_SUFFIXES, KnownRom, fitting
+from trainer_core.protocol.named_roms import KnownRom, fitting
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.profiles import Profile, load_profiles
 from trainer_core.protocol.regular_files import read_regular
-from trainer_core.protocol.roms import REGISTER, RegisteredRom, registered_roms, roms_file
+from trainer_core.protocol.roms import (
+    REGISTER,
+    ROM_SUFFIXES,
+    RegisteredRom,
+    registered_roms,
+    roms_file,
+)
 
 
 def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:

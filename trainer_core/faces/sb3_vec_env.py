@@ -95,17 +95,19 @@ class DmgLabSb3VecEnv(Sb3VecEnvBase):
         """What SB3 wants of the envs whose episodes ended, `numbers` i64[E]."""
         chosen = torch.from_numpy(numbers).to(result.final_obs.device)
         reached = faces.greys(result.final_obs[chosen])
-        facts = (result.trunc, result.info.success, result.info.episode_steps)
+        info = result.info
+        facts = (result.trunc, info.success, info.episode_steps, info.from_demo)
         rows = zip(
             numbers.tolist(), reached, *(fact[chosen].tolist() for fact in facts), strict=True
         )
-        for env, picture, truncated, success, length in rows:
+        for env, picture, truncated, success, length, from_demo in rows:
             infos[env] |= {
                 "terminal_observation": picture,
                 "TimeLimit.truncated": truncated,
-                "is_success": success,
                 "episode": {"r": float(self._returns[env]), "l": length, "t": 0.0},
             }
+            if not from_demo:  # SB3's success rate is then that of the task's own starts
+                infos[env]["is_success"] = success
 
     def state_dict(self) -> dict[str, Any]:
         """What an exact resume needs beside SB3's own state; tensors on the CPU."""

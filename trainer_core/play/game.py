@@ -19,8 +19,9 @@ from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.buttons import MASK_BITS
 from trainer_core.protocol.errors import LabError, TaskError
 from trainer_core.protocol.frames import GAME_BOY, ScreenShape
-from trainer_core.protocol.named_roms import ROM_SUFFIXES, named_rom
+from trainer_core.protocol.named_roms import named_rom
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.roms import ROM_SUFFIXES
 from trainer_core.protocol.tasks import Codec, Reward, find_task
 
 if TYPE_CHECKING:

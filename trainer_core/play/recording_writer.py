@@ -198,21 +198,28 @@ class RecordingWriter:
         return self.folder
 
     def _close(self) -> None:
-        for file in (self._pictures, self._buttons, self._steps):
+        files = (self._pictures, self._buttons, self._steps)
+        for file in files:
+            file.flush()  # one that has no room keeps what it holds; a close would lose it
+        for file in files:
             file.close()
 
     def _close_cut(self) -> None:
         """What is in the files and whole, less a little room, is the recording."""
         paths = [self.folder / name for name in (PICTURES, BUTTONS, STEPS)]
-        for file in (self._pictures, self._buttons, self._steps):
-            with contextlib.suppress(OSError):  # what its buffer holds has no room
+        with contextlib.suppress(OSError):  # what its buffer holds has no room
+            self._pictures.close()
+        # Pictures make room first: the buttons of a short recording are all in their buffer yet.
+        whole = paths[0].stat().st_size // self._picture_bytes - SPARE_FRAMES
+        os.truncate(paths[0], max(0, whole) * self._picture_bytes)
+        for file in (self._buttons, self._steps):
+            with contextlib.suppress(OSError):
                 file.close()
         sizes = [path.stat().st_size for path in paths]
         lines = itertools.accumulate(line.size for line in self._lines)
         whole = sum(end <= sizes[2] for end in lines)
         del self._lines[whole:]
-        whole = sizes[0] // self._picture_bytes - SPARE_FRAMES
-        self.frames = max(0, min(self.frames, whole, sizes[1]))
+        self.frames = min(self.frames, sizes[0] // self._picture_bytes, sizes[1])
         while self._lines and self._lines[-1].frames > self.frames:
             self._lines.pop()
         self.success = any(line.success for line in self._lines)

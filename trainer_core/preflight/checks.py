@@ -15,6 +15,7 @@ Nothing here imports torch or warp; a probe that hangs is a finding after its pa
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -171,7 +172,8 @@ async def _probe(runner: AgentRunner) -> Found:
     try:
         out, err = await asyncio.wait_for(process.communicate(), PROBE_PATIENCE_S)
     except (TimeoutError, asyncio.CancelledError) as error:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):  # it has just answered
+            process.kill()
         if isinstance(error, asyncio.CancelledError):
             raise
         return {"error": f"no answer within {PROBE_PATIENCE_S:g} s"}

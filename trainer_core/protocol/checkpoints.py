@@ -58,6 +58,8 @@ class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
     """Of the newest greedy validation, 0 before the first."""
     sampled_success_rate: Share = 0.0
     """Of the sampled one beside it."""
+    validated_env_steps: int = -1
+    """Of the weights that had these rates: its own, or earlier ones; -1 in older checkpoints."""
     reason: str = ""
     created_at: float = 0.0
     files: dict[FileName, Sha256] = {}

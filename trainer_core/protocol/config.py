@@ -115,7 +115,8 @@ class RunConfig:
         default="success",
         metadata=_meta("Entropy schedule", "learning", choices=("success", "constant")),
     )
-    """success: the bonus falls in proportion as training episodes succeed, to a tenth."""
+    """success: the bonus falls in proportion as training episodes succeed, to a tenth, and (PPO)
+    half of the Game Boys play ever more greedily."""
     vf_coef: float = field(
         default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
     )
@@ -153,6 +154,12 @@ class RunConfig:
         default=32, metadata=_meta("Validation episodes", "logging", minimum=1, maximum=4096)
     )
     """Episodes of one validation, spread over the validation starts."""
+    validate_on: Literal["auto", "device", "cpu"] = field(
+        default="device",
+        metadata=_meta("Validate on", "logging", choices=("auto", "device", "cpu")),
+    )
+    """device: where the run learns, which waits meanwhile; cpu: in a process of its own beside it,
+    whose results come some updates later; auto: cpu for a run on a GPU with four cores or more."""
     checkpoint_every: int = field(
         default=20, metadata=_meta("Checkpoint every", "logging", minimum=0, maximum=10**6)
     )

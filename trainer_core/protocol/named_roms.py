@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from trainer_core.protocol.errors import TaskError
-from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.roms import REGISTER, registered_roms
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.roms import REGISTER, registered_roms, shipped_roms
 
-ROM_SUFFIXES = (".gb", ".gbc")
 HASH_DIGITS = 6
 """A hash may be cut, not shorter than this."""
 
@@ -34,9 +33,8 @@ def known_roms(home: HomePaths) -> list[KnownRom]:
         KnownRom(Path(rom.path), sha256, rom.title.strip())
         for sha256, rom in registered_roms(home).items()
     ]
-    files = sorted(p for s in ROM_SUFFIXES for p in (ASSETS / "games").glob(f"*/*{s}"))
     places = {rom.path for rom in registered}
-    return [*registered, *(KnownRom(path) for path in files if path not in places)]
+    return [*registered, *(KnownRom(path) for path in shipped_roms() if path not in places)]
 
 
 def named_rom(text: str, home: HomePaths) -> Path:

@@ -6,12 +6,14 @@ before that command was there, to a path alone. `trainer_core.envs.rom_registry`
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from trainer_core.protocol.errors import BAD_JSON, TaskError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Task
 
@@ -19,6 +21,9 @@ REGISTER = "dmglab rom add PATH"
 """What every error about a missing ROM names."""
 
 
+ROM_SUFFIXES = (".gb", ".gbc")
+MAX_ROM_BYTES = 8 << 20
+"""The largest cartridge there was."""
 MAX_BYTES = 64 << 20
 """Of roms.json: some 100,000 ROMs."""
 
@@ -76,3 +81,41 @@ def rom_path(task: Task, home: HomePaths) -> Path:
             f"register your copy with `{REGISTER}`"
         )
     return Path(rom.path)
+
+
+def sha256_of_rom(path: Path) -> str:
+    """Of a ROM file; empty for one that cannot be read or is too large to be one."""
+    try:
+        return hashlib.sha256(read_regular(path, MAX_ROM_BYTES)).hexdigest()
+    except OSError:
+        return ""
+
+
+def find_game_again(task: str, rom_sha256: str, home: HomePaths) -> str:
+    """What a recording or a state that was made with `task` is played on now.
+
+    A task's id stays. The path of a bare ROM stays while that file is still the one of
+    `rom_sha256`; else it is where a ROM of that hash is known. Raises TaskError when none is.
+    """
+    if not task.lower().endswith(ROM_SUFFIXES) or sha256_of_rom(Path(task)) == rom_sha256:
+        return task
+    for place in _known_places(rom_sha256, home):
+        if sha256_of_rom(place) == rom_sha256:
+            return str(place)
+    what = "is another file now" if Path(task).is_file() else "is not there any more"
+    raise TaskError(
+        f"{task} {what}: open the ROM where it is now, or register your copy with `{REGISTER}` "
+        f"(SHA-256 {rom_sha256[:12]}...)"
+    )
+
+
+def _known_places(sha256: str, home: HomePaths) -> Iterator[Path]:
+    """Where a ROM of that hash may lie: as registered, else among the games that we ship."""
+    if rom := registered_roms(home).get(sha256):
+        yield Path(rom.path)
+    yield from shipped_roms()
+
+
+def shipped_roms() -> list[Path]:
+    """The games that we ship."""
+    return sorted(p for s in ROM_SUFFIXES for p in (ASSETS / "games").glob(f"*/*{s}"))

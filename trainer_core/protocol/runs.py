@@ -117,7 +117,8 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
             best = max(record.best_success_rate, event.success_rate)
             return msgspec.structs.replace(
                 record,
-                env_steps=event.env_steps,
+                # A best one may be told late, of weights that the run has left behind.
+                env_steps=max(record.env_steps, event.env_steps),
                 last_checkpoint=event.path,
                 best_success_rate=best,
             )

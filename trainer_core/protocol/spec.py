@@ -76,6 +76,13 @@ class RunSpec:
         neutral = {name: getattr(self, name) for name in NEUTRAL if name in declared}
         return from_fields(config_type, neutral | self.options)
 
+    def with_options(self, config: Any) -> RunSpec:
+        """The same order with all options of that configuration object."""
+        options = {
+            name: value for name, value in dataclasses.asdict(config).items() if name not in NEUTRAL
+        }
+        return dataclasses.replace(self, options=options)
+
     @property
     def sha256(self) -> str:
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()

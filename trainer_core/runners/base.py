@@ -7,7 +7,6 @@ maps the contract onto the plan it comes from.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -22,7 +21,7 @@ from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths, RunPaths
-from trainer_core.protocol.spec import NEUTRAL, RunSpec
+from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.probe import PROBE
 
 UNKNOWN = RunnerCapabilities()
@@ -97,9 +96,7 @@ class AgentRunner(ABC):
 
     def complete(self, spec: RunSpec) -> RunSpec:
         """`spec` with every option, defaults too: its process may not know `config_type`."""
-        config = dataclasses.asdict(self.configure(spec))
-        options = {name: value for name, value in config.items() if name not in NEUTRAL}
-        return dataclasses.replace(spec, options=options)
+        return spec.with_options(self.configure(spec))
 
     def algorithm(self, spec: RunSpec) -> str:
         """The one of `algorithms` that `spec` asks for. Raises ConfigError."""

@@ -25,7 +25,8 @@ def find_run(text: str, home: HomePaths) -> RunPaths:
 def find_checkpoint(text: str, home: HomePaths) -> Path:
     """A checkpoint by folder, or the best one of a run given by id, folder or `latest`.
 
-    Best is the greatest greedy validation success, then the greatest sampled one, then the newest.
+    Best is the greatest greedy validation success, then the greatest sampled one, then the one
+    whose own weights were played for that, then the newest.
     """
     if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
         return Path(text).resolve()
@@ -43,6 +44,7 @@ def find_checkpoint(text: str, home: HomePaths) -> Path:
     return max(found, key=_merit)
 
 
-def _merit(folder: Path) -> tuple[float, float, str]:
+def _merit(folder: Path) -> tuple[float, float, bool, str]:
     meta = read_meta(folder)
-    return meta.success_rate, meta.sampled_success_rate, folder.name
+    played = meta.validated_env_steps == meta.env_steps
+    return meta.success_rate, meta.sampled_success_rate, played, folder.name

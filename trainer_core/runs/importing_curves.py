@@ -8,6 +8,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from trainer_core.exports.wandb_files import WandbRun, read_file
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import BAD_JSON, LabError, ProtocolError
@@ -57,6 +59,7 @@ def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
         home, run_id, RunSpec(runner=RUNNER, task=task), algo="",
         name=found.name or found.run_id, created_at=log[0].time,
     )  # fmt: skip
+    life.record = msgspec.structs.replace(life.record, device="")  # W&B does not say
     for record in log:
         life.fold(record)
     life.end(RunState.FINISHED, f"imported from {file}", finished_at=log[-1].time)

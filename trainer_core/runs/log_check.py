@@ -6,6 +6,7 @@ is read line by line and kept nowhere, so its length costs no memory.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BufferedReader
@@ -30,6 +31,8 @@ from trainer_core.runs.record_check import (
 
 MAX_FINDINGS = 50
 AN_ERROR = "an error"
+MOST_LATE = 4096
+"""Update records between weights and what their validation found."""
 COUNTERS = ("update", "env_steps", "opt_steps", "wall_time_s")
 
 
@@ -59,7 +62,7 @@ class Report:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Standing:
     """Counters of the newest update record before some point of the run; all 0 at its start."""
 
@@ -80,6 +83,9 @@ class Life:
         self.begun_at = env_steps
         self.saved = env_steps if env_steps else -1
         """Of its newest checkpoint."""
+        self.validated = env_steps
+        """Of its newest validation."""
+        self.standings = collections.deque([base], maxlen=MOST_LATE)
         self.ended = ""
         """Why nothing but a resume may follow."""
         self.scalars: set[str] | None = None
@@ -173,7 +179,7 @@ class LogChecker:
         if isinstance(record, records.UpdateRecord):
             yield from self._update(record)
         if isinstance(record, records.EvalRecord | records.EpisodeRecord):
-            yield from self._reach(record.env_steps)
+            yield from self._validation(record.env_steps)
         if isinstance(record, records.EvalRecord):
             yield from self._same_task(record)
         if isinstance(record, records.CheckpointRecord):
@@ -210,6 +216,23 @@ class LogChecker:
             if env_steps >= due:
                 yield f"env_steps is {env_steps}, the update record at {due} is missing"
 
+    def _validation(self, env_steps: int) -> Iterator[str]:
+        """One that was made beside the learner comes later than its weights, but in its turn."""
+        life = self._life
+        if not self._validates_late or env_steps >= life.env_steps:
+            yield from self._reach(env_steps)
+        elif env_steps < life.validated:
+            yield f"a validation at {env_steps} steps follows one at {life.validated}"
+        elif self._batch and env_steps % self._batch:
+            yield f"env_steps is {env_steps}, no multiple of {self._batch} steps an update"
+        life.validated = max(life.validated, env_steps)
+
+    @property
+    def _validates_late(self) -> bool:
+        config = self._meta.config if self._native and self._meta else {}
+        where = config.get("validate_on", "device")
+        return where == "cpu" or (where == "auto" and str(config.get("device")).startswith("cuda"))
+
     def _due(self) -> int:
         """The update whose record comes next."""
         return (self._life.recorded.update // self._log_every + 1) * self._log_every
@@ -241,6 +264,7 @@ class LogChecker:
         life.scalars = life.scalars or found
         life.begun_at = life.env_steps
         life.recorded = now
+        life.standings.append(now)
         if self.report.first_env_steps is None:
             self.report.first_env_steps = record.env_steps
         self.report.last_env_steps = record.env_steps
@@ -273,8 +297,16 @@ class LogChecker:
             life.ended = "an import"
             self._checkpoints[record.path] = (record.env_steps, Standing())
             return
+        late = self._validates_late and record.reason == "best"
+        past = record.env_steps < life.env_steps or record.env_steps == life.saved
+        if late and past and record.env_steps == life.validated:
+            before = (one for one in life.standings if one.env_steps <= record.env_steps)
+            self._checkpoints[record.path] = (record.env_steps, max(before, default=Standing()))
+            return
         yield from self._reach(record.env_steps)
-        if self._native and record.env_steps <= life.saved:
+        # A best one that was told late may be saved again with its envs when the run ends there.
+        last = life.saved - self._validates_late
+        if self._native and record.env_steps <= last:
             yield f"a checkpoint at {record.env_steps} steps was announced before"
         life.saved = record.env_steps
         self._checkpoints[record.path] = (record.env_steps, life.recorded)

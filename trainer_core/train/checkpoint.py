@@ -92,9 +92,9 @@ def _loaded(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
 def save_checkpoint(
     paths: RunPaths,
     meta: CheckpointMeta,
-    policy: PixelActorCritic,
+    weights: dict[str, torch.Tensor],
     trainer_state: dict[str, Any],
-    machines: list[bytes],
+    machines: dict[int, bytes],
     thumbnail: np.ndarray,
 ) -> tuple[Path, CheckpointMeta]:
     """Write `checkpoints/<env_steps>/` whole or not at all; an older one of that name is replaced.
@@ -106,10 +106,10 @@ def save_checkpoint(
 
     contents = {
         layout.POLICY: safetensors.torch.save(
-            {name: value.contiguous().cpu() for name, value in policy.state_dict().items()}
+            {name: value.contiguous().cpu() for name, value in weights.items()}
         ),
         layout.TRAINER: _saved(trainer_state),
-        **{machines_name(rank): data for rank, data in enumerate(machines)},
+        **{machines_name(rank): data for rank, data in machines.items()},
         layout.THUMBNAIL: png_bytes(thumbnail),
     }
     return write_checkpoint(paths, meta, contents)
@@ -218,6 +218,16 @@ def load_trainer_state(folder: Path, rank: int = 0) -> tuple[dict[str, Any], dic
     if name not in meta.files or not path.exists():
         return state, None
     return state, unpack_state(path.read_bytes(), str(path))
+
+
+def read_machines(folder: Path, ranks: int) -> dict[int, bytes]:
+    """Each rank's packed envs, as far as the folder still has them whole. Raises OSError."""
+    try:
+        layout.verify(folder, tuple(filter(layout.is_machines, os.listdir(folder))))
+    except CheckpointError:
+        return {}
+    paths = {rank: folder / machines_name(rank) for rank in range(ranks)}
+    return {rank: path.read_bytes() for rank, path in paths.items() if path.exists()}
 
 
 def machines_name(rank: int) -> str:

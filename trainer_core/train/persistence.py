@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import msgspec
+import numpy as np
+import torch
 
 from trainer_core.envs.build import TaskFacts
 from trainer_core.envs.restored import check_keys, restore_generator
@@ -30,6 +35,17 @@ class NonFiniteLossError(LabError):
 
 class ForeignCheckpointError(CheckpointError):
     """A whole checkpoint of other task files: an older one would be no better."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A checkpoint that is not written yet, without the envs."""
+
+    meta: CheckpointMeta
+    state: dict[str, Any]
+    weights: dict[str, torch.Tensor]
+    thumbnail: np.ndarray
+    """What `png_bytes` takes."""
 
 
 class CheckpointKeeper:
@@ -64,46 +80,78 @@ class CheckpointKeeper:
             return
         if not all(bool(p.isfinite().all()) for p in trainer.learner.parameters):
             raise NonFiniteLossError(f"weights are not finite at update {trainer.update}")
+        machines = ckpt.pack_state(trainer.env.state_dict() | self._of_rank())
+        everyone = self.ranks.gather(machines)
+        if self.ranks.is_first:
+            now = self._snapshot(reason, progress, wall_time_s)
+            self.newest = self._write(now, dict(enumerate(everyone)))
+            ckpt.retain(self.paths, progress.best_folder, self.config.keep_checkpoints)
+        self._saved_update = trainer.update
+
+    def snapshot(self, reason: str, progress: RunProgress, wall_time_s: float) -> Snapshot:
+        """What `save` would write now, but for the envs, in memory that the run does not change."""
+        now = self._snapshot(reason, progress, wall_time_s)
+        weights = {name: _held(value) for name, value in now.weights.items()}
+        return dataclasses.replace(
+            now, weights=weights, state=_held(now.state), thumbnail=now.thumbnail.copy()
+        )
+
+    def save_late(self, then: Snapshot, progress: RunProgress) -> None:
+        """Write and announce a checkpoint of weights that the run has left behind; rank 0 alone.
+
+        It keeps the envs if it was saved at its time. Raises as `save` does.
+        """
+        meta = then.meta
+        if not all(bool(value.isfinite().all()) for value in then.weights.values()):
+            raise NonFiniteLossError(f"weights are not finite at update {meta.update}")
+        meta = msgspec.structs.replace(
+            meta, success_rate=progress.success, sampled_success_rate=progress.sampled,
+            validated_env_steps=progress.validated_env_steps,
+        )  # fmt: skip
+        folder = self.paths.checkpoint(meta.env_steps)
+        machines = ckpt.read_machines(folder, self.ranks.world) if folder.exists() else {}
+        self._write(dataclasses.replace(then, meta=meta), machines)
+        ckpt.retain(self.paths, progress.best_folder, self.config.keep_checkpoints)
+
+    def _snapshot(self, reason: str, progress: RunProgress, wall_time_s: float) -> Snapshot:
+        trainer = self.trainer
+        policy = trainer.learner.policy
         meta = CheckpointMeta(
             run_id=self.paths.run_id, task=self.config.task, env_steps=trainer.env_steps,
-            update=trainer.update, policy=trainer.learner.policy.kind,
+            update=trainer.update, policy=policy.kind,
             obs_shape=trainer.env.obs_shape, num_actions=trainer.env.num_actions,
             codec=self.facts.codec, observation_rule=self.facts.observation_rule,
             config=self.config.to_dict(), hashes=self.facts.hashes,
-            success_rate=progress.success, sampled_success_rate=progress.sampled, reason=reason,
+            success_rate=progress.success, sampled_success_rate=progress.sampled,
+            validated_env_steps=progress.validated_env_steps, reason=reason,
         )  # fmt: skip
         state = {
             "trainer": trainer.state_dict(),
             "metrics": self.metrics.state_dict(),
             "run": progress.state_dict(wall_time_s),
         }
-        machines = ckpt.pack_state(trainer.env.state_dict() | self._of_rank())
-        everyone = self.ranks.gather(machines)
-        if self.ranks.is_first:
-            self._write(meta, state, everyone)
-            ckpt.retain(self.paths, progress.best_folder, self.config.keep_checkpoints)
-        self._saved_update = trainer.update
-
-    def _write(self, meta: CheckpointMeta, state: dict[str, Any], machines: list[bytes]) -> None:
-        trainer = self.trainer
         thumbnail = trainer.env.screens(1)[0].cpu().numpy()
-        policy = trainer.learner.policy
+        return Snapshot(meta, state, policy.state_dict(), thumbnail)
+
+    def _write(self, what: Snapshot, machines: dict[int, bytes]) -> str:
+        """Its folder, relative to the run's."""
         try:
             folder, meta = ckpt.save_checkpoint(
-                self.paths, meta, policy, state, machines, thumbnail
+                self.paths, what.meta, what.weights, what.state, machines, what.thumbnail
             )
         except OSError as error:
-            raise disk_error(self.paths.checkpoint(meta.env_steps), error) from None
-        self.newest = str(folder.relative_to(self.paths.root))
+            raise disk_error(self.paths.checkpoint(what.meta.env_steps), error) from None
+        written = str(folder.relative_to(self.paths.root))
         self.writer.append(
             records.CheckpointRecord,
             env_steps=meta.env_steps,
-            path=self.newest,
+            path=written,
             sha256=meta.files[ckpt.layout.POLICY],
             size_bytes=sum(path.stat().st_size for path in folder.iterdir()),
             success_rate=meta.success_rate,
             reason=meta.reason,
         )
+        return written
 
     # -- restoring --------------------------------------------------------------------------
 
@@ -202,3 +250,14 @@ class CheckpointKeeper:
             self.config.seed * 1009 + self.ranks.rank + 7919 * self.trainer.update
         )
         self.metrics.clear()
+
+
+def _held(value: Any) -> Any:
+    """A copy in the host's memory of tensors, and dicts and lists of them."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", copy=True).contiguous()  # a GPU's are channels last
+    if isinstance(value, dict):
+        return {name: _held(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_held(each) for each in value)
+    return value

@@ -10,7 +10,9 @@ from trainer_core.protocol.errors import CheckpointError
 
 ENOUGH = 256
 """Own-start episodes in one record that say enough without those before them."""
-ADDED = {"least", "sampled", "best_sampled", "recent_won", "recent_ended"}
+ADDED = {
+    "least", "sampled", "best_sampled", "recent_won", "recent_ended", "validated_env_steps",
+}  # fmt: skip
 
 
 class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -35,6 +37,20 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     recent_ended: float = 0.0
     """Episodes, those of each record counting less the older it is."""
     validated_update: int = 0
+    """Whose weights were copied for the last validation."""
+    validated_env_steps: int = -1
+    """Of the weights that the rates above are of."""
+
+    def is_best(self, folder: str) -> bool:
+        """Whether the last validation is the best so far, which a checkpoint in `folder` keeps.
+
+        As good in greedy play with more success of sampled play is better: few starts tie soon.
+        """
+        if (self.success, self.sampled) <= (self.best_success, self.best_sampled):
+            return False
+        self.best_success, self.best_sampled = self.success, self.sampled
+        self.best_folder = folder
+        return True
 
     def fold_episodes(self, success_rate: float, episodes: float, decay: float) -> float:
         """Share of recent episodes that succeeded; what was counted before weighs `decay`.

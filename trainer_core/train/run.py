@@ -29,8 +29,10 @@ from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.runs.writer import DiskError, RunWriter
 from trainer_core.train import checkpoint as ckpt
+from trainer_core.train import validation_process
 from trainer_core.train.control import Control
 from trainer_core.train.dawdling import DawdlingWatch
+from trainer_core.train.late_validation import LateValidation
 from trainer_core.train.metrics import MetricsAccumulator
 from trainer_core.train.persistence import CheckpointKeeper, NonFiniteLossError
 from trainer_core.train.progress import RunProgress
@@ -38,6 +40,7 @@ from trainer_core.train.provenance import device_name, git_sha, versions
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.receipts import write_receipt
 from trainer_core.train.update import ActorLearner
+from trainer_core.train.validation_process import ValidationProcess
 from trainer_core.train.validator import Validator
 from trainer_core.train.watching import Watcher
 
@@ -46,6 +49,8 @@ SETTLE_UPDATES = 4
 GOALS_PER_HORIZON = 3
 """Goals an env must reach in the time of one horizon before training success means anything:
 early on only lucky episodes end, and nearly all of those are successes."""
+LAST_RESULT_S = 60.0
+"""That a run which reached its limit waits for the validation of its last weights."""
 EXPLODED = 1e8
 """A loss or gradient norm beyond this never comes back."""
 
@@ -72,12 +77,14 @@ def run_training(
     *,
     argv: list[str],
     ranks: Ranks | None = None,
+    beside: ValidationProcess | None = None,
 ) -> Outcome:
     """Train until a limit, a stop or an error; resumes when the directory has checkpoints.
 
-    Raises LabError after an error record when the run cannot go on.
+    `beside` validates it, started before all this was loaded. Raises LabError after an error record
+    when the run cannot go on.
     """
-    run = TrainingRun(config, paths, home, writer, control, ranks or Ranks())
+    run = TrainingRun(config, paths, home, writer, control, ranks or Ranks(), beside)
     try:
         run.prepare(argv)
         outcome = run.train()
@@ -102,6 +109,7 @@ class TrainingRun:
         writer: RunWriter,
         control: Control,
         ranks: Ranks,
+        beside: ValidationProcess | None = None,
     ) -> None:
         self.config, self.paths, self.home = config, paths, home
         self.writer, self.control, self.ranks = writer, control, ranks
@@ -112,6 +120,11 @@ class TrainingRun:
         self.trainer: ActorLearner | None = None
         self.watcher: Watcher | None = None
         self.validator: Validator | None = None
+        self._beside = beside
+        self.late: LateValidation | None = None
+        """Where a process beside the learner validates; on rank 0 only."""
+        self._owed = False
+        """A validation is due, and was not begun."""
         self._dawdling = DawdlingWatch()
 
     # -- starting ---------------------------------------------------------------------------
@@ -140,6 +153,11 @@ class TrainingRun:
         self.keeper = CheckpointKeeper(
             config, self.paths, self.facts, self.trainer, self.metrics, self.writer, self.ranks
         )
+        if self._beside is None:
+            self._beside = validation_process.started(config)
+        if self._beside is not None:
+            self._beside.set_up(config, self.home, self.paths, policy)
+            self.late = LateValidation(self._beside, self.keeper, self.writer)
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
         self.ranks.agree(None)  # nobody reads the folders before they are tidy
@@ -204,8 +222,7 @@ class TrainingRun:
             losses = trainer.run_update()
             with trainer.stopwatch("log"):
                 self.log(losses)
-                best = self._validate() if self._validation_due() else False
-                if best:
+                if self._validate():
                     self._save("best")
                 elif self.control.take_checkpoint_request():
                     self._save("request")
@@ -214,8 +231,18 @@ class TrainingRun:
             if self.control.paused:
                 self._hold()
             reason, state = self._limit()
+        if state is RunState.FINISHED:
+            self._await_validation()
         self._save("stop" if state is RunState.STOPPED else "final")
-        return Outcome(state, reason, trainer.env_steps, self.progress.success, self.keeper.newest)
+        return Outcome(state, reason, trainer.env_steps, self.progress.success, self._outcome())
+
+    def _outcome(self) -> str:
+        """The checkpoint that a run is about, relative to its folder: where it ended because of a
+        late validation that of the weights that were played, else the newest."""
+        folder = self.paths.checkpoints / self.progress.best_folder
+        if self.late is not None and self._reached() and folder != self.paths.checkpoints:
+            return str(folder.relative_to(self.paths.root))
+        return self.keeper.newest
 
     def _due(self, every: int) -> bool:
         assert self.trainer is not None
@@ -243,9 +270,13 @@ class TrainingRun:
             reason = f"time limit of {config.seconds:g} s"
         elif config.total_env_steps and trainer.env_steps >= config.total_env_steps:
             reason = f"{config.total_env_steps} environment steps"
-        elif config.target_success and self.progress.least >= config.target_success:
+        elif self._reached():
             reason = f"validation reached {self.progress.success:.3f}"
-        return self.ranks.agree((reason, state))
+        reason, state, self._owed = self.ranks.agree((reason, state, self._owed))
+        return reason, state
+
+    def _reached(self) -> bool:
+        return 0 < self.config.target_success <= self.progress.least
 
     def _hold(self) -> None:
         while self.control.paused:
@@ -293,26 +324,64 @@ class TrainingRun:
         )
 
     def _validate(self) -> bool:
-        """Validate on rank 0; True when greedy success is the best so far, or as good as that with
-        more success of sampled play: few starts tie soon."""
-        trainer = self.trainer
+        """What is to be done for validation after an update. True when the weights of now were
+        played, on rank 0, and are the best so far."""
+        trainer, progress = self.trainer, self.progress
         assert trainer is not None
         assert self.validator is not None
+        self._take_late()
+        self._owed = self._owed or self._validation_due()
+        if not self._owed:
+            return False
+        where = self.ranks.agree(self._where())
+        if where == "later":
+            return False
+        self._owed, progress.validated_update = False, trainer.update
+        if where == "beside":
+            if self.late is not None:
+                self.late.begin(progress, self._wall())
+            return False
         if self.ranks.is_first:
             for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
                 self.writer.append(kind, **fields)
-            self.progress.success = self.validator.success_rate
-            self.progress.least = self.validator.least_success_rate
-            self.progress.sampled = self.validator.sampled_success_rate
-        progress = self.progress
-        progress.validated_update = trainer.update
-        found = self.ranks.agree((progress.success, progress.sampled))
-        progress.success, progress.sampled = found
-        if found <= (progress.best_success, progress.best_sampled):
-            return False
-        progress.best_success, progress.best_sampled = found
-        self.progress.best_folder = self.paths.checkpoint(trainer.env_steps).name
-        return True
+            progress.success = self.validator.success_rate
+            progress.least = self.validator.least_success_rate
+            progress.sampled = self.validator.sampled_success_rate
+        progress.success, progress.sampled = self.ranks.agree((progress.success, progress.sampled))
+        progress.validated_env_steps = trainer.env_steps
+        return self.ranks.agree(progress.is_best(self.paths.checkpoint(trainer.env_steps).name))
+
+    def _where(self) -> str:
+        """beside, here, or later: once the process is free again."""
+        if self.late is None or self.late.process.is_over:
+            return "here"
+        if self.late.process.is_idle:
+            return "beside"
+        # While it loads, the learner does better to play than to wait for it.
+        asked = self.config.validate_on == "cpu"
+        return "later" if self.late.is_under_way or asked else "here"
+
+    def _take_late(self) -> None:
+        """What the process beside the learner has found since."""
+        if self.late is not None and not self.late.take(self.progress):
+            self._owed = True
+            self._state("running", "warning: the process that validates has ended; validating "
+                        f"on {self.config.device} from now on")  # fmt: skip
+
+    def _await_validation(self) -> None:
+        """Before a run that was not stopped ends: what is under way, and what is owed."""
+        late = self.late
+        if late is None or self._reached():
+            return
+        until = time.monotonic() + LAST_RESULT_S
+        while time.monotonic() < until and not self.control.stop_reason:
+            self._take_late()
+            if self._owed and late.process.is_idle:
+                self._owed = False
+                late.begin(self.progress, self._wall())
+            elif late.process.is_over or not (self._owed or late.is_under_way):
+                return
+            late.process.wait(0.2)
 
     def _save(self, reason: str) -> None:
         self.keeper.save(reason, self.progress, self._wall())
@@ -355,6 +424,8 @@ class TrainingRun:
             self.trainer.env.close()
         if self.validator is not None:
             self.validator.close()
+        if self._beside is not None:
+            self._beside.close()
 
     def _show(self, info: StepInfo) -> None:
         assert self.watcher is not None

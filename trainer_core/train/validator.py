@@ -144,6 +144,14 @@ class Validator:
         assert self.learner is not None
         return self.learner.forward
 
+    def load(self) -> None:
+        """Make the environments now, and play one step in each, rather than at first use."""
+        for task in self.tasks:
+            env = self._environment(task)
+            env.reset(seed=self.config.seed)
+            with torch.no_grad():
+                env.step(self._forward(env, slice(env.num_envs))(env.obs)[0].argmax(-1))
+
     def close(self) -> None:
         for env in self._envs.values():
             env.close()

@@ -10,42 +10,43 @@ from kit.lettering import word
 # Sprites: ' ' transparent, '.' white, ':' grey, '#' black. Symmetric ones are given as left halves.
 BEE = [
     """
-  ##  #
- #..# #
-#....##
-#...:#.
- #..#..
-  ##.##
- ###.#.
-#..##..
-#.:####
- ##....
-  #.:..
+  ##   #
+   ##  #
+    ####
+   #####
+   #..##
+   #..##
+ #######
+#:::....
+#:......
+ #:#####
   ######
    #....
-   ####
-    #..
-     ##
+   #....
+   #####
+    ####
+      ##
 """,
     """
-
-      #
-   ## #
-  #..##
- #...#.
-##..#..
-#.##.##
-#..#.#.
- #:##..
-  #####
-  #....
-  #.:..
-  ######
-   #....
+   ##  #
+    ## #
     ####
-     ##
+ # #####
+#:##..##
+#::#..##
+#:::####
+ #::....
+  #.....
+   #####
+   #####
+   #....
+   #....
+   #####
+    ####
+      ##
 """,
 ]
+PALE_BEE = [text.replace("#", ":") for text in BEE]
 WASP = [
     """
      ##
@@ -223,33 +224,40 @@ STING = """
 """
 DROP = [
     """
-
-
-   #
-  #.#
-  #.#
- #...#
- #...#
-#.:...#
-#.:...#
-#.:...#
-#..:..#
- #...#
-  ###
+       ##
+       ##
+      ####
+      ####
+     ######
+    ########
+    ########
+   ##########
+  ############
+  ##..########
+  ##..########
+  ##..########
+  ###..#######
+   ##########
+    ########
+      ####
 """,
     """
-
-    #
-   #.#
-   #.#
-  #...#
-  #...#
- #.:...#
- #.:...#
- #.:...#
- #..:..#
-  #...#
-   ###
+       ##
+       ##
+      ####
+      ####
+     ######
+    ########
+    ########
+   ##########
+  ############
+  ############
+  ########..##
+  ########..##
+  #######..###
+   ##########
+    ########
+      ####
 """,
 ]
 BLAST = [
@@ -329,17 +337,17 @@ def columns(picture: Canvas) -> bytes:
 def sprites() -> tuple[bytes, dict[str, int]]:
     """All sprite tiles and the first tile of each picture; frames follow one another."""
     data, first = b"", {}
-    for name, frames in (("bee", BEE), ("wasp", WASP), ("beetle", BEETLE), ("fly", FLY),
-                         ("blast", BLAST)):  # fmt: skip
+    for name, frames in (("bee", BEE), ("pale_bee", PALE_BEE), ("wasp", WASP),
+                         ("beetle", BEETLE), ("fly", FLY), ("blast", BLAST)):  # fmt: skip
         first[name] = len(data) // 16
         for text in frames:
             data += columns(sprite(text, 16, 16, mirror=True))
     first["hornet"] = len(data) // 16
     data += columns(sprite(HORNET_HALF, 32, 32, mirror=True))
-    for name, texts in (("shot", [SHOT]), ("sting", [STING]), ("drop", DROP)):
+    for name, width, texts in (("shot", 8, [SHOT]), ("sting", 8, [STING]), ("drop", 16, DROP)):
         first[name] = len(data) // 16
         for text in texts:
-            data += columns(sprite(text, 8, 16))
+            data += columns(sprite(text, width, 16))
     return data, first
 
 
@@ -423,6 +431,8 @@ def garden(number: int) -> Canvas:
             daisy(picture, cx, cy, 13, 8)
         for cx, cy in ((120, 24), (40, 96), (120, 144), (40, 224)):
             daisy(picture, cx, cy, 7, 5)
+        # Pale, so that whoever flies over it stands out, in pictures of half the size too.
+        picture.rows = [[min(shade or 0, 1) for shade in row] for row in picture.rows]
     elif number == 1:
         grass(picture, 0)
         pond(picture, 48, 64, 40, 40)
@@ -472,8 +482,11 @@ def hud() -> dict[str, Canvas]:
     """Small signs of the status row: a life, a full and an empty cell of the jar."""
     life = Canvas(8, 8, 0).art(0, 1, " ## ##\n#++#++#\n#+++++#\n#+++++#\n #+++#\n  #+#\n   #")
     full = Canvas(8, 8, 0)
-    full.box(0, 1, 7, 6, 3, 2)
-    full.hline(1, 6, 2, 1)
+    full.box(0, 1, 7, 6, 3, 3)
     empty = Canvas(8, 8, 0)
     empty.box(0, 1, 7, 6, 3, 0)
-    return {"life": life, "full": full, "empty": empty}
+    nectar = Canvas(8, 8, 0).art(0, 0, "   #\n   #\n  ###\n #####\n #+###\n #+###\n #####\n  ###")
+    hornet = Canvas(8, 8, 0).art(
+        0, 0, "#     #\n #   #\n #####\n #+#+#\n #####\n ##+##\n  ###\n   #"
+    )
+    return {"life": life, "full": full, "empty": empty, "nectar": nectar, "hornet": hornet}

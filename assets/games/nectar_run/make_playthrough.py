@@ -10,7 +10,7 @@ import sys
 
 from pilot import ROM, TITLE_FRAMES, Pilot
 
-SECOND_GARDEN = 60  # actions
+SECOND_GARDEN = 90  # actions
 
 
 def main() -> int:

@@ -1,11 +1,10 @@
-"""Two tasks of Nectar Run: fill the first jar but for a drop, fell the first hornet.
+"""Two tasks of Nectar Run: fill the first jar, fell the first hornet.
 
     PYTHONPATH=assets/games python assets/games/nectar_run/make_tasks.py [--replay | --check]
 
-Seven drops are gathered and a drop falls every hundred frames, a hornet bears 24 shots and a press
-of A sends two: both take far more than twelve actions. The jar's goal is its meter, masked as a
-user would mask a counter: the page that follows a full jar says nothing on the way there. Who
-catches the last two drops between two pictures sees only that page, so its letters count too.
+A drop falls every 32 frames, a hornet bears 16 shots and flees from every second: both take far
+more than twelve actions. Both goals are the meter of the status row, masked as a user would mask a
+counter: each drop and each second hit is a step nearer, where a page that follows says nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from kit import task_folder
-from kit.game_batch import MAX_SHADE, Snapshot
+from kit.game_batch import Snapshot
 from kit.task_folder import HELDOUT_STARTS, TRAIN_STARTS, Start, Task
 from pilot import ARCADE, ROM, TITLE_FRAMES, Pilot, opening
 
@@ -25,18 +24,18 @@ SEED = 20261122
 DEMONSTRATIONS = 4
 FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
-    "nectar_run/fill_jar", "Fill the jar but for a drop",
-    "Gather seven of the eight drops of nectar in the first garden before the third sting.",
-    "Nectar Run", ROM, 0.06, 120, ARCADE,
+    "nectar_run/fill_jar", "Fill the jar",
+    "Gather the eight drops of nectar that fill the first jar before the third sting.",
+    "Nectar Run", ROM, 0.06, 64, ARCADE,
 )  # fmt: skip
-ENOUGH = 7
-METER_ROWS, METER_LEFT, CELL = slice(69, 71), 45, 4  # of an observation; a cell is two pixels wide
-PAGE_ROWS = slice(16, 56)  # those of its text
-PAGE_STEPS = 72 // ARCADE.frames_per_step  # until it is there
+CELLS = 8  # of the meter; a drop fills one
+INSIDE, ABOVE = slice(69, 71), slice(68, 69)  # rows of an observation: a cell's inside, its edge
+METER_LEFT, CELL = 45, 4  # columns; a cell's inside is two wide
+PAGE_STEPS = 72 // ARCADE.frames_per_step  # until the page before the hornet is there
 FELL_HORNET = Task(
     "nectar_run/fell_hornet", "Fell the hornet",
-    "Dodge the stings of the first hornet and shoot until it falls.",
-    "Nectar Run", ROM, 0.02, 64, ARCADE,
+    "Dodge the stings of the first hornet and shoot until its meter is empty.",
+    "Nectar Run", ROM, 0.04, 96, ARCADE,
 )  # fmt: skip
 
 
@@ -50,27 +49,28 @@ def garden_starts(rng: np.random.Generator) -> list[Start]:
     return starts
 
 
-def meter_goal() -> tuple[np.ndarray, np.ndarray]:
-    """Pictures with ENOUGH drops in the jar and of the page after it; what counts of each: the
-    insides of the meter's first cells, and the letters, which no garden has."""
-    pilot = Pilot(TITLE_FRAMES, codec=ARCADE)
-    pilot.fly_until(lambda: pilot.value("jar") == ENOUGH)
-    meter = pilot.game.pictures()[0].copy()
-    pilot.fill_the_jar()
-    pilot.press(*["B"] * PAGE_STEPS)
-    page = pilot.game.pictures()[0].copy()
-    masks = np.zeros((2, 72, 80), bool)
-    for cell in range(ENOUGH):
+def meter(*rows: slice) -> np.ndarray:
+    """bool[1, 72, 80]: these rows of the meter's cells count, and nothing else."""
+    mask = np.zeros((1, 72, 80), bool)
+    for cell in range(CELLS):
         left = METER_LEFT + CELL * cell
-        masks[0, METER_ROWS, left : left + 2] = True
-    masks[1, PAGE_ROWS] = page[PAGE_ROWS] == MAX_SHADE
-    return np.stack([meter, page]), masks
+        for each in rows:
+            mask[0, each, left : left + 2] = True
+    return mask
 
 
-def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray]:
-    """Ways to a hornet that is unhurt yet; the page seen after it."""
+def jar_goal() -> tuple[np.ndarray, np.ndarray]:
+    """A picture with a full jar; what counts are the insides of its cells."""
+    pilot = Pilot(TITLE_FRAMES, codec=ARCADE)
+    gather(pilot)
+    return pilot.game.pictures().copy(), meter(INSIDE)
+
+
+def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], tuple[np.ndarray, np.ndarray]]:
+    """Ways to a hornet that is unhurt yet; the goal is its empty meter, with the edge above the
+    cells: a screen that fades to white has none."""
     starts: list[Start] = []
-    pages: list[np.ndarray] = []
+    goal = None
     for flight in range(FLIGHTS):
         pilot = Pilot(TITLE_FRAMES + 31 * flight, codec=ARCADE)
         pilot.fill_the_jar()
@@ -79,11 +79,12 @@ def hornet_starts(rng: np.random.Generator) -> tuple[list[Start], np.ndarray]:
         for _ in range(COUNT // FLIGHTS):
             moves = rng.choice(["LEFT", "RIGHT", "UP"], int(rng.integers(1, 10)))
             starts.append(Start(pilot.wait_frames, (*pilot.actions, *map(str, moves))))
-        if not pages:
-            pilot.fell_the_hornet()
-            pages = [pilot.game.pictures()[0].copy()]
+        if goal is None:
+            fell(pilot)
+            goal = pilot.game.pictures().copy(), meter(INSIDE, ABOVE)
     order = rng.permutation(len(starts))
-    return [starts[k] for k in order], pages[0][None]
+    assert goal is not None
+    return [starts[k] for k in order], goal
 
 
 def demonstrate(task: Task, fly: Callable[[Pilot], None]) -> None:
@@ -125,9 +126,14 @@ def agreed(
     return found
 
 
-def fill_the_jar(pilot: Pilot) -> None:
-    pilot.fly_until(lambda: pilot.value("jar") >= ENOUGH)
+def gather(pilot: Pilot) -> None:
+    pilot.fill_the_jar()
     pilot.press("B")  # until the meter shows it
+
+
+def fell(pilot: Pilot) -> None:
+    pilot.fly_until(lambda: pilot.value("hornet_health") == 0)
+    pilot.press("B")
 
 
 def main() -> int:
@@ -139,10 +145,11 @@ def main() -> int:
         for task in tasks:
             task_folder.remake(task)
     else:
-        task_folder.write(FILL_JAR, garden_starts(np.random.default_rng(SEED)), *meter_goal())
-        demonstrate(FILL_JAR, fill_the_jar)
-        task_folder.write(FELL_HORNET, *hornet_starts(np.random.default_rng(SEED)))
-        demonstrate(FELL_HORNET, Pilot.fell_the_hornet)
+        task_folder.write(FILL_JAR, garden_starts(np.random.default_rng(SEED)), *jar_goal())
+        demonstrate(FILL_JAR, gather)
+        starts, goal = hornet_starts(np.random.default_rng(SEED))
+        task_folder.write(FELL_HORNET, starts, *goal)
+        demonstrate(FELL_HORNET, fell)
     return 0
 
 

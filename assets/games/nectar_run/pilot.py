@@ -88,7 +88,7 @@ class Pilot:
 
     def wait_for_the_hornet(self) -> None:
         for _ in range(PAGE_FRAMES // self.game.codec.frames_per_step):
-            if self.value("hornet_health"):
+            if self.value("hornet_health") and self.value("hornet_y"):
                 return
             self.press("B")
         raise RuntimeError("no hornet came")

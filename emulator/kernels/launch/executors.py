@@ -23,6 +23,12 @@ def kernels_of(executor: Executor) -> Any:
     return native if executor == "native" else uniform
 
 
+def threaded_module() -> wp.Module:
+    """The Warp module of threaded code, to be compiled before it is needed."""
+    module: wp.Module = kernels_of("threaded").run_frames_threaded.module
+    return module
+
+
 def chosen_executor(device: str, wanted: Executor | None, shape: Shape) -> Executor:
     """`wanted`, or the faster one on this device; EmulatorError if it cannot run there."""
     is_cuda = wp.get_device(device).is_cuda

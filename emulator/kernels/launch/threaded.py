@@ -6,11 +6,14 @@ data path of sm83/uniform.py does, one instruction at a time, and what is rare i
 stands, since nobody waits for this lane: no board, no serving warps. A CPU runs it for tests.
 """
 
+from typing import Any, NamedTuple
+
 import warp as wp
 
 from emulator.constants import ROW_ORIGIN, VRAM
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
 from emulator.kernels.launch import state_kernels, uniform
+from emulator.kernels.launch.tail import ENV_MASK, still_asks
 from emulator.kernels.sm83.contract import ASK_READ, DONE, leave_request, with_kind
 from emulator.kernels.sm83.in_place import reads_plainly, set_bank
 from emulator.kernels.sm83.registers import (
@@ -27,9 +30,9 @@ from emulator.kernels.sm83.registers import (
     wait_if_asked,
 )
 from emulator.kernels.sm83.service import serve
-from emulator.kernels.sm83.threaded_code import source
+from emulator.kernels.sm83.threaded_code import NOTHING_MORE, More, source
 from emulator.kernels.sm83.uniform import C_BIT, Z_BIT, Operands, execute, finish, watch_for_loop
-from emulator.launch.shapes import Shape
+from emulator.launch.shapes import ALONE, Shape
 from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
 
@@ -40,13 +43,6 @@ BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 BLOCK = 256
 """Threads a block at most: as many machine registers for each as the service wants."""
-
-
-@wp.func_native(source())
-def run_threads(r: wp.ref[Registers], b: wp.ref[Bases], code: Q):
-    """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the
-    deadline. `code`: address of the table of `threaded_code.threads`."""
-    ...
 
 
 @wp.func(inline=True)
@@ -99,73 +95,119 @@ def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
     return done
 
 
-@wp.func(inline=True)
-def run_on(
-    r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q
-):
-    """One instruction that is not plain, if the console goes on, and all that follow it plainly.
+@wp.struct
+class Handed:
+    """What is different the first time for a console that the data path has passed on."""
 
-    The first may be one that the service has fetched, so it comes from `r.word`. The
-    commonest take a short way. Branch targets in the table hold for bank 0 below another one.
-    """
-    quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
-    if quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
-        branch_back(r, b)
-        load_word(r, b)
-    elif quick and (r.word & U(LDH_MASK)) == U(LDH_A_N8):
-        read_register(r, b)
-        if r.asked == U(0):
+    over: wp.uint32  # its registers lie in the mailbox already
+    asks: wp.bool  # it waits for an answer
+
+
+class Threads(NamedTuple):
+    """What runs threaded code with one set of blocks."""
+
+    run: Any
+    """The native function: `Registers`, `Bases`, address of the table."""
+    frames: wp.Kernel
+
+
+def threads_with(more: More, module: str) -> Threads:
+    """The kernel of the frames with `more` blocks, in a Warp module of that name, and its inner
+    function."""
+
+    @wp.func_native(source(more))
+    def run_threads(r: wp.ref[Registers], b: wp.ref[Bases], code: Q):
+        """Run plain instructions from `r.pc`, which is in ROM, to the first that is not, or to the
+        deadline. `code`: address of the table of `threaded_code.threads`."""
+        ...
+
+    @wp.func(inline=True)
+    def run_on(
+        r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q
+    ):
+        """One instruction that is not plain, if the console goes on, and all plain ones behind it.
+
+        The first may be one that the service has fetched, so it comes from `r.word`. The
+        commonest take a short way. Branch targets in the table hold for bank 0 below another one.
+        """
+        quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
+        if quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
+            branch_back(r, b)
             load_word(r, b)
-    elif quick and (r.word & U(BANK_MASK)) == U(LD_BANK_A) and write_mapper(r, c):
-        load_word(r, b)
-    else:
-        load_row(r, b)
-        execute(r, b, o)
-        if o.unfinished:
-            finish(r, c, b, o)
-    mapped = r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
-    if goes_on(r) and mapped and r.pc < U(VRAM):
-        run_threads(r, b, code)
-        load_word(r, b)
+        elif quick and (r.word & U(LDH_MASK)) == U(LDH_A_N8):
+            read_register(r, b)
+            if r.asked == U(0):
+                load_word(r, b)
+        elif quick and (r.word & U(BANK_MASK)) == U(LD_BANK_A) and write_mapper(r, c):
+            load_word(r, b)
+        else:
+            load_row(r, b)
+            execute(r, b, o)
+            if o.unfinished:
+                finish(r, c, b, o)
+        mapped = r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
+        if goes_on(r) and mapped and r.pc < U(VRAM):
+            run_threads(r, b, code)
+            load_word(r, b)
+
+    @wp.func(inline=True)
+    def run_console(
+        batch: wp.ref[Batch], c: wp.ref[Console], entry: U, in_tail: U, code: Q, idle_skip: U
+    ):
+        """Run the console of this thread, which is alone in its warp, to the end of the launch.
+
+        `entry`: its env; with `in_tail` that of `tail.py`, which goes on where the data path left
+        it. It is served where it stands: nobody else has to wait meanwhile.
+        """
+        b = Bases()
+        find_bases(b, batch, idle_skip)
+        r = Registers()
+        r.mem = batch.ram_base + Q(entry & U(ENV_MASK)) * Q(batch.row_stride)
+        begin(r, c, b)
+        if c.launch_end == U(0):
+            r.asked = DONE
+        h = Handed()
+        h.over = in_tail
+        h.asks = True
+        if in_tail != U(0):
+            r.work = c.work
+            h.asks = still_asks(r.mem, b, entry)
+        o = Operands()
+        while r.asked < DONE:
+            if not goes_on(r) and not close_vram(r):
+                if h.over == U(0):
+                    hand_over(r, c, b)
+                if h.asks:
+                    serve(c, r.mem, b)
+                h.over = U(0)
+                h.asks = True
+                take_back(r, c, b)
+            run_on(r, c, b, o, code)
+
+    @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1), module=module)
+    def run_frames_threaded(
+        batch: Batch,
+        console: wp.array[Console],
+        code: wp.uint64,
+        threads: wp.uint32,
+        idle_skip: wp.uint32,
+        in_tail: wp.uint32,
+    ):
+        """Every `threads`-th thread runs a console: the first of its warp, or each on a CPU.
+
+        `in_tail`: those that the data path has passed on.
+        """
+        t = U(wp.tid())
+        slot = t / threads
+        count = wp.where(in_tail != U(0), batch.tail[1], batch.num_envs)
+        if t == slot * threads and slot < count:
+            entry = wp.where(in_tail != U(0), batch.tail[I(slot) + 2], U(batch.order[I(slot)]))
+            run_console(batch, console[entry & U(ENV_MASK)], entry, in_tail, code, idle_skip)
+
+    return Threads(run_threads, run_frames_threaded)
 
 
-@wp.func(inline=True)
-def run_console(batch: wp.ref[Batch], c: wp.ref[Console], env: U, code: Q, idle_skip: U):
-    """Run the console of this thread, which is alone in its warp, to the end of the launch.
-
-    It is served where it stands: nobody else has to wait meanwhile.
-    """
-    b = Bases()
-    find_bases(b, batch, idle_skip)
-    r = Registers()
-    r.mem = batch.ram_base + Q(env) * Q(batch.row_stride)
-    begin(r, c, b)
-    if c.launch_end == U(0):
-        r.asked = DONE
-    o = Operands()
-    while r.asked < DONE:
-        if not goes_on(r) and not close_vram(r):
-            hand_over(r, c, b)
-            serve(c, r.mem, b)
-            take_back(r, c, b)
-        run_on(r, c, b, o, code)
-
-
-@wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1))
-def run_frames_threaded(
-    batch: Batch,
-    console: wp.array[Console],
-    code: wp.uint64,
-    threads: wp.uint32,
-    idle_skip: wp.uint32,
-):
-    """Every `threads`-th thread runs a console: the first of its warp, or each on a CPU."""
-    t = U(wp.tid())
-    slot = t / threads
-    if t == slot * threads and slot < batch.num_envs:
-        env = U(batch.order[I(slot)])
-        run_console(batch, console[env], env, code, idle_skip)
-
+run_threads, run_frames_threaded = threads_with(NOTHING_MORE, __name__)
 
 # The same kernels once more, so that whoever launches threaded code compiles this module only.
 _options = {"enable_backward": False, "module": __name__, "launch_bounds": (BLOCK, 1)}
@@ -182,8 +224,10 @@ def launch(
     release_after: int,
     shape: Shape,
     idle_skip: bool,
+    run_frames: wp.Kernel = run_frames_threaded,
 ) -> None:
-    """Run every console for `frames` frames. `code`: as `threaded_code.threads` makes it."""
+    """Run every console for `frames` frames. `code`: as `threaded_code.threads` makes it, with the
+    numbers of the blocks that `run_frames` has."""
     n = int(batch.num_envs)
     console = batch.console
     device = buttons.device
@@ -194,8 +238,26 @@ def launch(
     )  # fmt: skip
     threads = 32 if device.is_cuda else 1
     wp.launch(
-        run_frames_threaded, dim=-(-n * threads // block) * block,
-        inputs=[batch, console, code.ptr, threads, int(idle_skip)],
+        run_frames, dim=-(-n * threads // block) * block,
+        inputs=[batch, console, code.ptr, threads, int(idle_skip), 0],
         device=device, block_dim=block,
     )  # fmt: skip
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
+
+
+def launch_tail(
+    batch: Batch,
+    code: wp.array,
+    most: int,
+    idle_skip: bool,
+    run_frames: wp.Kernel = run_frames_threaded,
+) -> None:
+    """Run the consoles on the tail's list, `most` at most, to the end of the launch."""
+    device = batch.console.device
+    threads = 32 if device.is_cuda else 1
+    block = ALONE.block
+    wp.launch(
+        run_frames, dim=-(-most * threads // block) * block,
+        inputs=[batch, batch.console, code.ptr, threads, int(idle_skip), 1],
+        device=device, block_dim=block,
+    )  # fmt: skip

@@ -3,6 +3,8 @@
 On a CPU `run_alone` does the same in one thread a console, so that tests without a GPU come here.
 """
 
+from collections.abc import Callable
+
 import warp as wp
 
 from emulator.constants import MAX_BLOCK
@@ -33,7 +35,8 @@ from emulator.kernels.launch.service_board import (
     rest,
     take,
 )
-from emulator.kernels.sm83.contract import DONE
+from emulator.kernels.launch.tail import NEVER, count_done, few_left, serve_or_pass_on
+from emulator.kernels.sm83.contract import ASK_LEAVE, DONE, KIND_LEAVE, KIND_SHIFT
 from emulator.kernels.sm83.registers import (
     Bases,
     Registers,
@@ -45,12 +48,13 @@ from emulator.kernels.sm83.registers import (
     load_row,
     request_kind,
     take_back,
+    wait_if_asked,
 )
-from emulator.kernels.sm83.service import serve
 from emulator.kernels.sm83.uniform import Operands, execute, finish
 from emulator.launch.shapes import Shape
 from emulator.state.batch import Batch, Console
 
+TRIPS_TO_LOOK = 511  # bits of a number of trips: is it time to leave? asked when they are clear
 TRIPS_APART = 7  # bits of a number of trips: the warp meets when they are all clear
 SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be served
 
@@ -69,6 +73,8 @@ def begin_frames(
         if console[env].stopped == U(0):
             mem = batch.ram_base + Q(env) * Q(batch.row_stride)
             launch_begin(console[env], mem, U(buttons[env]), frames, release_after)
+        else:
+            count_done(batch.tail_base)
 
 
 @wp.func(inline=True)
@@ -85,11 +91,23 @@ def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U)
             take_back(r, c, b)
             r.posted = U(0)
             if r.asked != U(0):
-                hang_up(box)  # the launch is over
+                hang_up(box)  # the launch is over, for this lane
 
 
 @wp.func(inline=True)
-def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U):
+def ask_to_leave(r: wp.ref[Registers], b: wp.ref[Bases], tail: Q, enough: U):
+    """Behind a plain instruction: leave if few consoles are left, whatever this one does."""
+    if (r.trip & U(TRIPS_TO_LOOK)) == U(0) and goes_on(r):
+        if few_left(tail, enough) != U(0):
+            r.asked = U(ASK_LEAVE | (KIND_LEAVE << KIND_SHIFT))
+            wait_if_asked(r)
+            load_row(r, b)
+
+
+@wp.func(inline=True)
+def run_console(
+    r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U, tail: Q, enough: U
+):
     """Run the console of this lane to the end of the launch, along with those of the warp.
 
     A trip of the inner loop is one instruction of each console that does not wait. It has one
@@ -113,6 +131,8 @@ def run_console(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box:
                     if waits == U(0):
                         exchange(r, c, b, box)
                     load_row(r, b)
+                else:
+                    ask_to_leave(r, b, tail, enough)
                 if meets:
                     r.together = meet(wp.where(goes_on(r), U(1), U(0)))
         r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
@@ -127,9 +147,12 @@ class ServerLocals:
 
 @wp.func(inline=True)
 def serve_consoles(
-    batch: wp.ref[Batch], b: wp.ref[Bases], board: Q, server: U, running: U, unknown: U
+    batch: wp.ref[Batch], b: wp.ref[Bases], board: Q, server: U, running: U, enough: U, unknown: U
 ):
-    """Serve what the running warps of the block post until all of them are done."""
+    """Serve what the running warps of the block post until all of them are done.
+
+    Once `enough` consoles of the whole batch are, the rest are passed on.
+    """
     o = ServerLocals()
     o.turn = server
     while await_requests(board, running) != U(0):
@@ -139,7 +162,7 @@ def serve_consoles(
             env = env_of(board, item)
             mem = batch.ram_base + Q(env) * Q(batch.row_stride)
             gather(batch.console[env].lo, mem, mem + Q(b.scratch))
-            serve(batch.console[env], mem, b)
+            serve_or_pass_on(batch.console[env], mem, b, batch.tail_base, env, enough)
         converge(unknown)
         if item != U(0):
             answer(board, item)
@@ -155,6 +178,7 @@ def run_frames(
     block: wp.uint32,
     blocks: wp.uint32,
     idle_skip: wp.uint32,
+    enough: wp.uint32,
     unknown: wp.uint32,
 ):
     """The first `running` warps of each block run consoles, one a lane in their first `lanes`
@@ -177,14 +201,14 @@ def run_frames(
         if not has_console or console[env].launch_end == U(0):
             r.asked = DONE
             hang_up(box)
-        run_console(r, console[env], b, box)
+        run_console(r, console[env], b, box, batch.tail_base, enough)
         leave(board)
     else:
-        serve_consoles(batch, b, board, warp - running, running, unknown)
+        serve_consoles(batch, b, board, warp - running, running, enough, unknown)
 
 
 @wp.kernel(enable_backward=False, grid_stride=False, module="unique")  # a GPU never compiles it
-def run_alone(batch: Batch, console: wp.array[Console], idle_skip: wp.uint32):
+def run_alone(batch: Batch, console: wp.array[Console], idle_skip: wp.uint32, enough: wp.uint32):
     """Thread env runs its console and serves it itself: the data path on a CPU."""
     env = U(wp.tid())
     b = Bases()
@@ -198,7 +222,7 @@ def run_alone(batch: Batch, console: wp.array[Console], idle_skip: wp.uint32):
     while r.asked < DONE:
         if not goes_on(r) and not close_vram(r):
             hand_over(r, console[env], b)
-            serve(console[env], r.mem, b)
+            serve_or_pass_on(console[env], r.mem, b, batch.tail_base, env, enough)
             take_back(r, console[env], b)
         load_row(r, b)
         execute(r, b, o)
@@ -210,6 +234,8 @@ def run_alone(batch: Batch, console: wp.array[Console], idle_skip: wp.uint32):
 def end_frames(batch: Batch, console: wp.array[Console], frames: wp.uint32):
     """Thread env: `launch_end` of every console that has run."""
     env = wp.tid()
+    if env < 2:
+        batch.tail[env] = U(0)
     if env < I(batch.num_envs):
         if console[env].launch_end != U(0):
             mem = batch.ram_base + Q(env) * Q(batch.row_stride)
@@ -223,10 +249,15 @@ def launch(
     release_after: int,
     shape: Shape,
     idle_skip: bool,
+    run_tail: Callable[[], None] | None = None,
 ) -> None:
-    """Run every console for `frames` frames. Without serving warps it would never end."""
+    """Run every console for `frames` frames. Without serving warps it would never end.
+
+    `run_tail`: runs those that the last `shape.tail` consoles are passed on to; without it none is.
+    """
     assert shape.serving
     n = int(batch.num_envs)
+    enough = max(n - shape.tail, 0) if run_tail and shape.tail else NEVER
     console = batch.console
     device = buttons.device
     block = shape.block
@@ -239,11 +270,13 @@ def launch(
         wp.launch(
             run_frames, dim=blocks * block,
             inputs=[batch, console, shape.lanes,  shape.running, block, blocks,
-                    int(idle_skip), 0xFFFFFFFF],
+                    int(idle_skip), enough, 0xFFFFFFFF],
             device=device, block_dim=block,
         )  # fmt: skip
     else:
-        wp.launch(run_alone, dim=n, inputs=[batch, console, int(idle_skip)], device=device)
+        wp.launch(run_alone, dim=n, inputs=[batch, console, int(idle_skip), enough], device=device)
+    if enough != NEVER and run_tail:
+        run_tail()
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
 
 

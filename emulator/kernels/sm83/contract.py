@@ -28,6 +28,7 @@ ASK_READ = 2  # the memory operand; the instruction then starts over with it
 ASK_WRITE = 4  # the store of the instruction just executed
 ASK_OAM_BUG = 8  # INC/DEC of a pair that may have pointed into OAM
 ASK_CONTROL = 16  # HALT and the like, just executed
+ASK_LEAVE = 128  # nothing: to be passed on (launch/tail.py)
 
 # Answers of the service.
 HAS_WORD = 1
@@ -51,6 +52,7 @@ KIND_WRITE = 11
 KIND_FETCH = 12
 KIND_OAM_BUG = 13
 KIND_READ_LY = 14
+KIND_LEAVE = 15
 
 # The mailbox: groups of four words, and single ones.
 REQUEST = 0

@@ -14,6 +14,9 @@ Registers of every block
   fl             H is bit 4, C bit 8, N bit 16; other bits mean nothing
   pc             of this instruction
   left           M-cycles to the deadline; `still`: those when `stable` was
+  seen*          of the last watched branch: registers, place, and what was left then
+  duo, hbo       M-cycles from the deadline to what is due, and to the end of HBlank
+  skip           not 0 if loops that wait are skipped
   w0, w1         the entry of this instruction in the table of `threads`
   wb             address of the entry of PC 0 in the present 16 KiB
 """
@@ -21,6 +24,8 @@ Registers of every block
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,8 +39,18 @@ _R8 = {"b": ("bc", 1), "c": ("bc", 0), "d": ("de", 1), "e": ("de", 0), "h": ("hl
 _LEFT_TO_OTHERS = ("ei", "di", "halt", "reti", "stop", "lock", "daa")
 _TRAP = 0x40  # LD B,B may be a breakpoint
 
-U32 = ("bc de hl sp a zr fl pc left still work w0 w1 ix to t0 t1 t2 t3 x y v k m fast roml"
-       " romh ramo").split()  # fmt: skip
+LDH_A_N8 = 0xF0
+WAITING = (0x20, 0x28, 0x30, 0x38)
+"""JR by condition: those marked as the end of a loop that waits have blocks of their own."""
+ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
+PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
+STATUS_PLAIN = 0x20000000  # of `fast`
+STATUS_MARGIN = 21  # of `vram_until`
+SETTLED = 0xC0  # of P1
+FAR_AWAY = 0x3FFFFFFF  # a time span longer than any launch
+
+U32 = ("bc de hl sp a zr fl pc left still work seenlo seenhi seenp seent w0 w1 ix to t0 t1 t2 t3 x"
+       " y v k m fast roml romh ramo duo hbo skip").split()  # fmt: skip
 U64 = "wb wlo whi rom rowb pt pr".split()
 
 
@@ -75,8 +90,8 @@ def _address(address: str) -> tuple[list[str], str]:
     return [], {"hl+": "hl", "hl-": "hl", "sp+2": "sp"}.get(address, address)
 
 
-def _find(row: Instruction) -> list[str]:
-    """Leave unless the operand is plain memory; its machine address in `pr`."""
+def _find(row: Instruction, leave: str) -> list[str]:
+    """Go to `leave` unless the operand is plain memory; its machine address in `pr`."""
     access = row.access
     assert access is not None
     lines, ad = _address(access.address)
@@ -105,7 +120,7 @@ def _find(row: Instruction) -> list[str]:
         ]
     else:
         lines.append(f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, rowb;")
-    lines.append("setp.eq.u32 p, t1, 0; @p bra.uni LEAVE;")
+    lines.append(f"setp.eq.u32 p, t1, 0; @p bra.uni {leave};")
     return lines
 
 
@@ -251,27 +266,33 @@ def _store(row: Instruction) -> list[str]:
     return lines
 
 
-def block(row: Instruction) -> list[str]:
-    """Lines of one instruction, without its label."""
+def condition(row: Instruction) -> tuple[list[str], str, str]:
+    """Lines before the test of a branch by condition, and the comparisons that hold if it is
+    taken and if it is not."""
+    carry = row.condition.endswith("c")
+    taken, other = ("ne", "eq") if row.condition in ("nz", "c") else ("eq", "ne")
+    lines = ["and.b32 t0, fl, 256;"] if carry else []
+    value = "t0" if carry else "zr"
+    return lines, f"setp.{taken}.u32 q, {value}, 0;", f"setp.{other}.u32 q, {value}, 0;"
+
+
+def effects(row: Instruction, leave: str, before: int = 0) -> list[str]:
+    """What an instruction does at `pc` with `w0`, but for time and the branch, whose target is put
+    into `to`. Nothing is changed if it goes to `leave`.
+
+    `before`: M-cycles that have passed since `left` was brought up to date.
+    """
     access = row.access
-    branches = row.destination in ("pc", "vector")
-    cycles = row.m_cycles + row.taken_extra
+    cycles = before + row.m_cycles + row.taken_extra
     lines = []
-    skip = f"SKIP{row.opcode:03x}"
-    if row.condition:
-        test = "zr, 0" if row.condition.endswith("z") else "t0, 0"
-        if row.condition.endswith("c"):
-            lines.append("and.b32 t0, fl, 256;")
-        kind = "eq" if row.condition in ("nz", "c") else "ne"  # true: not taken
-        lines.append(f"setp.{kind}.u32 q, {test}; @q bra.uni {skip};")
     if access:
-        lines += _find(row)
+        lines += _find(row, leave)
         if access.kind in ("read", "modify"):
             lines.append("ld.global.u8 m, [pr];")
             if access.size == 2:
                 lines.append("ld.global.u8 t0, [pr+1]; shl.b32 t0, t0, 8; or.b32 m, m, t0;")
     if row.y in isa.R16 and row.operation in ("inc", "dec"):
-        lines.append(f"shr.u32 t0, {row.y}, 8; setp.eq.u32 p, t0, 254; @p bra.uni LEAVE;")
+        lines.append(f"shr.u32 t0, {row.y}, 8; setp.eq.u32 p, t0, 254; @p bra.uni {leave};")
     if row.x == "pc":
         lines.append(f"add.u32 to, pc, {row.length};")
     found_x, x = _value(row.x, "x") if row.x else ([], "")
@@ -288,13 +309,93 @@ def block(row: Instruction) -> list[str]:
     if access and access.address in ("hl+", "hl-"):
         change = "add" if access.address == "hl+" else "sub"
         lines.append(f"{change}.u32 hl, hl, 1; and.b32 hl, hl, 65535;")
-    if branches:
-        target = "shr.u32 to, w0, 16;" if row.destination == "vector" else "and.b32 to, v, 65535;"
-        lines += [target, *_branch(row)]
+    if row.destination in ("pc", "vector"):
+        vector = row.destination == "vector"
+        lines.append("shr.u32 to, w0, 16;" if vector else "and.b32 to, v, 65535;")
+    return lines
+
+
+def block(row: Instruction) -> list[str]:
+    """Lines of one instruction, without its label."""
+    lines = []
+    skip = f"SKIP{row.opcode:03x}"
+    if row.condition:
+        before, _, not_taken = condition(row)
+        lines += [*before, f"{not_taken} @q bra.uni {skip};"]
+    lines += effects(row, "REGISTER" if row.opcode == LDH_A_N8 else "LEAVE")
+    if row.destination in ("pc", "vector"):
+        lines += _branch(row)
         if row.condition:
             lines += [f"{skip}:", *_next(row, row.length, row.m_cycles)]
         return lines
-    return lines + _next(row, row.length, cycles)
+    return lines + _next(row, row.length, row.m_cycles + row.taken_extra)
+
+
+def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]:
+    """LDH A,(n8) of what is no plain memory, into `m`: of a register that reads as it lies there
+    while nothing is due within the instruction (sm83/in_place.py: reads_plainly)."""
+    return [
+        f"and.b32 t0, fast, {ALWAYS_SLOW}; setp.ne.u32 p, t0, 0; @p bra.uni {leave};",
+        *_address(row.access.address)[0],  # type: ignore[union-attr]
+        f"setp.ge.u32 p, t3, 65408; @p bra.uni {leave};",
+        f"add.u32 t0, {left}, duo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
+        "mad.wide.u32 pr, t3, 1, rowb; ld.global.u8 m, [pr];",
+        # 1 in t1 if it is a picture register, 1 in t2 if it is P1 and settled
+        f"and.b32 t0, t3, 15; mov.b32 t1, {PLAIN_IO}; shr.u32 t1, t1, t0; and.b32 t1, t1, 1;",
+        "and.b32 t0, t3, 65520; setp.eq.u32 p, t0, 65344; selp.b32 t1, t1, 0, p;",
+        f"and.b32 t2, m, {SETTLED}; setp.ne.u32 p, t2, 0; selp.b32 t2, 1, 0, p;",
+        "setp.eq.u32 p, t3, 65280; selp.b32 t2, t2, 0, p; or.b32 t1, t1, t2;",
+        # and in t2 if it is STAT in HBlank, whose end is `hbo` M-cycles behind the deadline
+        f"and.b32 t2, fast, {STATUS_PLAIN}; setp.ne.u32 p, t2, 0; selp.b32 t2, 1, 0, p;",
+        "setp.eq.u32 p, t3, 65345; selp.b32 t2, t2, 0, p;",
+        f"add.u32 t0, {left}, hbo; setp.lt.s32 p, t0, {isa.LONGEST}; selp.b32 t2, 0, t2, p;",
+        f"or.b32 t1, t1, t2; setp.eq.u32 p, t1, 0; @p bra.uni {leave};",
+        # The earlier of `stable` and the end of HBlank
+        "mov.b32 t0, 0; sub.u32 t0, t0, hbo; sub.u32 t1, still, t0; setp.ge.s32 p, t1, 0;",
+        "selp.b32 t0, still, t0, p; setp.ne.u32 p, t2, 0; selp.b32 still, t0, still, p;",
+    ]
+
+
+def _read_register_block() -> list[str]:
+    """LDH A,(n8) once more, where its own block does not find plain memory."""
+    row = isa.INSTRUCTIONS[LDH_A_N8]
+    return [
+        *read_register(row, "LEAVE"), "and.b32 a, m, 255;", *_next(row, row.length, row.m_cycles)
+    ]  # fmt: skip
+
+
+def waiting_branch(row: Instruction) -> list[str]:
+    """JR by condition that may close a loop that waits (sm83/uniform.py: watch_for_loop), without
+    its label. Only where turns may pass unexecuted it leaves."""
+    before, _, not_taken = condition(row)
+    skip, go = f"SKIP{row.opcode:03x}W", f"GO{row.opcode:03x}W"
+    cycles = row.m_cycles + row.taken_extra
+    counts = control_rows.COUNTS_8 | control_rows.COUNTS_16
+    return [
+        *before, f"{not_taken} @q bra.uni {skip};",
+        f"add.u32 to, pc, {row.length}; shl.b32 y, w0, 8; shr.s32 y, y, 24;",
+        "add.u32 to, to, y; and.b32 to, to, 65535;",
+        "setp.eq.u32 p, skip, 0; @p bra.uni " + go + ";",
+        # x, y: the registers; v: the place; k: what is left behind the branch
+        "shl.b32 x, de, 16; or.b32 x, x, bc;",
+        "shl.b32 y, a, 24; or.b32 y, y, hl; setp.eq.u32 p, zr, 0; selp.b32 t0, 8388608, 0, p;",
+        "or.b32 y, y, t0; and.b32 t0, fl, 65536; shl.b32 t0, t0, 6; or.b32 y, y, t0;",
+        "and.b32 t0, fl, 16; shl.b32 t0, t0, 17; or.b32 y, y, t0;",
+        "and.b32 t0, fl, 256; shl.b32 t0, t0, 12; or.b32 y, y, t0;",
+        f"shl.b32 v, sp, 16; or.b32 v, v, to; sub.u32 k, left, {cycles};",
+        "setp.ne.u32 p, v, seenp; @p bra.uni SEEN" + go + ";",
+        f"and.b32 t0, w0, {counts}; setp.ne.u32 p, t0, 0; selp.b32 t1, 1, 0, p;",
+        "setp.eq.u32 p, x, seenlo; selp.b32 t2, 1, 0, p;",
+        "setp.eq.u32 p, y, seenhi; selp.b32 t2, t2, 0, p; or.b32 t1, t1, t2;",
+        "setp.eq.u32 p, t1, 0; @p bra.uni SEEN" + go + ";",
+        "sub.u32 t0, k, still; setp.lt.s32 p, still, 0; selp.b32 t0, k, t0, p;",
+        "sub.u32 t1, seent, k; sub.u32 t0, t1, t0; setp.lt.s32 p, t0, 0; @p bra.uni LEAVE;",
+        f"SEEN{go}:",
+        "mov.b32 seenp, v; mov.b32 seenlo, x; mov.b32 seenhi, y; mov.b32 seent, k;",
+        f"sub.u32 still, k, {FAR_AWAY};",
+        f"{go}:", *_branch(row),
+        f"{skip}:", *_next(row, row.length, row.m_cycles),
+    ]  # fmt: skip
 
 
 def _label(row: Instruction) -> str:
@@ -308,6 +409,7 @@ def _is_here(row: Instruction) -> bool:
 
 
 BLOCKS = {_label(row): row for row in isa.INSTRUCTIONS if _is_here(row)}
+BLOCKS |= {f"wait{opcode:03x}": isa.INSTRUCTIONS[opcode] for opcode in WAITING}
 NUMBER = np.array(
     [[*BLOCKS].index(_label(row)) + 1 if _is_here(row) else 0 for row in isa.INSTRUCTIONS],
     np.uint32,
@@ -315,9 +417,21 @@ NUMBER = np.array(
 """Of each instruction's block in the jump table; 0: leave."""
 
 
-def text() -> list[str]:
-    """The lines of all blocks. They begin at ENTER with `pc` in ROM, and leave at LEAVE."""
+class More(NamedTuple):
+    """Blocks besides those of single instructions (sm83/superblocks.py)."""
+
+    labels: Sequence[str] = ()
+    """In the order of their numbers, which begin behind those of BLOCKS."""
+    lines: Sequence[str] = ()
+
+
+NOTHING_MORE = More()
+
+
+def text(more: More) -> list[str]:
+    """The lines of all blocks. They begin at START with `pc` in ROM, and leave at LEAVE."""
     lines = [
+        "START:",
         "setp.ge.u32 p, pc, 16384; selp.b64 wb, whi, wlo, p; mad.wide.u32 pt, pc, 8, wb;",
         "ld.global.nc.v2.u32 {w0, w1}, [pt];",
         "ENTER:",
@@ -326,14 +440,19 @@ def text() -> list[str]:
         "brx.idx.uni ix, TABLE;",
     ]
     for label, row in BLOCKS.items():
-        lines += [f"{label}:", f"// {row.mnemonic}", *block(row)]
-    return [*lines, "LEAVE:"]
+        waits = label.startswith("wait")
+        lines += [
+            f"{label}:",
+            f"// {row.mnemonic}",
+            *(waiting_branch(row) if waits else block(row)),
+        ]
+    return [*lines, "REGISTER:", *_read_register_block(), *more.lines, "LEAVE:"]
 
 
-def statements() -> list[str]:
+def statements(more: More) -> list[str]:
     """`text` as single instructions and labels."""
     parts: list[str] = []
-    for line in text():
+    for line in text(more):
         if line.startswith("//"):
             continue
         if line.endswith(":"):
@@ -350,6 +469,7 @@ _C_FORMS = {
     "shr.s32": "{0} = (u32)((int){1} >> {2});",
     "selp": "{0} = {3} ? {1} : {2};", "mad": "{0} = (u64){1} * {2} + {3};",
     "setp.eq": "{0} = {1} == {2};", "setp.ne": "{0} = {1} != {2};",
+    "setp.lt.s32": "{0} = (int){1} < {2};", "setp.ge.s32": "{0} = (int){1} >= {2};",
     "setp.lt": "{0} = {1} < {2};", "setp.ge": "{0} = {1} >= {2};",
     "setp.le": "{0} = (int){1} <= {2};", "bra": "goto {0};", "brx": "goto dispatch;",
     "ld.global.u8": "{0} = *(const u8*)({1});", "st": "*(u8*)({0}) = (u8){1};",
@@ -377,17 +497,18 @@ def _as_cpp(statement: str) -> str:
     return guard + form.format(*operands)
 
 
-def as_cpp() -> str:
+def as_cpp(more: More) -> str:
     """The blocks for a CPU."""
-    cases = " ".join(f"case {i + 1}: goto {label};" for i, label in enumerate(BLOCKS))
-    body = "\n".join(map(_as_cpp, statements()))
+    labels = [*BLOCKS, *more.labels]
+    cases = " ".join(f"case {i + 1}: goto {label};" for i, label in enumerate(labels))
+    body = "\n".join(map(_as_cpp, statements(more)))
     jump = f"goto LEAVE; dispatch: switch (ix) {{ {cases} default: goto LEAVE; }}"
     return f"{body.removesuffix('LEAVE:')}\n{jump}\nLEAVE: ;"
 
 
-def as_ptx() -> str:
+def as_ptx(more: More) -> str:
     """The blocks as the string of an `asm`: registers of their own, operands in order of PASSED."""
-    targets = ", ".join(["LEAVE", *BLOCKS])
+    targets = ", ".join(["LEAVE", *BLOCKS, *more.labels])
     own = [name for name in U32 if name not in CHANGED]
     lines = [
         "{", f".reg .b32 {', '.join([*own, *CHANGED])};",
@@ -396,17 +517,18 @@ def as_ptx() -> str:
     ]  # fmt: skip
     for i, name in enumerate([*CHANGED, *GIVEN_32, *GIVEN_64]):
         lines.append(f"mov.b{64 if name in U64 else 32} {name}, %{i};")
-    lines += statements()
+    lines += statements(more)
     lines += [f"mov.b32 %{i}, {name};" for i, name in enumerate(CHANGED)]
     return "\n".join(f'"{line}\\n"' for line in [*lines, "}"])
 
 
-CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work")
-GIVEN_32 = ("fast", "roml", "romh", "ramo")
+CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work",
+           "seenlo", "seenhi", "seenp", "seent")  # fmt: skip
+GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip")
 GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
-def source() -> str:
+def source(more: More = NOTHING_MORE) -> str:
     """Body of the native function `run_threads` (launch/threaded.py)."""
     changed = ", ".join(f'"+r"({name})' for name in CHANGED)
     given = ", ".join([*(f'"r"({name})' for name in GIVEN_32), *(f'"l"({n})' for n in GIVEN_64)])
@@ -417,33 +539,51 @@ u32 bc = r.lo & 0xFFFF, de = r.lo >> 16, hl = r.hi & 0xFFFF, a = r.hi >> 24, sp 
 u32 zr = (r.hi >> 16 & 0x80) ^ 0x80, work = r.work, left = r.deadline - r.now;
 u32 fl = (r.hi >> 12 & 0x100) | (r.hi >> 17 & 0x10) | (r.hi >> 6 & 0x10000);
 u32 still = r.deadline - r.stable;
+u32 seenlo = r.seen_lo, seenhi = r.seen_hi, seenp = r.seen_place, seent = r.deadline - r.seen_time;
+const u32 duo = r.due - r.deadline, hbo = r.vram_until - {STATUS_MARGIN} - r.deadline;
+const u32 skip = b.idle_skip;
 const u32 fast = r.fast, roml = r.rom_low, romh = r.rom_high, ramo = r.ram_offset;
 const u64 wlo = code + 8ull * roml, whi = code + 8ll * (int)romh;
 const u64 rom = b.rom, rowb = r.mem - 0x8000;
 #if defined(__CUDA_ARCH__)
-asm volatile({as_ptx()} : {changed} : {given} : "memory");
+asm volatile({as_ptx(more)} : {changed} : {given} : "memory");
 #else
 u32 {other32}; u64 wb, pt, pr; bool p, q;
-{as_cpp()}
+{as_cpp(more)}
 #endif
 r.lo = bc | de << 16;
 fl = (fl & 0x10000) << 6 | (fl & 0x10) << 17 | (fl & 0x100) << 12;
 r.hi = hl | (zr == 0) << 23 | fl | a << 24;
 r.sp = sp; r.pc = pc; r.work = work;
 r.now = r.deadline - left; r.stable = r.deadline - still;
+r.seen_lo = seenlo; r.seen_hi = seenhi; r.seen_place = seenp; r.seen_time = r.deadline - seent;
 """
 
 
-def threads(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
+def own_numbers(words: np.ndarray) -> np.ndarray:
+    """The number of the block of each word's instruction."""
+    row = words & 511
+    waits = words & control_rows.WAITS != 0
+    numbers = np.where(words & control_rows.SLOW_FETCH != 0, 0, NUMBER[row])
+    waiting = np.zeros(len(isa.INSTRUCTIONS), np.uint32)
+    waiting[list(WAITING)] = [*BLOCKS].index("wait020") + 1 + np.arange(len(WAITING))
+    return np.where(waits & (numbers != 0), waiting[row], numbers)
+
+
+def threads(
+    rom: np.ndarray, words: np.ndarray, superblocks: Mapping[int, int] | None = None
+) -> np.ndarray:
     """The table that the blocks walk along, uint32[bytes of `rom`, 2]: the word of each ROM byte
-    (`predecode` with `ends`, marked), and three block numbers of ten bits.
+    (`predecode` with `ends`, marked), and three block numbers of ten bits. `superblocks`: numbers
+    by the place where they begin.
 
     Bits 0-9: the block of the instruction behind it. 10-19: that of a branch's target, 0 if only
     the run can tell. 20-29: its own. They hold while bank 0 lies at 0000 and another at 4000.
     """
     row = words & 511
-    leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
-    own = np.where(leaves, 0, NUMBER[row])
+    own = own_numbers(words)
+    for place, number in (superblocks or {}).items():
+        own[place] = number
     at = np.arange(len(rom), dtype=np.int64)
     length = np.array([one.length for one in isa.INSTRUCTIONS])[row]
     behind = np.append(own, np.zeros(4, own.dtype))[at + length]

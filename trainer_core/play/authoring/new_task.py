@@ -18,6 +18,7 @@ from trainer_core.play.authoring.goals import (
     parse_mask,
     suggest_tau,
 )
+from trainer_core.play.authoring.lost import Way, find_lost
 from trainer_core.play.authoring.rom_choice import choose_rom
 from trainer_core.play.authoring.segments import (
     Segment,
@@ -26,6 +27,7 @@ from trainer_core.play.authoring.segments import (
     inputs_of,
     read_segments,
     until_goal,
+    way_of,
 )
 from trainer_core.play.authoring.walks import Walk, random_walks
 from trainer_core.protocol.errors import TaskError
@@ -95,6 +97,7 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         given = []
     walks, apart = _starts(request, cartridge, codec, segments, given, goal)
     tau, why_tau = (request.tau, "as asked") if request.tau else suggest_tau(apart)
+    walks, lost = _without_lost(walks, cartridge, way_of(segments), goal, tau, codec, request.seed)
     chosen = _numbers(request, segments, goal, base)
     heldout = _heldout(request, len(walks))
     demos = [part.demonstration() for part in segments if part.arrives]
@@ -121,6 +124,7 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
     gamma = chosen["gamma"][0]
     return folder, {
         "starts": f"{len(walks)} with different pictures, the last {heldout} held out"
+        + (f"; {lost} dropped, from which every play ended in one dead picture" if lost else "")
         + ("" if heldout else ": one start only, validation repeats it"),
         **({"way": why_no_way or "kept as a demonstration"} if request.way else {}),
         "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count",
@@ -209,6 +213,28 @@ def _starts(
     )  # fmt: skip
     near = goal.distances(np.stack([walk.picture for walk in walks]))
     return walks, np.concatenate([apart, near])
+
+
+def _without_lost(
+    walks: list[Walk],
+    cartridge: Cartridge,
+    way: Way,
+    goal: GoalPictures,
+    tau: float,
+    codec: Codec,
+    seed: int,
+) -> tuple[list[Walk], int]:
+    """The starts from which the game can still be won, as far as can be told, and how many are
+    not. Raises TaskError when none is left."""
+    states = [walk.state for walk in walks]
+    lost = find_lost(cartridge, states, way, goal, tau, codec, seed=seed)
+    kept = [walk for walk, gone in zip(walks, lost, strict=True) if not gone]
+    if not kept:
+        raise TaskError(
+            f"from all {len(walks)} starts every play ended in one dead picture: the game is lost "
+            "there; begin earlier (--from-step), or give shorter walks (--walk)"
+        )
+    return kept, int(lost.sum())
 
 
 def _numbers(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,8 +14,10 @@ from trainer_core.algo.policy import PixelActorCritic, policy_kind
 from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.start_states import read_scripts
-from trainer_core.envs.task_parts import load_task_parts
+from trainer_core.envs.task_parts import TaskParts, load_task_parts
+from trainer_core.play.authoring.goals import GoalPictures
 from trainer_core.play.authoring.inputs import follows_codec
+from trainer_core.play.authoring.lost import Way, find_lost
 from trainer_core.play.authoring.replaying import (
     Replay,
     replay_demonstrations,
@@ -52,6 +55,7 @@ def check_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict
             f"done fires in {found.success_rate:.1%} of random episodes: look at the goal's region "
             "and tau, or begin farther away"
         )
+    warnings += _lost_warnings(task, parts, replays, seed)
     inputs = task.folder / "starts.json"
     if inputs.is_file():
         rows = len(read_scripts(inputs, task.manifest.codec))
@@ -183,6 +187,28 @@ def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
     return problems, [
         f"no demonstration: nothing shows that the goal can be reached; add one with "
         f"`dmglab task demo RECORDING --task {task.id}`"
+    ]
+
+
+def _lost_warnings(task: Task, parts: TaskParts, replays: list[Replay], seed: int) -> list[str]:
+    """What there is to say of starts from which the game is lost."""
+    ways = [replay for replay in replays if replay.done]
+    if not ways:
+        return []
+    way = Way(
+        np.concatenate([replay.pictures[: replay.done] for replay in ways]),
+        np.concatenate([replay.actions[: replay.done] for replay in ways]),
+    )
+    goal = GoalPictures(parts.templates, parts.mask, task.manifest.goal.distance)
+    lost = find_lost(
+        parts.cartridge, parts.starts, way, goal, task.manifest.goal.tau, task.manifest.codec,
+        seed=seed,
+    )  # fmt: skip
+    if not lost.any():
+        return []
+    return [
+        f"{int(lost.sum())} of {len(lost)} start states seem lost, every play from them ended in "
+        "one dead picture: make the task anew with `dmglab task new`, which drops such starts"
     ]
 
 

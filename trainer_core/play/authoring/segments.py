@@ -25,6 +25,7 @@ from trainer_core.play.authoring.inputs import (
     refuse_beyond_codec,
     steps_of,
 )
+from trainer_core.play.authoring.lost import Way
 from trainer_core.play.authoring.walks import Walk
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
@@ -126,6 +127,19 @@ def until_goal(part: Segment, goal: GoalPictures, hold_steps: int) -> Segment:
     arrival = part.first + int(met[0])
     end = min(arrival + hold_steps - 1, len(part.trace.states) - 1)
     return dataclasses.replace(part, arrival=arrival, end=end, arrives=True)
+
+
+def way_of(segments: list[Segment]) -> Way:
+    """What was seen and pressed on the segments that arrive."""
+    ways = [part for part in segments if part.arrives]
+    if not ways:
+        return Way(np.zeros((0, 72, 80), np.uint8), np.zeros(0, np.int64))
+    return Way(
+        np.concatenate([part.trace.pictures[part.first : part.arrival] for part in ways]),
+        np.concatenate(
+            [steps_of(part.masks(part.first, part.arrival), part.codec) for part in ways]
+        ),
+    )
 
 
 def anchor_steps(segments: list[Segment], spread: float) -> list[tuple[Segment, int]]:

@@ -74,7 +74,8 @@ def random_walks(
     if len(found) < least:
         raise TaskError(
             f"{len(found)} different start pictures were found around the demonstration, {least} "
-            "are wanted: give longer walks (--walk), a wider --spread, or a lower --min-distinct"
+            "are wanted: give longer walks (--walk), a wider --spread, a lower --min-distinct, or "
+            "more start states"
         )
     walks = list(found.values())
     return [walks[number] for number in rng.permutation(len(walks))]

@@ -38,7 +38,11 @@ def animation(path: Path, out: Path) -> Path:
             frames = max(1, round(at_ms * FRAMES_PER_SECOND / 1000))
             if frames > MAX_FRAMES:
                 raise LabError(f"{path}: longer than ten minutes")
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, EOFError) as error:
+    except UnidentifiedImageError:
+        raise LabError(
+            f"{path}: no GIF, APNG or PNG, whatever it is called; open one of those"
+        ) from None
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
         raise LabError(f"{path}: no animation that can be read: {error}") from None
     if writer is None:
         raise LabError(f"{path}: holds no picture")

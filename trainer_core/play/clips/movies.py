@@ -82,7 +82,7 @@ def _bit(name: str) -> int:
 
 def _read_vbm(path: Path, data: bytes) -> Movie:
     if len(data) < _VBM.size:
-        raise LabError(f"{path}: {len(data)} bytes, a VBM movie begins with {_VBM.size}")
+        raise LabError(f"{path}: cut off: {len(data)} bytes, a VBM movie begins with {_VBM.size}")
     (_, version, _, frames, _, start, controllers, system, _, _, title, _, _, checksum, _, _,
      offset) = _VBM.unpack_from(data)  # fmt: skip
     kinds = {1: "a Game Boy Advance", 2: "a Game Boy Color", 4: "a Super Game Boy"}

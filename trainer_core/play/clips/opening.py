@@ -75,7 +75,10 @@ def _make(
             from trainer_core.play.clips.receipts import receipt
 
             return receipt(path, out)[1]
-        raise LabError(f"{path}: no recording, no rollout and no receipt of a failed run")
+        raise LabError(
+            f"{path}: no recording, no rollout and no receipt of a failed run; open a folder with "
+            "recording.json, rollout.jsonl or receipt.json in it"
+        )
     if path.suffix.lower() in ANIMATIONS:
         animation(path, out)
         return ""

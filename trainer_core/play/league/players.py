@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,6 +29,7 @@ from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PolicyMode
 from trainer_core.protocol.recording import list_recordings
+from trainer_core.protocol.task_lists import expand_tasks, split_tasks
 from trainer_core.protocol.tasks import find_task
 from trainer_core.runners.catalog import runner_of_checkpoint
 from trainer_core.runners.guest.runner import GuestRunner
@@ -35,6 +37,7 @@ from trainer_core.runs.finding import find_checkpoint
 
 KEY = "DMGLAB_LLM_KEY"
 """Environment variable with the key that is sent to the model's server, if any."""
+DEFAULT_TASK = "pocket_quest/leave_bedroom"
 KINDS = ("random", "checkpoint", "nearest", "recorded", "llm")
 
 
@@ -115,6 +118,17 @@ def parse_entry(text: str) -> Entry:
             "llm=http://127.0.0.1:8080/v1"
         )
     return Entry(kind, what)  # type: ignore[arg-type]
+
+
+def league_tasks(asked: str, entries: Sequence[Entry], home: HomePaths) -> tuple[str, ...]:
+    """`asked`, else what the first checkpoint was trained on, else the first task there is.
+
+    Raises LabError for a checkpoint that cannot be found, and for impossible names.
+    """
+    if not asked:
+        policies = [entry.what for entry in entries if entry.kind == "checkpoint"]
+        asked = read_meta(find_checkpoint(policies[0], home)).task if policies else DEFAULT_TASK
+    return split_tasks(expand_tasks(asked, home))
 
 
 def open_player(entry: Entry, settings: Settings) -> Chooser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Row:
     error: str = ""
     recording: str = ""
     """Folder with its first episode; empty where none was kept."""
+    task: str = ""
 
 
 def test_starts(game: Game, episodes: int) -> list[int]:
@@ -68,7 +69,7 @@ def play_league(
         else _played(entry, settings, game, starts, tell, keep / f"{number:02d}" if keep else None)
         for number, entry in enumerate(entries, 1)
     ]
-    return sorted(rows, key=_rank)
+    return sorted((replace(row, task=settings.task) for row in rows), key=_rank)
 
 
 def _rank(row: Row) -> tuple[bool, float, float, str]:
@@ -158,8 +159,12 @@ def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
 
 
-def markdown(task: str, rows: Sequence[Row]) -> str:
-    """The table as a person reads it."""
+def markdown(tasks: Sequence[str], rows: Sequence[Row]) -> str:
+    """The tables as a person reads them, one a task."""
+    return "\n".join(_table(task, [row for row in rows if row.task == task]) for task in tasks)
+
+
+def _table(task: str, rows: Sequence[Row]) -> str:
     lines = [
         f"# League: {task}", "",
         "| player | episodes | starts | success | median steps | mean return | s/step | |",

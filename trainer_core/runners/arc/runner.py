@@ -15,7 +15,7 @@ from trainer_core.protocol.errors import ConfigError, TaskError
 from trainer_core.protocol.fields import check_fields, described
 from trainer_core.protocol.paths import HomePaths, child_folder
 from trainer_core.protocol.spec import RunSpec
-from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.runners.guest.runner import PROCESS, GuestRunner
 
 ALGORITHMS = ("explore", "random", "script")
 
@@ -67,7 +67,7 @@ class ArcRunner(GuestRunner):
     """Its worker is ours and runs here; the games run in its environment, asked by pipes."""
 
     def command(self, run_dir: Path) -> list[str]:
-        return [sys.executable, "-m", self.worker, str(run_dir)]
+        return [sys.executable, "-m", PROCESS, self.worker, str(run_dir)]
 
     def folder(self, run_dir: Path) -> Path:
         return child_folder()

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.arc.worker RUN_DIR`: an agent plays an ARC game, scored."""
+"""An agent plays an ARC game, scored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.runs import RunState
 from trainer_core.runners.arc.runner import ArcConfig
-from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, RunEnded
 from trainer_core.runs.writer import write_json
 
@@ -165,7 +164,3 @@ class _Screen:
     def screens(self, count: int) -> Tensor:
         """u8[1, 64, 64, 3]"""
         return torch.from_numpy(self._colours[self._game.grid])[None]
-
-
-if __name__ == "__main__":
-    main(train)

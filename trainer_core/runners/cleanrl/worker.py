@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.cleanrl.worker RUN_DIR`: one CleanRL script, as it is.
+"""One CleanRL script, as it is.
 
 The script runs as `__main__` in this process. Three names that it imports are ours: the vector
 environment (each step is where a run can be saved, held or ended), the TensorBoard writer (which
@@ -29,7 +29,6 @@ from trainer_core.runners.cleanrl import networks
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 from trainer_core.runners.cleanrl.vector import ConsoleVector, HookedSyncVector
 from trainer_core.runners.guest.checkout import checkout_commit
-from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
 from trainer_core.train import checkpoint as ckpt
 
@@ -261,7 +260,3 @@ def train(run: GuestRun) -> None:
     if config.device.startswith("cuda"):
         torch.cuda.set_device(config.device)
     Launch(run).start()
-
-
-if __name__ == "__main__":
-    main(train)

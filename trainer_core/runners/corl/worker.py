@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.corl.worker RUN_DIR`: one CORL script, as it is.
+"""One CORL script, as it is.
 
 The script runs as `__main__` in this process. What it logs once a gradient step is where a run can
 be saved, held or ended; its trainer is read from its own frame.
@@ -22,7 +22,6 @@ from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.corl.flags import SCRIPTS, arguments
 from trainer_core.runners.corl.runner import CorlConfig
 from trainer_core.runners.guest.checkout import checkout_commit
-from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 
 MODEL = "model.pt"
@@ -154,7 +153,3 @@ def train(run: GuestRun) -> None:
     config = run.spec.configure(CorlConfig)
     torch.set_num_threads(config.threads or run.threads)
     Launch(run).start()
-
-
-if __name__ == "__main__":
-    main(train)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,6 +127,11 @@ def describe_data(data: str) -> str:
     if (path / HDF5).is_file():
         return f"Minari dataset {path}"
     if path.is_file():
+        if not is_demonstration(path):
+            raise ConfigError(
+                f"{path}: no file of demonstrations; `dmglab task demo` and the app's capture of a "
+                "way make one, or name a folder of recordings or a Minari dataset"
+            )
         return f"demonstrations {path}"
     if not path.is_dir():
         raise ConfigError(f"{path}: no such file or folder")
@@ -133,6 +139,15 @@ def describe_data(data: str) -> str:
     if not count:
         raise ConfigError(f"{path}: holds neither recordings nor a Minari dataset ({HDF5})")
     return f"{count} recordings in {path}"
+
+
+def is_demonstration(path: Path) -> bool:
+    """Whether a file has the arrays of one; what is in them is looked at when they are played."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {"masks.npy", "frames.npy"} <= set(archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
 
 
 D3RLPY = D3rlpyRunner(

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.d3rlpy.worker RUN_DIR`: d3rlpy learns from recorded play."""
+"""d3rlpy learns from recorded play."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from trainer_core.runners.d3rlpy import demonstrations
 from trainer_core.runners.d3rlpy import model as learner
 from trainer_core.runners.d3rlpy.model import d3rlpy
 from trainer_core.runners.d3rlpy.runner import D3rlpyConfig
-from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train.progress import RunProgress
@@ -126,7 +125,3 @@ class _ToRecords:
 
     def close(self) -> None:
         """The log is the run's."""
-
-
-if __name__ == "__main__":
-    main(train)

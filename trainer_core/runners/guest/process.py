@@ -1,35 +1,61 @@
-"""A guest's process: the protocol's side of it, so that an adapter only trains.
+"""`python -m trainer_core.runners.guest.process WORKER RUN_DIR`: the process of a guest's run.
 
-`main(train)` is the whole `python -m` of a worker. It reads config.json, takes over the run's lock,
-opens the log, answers commands, beats, and ends as docs/protocol.md says; `train(run)` is given a
-GuestRun and returns when its library is done or `run.boundary` has said why to end.
+It does the protocol's side, so that an adapter only trains: it reads config.json, takes over the
+run's lock, opens the log, answers commands, beats, and ends as docs/protocol.md says. WORKER is the
+adapter's module; its `train(run)` is given a GuestRun and returns when its library is done, or when
+`run.boundary` has said why to end.
+
+WORKER imports its library, and with it torch: seconds in which the parent is told already, the
+GPU's context opens, and which are over where the process was started ahead of its run
+(service.ahead).
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trainer_core.owned import LossyPipe, die_with_parent, end_group
+from trainer_core.early_start import leave_compiler_out, load_torch
+from trainer_core.owned import LossyPipe, die_with_parent, end_group, on_stop_signals
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.protocol.runs import RunState
-from trainer_core.runners.guest.run import GuestRun, RunEnded
+from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs.config_file import read_spec
 from trainer_core.runs.lock import INHERITED, RunLock
 from trainer_core.runs.writer import RunWriter
 from trainer_core.train.control import Control
+from trainer_core.waiting_worker import AHEAD, wait_for_order
 from trainer_core.worker import PARENT_GONE, beat, listen
 
-Train = Callable[[GuestRun], None]
+if TYPE_CHECKING:
+    from trainer_core.runners.guest.run import GuestRun
+
+    Train = Callable[[GuestRun], None]
 
 
-def run_guest(run_dir: Path, train: Train) -> int:
+LEAN = ("trainer_core.runners.skrl.worker", "trainer_core.runners.sb3.worker")
+"""Workers that want tensors, layers and optimizers of torch, for which it can be loaded early and
+without its compiler. Others import more of it, in an order of their own."""
+
+
+def load_worker(module: str, device: str = "cpu") -> Train:
+    """`train` of the adapter's module; seconds, the first time."""
+    if module in LEAN:
+        load_torch(device)
+        leave_compiler_out()
+    return importlib.import_module(module).train
+
+
+def run_guest(run_dir: Path, module: str) -> int:
     """Train in `run_dir`; returns the exit status."""
     paths, pipe, control = RunPaths(run_dir.resolve()), LossyPipe(), Control()
     inherited = os.environ.pop(INHERITED, "")
@@ -41,19 +67,31 @@ def run_guest(run_dir: Path, train: Train) -> int:
     except LabError as error:
         print(f"worker: {error}", file=sys.stderr)
         return 1
-    signal.signal(signal.SIGTERM, lambda *_: control.stop("terminated"))
+    # Until there is something to save, SIGTERM ends this process at once: it may be loading.
+    control.on_begin = lambda: on_stop_signals(lambda number: control.stop("terminated"))
     signal.signal(signal.SIGINT, lambda *_: control.stop("interrupted"))
     threading.Thread(target=beat, args=(writer,), daemon=True).start()
     threading.Thread(target=listen, args=(control, writer), daemon=True).start()
     writer.tell(records.StateEvent, state="starting", detail="loading the library", progress=0.1)
-    run = GuestRun(spec, paths, writer, control)
-    code = _train(run, train)
+    code = _train(spec, paths, writer, control, module)
     if control.stop_reason == PARENT_GONE:
         end_group(1)
     return code
 
 
-def _train(run: GuestRun, train: Train) -> int:
+def _train(
+    spec: RunSpec, paths: RunPaths, writer: RunWriter, control: Control, module: str
+) -> int:  # fmt: skip
+    try:
+        train = load_worker(module, spec.device)
+    except Exception as error:
+        traceback.print_exc()
+        text = f"{module} cannot be loaded: {type(error).__name__}: {error}"
+        writer.tell(records.StateEvent, state="failed", detail=text)
+        return 1
+    from trainer_core.runners.guest.run import GuestRun, RunEnded
+
+    run = GuestRun(spec, paths, writer, control)
     try:
         train(run)
         ended = RunEnded(RunState.FINISHED, "")
@@ -63,19 +101,30 @@ def _train(run: GuestRun, train: Train) -> int:
         run.report(error)
         text = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
         print(f"worker: {text}", file=sys.stderr)
-        run.writer.tell(records.StateEvent, state="failed", detail=text)
+        writer.tell(records.StateEvent, state="failed", detail=text)
         return 1
     finally:
         run.close()
-    run.writer.tell(records.StateEvent, state=ended.state.value, detail=ended.reason)
+    writer.tell(records.StateEvent, state=ended.state.value, detail=ended.reason)
     return 0
 
 
-def main(train: Train) -> None:
-    if len(sys.argv) != 2:
-        print(f"usage: {Path(sys.argv[0]).name} RUN_DIR", file=sys.stderr)
+def main() -> None:
+    if len(sys.argv) != 3:
+        print("usage: python -m trainer_core.runners.guest.process WORKER RUN_DIR", file=sys.stderr)
         sys.exit(2)
+    module, run_dir = sys.argv[1], Path(sys.argv[2])
     die_with_parent()
-    code = run_guest(Path(sys.argv[1]), train)
+    if order := os.environ.pop(AHEAD, ""):
+        os.environ.update(wait_for_order(lambda: _load_ahead(module), int(order)))
+    code = run_guest(run_dir, module)
     sys.stderr.flush()
     end_group(code)  # the listener blocks in read(0); there is nothing left to finalise
+
+
+def _load_ahead(module: str) -> None:
+    load_worker(module)
+
+
+if __name__ == "__main__":
+    main()

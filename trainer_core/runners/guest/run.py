@@ -31,7 +31,7 @@ from trainer_core.train import checkpoint as ckpt
 from trainer_core.train.control import Control
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.provenance import git_sha, versions
-from trainer_core.train.run import default_threads
+from trainer_core.train.run import GOALS_PER_HORIZON, SETTLE_UPDATES, default_threads
 from trainer_core.train.validator import Validator
 from trainer_core.train.watching import Watched, Watcher
 
@@ -165,6 +165,7 @@ class GuestRun:
     def _spaces(self, obs_shape: tuple[int, int, int], num_actions: int) -> None:
         self._obs_shape, self._num_actions = obs_shape, num_actions
         self._began = self._recorded = time.monotonic()
+        self.control.begin()
 
     def watch(self, env: Watched) -> None:
         """Show `env`'s pictures to whoever asks for them."""
@@ -194,6 +195,20 @@ class GuestRun:
             **known,
         )  # fmt: skip
 
+    def count_episodes(
+        self, won: float, ended: float, steps: float, steps_of_each: int, horizon: int
+    ) -> None:
+        """Of one update's episodes from the task's own starts: those that reached the goal, those
+        that ended, and steps in them; `steps_of_each` steps of every env, episodes of `horizon`.
+
+        An adapter that counts them has its run validated as soon as they reach the target.
+        """
+        often = won * horizon >= GOALS_PER_HORIZON * max(steps, 1)
+        recent = self.progress.fold_episodes(
+            won / max(ended, 1), ended, math.exp(-steps_of_each / horizon)
+        )
+        self.progress.training_success = recent if often else 0.0
+
     @property
     def wall_s(self) -> float:
         return self.progress.wall_before + time.monotonic() - self._began
@@ -203,7 +218,9 @@ class GuestRun:
         self.env_steps = env_steps
         plan = self.intervals
         stopping = bool(self.control.stop_reason)
-        due = plan.validate and env_steps - max(plan.validated, 0) >= plan.validate
+        due = plan.validate and (
+            env_steps - max(plan.validated, 0) >= plan.validate or self._looks_done()
+        )
         over = self._limit() if not stopping else None
         if model.can_validate and not stopping and (due or over):
             self._validate(env_steps, model)
@@ -286,6 +303,11 @@ class GuestRun:
             return f"validation reached {self.progress.success:.3f}"
         return ""
 
+    def _looks_done(self) -> bool:
+        """Whether the episodes of training reach the success to stop at, for a while."""
+        settled = self._updates - self.progress.validated_update >= SETTLE_UPDATES
+        return settled and 0 < self.spec.target_success <= self.progress.training_success
+
     def _hold(self, model: Model) -> None:
         if not self.control.paused:
             return
@@ -307,6 +329,7 @@ class GuestRun:
         for kind, fields in self._validator.validate(env_steps, env_steps):
             self.writer.append(kind, **fields)
         self.intervals.validated = env_steps
+        self.progress.validated_update = self._updates
         self.progress.success = self._validator.success_rate
         if self.progress.success > self.progress.best_success:
             self.progress.best_success = self.progress.success

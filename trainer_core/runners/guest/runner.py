@@ -21,13 +21,16 @@ from trainer_core.runners.environments import (
     install_command,
 )
 
+PROCESS = "trainer_core.runners.guest.process"
+"""`python -m PROCESS WORKER RUN_DIR` trains."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class GuestRunner(AgentRunner):
     """Its interpreter lies below the home of the run; its worker keeps the log itself."""
 
     worker: str
-    """Module that trains: `python -m WORKER RUN_DIR`."""
+    """Module with the `train` that guest.process calls."""
     player: str = ""
     """Module that plays: `python -m PLAYER PLAYER_DIR`."""
     pythons: tuple[tuple[int, int], tuple[int, int]] = PYTHONS
@@ -86,11 +89,11 @@ class GuestRunner(AgentRunner):
         return Check(name="Warm start", status="ok", detail=detail)
 
     def command(self, run_dir: Path) -> list[str]:
-        return self._argv(home_of(RunPaths(run_dir)), self.worker, run_dir)
+        return self._argv(home_of(RunPaths(run_dir)), PROCESS, self.worker, str(run_dir))
 
     def play(self, player_dir: Path) -> list[str]:
-        return self._argv(home_of_player(player_dir), self.player, player_dir)
+        return self._argv(home_of_player(player_dir), self.player, str(player_dir))
 
-    def _argv(self, home: HomePaths, module: str, folder: Path) -> list[str]:
+    def _argv(self, home: HomePaths, module: str, *rest: str) -> list[str]:
         # -P: what lies in the run's folder must not stand before our packages.
-        return [str(self.environment(home).python), "-P", "-m", module, str(folder)]
+        return [str(self.environment(home).python), "-P", "-m", module, *rest]

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.rllm.worker RUN_DIR`: a language model learns countdown."""
+"""A language model learns countdown."""
 
 # pyright: reportMissingImports=false
 
@@ -26,7 +26,6 @@ from trl import GRPOConfig, GRPOTrainer
 from trainer_core.protocol import checkpoints as layout
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.runners.guest.checkout import checkout_commit
-from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.rllm import countdown, tiny
 from trainer_core.runners.rllm.countdown import Row
@@ -290,7 +289,3 @@ def train(run: GuestRun) -> None:
         train_with_verl(run, config, first_model(run, config))
         return
     Training(run).go()
-
-
-if __name__ == "__main__":
-    main(train)

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.sb3.worker RUN_DIR`: SB3 trains, in its own loop."""
+"""SB3 trains, in its own loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from stable_baselines3.common.logger import KVWriter, Logger  # pyright: ignore
 
 from trainer_core.faces.sb3_vec_env import DmgLabSb3VecEnv
 from trainer_core.protocol import checkpoints as layout
-from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.sb3 import model as sb3
 from trainer_core.runners.sb3.memory import RecurrentValidator
@@ -121,7 +120,3 @@ class _Boundaries(BaseCallback):
     def _on_step(self) -> bool:
         self.run.tick(self.num_timesteps)
         return True
-
-
-if __name__ == "__main__":
-    main(train)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.protocol.errors import CheckpointError
+from trainer_core.runners.skrl import products
 from trainer_core.runners.skrl.runner import SkrlConfig
 
 MODEL = "agent.pt"
@@ -30,23 +32,51 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
         CategoricalMixin.__init__(self, unnormalized_log_prob=True)
         DeterministicMixin.__init__(self)
         self.net = PixelActorCritic(kind, observation_space.shape, int(action_space.n))
+        self._by_products = products.can_be_products(self.net)
         self._values: Tensor | None = None
+        self._entropies: Tensor | None = None
+        self._minibatch: products.Minibatch | None = None
+
+    def capture(self, size: int) -> None:
+        """From now on minibatches of `size` samples are replayed; on a GPU."""
+        if self._by_products:
+            self._minibatch = products.Minibatch(self.net, size, self.device)
 
     def act(self, inputs: dict[str, Any], *, role: str = "") -> tuple[Tensor, dict[str, Any]]:
+        self._entropies = None
+        taken = inputs.get("taken_actions")
+        if role == "policy" and taken is not None and self._minibatch is not None:
+            pictures = self._pictures(inputs)
+            logs, self._entropies, self._values = self._minibatch(pictures, taken)
+            return taken, {"log_prob": logs}
         mixin = CategoricalMixin if role == "policy" else DeterministicMixin
         return mixin.act(self, inputs, role=role)
+
+    def get_entropy(self, *, role: str = "") -> Tensor:
+        """Of what the policy was asked last."""
+        if self._entropies is not None:
+            return self._entropies
+        return CategoricalMixin.get_entropy(self, role=role)
 
     def compute(self, inputs: dict[str, Any], role: str) -> tuple[Tensor, dict[str, Any]]:
         """Logits f32[B, 7], or values f32[B, 1], of flat shades u8[B, K * 72 * 80]."""
         if role == "value" and self._values is not None:
             values, self._values = self._values, None
             return values, {}
-        pictures = inputs["observations"].view(-1, *self.observation_space.shape)
-        logits, values = self.net(pictures)
+        logits, values = self.heads(self._pictures(inputs))
         if role == "value":
             return values.unsqueeze(-1), {}
         self._values = values.unsqueeze(-1)
         return logits, {}
+
+    def heads(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits f32[B, 7] and values f32[B] of shades u8[B, K, 72, 80]."""
+        if pictures.is_cuda and self._by_products:
+            return products.heads(self.net, pictures)
+        return self.net(pictures)
+
+    def _pictures(self, inputs: dict[str, Any]) -> Tensor:
+        return inputs["observations"].view(-1, *self.observation_space.shape)
 
     def forget(self) -> None:
         """Drop values that nobody fetched: the next pictures are others."""
@@ -54,11 +84,37 @@ class SharedModel(CategoricalMixin, DeterministicMixin, Model):
 
 
 class PictureMemory(RandomMemory):
-    """skrl's memory with pictures as bytes: a quarter of the room, and the same numbers."""
+    """skrl's memory with pictures as bytes, and minibatches that are drawn anew in each epoch.
+
+    skrl's own `sample_all` cuts the rollout into the same consecutive steps of all envs every time:
+    such samples are alike, and PPO then needs more of them (docs/runners.md has how many).
+    """
 
     def create_tensor(self, name: str, *, dtype: torch.dtype | None = None, **options: Any) -> bool:
         kept = torch.uint8 if name == "observations" else dtype
         return super().create_tensor(name, dtype=kept, **options)
+
+    def sample_all(
+        self, names: list[str], *, mini_batches: int = 1, sequence_length: int = 1
+    ) -> Any:
+        """What PPO goes through once an epoch."""
+        return _Epoch(self, names, mini_batches)
+
+
+class _Epoch:
+    """Minibatches of a whole memory; each pass draws another order."""
+
+    def __init__(self, memory: PictureMemory, names: list[str], parts: int) -> None:
+        self._tensors = [memory.tensors_view.get(name) for name in names]
+        self._samples, self._parts = memory.memory_size * memory.num_envs, parts
+        self._device = memory.device
+
+    def __iter__(self) -> Iterator[list[Tensor | None]]:
+        order = torch.randperm(self._samples, device=self._device)
+        size = self._samples // self._parts
+        for part in range(self._parts):
+            chosen = order[part * size : (part + 1) * size]
+            yield [None if tensor is None else tensor[chosen] for tensor in self._tensors]
 
 
 class LabPPO(PPO):
@@ -95,11 +151,17 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
         # Log and checkpoints are the run's.
         experiment={"write_interval": 0, "checkpoint_interval": 0},  # type: ignore[arg-type]
     )  # fmt: skip
-    return after_step(
+    agent = after_step(
         models={"policy": model, "value": model}, memory=memory,
         observation_space=env.observation_space, action_space=env.action_space,
         device=device, cfg=cfg,
     )  # fmt: skip
+    if device.type == "cuda":
+        for group in agent.optimizer.param_groups:
+            group["fused"] = True  # one launch a step; the host's launches are what takes time
+        if not config.mixed_precision:
+            model.capture(config.num_envs * config.rollouts // config.mini_batches)
+    return agent
 
 
 def read_modules(folder: Path) -> dict[str, Any]:
@@ -124,4 +186,4 @@ def load_policy(model: SharedModel, folder: Path) -> None:
 @torch.no_grad()
 def action_logits(model: SharedModel, shades: Tensor) -> Tensor:
     """f32[N, 7] of shades u8[N, K, 72, 80]."""
-    return model.net(shades.to(model.device))[0].float()
+    return model.heads(shades.to(model.device))[0].float()

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal
 
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import check_fields, described
+from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.guest.config import PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 
 POLICIES = ("small", "nature", "impala")
+CPU_ENVS, CPU_PARTS = 32, 8
+"""As our preset `laptop`."""
+GPU_ENVS, GPU_PARTS = 1024, 32
+"""Half the parts of our preset `gpu`: a minibatch costs skrl more (docs/learning.md)."""
+EVAL_UPDATES, CHECKPOINT_UPDATES = 20, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +30,18 @@ class SkrlConfig(PlayingGuestConfig):
     )
     """skrl's algorithm."""
     num_envs: int = field(
-        default=32, metadata=described("Game Boys", "basics", minimum=1, maximum=65536)
+        default=0, metadata=described("Game Boys", "basics", minimum=0, maximum=65536)
     )
-    """Game Boys that run side by side."""
+    """Game Boys that run side by side; 0 = choose: 32 on a CPU, 1,024 on a GPU."""
+    eval_every: int = field(
+        default=-1, metadata=described("Validate every", "logging", minimum=-1, unit="steps")
+    )
+    """Environment steps between two validations; 0 disables, -1 = choose: 20 updates. One comes
+    sooner where the episodes of training reach the success to stop at."""
+    checkpoint_every: int = field(
+        default=-1, metadata=described("Checkpoint every", "logging", minimum=-1, unit="steps")
+    )
+    """Environment steps between two checkpoints; 0 = only at the end, -1 = choose: 100 updates."""
 
     stack_k: int = field(
         default=1, metadata=described("Stacked pictures", "env", minimum=1, maximum=8)
@@ -49,9 +65,9 @@ class SkrlConfig(PlayingGuestConfig):
     )
     """Times it goes over a rollout."""
     mini_batches: int = field(
-        default=8, metadata=described("Minibatches", "learning", minimum=1, maximum=65536)
+        default=0, metadata=described("Minibatches", "learning", minimum=0, maximum=65536)
     )
-    """Parts that a rollout is learned in."""
+    """Parts that a rollout is learned in; 0 = choose: 8 on a CPU, 32 on a GPU."""
     discount_factor: float = field(
         default=0.97, metadata=described("Discount", "learning", minimum=0, maximum=1)
     )
@@ -87,14 +103,44 @@ class SkrlConfig(PlayingGuestConfig):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.num_envs * self.rollouts < self.mini_batches:
+        if self.num_envs == 1:
+            raise ConfigError("num_envs 1: skrl's trainer takes two Game Boys or more")
+        chosen = self.chosen()
+        if chosen.num_envs * self.rollouts < chosen.mini_batches:
             raise ConfigError(
-                f"mini_batches {self.mini_batches} is more than a rollout holds: "
-                f"{self.num_envs} x {self.rollouts} steps"
+                f"mini_batches {chosen.mini_batches} is more than a rollout holds: "
+                f"{chosen.num_envs} x {self.rollouts} steps"
             )
 
+    def chosen(self) -> SkrlConfig:
+        """The same with every number that was left to us."""
+        on_cpu = self.device == "cpu"
+        envs = self.num_envs or (CPU_ENVS if on_cpu else GPU_ENVS)
+        parts = self.mini_batches or min(CPU_PARTS if on_cpu else GPU_PARTS, envs * self.rollouts)
+        numbers = {
+            "num_envs": envs,
+            "mini_batches": parts,
+            "eval_every": _or(self.eval_every, EVAL_UPDATES * envs * self.rollouts),
+            "checkpoint_every": _or(
+                self.checkpoint_every, CHECKPOINT_UPDATES * envs * self.rollouts
+            ),
+        }
+        if all(getattr(self, name) == value for name, value in numbers.items()):
+            return self
+        return dataclasses.replace(self, **numbers)
 
-SKRL = GuestRunner(
+
+def _or(asked: int, chosen: int) -> int:
+    return chosen if asked < 0 else asked
+
+
+class SkrlRunner(GuestRunner):
+    def complete(self, spec: RunSpec) -> RunSpec:
+        """With the numbers that were left to us, so that preview, record and resume have them."""
+        return spec.with_options(self.configure(spec).chosen())
+
+
+SKRL = SkrlRunner(
     id="skrl",
     title="skrl",
     summary="PPO of a library that trains on GPU tensors, as ours does.",

@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.skrl.worker RUN_DIR`: skrl trains, in its own loop."""
+"""skrl trains, in its own loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from skrl.utils import set_seed  # pyright: ignore
 from trainer_core.faces.translation import open_env
 from trainer_core.protocol import checkpoints as layout
 from trainer_core.runners.guest import generators
-from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.skrl import model as skrl_model
 from trainer_core.runners.skrl.model import LabPPO
@@ -35,7 +34,7 @@ STATE = "run.pt"
 
 
 def train(run: GuestRun) -> None:
-    config = run.spec.configure(SkrlConfig)
+    config = run.spec.configure(SkrlConfig).chosen()
     run.find_task()
     torch.set_num_threads(config.threads or run.threads)
     run.intervals = Intervals(
@@ -106,12 +105,17 @@ class RecordedPPO(LabPPO):
         flat = {CANONICAL[name]: value for name, value in metrics.items() if name in CANONICAL}
         if "Loss / Entropy loss" in metrics:
             flat["entropy_mean"] = -metrics["Loss / Entropy loss"] / self.cfg.entropy_loss_scale
-        ended, reached, paid = self.env.take_counts()
-        metrics["Reward / Instantaneous reward (mean)"] = paid / len(self.memory)
-        if ended:
-            flat["success_rate"] = reached / ended
-            metrics["Reward / Total reward (mean)"] = paid / ended
-            metrics["Episode / Total timesteps (mean)"] = len(self.memory) / ended
+        counts, steps = self.env.take_counts(), len(self.memory)
+        metrics["Reward / Instantaneous reward (mean)"] = counts.paid / steps
+        if counts.ended:
+            metrics["Reward / Total reward (mean)"] = counts.paid / counts.ended
+            metrics["Episode / Total timesteps (mean)"] = steps / counts.ended
+        if counts.own_ended:
+            flat["success_rate"] = counts.own_reached / counts.own_ended
+        self.run.count_episodes(
+            counts.own_reached, counts.own_ended, counts.own_steps, self.cfg.rollouts,
+            self.env.consoles.horizon,
+        )  # fmt: skip
         flat.setdefault("learning_rate", self.config.learning_rate)
         self.run.record(self.env_steps, metrics, **flat)
 
@@ -131,7 +135,3 @@ def _resume(run: GuestRun, agent: RecordedPPO, env: DmgLabSkrlEnv) -> None:
     progress = RunProgress.from_state(kept["progress"])
     run.resume(env.consoles.obs_shape, meta.num_actions, agent.env_steps, folder, progress)
     generators.load_state(state)
-
-
-if __name__ == "__main__":
-    main(train)

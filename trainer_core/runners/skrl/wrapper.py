@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -10,9 +10,24 @@ import torch
 from skrl.envs.wrappers.torch import Wrapper  # pyright: ignore
 from torch import Tensor
 
-from trainer_core.envs.vec_env import VecEnv
+from trainer_core.envs.vec_env import StepResult, VecEnv
 from trainer_core.faces.translation import action_space
 from trainer_core.protocol.shades import MAX_SHADE
+
+
+class Counts(NamedTuple):
+    """What happened in some steps of all envs."""
+
+    ended: float
+    """Episodes that ended."""
+    paid: float
+    """Sum of rewards."""
+    own_ended: float
+    """Of the episodes that began at the task's own starts, not along a demonstration."""
+    own_reached: float
+    """Those that ended at the goal."""
+    own_steps: float
+    """Steps in them."""
 
 
 class DmgLabSkrlEnv(Wrapper):
@@ -24,10 +39,7 @@ class DmgLabSkrlEnv(Wrapper):
         self._shades = gymnasium.spaces.Box(0, MAX_SHADE, env.obs_shape, np.uint8)
         self.goes_on = False
         """The consoles stand where a run is resumed: the next `reset` leaves them there."""
-        self.finished, self.reached, self.paid = (
-            torch.zeros((), device=env.device) for _ in range(3)
-        )
-        """Since `take_counts`: episodes ended, goals reached, reward; counted on the device."""
+        self._counts = torch.zeros(len(Counts._fields), device=env.device)
 
     @property
     def observation_space(self) -> gymnasium.spaces.Box:
@@ -45,22 +57,23 @@ class DmgLabSkrlEnv(Wrapper):
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
         """`infos["final_observations"]` is what the step reached, before any reset."""
         result = self.consoles.step(actions.view(-1))
-        self.finished += result.info.reset_mask.sum()
-        self.reached += result.done.sum()
-        self.paid += result.reward.sum()
+        self._count(result)
         columns = (result.reward, result.done, result.trunc)
         # skrl adds to the rewards in place, and ours is one tensor for all steps.
         reward, done, trunc = (column.unsqueeze(-1).clone() for column in columns)
         final = self._flat(result.final_obs)
         return self._flat(result.obs), reward, done, trunc, {"final_observations": final}
 
-    def take_counts(self) -> tuple[float, float, float]:
-        """(episodes ended, goals reached, sum of rewards) since the last call; synchronises."""
-        counts = torch.stack([self.finished, self.reached, self.paid])
-        found = tuple(counts.tolist())
-        for count in (self.finished, self.reached, self.paid):
-            count.zero_()
-        return found  # type: ignore[return-value]
+    def take_counts(self) -> Counts:
+        """Since the last call; synchronises."""
+        found = Counts(*self._counts.tolist())
+        self._counts.zero_()
+        return found
+
+    def _count(self, result: StepResult) -> None:
+        ended, own = result.info.reset_mask, ~result.info.from_demo
+        columns = (ended, result.reward, own & ended, own & result.done, own)
+        self._counts += torch.stack([column.sum(dtype=torch.float32) for column in columns])
 
     def state(self) -> None:
         """There is no state besides the pictures."""

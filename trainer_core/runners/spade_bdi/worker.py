@@ -1,4 +1,4 @@
-"""`python -m trainer_core.runners.spade_bdi.worker RUN_DIR`: a BDI agent plays and learns.
+"""A BDI agent plays and learns.
 
 One console, episode after episode. A run is saved, held and ended between two of them; an episode
 that a stop cuts short is taken back whole, so that a resumed run repeats it.
@@ -21,7 +21,6 @@ from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol import checkpoints as layout
 from trainer_core.protocol import records
 from trainer_core.protocol.config import RunConfig
-from trainer_core.runners.guest.process import main
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
 from trainer_core.runners.spade_bdi import checkpoint as mind_files
 from trainer_core.runners.spade_bdi.mind import Mind, Plans
@@ -235,7 +234,3 @@ def _versions(mind: Mind) -> dict[str, str]:
     }
     skills = {name: skill.sha256 for name, skill in mind.skills.items()}
     return found | {"skills_sha256": json.dumps(skills)}
-
-
-if __name__ == "__main__":
-    main(train)

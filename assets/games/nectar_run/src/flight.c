@@ -3,7 +3,7 @@
 
 #define BEE_SPEED    2
 #define SHOT_SPEED   5
-#define SHOT_PAUSE   9                          /* frames between shots while A is held */
+#define SHOT_PAUSE   7                          /* frames between shots while A is held */
 #define UNHURT_AFTER 90
 
 uint8_t bee_x, bee_y, stage, lives, jar, power, unhurt;
@@ -23,8 +23,8 @@ void begin_flight(void) {
     clear(stings, STINGS_MAX);
     clear(drops, DROPS_MAX);
     clear(blasts, BLASTS_MAX);
-    bee_x = 80;
-    bee_y = 120;
+    bee_x = LANE_X(3);
+    bee_y = 112;
     shot_pause = 0;
     unhurt = UNHURT_AFTER;
 }
@@ -39,29 +39,28 @@ static flyer_t *free_of(flyer_t *things, uint8_t count) {
     return 0;
 }
 
-static void shoot(uint8_t x, uint8_t dx) {
+static void shoot(uint8_t x) {
     flyer_t *shot = free_of(shots, SHOTS_MAX);
     if (shot) {
         shot->kind = 1;
         shot->x = x;
         shot->y = bee_y - 8;
-        shot->dx = dx;
         shot_pause = SHOT_PAUSE;
         play_effect(FX_SHOOT);
     }
 }
 
 void move_bee(void) {
-    if ((keys_held & KEY_LEFT) && bee_x > 18) {
+    if ((keys_held & KEY_LEFT) && bee_x > LANE_X(0)) {
         bee_x -= BEE_SPEED;
     }
-    if ((keys_held & KEY_RIGHT) && bee_x < 142) {
+    if ((keys_held & KEY_RIGHT) && bee_x < LANE_X(7)) {
         bee_x += BEE_SPEED;
     }
-    if ((keys_held & KEY_UP) && bee_y > 40) {
+    if ((keys_held & KEY_UP) && bee_y > 48) {
         bee_y -= BEE_SPEED;
     }
-    if ((keys_held & KEY_DOWN) && bee_y < 134) {
+    if ((keys_held & KEY_DOWN) && bee_y < 128) {
         bee_y += BEE_SPEED;
     }
     if (unhurt) {
@@ -71,10 +70,10 @@ void move_bee(void) {
         shot_pause--;
     } else if (keys_held & KEY_A) {
         if (power < 4) {
-            shoot(bee_x + 4, 0);
+            shoot(bee_x + 4);
         } else {
-            shoot(bee_x, power < 8 ? 0 : 0xff);
-            shoot(bee_x + 8, power < 8 ? 0 : 1);
+            shoot(bee_x);
+            shoot(bee_x + 8);
         }
     }
 }
@@ -123,7 +122,7 @@ void hurt_bee(void) {
     burst_at(bee_x, bee_y);
     play_effect(FX_HURT);
     lives--;
-    power = 0;
+    power = power < 4 ? 0 : power - 4;
     unhurt = UNHURT_AFTER;
     status_changed = 1;
 }
@@ -147,7 +146,6 @@ void move_things(void) {
     for (thing = shots, left = SHOTS_MAX; left; left--, thing++) {
         if (thing->kind) {
             thing->y -= SHOT_SPEED;
-            thing->x += thing->dx;
             if (thing->y < 8 || thing->y > 170) {
                 thing->kind = NOBODY;
             }
@@ -167,17 +165,17 @@ void move_things(void) {
     }
     for (thing = drops, left = DROPS_MAX; left; left--, thing++) {
         if (thing->kind) {
-            thing->y += 1;
-            if (clock & 1) {                    /* the wind carries it to and fro */
+            thing->y += stage ? 1 : 2;
+            if (stage && (clock & 1)) {         /* in later gardens the wind carries it */
                 thing->x += thing->dx;
             }
-            if (thing->x < 18 || thing->x > 150) {
+            if (thing->x < 18 || thing->x > 142) {
                 thing->dx = -thing->dx;
                 thing->x += thing->dx;
             }
             if (thing->y > FLOOR_Y + 8) {
                 thing->kind = NOBODY;
-            } else if (is_near(thing, bee_x + 4, bee_y, 9)) {
+            } else if (is_near(thing, bee_x, bee_y, 12)) {
                 gather(thing);
             }
         }
@@ -205,8 +203,14 @@ void draw_everything(void) {
     uint8_t *sprite = oam;
     const flyer_t *thing;
     uint8_t left, flap = (clock & 4) ? 4 : 0;
-    if (!(unhurt & 4)) {
-        sprite = put_pair(sprite, bee_x, bee_y, sprite_bee + flap);
+    sprite = put_pair(sprite, bee_x, bee_y, (unhurt & 4 ? sprite_pale_bee : sprite_bee) + flap);
+    if (unhurt & 4) {
+        oam[3] = oam[7] = 0x10;                 /* its grey is dark in the other palette */
+    }
+    for (thing = drops, left = DROPS_MAX; left; left--, thing++) {
+        if (thing->kind) {
+            sprite = put_pair(sprite, thing->x, thing->y, sprite_drop + ((clock & 8) ? 4 : 0));
+        }
     }
     for (thing = stings, left = STINGS_MAX; left; left--, thing++) {
         if (thing->kind) {
@@ -226,11 +230,6 @@ void draw_everything(void) {
     for (thing = shots, left = SHOTS_MAX; left; left--, thing++) {
         if (thing->kind) {
             sprite = put(sprite, thing->x, thing->y, sprite_shot);
-        }
-    }
-    for (thing = drops, left = DROPS_MAX; left; left--, thing++) {
-        if (thing->kind) {
-            sprite = put(sprite, thing->x, thing->y, sprite_drop + ((clock & 8) ? 2 : 0));
         }
     }
     for (thing = blasts, left = BLASTS_MAX; left && sprite <= oam + 152; left--, thing++) {

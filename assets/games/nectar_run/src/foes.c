@@ -1,6 +1,8 @@
 /* Wasps that weave, beetles that bear much, flies that dive; they come faster in later gardens. */
 #include "game.h"
 
+#define FIRST_PAUSE 90                          /* frames between the first garden's waves */
+
 static uint8_t pause, wave_kind, wave_left, wave_x, felled;
 
 static const uint8_t weave[16] = {
@@ -9,11 +11,11 @@ static const uint8_t weave[16] = {
 
 static void begin_wave(void) {
     uint8_t chance = random();
-    wave_x = 24 + (chance & 63) + ((chance >> 3) & 31);
+    wave_x = LANE_X(chance & 7);
     chance = random() & 7;
-    if (chance < 4) {
+    if (chance < 4 || (!stage && chance < 6)) {
         wave_kind = WASP;
-        wave_left = 3;
+        wave_left = 2 + (stage > 0);
     } else if (chance < 6) {
         wave_kind = FLY;
         wave_left = 2 + stage;
@@ -33,7 +35,7 @@ void send_foes(void) {
     }
     if (!wave_left) {
         begin_wave();
-        pause = 50 - (stage << 3);
+        pause = stage ? 50 - (stage << 3) : FIRST_PAUSE;
         return;
     }
     for (left = FOES_MAX; left; left--, foe++) {
@@ -55,8 +57,10 @@ static void move_foe(flyer_t *foe) {
     foe->timer++;
     if (foe->kind == WASP) {
         foe->y += 1;
-        foe->x += weave[(foe->timer >> 2) & 15];
-        if (foe->timer == 48 && !(random() & 1)) {
+        if (stage) {
+            foe->x += weave[(foe->timer >> 2) & 15];
+        }
+        if (stage && foe->timer == 48 && !(random() & 1)) {
             sting_from(foe->x + 4, foe->y + 8, 0, 2);
         }
     } else if (foe->kind == BEETLE) {
@@ -83,7 +87,7 @@ static void fell(flyer_t *foe) {
     add_score(foe->kind == BEETLE ? 3 : 1);
     if (foe->kind == BEETLE || ++felled == 2) {
         felled = 0;
-        drop_at(foe->x + 4, foe->y);
+        drop_at(foe->x, foe->y);
     }
     foe->kind = NOBODY;
 }

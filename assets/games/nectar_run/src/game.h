@@ -17,15 +17,17 @@ enum { NOBODY, WASP, BEETLE, FLY };
 #define DROPS_MAX   4
 #define BLASTS_MAX  4
 #define FLOOR_Y     136                         /* the status row begins here */
+#define LANE_X(n)   (24 + ((n) << 4))           /* of eight lanes, a bee wide */
 
 /* A thing that flies, positions as OAM has them (x + 8, y + 16). */
 typedef struct { uint8_t kind, x, y, timer, dx, dy, health; } flyer_t;
 
 extern const uint8_t sprite_tiles[], sprite_tile_count, common_tiles[], common_tile_count;
 extern const uint8_t title_tiles[], title_tile_count, title_map[];
-extern const uint8_t sprite_bee, sprite_wasp, sprite_beetle, sprite_fly, sprite_blast;
+extern const uint8_t sprite_bee, sprite_pale_bee, sprite_wasp, sprite_beetle, sprite_fly, sprite_blast;
 extern const uint8_t sprite_hornet, sprite_shot, sprite_sting, sprite_drop;
 extern const uint8_t tile_space, tile_zero, tile_life, tile_full, tile_empty;
+extern const uint8_t tile_nectar, tile_hornet;
 extern const uint8_t text_press_start[], text_best[], text_score[], text_ready[], text_jar[];
 extern const uint8_t text_hornet[], text_clear[], text_over[], text_again[], text_won[];
 extern const uint8_t text_fly_on[], text_honey[];
@@ -38,6 +40,7 @@ extern uint8_t bee_x, bee_y;
 extern flyer_t shots[SHOTS_MAX], foes[FOES_MAX], stings[STINGS_MAX];
 extern flyer_t drops[DROPS_MAX], blasts[BLASTS_MAX];
 extern uint8_t hornet_health, hornet_x, hornet_y, hornet_shines;
+extern uint8_t hornet_cell;                     /* health that a cell of its meter shows, 0: no hornet */
 
 /* ground.c: the garden that scrolls; its data lies in banks 2 and 3 */
 void load_ground(uint8_t number);

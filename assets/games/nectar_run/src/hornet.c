@@ -1,38 +1,45 @@
-/* The hornet at the end of each garden: it swings to and fro, and stings in fans. */
+/* The hornet at the end of each garden: it hovers and stings, and flees from where it was hit. */
 #include "game.h"
 
-#define HEALTH     24
+#define CELL       2                            /* health in a cell of its meter */
 #define TOP_Y      36
+#define ABOVE(lane) (LANE_X(lane) - 8)          /* of whoever flies in that lane */
 
-uint8_t hornet_health, hornet_x, hornet_y, hornet_shines;
-static uint8_t heading, timer;
+uint8_t hornet_health, hornet_cell, hornet_x, hornet_y, hornet_shines;
+static uint8_t target_x, timer, hits;
 
-void begin_hornet(void) {
-    hornet_health = HEALTH + (stage << 2) + stage;
-    hornet_x = 20 + (random() & 95);
-    hornet_y = 0;
-    heading = random() & 1;
-    timer = 0;
+/* To one of the three lanes at the side where the bee is not. */
+static void flee(void) {
+    uint8_t lane = random() & 3;
+    if (lane == 3) {
+        lane = 1;
+    }
+    target_x = ABOVE(bee_x < LANE_X(4) ? 7 - lane : lane);
+    hits = 0;
 }
 
-static void swing(void) {
-    uint8_t speed = 1 + ((timer & 1) & (stage > 0)) + (hornet_health < 8);
-    if (heading) {
-        hornet_x += speed;
-        if (hornet_x >= 130) {
-            heading = 0;
-        }
-    } else {
-        hornet_x -= speed;
-        if (hornet_x <= 14) {
-            heading = 1;
-        }
+void begin_hornet(void) {
+    hornet_cell = CELL + stage;
+    hornet_health = hornet_cell << 3;
+    hornet_x = ABOVE(random() & 7);
+    hornet_y = 0;
+    timer = 0;
+    flee();
+}
+
+static void fly(void) {
+    uint8_t left = stage ? 2 + (timer & 1) : 2;
+    for (; left && hornet_x != target_x; left--) {
+        hornet_x += hornet_x < target_x ? 1 : 0xff;
+    }
+    if ((timer & 127) == 0) {
+        flee();
     }
 }
 
 static void sting(void) {
     uint8_t x = hornet_x + 12, y = hornet_y + 28;
-    if ((timer & 63) == 20) {
+    if (stage && (timer & 63) == 20) {
         sting_from(x, y, 0, 2);
         sting_from(x, y, 0xff, 2);
         sting_from(x, y, 1, 2);
@@ -59,6 +66,9 @@ static void meet_shots(void) {
                 add_score(50);
                 return;
             }
+            if (++hits == hornet_cell) {
+                flee();
+            }
         }
     }
 }
@@ -72,7 +82,7 @@ void move_hornet(void) {
         hornet_y++;
         return;
     }
-    swing();
+    fly();
     sting();
     meet_shots();
     if ((uint8_t)(bee_x - hornet_x + 10) < 36 && (uint8_t)(bee_y - hornet_y + 8) < 32) {

@@ -37,15 +37,37 @@ static void one_frame(void) {
     move_things();
 }
 
+/* What still flies goes on; the status row is there to be seen. */
+static void fly_out(void) {
+    uint8_t frames;
+    for (frames = 30; frames; frames--) {
+        next_frame();
+        move_things();
+        draw_everything();
+    }
+}
+
+/* The flowers spill a drop, one to three lanes beside the last one: a trail to follow. */
+static void spill(void) {
+    static uint8_t lane;
+    uint8_t chance = random(), far = 1 + (chance & 1) + ((chance >> 1) & 1);
+    if (lane > 7 - far || (lane >= far && (chance & 4))) {
+        lane -= far;
+    } else {
+        lane += far;
+    }
+    drop_at(LANE_X(lane), 8);
+}
+
 /* Until the jar is full, or no life is left. */
 static void fill_the_jar(void) {
-    jar = power = 0;
+    jar = power = hornet_cell = 0;
     play_song(&song_flight);
     open_garden();
     while (lives && jar != JAR_CELLS) {
         one_frame();
-        if (clock == 0 || clock == 100) {       /* the flowers spill some, too */
-            drop_at(24 + (random() & 112), 8);
+        if ((clock & (stage ? 127 : 31)) == 0) {
+            spill();
         }
         send_foes();
         move_foes();
@@ -57,6 +79,7 @@ static void fill_the_jar(void) {
 }
 
 static void meet_the_hornet(void) {
+    fly_out();
     open_page();
     write_line(2, 7, text_jar);
     write_line(2, 10, text_hornet);
@@ -64,8 +87,8 @@ static void meet_the_hornet(void) {
     play_song(&song_hornet);
     pause_frames(PAGE_FRAMES);
     fade_out();
-    open_garden();
     begin_hornet();
+    open_garden();
     while (lives && hornet_health) {
         one_frame();
         move_hornet();
@@ -76,14 +99,9 @@ static void meet_the_hornet(void) {
     }
 }
 
-/* The last bursts fade; then a page that waits. */
+/* A page that waits. */
 static void show_page(const uint8_t *heading, const uint8_t *prompt, const song_t *song) {
-    uint8_t frames;
-    for (frames = 30; frames; frames--) {
-        next_frame();
-        move_things();
-        draw_everything();
-    }
+    fly_out();
     open_page();
     play_song(song);
     write_line(3, 5, heading);
@@ -118,7 +136,7 @@ static void play(void) {
         score[i] = 0;
     }
     lives = LIVES;
-    hornet_health = 0;
+    hornet_health = hornet_cell = 0;
     for (stage = 0; stage != STAGES; stage++) {
         stage_page();
         fill_the_jar();

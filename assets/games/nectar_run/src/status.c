@@ -30,9 +30,21 @@ static void queue_digits(const uint8_t *digits) {
     }
 }
 
-/* Score, lives and the jar, in the window's row 31. */
+/* Cells of the meter that are full: the jar's, or what is left of the hornet. */
+static uint8_t full_cells(void) {
+    uint8_t health, cells = 0;
+    if (!hornet_cell) {
+        return jar;
+    }
+    for (health = 0; health < hornet_health; health += hornet_cell) {
+        cells++;
+    }
+    return cells;
+}
+
+/* Score, lives and a meter, in the window's first row. */
 void draw_status(void) {
-    uint8_t i;
+    uint8_t i, full = full_cells();
     status_changed = 0;
     queue_start(WINDOW_MAP, 20);
     queue_digits(score);
@@ -41,9 +53,9 @@ void draw_status(void) {
         queue_byte(i < lives ? tile_life : tile_space);
     }
     queue_byte(tile_space);
-    queue_byte(tile_space);
+    queue_byte(hornet_cell ? tile_hornet : tile_nectar);
     for (i = 0; i != JAR_CELLS; i++) {
-        queue_byte(i < jar ? tile_full : tile_empty);
+        queue_byte(i < full ? tile_full : tile_empty);
     }
     queue_byte(tile_space);
     queue_end();
@@ -66,7 +78,7 @@ void open_page(void) {
     for (line = 0; line != 18; line++) {
         queue_start(WINDOW_MAP + ((uint16_t)line << 5), 20);
         for (i = 20; i; i--) {
-            queue_byte(line != 1 && line != 16 ? tile_space : i & 1 ? tile_full : tile_empty);
+            queue_byte(line != 0 && line != 17 ? tile_space : i & 1 ? tile_full : tile_empty);
         }
         queue_end();
         if (line & 1) {

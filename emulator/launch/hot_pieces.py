@@ -1,0 +1,100 @@
+"""The hot pieces of ROMs (rom/hot_code.py) in the user's cache folder, and the process that makes
+them.
+
+A file holds for one ROM and one version of the kernels. One that cannot be used is none: it is made
+anew. What it says is checked against the ROM, so it can only cost time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from emulator.launch.shapes import kernel_version, table_path
+from emulator.rom.cartridge import Cartridge
+from emulator.rom.hot_code import is_piece
+
+FORMAT = 1
+Pieces = list[tuple[int, ...]]
+
+
+def pieces_path(cartridge: Cartridge) -> Path:
+    """Where those of a ROM lie, whether they are there or not."""
+    return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}.json"
+
+
+def store_pieces(cartridge: Cartridge, pieces: Pieces) -> Path:
+    """Put those of a ROM into its file, in place of older ones; returns the file."""
+    path = pieces_path(cartridge)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump({**content, "pieces": pieces}, file)
+    os.replace(name, path)
+    return path
+
+
+def load_pieces(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray) -> Pieces | None:
+    """Those of a ROM, or None if there are none that could be used. `words`, `plain`: as for
+    `hot_code.pieces`."""
+    try:
+        raw = json.loads(pieces_path(cartridge).read_text(encoding="utf-8"))
+        if (raw["format"], raw["rom"], raw["kernels"]) != (
+            FORMAT, cartridge.sha256, kernel_version()
+        ):  # fmt: skip
+            return None
+        pieces = [tuple(places) for places in raw["pieces"]]
+        good = all(is_piece(places, words, plain) for places in pieces)
+        starts = {places[0] for places in pieces}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return pieces if good and len(starts) == len(pieces) else None
+
+
+def search_arguments(roms: Sequence[Path], device: str, running: int) -> list[str]:
+    """Of `python -m emulator`: what a search does."""
+    files = [part for rom in roms for part in ("--rom", str(rom))]
+    return ["hot-code", "--device", device, "--running", str(running), *files]
+
+
+class Search:
+    """A process that finds and compiles the pieces of some ROMs for a device, in the background.
+
+    It ends with whoever holds this object.
+    """
+
+    def __init__(self, cartridges: Sequence[Cartridge], device: str, running: int) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="dmglab_hot_")
+        roms = [Path(self._folder.name, f"{i}.gb") for i in range(len(cartridges))]
+        for path, cartridge in zip(roms, cartridges, strict=True):
+            path.write_bytes(cartridge.rom.tobytes())
+        command = [sys.executable, "-m", "emulator", *search_arguments(roms, device, running)]
+        package = str(Path(__file__).parents[2])
+        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        )
+        self._end = weakref.finalize(self, _end, self._process)
+
+    def ended(self) -> bool:
+        """Whether it is done, well or not."""
+        return self._process.poll() is not None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()

@@ -1,0 +1,116 @@
+"""Find the hot straight pieces of a ROM, from a count of what was executed.
+
+A piece is a row of instructions that follow each other in memory. It begins where control was seen
+to arrive by anything but the instruction in front, and ends with a jump that is always taken, in
+front of another beginning, of what is no plain instruction, or of what was never executed. So
+branches by condition leave it on the way, and it is entered at its beginning only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from emulator.rom import control_rows, isa
+
+MOST_PIECES = 640
+MOST_INSTRUCTIONS = 4000
+LONGEST_PIECE = 20
+"""Instructions. All of a piece must fit before the next deadline, or none of it is taken."""
+RARELY = 2e-5
+"""Of all that is executed: what is rarer is not worth a piece."""
+_LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
+
+
+class Counts(NamedTuple):
+    """What was seen of a ROM: how often each byte was executed as an opcode, and how often control
+    came there by anything but the instruction in front. uint32[bytes of the ROM] each."""
+
+    executed: np.ndarray
+    arrived: np.ndarray
+
+
+def count(offsets: np.ndarray, words: np.ndarray) -> Counts:
+    """Counts of a trace. `offsets`: int64[instructions, consoles], places in the ROM, -1 for
+    elsewhere; `words`: the predecoded ROM."""
+    size = len(words)
+    inside = offsets[offsets >= 0]
+    executed = np.bincount(inside, minlength=size)
+    before, after = offsets[:-1], offsets[1:]
+    behind = np.where(before >= 0, before + _LENGTH[words[np.maximum(before, 0)] & 511], -1)
+    arrivals = after[(after >= 0) & (after != behind)]
+    arrived = np.bincount(arrivals, minlength=size)
+    return Counts(executed.astype(np.uint32), arrived.astype(np.uint32))
+
+
+def always_jumps(row: isa.Instruction) -> bool:
+    """Whether nothing behind the instruction follows it."""
+    return row.destination in ("pc", "vector") and not row.condition
+
+
+def pieces(counts: Counts, words: np.ndarray, plain: np.ndarray) -> list[tuple[int, ...]]:
+    """Return the places of each piece's instructions, most often executed piece first.
+
+    `words`: uint32, the predecoded ROM; `plain`: bool, which of its instructions may be in one.
+    """
+    executed, arrived = counts
+    least = max(2.0, RARELY * float(executed.sum()))
+    starts = set(np.flatnonzero((arrived > 0) & (executed >= least) & plain).tolist())
+    # Behind what is not plain control arrives as well, though from the instruction in front.
+    for at in np.flatnonzero((executed >= least) & ~plain).tolist():
+        behind = at + int(_LENGTH[words[at] & 511])
+        if behind < len(words) and plain[behind] and executed[behind] >= least:
+            starts.add(behind)
+    found: list[tuple[int, ...]] = []
+    waiting = sorted(starts)
+    while waiting:
+        start = waiting.pop()
+        places = _piece(start, starts, words, plain & (executed > 0))
+        behind = places[-1] + int(_LENGTH[words[places[-1]] & 511])
+        full = len(places) == LONGEST_PIECE
+        if full and behind < len(words) and plain[behind] and behind not in starts:
+            starts.add(behind)
+            waiting.append(behind)
+        found.append(places)
+    found.sort(key=lambda places: (-int(executed[list(places)].sum()), places))
+    chosen, total = [], 0
+    for places in found:
+        total += len(places)
+        if len(chosen) < MOST_PIECES and total <= MOST_INSTRUCTIONS:
+            chosen.append(places)
+    return chosen
+
+
+def _piece(start: int, starts: set[int], words: np.ndarray, usable: np.ndarray) -> tuple[int, ...]:
+    places = [start]
+    while len(places) < LONGEST_PIECE:
+        row = isa.INSTRUCTIONS[words[places[-1]] & 511]
+        behind = places[-1] + row.length
+        if always_jumps(row) or behind >= len(words) or not usable[behind] or behind in starts:
+            break
+        if (behind ^ start) >> 14:  # the next bank
+            break
+        places.append(behind)
+    return tuple(places)
+
+
+def plain_instructions(words: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Which words threaded code executes. `numbers`: of each row's block, 0 for none."""
+    leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
+    return (numbers[words & 511] != 0) & ~leaves
+
+
+def is_piece(places: tuple[int, ...], words: np.ndarray, plain: np.ndarray) -> bool:
+    """Whether these are plain instructions that follow each other in one bank, the last of which
+    alone may always jump. Only then is one block of them what they are."""
+    if not 1 <= len(places) <= LONGEST_PIECE:
+        return False
+    if not all(type(at) is int and 0 <= at < len(words) and plain[at] for at in places):
+        return False
+    rows = [isa.INSTRUCTIONS[words[at] & 511] for at in places]
+    follow = all(
+        at + row.length == behind and not always_jumps(row)
+        for at, row, behind in zip(places, rows, places[1:], strict=False)
+    )
+    return follow and places[0] >> 14 == places[-1] >> 14

@@ -1,0 +1,67 @@
+"""Find what a ROM spends its time in: some consoles play it with random buttons on the CPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from emulator.emulator import Emulator
+from emulator.kernels.sm83.threaded_code import NUMBER
+from emulator.launch.hot_pieces import load_pieces, store_pieces
+from emulator.launch.shapes import ALONE
+from emulator.rom import control_rows, hot_code
+from emulator.rom.cartridge import Cartridge
+from emulator.rom.idle_loops import mark_loops
+
+CONSOLES = 64
+ROUNDS, LAUNCHES, FRAMES, RELEASE_AFTER = 16, 3, 24, 8
+TRACED = 1500
+"""Instructions of every console in each round: some frames' worth, traced one by one."""
+
+
+def find_pieces(cartridge: Cartridge) -> list[tuple[int, ...]]:
+    """Return a ROM's hot pieces (`hot_code.pieces`); always the same ones. Takes some 5 s."""
+    emulator = Emulator(cartridge, CONSOLES, "cpu")
+    words = mark_loops(cartridge.rom, control_rows.predecode(cartridge.rom, ends=True))
+    random = np.random.default_rng(5)
+    executed = np.zeros(len(words), np.uint32)
+    arrived = np.zeros(len(words), np.uint32)
+    for _ in range(ROUNDS):
+        for _ in range(LAUNCHES):
+            emulator.run(_buttons(random), FRAMES, RELEASE_AFTER)
+        counts = hot_code.count(emulator.trace(TRACED, _buttons(random)), words)
+        executed += counts.executed
+        arrived += counts.arrived
+    plain = hot_code.plain_instructions(words, NUMBER)
+    return hot_code.pieces(hot_code.Counts(executed, arrived), words, plain)
+
+
+def compile_hot_code(
+    cartridges: Sequence[Cartridge], device: str, running: int = ALONE.running
+) -> dict[str, object]:
+    """Find the pieces of ROMs that run in one batch, unless the cache has them, and compile them
+    for `device` into Warp's cache. `running`: consoles a block of the launch shape."""
+    begun = time.perf_counter()
+    found = []
+    for cartridge in cartridges:
+        words = mark_loops(cartridge.rom, control_rows.predecode(cartridge.rom, ends=True))
+        pieces = load_pieces(cartridge, words, hot_code.plain_instructions(words, NUMBER))
+        if pieces is None:
+            pieces = find_pieces(cartridge)
+            store_pieces(cartridge, pieces)
+        found.append(pieces)
+    searched = time.perf_counter()
+    shape = ALONE._replace(running=running)
+    Emulator(cartridges, len(cartridges), device, shape=shape, executor="threaded").adopt(found)
+    return {
+        "pieces": [len(pieces) for pieces in found],
+        "instructions": [sum(map(len, pieces)) for pieces in found],
+        "search_s": round(searched - begun, 1),
+        "compile_s": round(time.perf_counter() - searched, 1),
+    }
+
+
+def _buttons(random: np.random.Generator) -> np.ndarray:
+    return (1 << random.integers(0, 8, CONSOLES)).astype(np.uint8)

@@ -1,0 +1,110 @@
+"""The hot pieces of a ROM: found in a trace, kept in a file, and what becomes of a bad file."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from emulator import Cartridge, Emulator
+from emulator.__main__ import parser
+from emulator.kernels.sm83.threaded_code import NUMBER
+from emulator.launch import hot_pieces
+from emulator.rom import control_rows, hot_code
+from emulator.tools.warmup import blank_rom
+
+CODE = {
+    0x150: "3e 05",  # ld a, 5
+    0x152: "3d",  # dec a
+    0x153: "20 fd",  # jr nz, 0152
+    0x155: "cd 00 02",  # call 0200
+    0x158: "76",  # halt
+    0x159: "18 f5",  # jr 0150
+    0x200: "04",  # inc b
+    0x201: "c9",  # ret
+}
+TURN = [0x150, *[0x152, 0x153] * 5, 0x155, 0x200, 0x201, 0x158, 0x159]
+PIECES = {(0x152, 0x153, 0x155), (0x150,), (0x159,), (0x200, 0x201)}
+
+
+def program() -> Cartridge:
+    rom = bytearray(blank_rom())
+    for at, code in CODE.items():
+        rom[at : at + len(bytes.fromhex(code))] = bytes.fromhex(code)
+    return Cartridge.from_bytes(bytes(rom), "program")
+
+
+def decoded(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
+    words = control_rows.predecode(cartridge.rom, ends=True)
+    return words, hot_code.plain_instructions(words, NUMBER)
+
+
+def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
+    words, plain = decoded(program())
+    trace = np.array([TURN * 100, [-1] * len(TURN) * 100]).T
+    counts = hot_code.count(trace, words)
+    assert counts.executed[0x152] == 500
+    assert counts.arrived[0x152] == 400  # and 100 times from the instruction in front
+    found = hot_code.pieces(counts, words, plain)
+    assert set(found) == PIECES
+    assert found[0] == (0x152, 0x153, 0x155)
+    assert all(hot_code.is_piece(places, words, plain) for places in found)
+    for wrong in [(), (0x153, 0x152), (0x159, 0x15B), (0x158,), (-1,), (0x152, 0x155), (0.5,)]:
+        assert not hot_code.is_piece(wrong, words, plain), wrong
+
+
+def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cartridge = program()
+    words, plain = decoded(cartridge)
+    assert hot_pieces.load_pieces(cartridge, words, plain) is None
+    path = hot_pieces.store_pieces(cartridge, sorted(PIECES))
+    assert path.is_relative_to(tmp_path)
+    assert len(list(path.parent.iterdir())) == 1
+    assert hot_pieces.load_pieces(cartridge, words, plain) == sorted(PIECES)
+    good = json.loads(path.read_text())
+    changes = (
+        {"rom": "0" * 64}, {"kernels": "0"}, {"format": 2}, {"pieces": [[0x150, 0x155]]},
+        {"pieces": [[0x150], [0x150]]}, {"pieces": 3}, {"pieces": [["x"]]},
+    )  # fmt: skip
+    for content in [*(json.dumps(good | change) for change in changes), "{", "[]", ""]:
+        path.write_text(content)
+        assert hot_pieces.load_pieces(cartridge, words, plain) is None, content
+    path.write_bytes(b"\xff\xfe")
+    assert hot_pieces.load_pieces(cartridge, words, plain) is None
+
+
+def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
+    said = hot_pieces.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4)
+    taken = parser().parse_args(said)
+    assert (taken.device, taken.running) == ("cuda:1", 4)
+    assert taken.rom == [tmp_path / "a", tmp_path / "b"]
+
+
+@pytest.mark.slow
+@pytest.mark.warp
+def test_a_batch_goes_over_to_hot_code_without_a_difference(
+    device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if device == "cpu":
+        pytest.skip("threaded code is a GPU's")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    game = Path("assets/games/pocket_quest/pocket_quest.gb")
+    cartridge = Cartridge.from_file(game)
+    hot = Emulator(cartridge, 8, device, hot_code=True)
+    plain = Emulator(cartridge, 8, device)
+    random = np.random.default_rng(2)
+    until = time.monotonic() + 240
+    while hot._search is not None and time.monotonic() < until:
+        buttons = random.integers(0, 256, 8).astype(np.uint8)
+        for emulator in (hot, plain):
+            emulator.run(buttons, 24, 8)
+        time.sleep(0.2)
+    assert hot._hot is not None, "no hot code was found"
+    for emulator in (hot, plain):
+        emulator.run(np.full(8, 1, np.uint8), 240, 8)
+    assert hot.state_hash() == plain.state_hash()
+    assert np.array_equal(hot.work(), plain.work())

@@ -1,0 +1,93 @@
+"""The last consoles of a launch, which go over from the data path to threaded code."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import warp as wp
+
+from emulator import Cartridge, Emulator
+from emulator.kernels.launch import tail, uniform
+from emulator.kernels.sm83.contract import ASKED_AT
+from emulator.launch.beside import CompiledBeside
+from emulator.launch.shapes import SERVED
+from emulator.verify import fuzz
+
+CONSOLES = 20
+DONE = 0x80000000
+
+
+@pytest.mark.warp
+def test_the_last_consoles_are_listed_with_what_they_ask_for(busy: Cartridge) -> None:
+    left, frozen = 3, 7  # a CPU runs one console after another, so those with the highest numbers
+    pair = [Emulator(busy, CONSOLES, "cpu", executor="uniform") for _ in range(2)]
+    seen = []
+    for emulator in pair:
+        emulator.freeze(frozen)
+    batch = pair[0].batch
+
+    def look() -> None:
+        words = batch.tail.numpy().copy()
+        asked = batch.ram.numpy()[:, batch.scratch + ASKED_AT :][:, :4].copy().view(np.uint32)
+        seen.append((words, asked[:, 0]))
+
+    buttons = wp.zeros(CONSOLES, dtype=wp.uint8, device="cpu")
+    uniform.launch(batch, buttons, 2, 0, SERVED._replace(tail=left), True, look)
+    pair[1].run(None, 2)
+    words, asked = seen[0]
+    assert words[0] == CONSOLES - left, "done, one of them frozen"
+    assert words[1] == left
+    envs = words[2 : 2 + left] & tail.ENV_MASK
+    assert envs.tolist() == [17, 18, 19]
+    assert not (words[2 : 2 + left] >> tail.ASKED_SHIFT & ~np.uint32(31)).any()
+    assert (asked[envs] == DONE).all()
+    assert pair[0].state_hash()[:17] == pair[1].state_hash()[:17]
+    assert not batch.tail.numpy()[:2].any(), "the next launch begins with none"
+
+
+@pytest.mark.slow
+@pytest.mark.warp
+@pytest.mark.parametrize("idle_skip", [True, False])
+def test_states_and_work_are_the_same_whatever_is_left(device: str, idle_skip: bool) -> None:
+    """On a CPU only if asked for: it compiles for 20 s what nothing else uses."""
+    if device == "cpu" and not os.environ.get("DMGLAB_SLOW_PROOFS"):
+        pytest.skip("set DMGLAB_SLOW_PROOFS=1")
+    random = np.random.default_rng(7)
+    roms = [fuzz.random_rom(random, fuzz.KINDS[i % 5], bool(i // 5 % 2)) for i in range(CONSOLES)]
+    cartridges = [Cartridge.from_bytes(rom, f"{i}") for i, rom in enumerate(roms)]
+    emulators = [
+        Emulator(
+            cartridges, CONSOLES, device, executor="uniform", idle_skip=idle_skip,
+            shape=SERVED._replace(tail=left), cuda_graphs=left == 7,
+        )
+        for left in (0, 1, 7, CONSOLES)
+    ]  # fmt: skip
+    for emulator in emulators:
+        emulator.wait_for_kernels()
+    for launch in range(12):
+        buttons = random.integers(0, 256, CONSOLES).astype(np.uint8)
+        for emulator in emulators:
+            emulator.run(buttons, 1 + launch, launch // 2)
+        first, *others = emulators
+        for emulator in others:
+            assert emulator.state_hash() == first.state_hash()
+            assert np.array_equal(emulator.work(), first.work())
+            assert np.array_equal(emulator.screens.numpy(), first.screens.numpy())
+        for emulator in emulators:
+            fuzz.set_going(np.random.default_rng(launch), emulator)
+
+
+def test_what_cannot_be_compiled_is_done_without() -> None:
+    def find() -> None:
+        raise OSError("no room")
+
+    def ended() -> CompiledBeside:
+        beside = CompiledBeside(find, "cpu", 1)
+        beside.wait()
+        return beside
+
+    with pytest.warns(UserWarning, match="launches go without: no room"):
+        beside = ended()
+    assert not beside.ready

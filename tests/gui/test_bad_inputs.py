@@ -1,0 +1,124 @@
+"""What a person gives the app that is not what it should be: a line, a way out, nothing lost."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gui import object_names as names
+from gui.app import App
+from tests.gui.conftest import click, find, press, until
+from trainer_core.protocol.paths import ASSETS
+from trainer_core.protocol.roms import RegisteredRom, roms_file, sha256_of_rom
+from trainer_core.runners.catalog import registered_runners
+
+REAL_S = 60.0
+"""For what a real player does on a busy computer."""
+
+
+def rom(title: bytes) -> bytes:
+    """Pocket Quest under another title, and so of another hash."""
+    data = bytearray((ASSETS / "games/pocket_quest/pocket_quest.gb").read_bytes())
+    data[0x134:0x144] = title.ljust(16, b"\0")
+    data[0x14D] = (-sum(data[0x134:0x14D]) - 0x19) & 0xFF
+    return bytes(data)
+
+
+def zipped(path: Path, **files: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(f"roms/{name}.gb", data)
+    return path
+
+
+def said(app: App) -> list[str]:
+    return [banner.accessibleName() for banner in app.window.banners.banners]
+
+
+def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "game.gb", mine=rom(b"MINE"), other=rom(b"OTHER"))
+    app._on_dropped(archive)
+    assert said(app) == [f"A zip archive: roms/mine.gb is inside {archive}, the first of 2 ROMs"]
+    assert sorted(tmp_path.glob("*.gb")) == [archive], "nothing is written unasked"
+    press(app.window.banners.banners[0])
+    until(lambda: app.center.live.screen_view.has_picture)
+    assert app.models.session.rom == str(tmp_path / "mine.gb")
+    assert (tmp_path / "mine.gb").read_bytes() == rom(b"MINE")
+    # The same archive again finds what it left; another one takes nobody's place.
+    app._on_dropped(archive)
+    press(app.window.banners.banners[-1])
+    until(lambda: not app.window.banners.banners)
+    app._on_dropped(zipped(tmp_path / "newer.zip", mine=rom(b"NEWER")))
+    press(app.window.banners.banners[-1])
+    until(lambda: any("is there already" in line for line in said(app)))
+    assert (tmp_path / "mine.gb").read_bytes() == rom(b"MINE")
+    app._on_dropped(zipped(tmp_path / "empty.zip"))
+    damaged = tmp_path / "damaged.zip"
+    damaged.write_bytes(archive.read_bytes()[:20_000])
+    app._on_dropped(damaged)
+    assert "a zip archive without a .gb file" in said(app)[-1]
+    assert app.controllers.playing.is_active
+
+
+def register(app: App, path: Path) -> None:
+    """As `dmglab rom add` does, whose process would cost seconds."""
+    file = roms_file(app.bridge.home)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(
+        msgspec.json.encode({sha256_of_rom(path): RegisteredRom(path=str(path), title="MINE")})
+    )
+    app.models.library.reload()
+
+
+@pytest.mark.slow
+def test_real_games_that_moved_or_are_none_lose_nothing(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(argv: list[str], on_progress: object = None) -> dict[str, Any]:
+        return {"roms": [{"sha256": "", "title": ""}]}
+
+    monkeypatch.setattr("gui.controllers.library.run_job", nothing)
+    playing, replay = app.controllers.playing, app.controllers.replay
+    playing.player.runners = registered_runners()
+    mine, noise = tmp_path / "mine.gb", tmp_path / "noise.gb"
+    mine.write_bytes(rom(b"MINE"))
+    noise.write_bytes(bytes(range(256)) * 160)
+    app.controllers.library.open_rom(mine)
+    until(lambda: playing.is_rom and not playing.busy, REAL_S)
+    app.actions["saveSlot"].trigger()
+    slot = app.controllers.slots.path(1)
+    until(slot.is_file, REAL_S)
+    click(app, names.RECORD_BUTTON)
+    until(lambda: playing.recording, REAL_S)
+    begun = app.center.live.info.frame
+    until(lambda: app.center.live.info.frame > begun + 20, REAL_S)
+    click(app, names.RECORD_BUTTON)
+    until(lambda: replay.replay is not None, REAL_S)
+    playing.toggle_pause()
+    # No ROM: one line that can be acted on, and what plays stays.
+    app.controllers.library.open_rom(noise)
+    until(lambda: any(line.startswith("This ROM cannot be played") for line in said(app)), REAL_S)
+    banner = next(b for b in app.window.banners.banners if b.title == "This ROM cannot be played")
+    assert "no Game Boy ROM" in banner.accessibleName()
+    assert banner.button is not None
+    assert banner.button.text() == "Open another..."
+    assert app.models.session.rom == str(mine)
+    assert playing.is_active
+    # The file moves: its recording cannot be played on, which says where to begin...
+    moved = mine.rename(tmp_path / "moved.gb")
+    app.actions["playOn"].trigger()
+    assert "is not there any more: open the ROM where it is now" in said(app)[-1]
+    assert app.window.banners.banners[-1].button.text() == "Open ROM..."
+    # ...and once it is known there, recording and slot are its own again, by its hash.
+    register(app, moved)
+    find(app, names.REPLAY_SLIDER).setValue(len(replay.replay) - 1)
+    app.actions["playOn"].trigger()
+    until(lambda: playing.request.task == str(moved) and not playing.busy, REAL_S)
+    assert app.controllers.slots.path(1) == slot
+    assert "This ROM cannot be played" not in " ".join(said(app)), "that is over"
+    last = replay.replay.picture(len(replay.replay) - 1)
+    until(lambda: playing.paused and (playing.picture == last).all(), REAL_S)

@@ -1,0 +1,63 @@
+"""What a start leaves out can be had later; what Python compiles is kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LATER = """
+import os, sys
+from trainer_core import early_start
+early_start.load_torch()
+import torch
+assert not set(early_start.LATER) & set(sys.modules), sys.modules.keys() & set(early_start.LATER)
+assert early_start.AUTOLOAD not in os.environ
+assert torch.distributions.Normal(0.0, 1.0).sample().shape == ()
+assert isinstance(torch.nn.quantized, early_start._Later)
+from torch import _meta_registrations
+assert _meta_registrations.__file__
+import torch.masked.maskedtensor
+assert torch.masked is sys.modules["torch.masked"]
+"""
+
+
+def run_python(source: str, **variables: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name not in
+                   ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", source], env={**environment, **variables}, text=True,
+        capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_torch_is_loaded_without_comes_when_it_is_asked_for() -> None:
+    run_python(LATER)
+
+
+@pytest.mark.parametrize("may_write", [True, False])
+def test_bytecode_is_kept_in_a_cache_of_ours(may_write: bool, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    if not may_write:
+        cache.write_text("no folder")
+    (tmp_path / "dmglab_imported.py").write_text("")
+    source = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from trainer_core.early_start import keep_bytecode\n"
+        "keep_bytecode()\nimport dmglab_imported, os\n"
+        "print(os.environ.get('PYTHONPYCACHEPREFIX'), sys.dont_write_bytecode)"
+    )
+    said = run_python(source, PYTHONDONTWRITEBYTECODE="1", XDG_CACHE_HOME=str(cache)).split()
+    found = list(tmp_path.rglob("dmglab_imported.*.pyc"))
+    assert not (tmp_path / "__pycache__").exists(), "nothing beside the sources, as was asked"
+    if may_write:
+        assert said == [str(cache / "dmglab" / "bytecode"), "False"]
+        assert len(found) == 1
+    else:
+        assert said == ["None", "True"]
+        assert not found

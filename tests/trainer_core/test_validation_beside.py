@@ -1,0 +1,124 @@
+"""Validation beside the learner: late, and of exactly the weights that its records name."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+from tests.trainer_core.building import (
+    prepared_run,
+    read_log,
+    tiny_config,
+    train_in,
+    without_clocks,
+)
+from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.runs.finding import _merit
+from trainer_core.runs.log_check import check_log
+from trainer_core.train import validation_process
+from trainer_core.train.run import TrainingRun
+
+UPDATE = 16 * 8
+
+
+def evals_of(home: Path) -> dict[tuple[int, str], dict[str, Any]]:
+    """By env steps and mode, without what a clock said."""
+    found = [without_clocks(record) for record in read_log(home) if record["type"] == "eval"]
+    return {(record["env_steps"], record["mode"]): record for record in found}
+
+
+def ready(run: TrainingRun) -> validation_process.ValidationProcess:
+    """The run's process, once it has loaded."""
+    assert run.late is not None
+    while not run.late.process.is_idle:
+        assert not run.late.process.is_over
+        run.late.process.wait(60.0)
+        run.late.process.take()
+    return run.late.process
+
+
+def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Path) -> None:
+    limits = {"total_env_steps": 12 * UPDATE, "learning_rate": 3e-3}
+    train_in(tmp_path / "here", tiny_config(eval_every=1, keep_checkpoints=99, **limits))
+    config = tiny_config(eval_every=1, checkpoint_every=3, validate_on="cpu", **limits)
+    run = prepared_run(tmp_path / "beside", config)
+    process = ready(run)
+    assert run.trainer is not None
+    run.trainer.learner.policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    run.train()
+    run.close()
+    assert process.is_over
+    assert not [child for child in psutil.Process().children() if "validation" in str(child)]
+
+    late, here = evals_of(tmp_path / "beside"), evals_of(tmp_path / "here")
+    assert late == {place: here[place] for place in late}
+    assert (12 * UPDATE, "greedy") in late, "the last weights are validated before the end"
+    assert run.validator is not None
+    assert not run.validator._envs, "the learner itself played nothing"
+
+    paths = HomePaths(tmp_path / "beside").run("run")
+    assert check_log(paths.train_log).errors == []
+    best = read_meta(max(list_checkpoints(paths), key=_merit))
+    assert best.validated_env_steps == best.env_steps
+    assert best.success_rate == max(record["success_rate"] for (_, mode), record in late.items()
+                                    if mode == "greedy")  # fmt: skip
+    assert best.success_rate == late[best.env_steps, "greedy"]["success_rate"]
+
+
+def test_a_target_that_is_reached_late_names_the_weights_that_reached_it(tmp_path: Path) -> None:
+    config = tiny_config(eval_every=1, validate_on="cpu", target_success=0.01, learning_rate=3e-3,
+                         total_env_steps=200 * UPDATE)  # fmt: skip
+    run = prepared_run(tmp_path, config)
+    ready(run)
+    outcome = run.train()
+    run.close()
+    assert outcome.reason.startswith("validation reached")
+    named = read_meta(run.paths.root / outcome.checkpoint)
+    assert named.success_rate == outcome.success_rate >= 0.01
+    assert named.validated_env_steps == named.env_steps <= outcome.env_steps
+    whole = train_in(tmp_path, config)  # nothing is left to do, and the newest one can be resumed
+    assert whole.env_steps == outcome.env_steps
+    assert read_meta(list_checkpoints(run.paths)[-1]).env_steps == outcome.env_steps
+
+
+def test_a_process_that_dies_costs_no_validation(tmp_path: Path) -> None:
+    config = tiny_config(eval_every=2, validate_on="cpu", total_env_steps=4 * UPDATE)
+    run = prepared_run(tmp_path, config)
+    process = ready(run)
+    os.kill(process._child.pid, signal.SIGSTOP)
+    learn = run.trainer.run_update  # type: ignore[union-attr]
+
+    def killed_meanwhile() -> Any:
+        if run.late is not None and run.late.is_under_way:
+            os.kill(process._child.pid, signal.SIGKILL)
+            process._child.wait()
+        return learn()
+
+    run.trainer.run_update = killed_meanwhile  # type: ignore[method-assign, union-attr]
+    run.train()
+    run.close()
+    greedy = [steps for steps, mode in evals_of(tmp_path) if mode == "greedy"]
+    assert greedy == [3 * UPDATE, 4 * UPDATE]
+    assert check_log(run.paths.train_log).errors == []
+
+
+@pytest.mark.parametrize(
+    ("device", "where", "cores", "wanted"),
+    [("cuda:0", "auto", 4, True), ("cuda:0", "auto", 3, False), ("cuda:0", "device", 64, False),
+     ("cpu", "auto", 64, False), ("cpu", "cpu", 1, True)],
+)  # fmt: skip
+def test_who_is_validated_beside_its_learner(
+    device: str, where: Any, cores: int, wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validation_process, "spare_cores", lambda: cores)
+    config = tiny_config(device=device, eval_every=1, validate_on=where)
+    assert validation_process.wanted(config) is wanted
+    monkeypatch.setenv("RANK", "1")
+    assert not validation_process.wanted(config)

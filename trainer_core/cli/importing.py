@@ -1,0 +1,40 @@
+"""`dmglab import PATH`: what another program or computer trained becomes a run of this home.
+
+A `run-ID.wandb` of W&B or a `history.jsonl` brings curves; a checkpoint's folder brings a policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Options:
+    path: Annotated[Path, tyro.conf.Positional]
+    """run-ID.wandb or history.jsonl of W&B, or a checkpoint's folder; it stays as it is."""
+    home: Path | None = None
+    """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    options = parse(Options, "import", argv)
+    path, home = options.path, home_paths(options.home)
+    if not path.exists():
+        raise ConfigError(f"{path}: no such file or folder; name what W&B or a run left")
+    if path.is_dir():
+        from trainer_core.runs.importing import import_checkpoint
+
+        record, folder = import_checkpoint(path, home)
+        return {"ok": True, "run_id": record.run_id, "checkpoint": str(folder)}
+    from trainer_core.runs.importing_curves import import_wandb
+
+    record, lost = import_wandb(path, home)
+    folder = home.run(record.run_id).root
+    return {"ok": True, "run_id": record.run_id, "folder": str(folder), "lost": lost}
