@@ -101,7 +101,7 @@ def main() -> int:
         while b'"sound"' not in (folder / "events").read_bytes():
             time.sleep(0.1)
         time.sleep(2.0)
-        for number, speed in enumerate((1.0, 0.5, 2.0, 4.0, 8.0, 0.0)):
+        for number, speed in enumerate((1.0, 0.5, 0.25, 2.0, 4.0, 8.0, 0.0)):
             player.stdin.write(commands.encode(commands.SetSpeed(id=2 + number, value=speed)))
             player.stdin.flush()
             time.sleep(1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QIcon, QPixmap
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -30,6 +30,8 @@ from gui.words import tr
 
 THUMBNAIL = QSize(80, 72)
 MIN_WIDTH = 288
+TOO_EASY = 0.5
+"""When at least this share of random players meets a goal, it is told as a warning."""
 
 
 class TaskDock(Dock):
@@ -55,6 +57,7 @@ class TaskDock(Dock):
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setWidget(body)
+        self._scroll, self._shown_error = scroll, ""
         self.setWidget(scroll)
         self.setMinimumWidth(MIN_WIDTH)
         self._model.changed.connect(self._refresh)
@@ -168,10 +171,16 @@ class TaskDock(Dock):
         if model.goal is None:
             self.distance.setText("")
         self.finding.setText(self._finding())
+        easy = model.probe is not None and model.probe["false_positive_rate"] >= TOO_EASY
+        set_role(self.finding, "role", "warn" if easy else "muted")
         self.progress.setVisible(bool(model.working))
         self.progress.setValue(round(100 * model.share))
         self.audit.setText("\n".join(self._audit_lines()))
         set_role(self.audit, "role", "error" if model.error else "muted")
+        if model.error != self._shown_error:
+            self._shown_error = model.error
+            if model.error:  # once it is laid out: it may be under the edge of a small window
+                QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(self.audit))
         self.note_picture()
 
     def _show_starts(self) -> None:

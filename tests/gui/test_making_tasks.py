@@ -354,11 +354,14 @@ def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
         raise LabError("the goal looks like a start state")
 
     monkeypatch.setattr("gui.controllers.task_draft.run_job", run)
+    app.window.resize(1024, 600)
     open_rom(app, own_rom)
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: app.models.task_draft.starts)
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: app.models.task_draft.error)
+    audit = app.docks.task.audit
+    until(lambda: audit.visibleRegion().boundingRect() == audit.rect())
     assert app.docks.task.audit.text() == "the goal looks like a start state"
     assert find(app, names.MAKE_TASK_BUTTON).isEnabled(), "another region may do"
 

@@ -64,6 +64,8 @@ def test_what_fails_is_not_kept_and_too_many_failures_are_said(tmp_path: Path) -
     game = TinyGame()
     with pytest.raises(ConfigError, match="only 0 of 10 episodes reached the goal of tiny_goal"):
         record_demonstrations(tmp_path / "out", game, lambda start: Script([0]), 1, "script")
+    with pytest.raises(ConfigError, match=r"only 0 of 20 .* the 50 that were asked for"):
+        record_demonstrations(tmp_path / "out", game, lambda start: Script([0]), 50, "script")
     assert list_recordings(tmp_path / "out") == []
     (tmp_path / "out" / "mine").mkdir()
     with pytest.raises(ConfigError, match="not empty"):

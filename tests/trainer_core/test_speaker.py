@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from trainer_core.play.game import ConsoleGame, open_game
+from trainer_core.play.pacer import Pacer
 from trainer_core.play.sdl_output import why_no_device
 from trainer_core.play.sound import (
     FASTEST,
-    LONGEST_TARGET_S,
+    REFILL,
     TARGET_S,
     GameSound,
     Speaker,
@@ -24,6 +25,7 @@ from trainer_core.play.sound import (
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.playing import PlayerConfig, write_player_config
+from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
 ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
 
@@ -99,13 +101,63 @@ def test_a_speaker_is_silent_when_it_should_be(game: ConsoleGame) -> None:
     tape.waiting_s = None
     assert grown() == 0, "no device"
     tape.waiting_s = 0.0
-    first = grown()
-    assert first == pytest.approx(4 * (48_000 * TARGET_S + 803), abs=80), "some in hand first"
-    often = [grown() for _ in range(9)]
-    assert often[0] > first, "it ran dry: more in hand"
-    assert often[-1] == pytest.approx(4 * (48_000 * LONGEST_TARGET_S + 803), abs=80)
+    assert grown() == pytest.approx(4 * (48_000 * TARGET_S + 803), abs=80), "some in hand first"
+    assert grown() == pytest.approx(4 * 803 * (1 + REFILL), abs=80), "it ran dry: a short step"
     speaker.set(0.0, 15)
     assert grown() == 0
+
+
+class Card(Tape):
+    """Takes 43 ms at once from what waits, by a clock that only sleepers move."""
+
+    piece = 4 * 2048
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now, self.heard = 0.0, b""
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        while len(self.heard) < 4 * self.rate * self.now:
+            taken, self.data = self.data[: self.piece], self.data[self.piece :]
+            self.heard += taken.ljust(self.piece, b"\0")
+        self.waiting_s = len(self.data) / 4 / self.rate
+
+    def longest_gap_s(self) -> float:
+        """From the first sound to the last."""
+        loud = np.flatnonzero(np.frombuffer(self.heard, "<i2")[::2])
+        return float(np.diff(loud).max()) / self.rate
+
+
+class Tone:
+    """Sound without a game."""
+
+    def frame(self, game: object, buttons: int, stretch: float) -> np.ndarray:
+        return np.full((round(48_000 / FRAMES_PER_SECOND * stretch), 2), 0.5, np.float32)
+
+    def lose(self) -> None:
+        """It has no state."""
+
+
+@pytest.mark.parametrize("speed", [0.25, 0.5, 1.0, 2.0])
+def test_a_late_frame_is_heard_for_about_as_long_as_it_is_late(
+    game: ConsoleGame, monkeypatch: pytest.MonkeyPatch, speed: float
+) -> None:
+    assert game.cartridge is not None
+    card, late_s = Card(), 0.22
+    monkeypatch.setattr("trainer_core.play.pacer.time", card)
+    speaker, pacer = Speaker(game.cartridge, lambda: card), Pacer(speed)
+    speaker.set(1.0, 15)
+    monkeypatch.setattr(speaker, "_sound", Tone())
+    for number in range(int(8 * FRAMES_PER_SECOND * speed)):
+        pacer.wait()
+        speaker.frame(game, 0, pacer.speed, pacer.kept)
+        card.sleep(late_s if number % 80 == 79 else 0.003)
+    step_s = REFILL / FRAMES_PER_SECOND / speed
+    assert 0.02 < card.longest_gap_s() < late_s - TARGET_S + step_s + 0.043
 
 
 def test_a_player_plays_to_a_real_device_and_says_so(tmp_path: Path) -> None:

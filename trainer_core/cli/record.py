@@ -22,9 +22,10 @@ class Options:
     checkpoint: str = "latest"
     """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
     task: str = ""
-    """Task id; default the checkpoint's."""
+    """Task id; default the checkpoint's, the first of several."""
     episodes: int = field(default=50, metadata=limits(1, 10_000))
-    """Recordings to make, from the training starts in turns; only what reaches the goal is kept."""
+    """Recordings to make, from the training starts in turns; only what reaches the goal is kept.
+    Ends early when fewer than one episode in ten does: after 20 without any."""
     mode: Literal["greedy", "sample", "leave_loops"] = "sample"
     """Buttons drawn by the policy's probabilities, so that episodes differ, or the most likely."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))

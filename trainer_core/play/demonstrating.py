@@ -15,7 +15,9 @@ from trainer_core.runs.writer import disk_error
 
 Mode = Literal["greedy", "sample", "leave_loops", "script"]
 PATIENCE = 10
-"""Episodes that are played for each one that is to be kept, before it is given up."""
+"""Episodes that are played for each one that is kept, before it is given up."""
+AT_FIRST = 2
+"""So many times PATIENCE before the first one is kept."""
 
 
 def train_starts(game: Game) -> range:
@@ -53,16 +55,17 @@ def record_demonstrations(
     """`episodes` recordings that reach the goal, from the training starts in turns.
 
     `chooser_of(start)` plays the episode that begins there. An episode that fails is not kept.
-    Raises ConfigError when `out` holds something already or too few episodes succeed, DiskError.
+    Raises ConfigError when `out` holds something already or as soon as fewer than one episode in
+    PATIENCE succeeds, DiskError.
     """
     if out.exists() and any(out.iterdir()):
         raise ConfigError(f"{out}: not empty; name a new folder")
-    starts, kept, steps, played_steps = train_starts(game), 0, [], 0
-    for attempt in range(PATIENCE * episodes):
+    starts, kept, attempt, steps = train_starts(game), 0, 0, []
+    while attempt < PATIENCE * min(episodes, kept + AT_FIRST):
         start = starts[attempt % len(starts)]
         folder = out / f"{kept:04d}-start{start:03d}"
         played = record_episode(folder, game, chooser_of(start), start, mode, **made_by)
-        played_steps += played.steps
+        attempt += 1
         if not played.success:
             shutil.rmtree(folder)
         else:
@@ -71,10 +74,10 @@ def record_demonstrations(
         tell(kept, played)
         if kept == episodes:
             return {
-                "out": str(out), "task": game.task, "recordings": kept, "attempts": attempt + 1,
+                "out": str(out), "task": game.task, "recordings": kept, "attempts": attempt,
                 "steps": sum(steps), "median_steps": sorted(steps)[len(steps) // 2],
             }  # fmt: skip
     raise ConfigError(
-        f"only {kept} of {PATIENCE * episodes} episodes reached the goal of {game.task}; the "
+        f"only {kept} of {attempt} episodes reached the goal of {game.task}; the "
         f"{episodes} that were asked for need a better player. What succeeded is in {out}"
     )

@@ -19,7 +19,7 @@ RATE = 48_000
 FRAME_BYTES = 4
 """Two channels of 16 bits."""
 PIECE = 2048
-"""Frames that the card takes at once, 21 ms: with 512 a busy computer came too late for some."""
+"""Frames that the card takes at once, 43 ms: with 512 a busy computer came too late for some."""
 
 Said = Callable[[str, str], None]
 """`said(device, reason)`: which device plays, or "" and why none does."""

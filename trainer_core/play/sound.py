@@ -25,6 +25,8 @@ TARGET_S = 0.08
 """What should wait at the sound card: a late frame is not heard, a press soon is."""
 LONGEST_TARGET_S = 0.2
 """On a busy computer frames come later: each time that the card ran dry more is kept waiting."""
+REFILL = 1.5
+"""Frames of silence after the card ran dry."""
 MOST_S = 0.4
 """More than this waiting is not added to."""
 BEND = 0.005
@@ -108,14 +110,25 @@ class Speaker:
         if self._volume <= 0 or not 0 < speed <= FASTEST or waiting is None or waiting > MOST_S:
             self.lose()
             return
-        if waiting <= 0 and self._is_flowing:
-            self._target_s = min(self._target_s * 1.4, LONGEST_TARGET_S)
+        frame_s = 1 / (FRAMES_PER_SECOND * kept)
+        target = max(self._target_s, 1.5 * frame_s)
+        if waiting <= 0:
+            output.play(bytes(4 * int(output.rate * self._silence(target, frame_s))))
         self._is_flowing = True
-        target = max(self._target_s, 1.5 / (FRAMES_PER_SECOND * kept))
-        if waiting <= 0:  # one gap; with less in hand the next late frame would make another
-            output.play(bytes(4 * int(output.rate * target)))
         bend = BEND * float(np.clip((target - waiting) / target, -1.0, 1.0))
         output.play(pcm(sound.frame(game, buttons, (1 + bend) / kept), self._volume))
+
+    def _silence(self, target: float, frame_s: float) -> float:
+        """Seconds to wait before the sound that begins, or that stopped for a late frame.
+
+        The player makes up for a late frame, and what it then runs ahead stays in hand: as much as
+        that frame was late. So a stop is made longer only by what the next frame needs; to fill the
+        reserve at once would be heard as a stall.
+        """
+        if not self._is_flowing:
+            return target
+        self._target_s = min(self._target_s * 1.4, LONGEST_TARGET_S)
+        return min(target, REFILL * frame_s)
 
     def close(self) -> None:
         if self._output is not None:
