@@ -42,6 +42,11 @@ class RomThreads:
             self._table = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self._device)
         return self._table
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether a search was begun whose end `adopt_found` has not seen."""
+        return self._search is not None
+
     def search(self, running: int) -> None:
         """Have another process find superblocks, and compile them for `running` consoles a block
         of threads; `adopt_found` looks for what it left."""
