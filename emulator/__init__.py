@@ -17,7 +17,7 @@ Rooms, lowest first; a file imports from its own room and from those before it
     kernels.ppu         LY, STAT, access times; the picture, drawn later from logs
     kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; what happens when
     kernels.sm83        instructions of all executors, interrupts, the service of what is rare
-    kernels.launch      the kernels: a launch of each executor, resets, sorting
+    kernels.launch      the kernels: a launch of each executor, resets, sorting; pictures' arrays
     emulator            `Emulator`, the batch with methods
     sound               what a console sounds like, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing

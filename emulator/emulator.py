@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -21,28 +20,27 @@ from emulator.kernels.launch.executors import (
 )
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.launch.pictures import Pictures
+from emulator.kernels.launch.rom_threads import RomThreads
 from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
-from emulator.launch.hot_pieces import Search, load_pieces
 from emulator.launch.recorded import RecordedLaunches
 from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError
-from emulator.rom.hot_code import plain_instructions
-from emulator.rom.idle_loops import mark_loops
+from emulator.rom.idle_loops import marked_words
 from emulator.state.arguments import checked_bytes, checked_roms, whole_number
 from emulator.state.batch import (
-    BOOKKEEPING,
     CONSOLE_DTYPE,
     TRAP_STEP,
     Layout,
     allocate,
     row_bytes,
 )
-from emulator.state.cache import StateCache, check_batch, gathered, rom_numbers, roms_of
+from emulator.state.cache import StateCache, check_batch, gathered, joined, rom_numbers, roms_of
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
+from emulator.state.state_hash import state_hashes
 
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
@@ -114,15 +112,13 @@ class Emulator:
         self.batch = allocate(
             layout,
             np.concatenate(roms),
-            np.concatenate([self._decoded(rom, self.executor == "native") for rom in roms]),
+            np.concatenate([marked_words(rom, self.executor == "native") for rom in roms]),
             control_rows.control_words(bool(np.any(trap_ld_b_b))),
             device,
         )
-        self._code: wp.array | None = None
-        self._hot: wp.Kernel | None = None
-        self._search: Search | None = None
+        self._threads = RomThreads(self.cartridges, device)
         if hot_code and self.executor == "threaded":
-            self._search = Search(self.cartridges, device, self._shape().running)
+            self._threads.search(self._shape().running)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -158,10 +154,8 @@ class Emulator:
         if self.executor == "native":
             native.launch(self.batch, held, frames, release_after, self.idle_skip, self._launch)
             return
-        if self._search is not None and self._search.ended():
-            self._search = None
-            self._adopt_found()
         shape = self._shape()
+        self._threads.adopt_found(shape.block)
         sorts = self._sorts and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
         has_tail = self._has_tail(shape)
@@ -175,10 +169,10 @@ class Emulator:
                 tail = functools.partial(self._run_tail, most) if has_tail else None
                 uniform.launch(self.batch, *how, tail)
             else:
-                hot = (self._hot,) if self._hot else ()
-                kernels_of("threaded").launch(self.batch, self._threads(), *how, *hot)
+                threads = self._threads
+                kernels_of("threaded").launch(self.batch, threads.table(), *how, *threads.frames)
 
-        how = (held.ptr, frames, release_after, shape, sort_by, self.idle_skip, self._hot)
+        how = (held.ptr, frames, release_after, shape, sort_by, self.idle_skip, self._threads.hot)
         self._do(("run", *how, has_tail), launch)
         self._last_frames = frames
 
@@ -191,22 +185,14 @@ class Emulator:
 
     def step(self) -> None:
         """Run every console for one instruction (and the interrupt or HALT before it)."""
-        consoles = self._consoles()
-        kept = consoles["trap"].copy()
-        consoles["trap"] = TRAP_STEP
-        self.batch.console.assign(consoles)
+        kept = self._set_trap(TRAP_STEP)
         self.run(None, 1)
-        consoles = self._consoles()
-        consoles["trap"] = kept
-        self.batch.console.assign(consoles)
+        self._set_trap(kept)
 
     def trace(self, instructions: int, buttons: np.ndarray | None = None) -> np.ndarray:
         """Run every console for so many instructions; return where in its ROM each then stood,
         int64[instructions, N]: an index into the ROM's bytes, -1 outside of ROM."""
-        consoles = self._consoles()
-        kept = consoles["trap"].copy()
-        consoles["trap"] = TRAP_STEP
-        self.batch.console.assign(consoles)
+        kept = self._set_trap(TRAP_STEP)
         places = np.empty((instructions, self.num_envs), np.int64)
         for place in places:
             self.run(buttons, 1)
@@ -215,34 +201,23 @@ class Emulator:
             low = consoles["rom_low"].astype(np.int64)
             place[:] = pc + np.where(pc < 0x4000, low, high) - consoles["rom_base"]
             place[pc >= k.VRAM] = -1
-        consoles["trap"] = kept
-        self.batch.console.assign(consoles)
+        self._set_trap(kept)
         return places
+
+    def _set_trap(self, value: int | np.ndarray) -> np.ndarray:
+        """Set `Console.trap` of all consoles, to uint32[N] or one value; what it was."""
+        consoles = self._consoles()
+        kept = consoles["trap"].copy()
+        consoles["trap"] = value
+        self.batch.console.assign(consoles)
+        return kept
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
         (kernels/sm83/superblocks.py). Compiles them first, unless Warp's cache has them."""
         if self.executor != "threaded":
             raise EmulatorError(f"executor {self.executor!r} has no superblocks: give threaded")
-        from emulator.kernels.launch.hot_threads import hot_threads
-
-        roms = [cartridge.rom for cartridge in self.cartridges]
-        frames, table = hot_threads(roms, [self._decoded(rom, True) for rom in roms], pieces)
-        device = wp.get_device(self.device)
-        frames.module.load(device, self._shape().block if device.is_cuda else 1)
-        self._code = wp.array(table, dtype=wp.uint32, device=self.device)
-        self._hot = frames
-
-    def _adopt_found(self) -> None:
-        """Run what a search has left in the cache; what it has not is run as before."""
-        from emulator.kernels.sm83.threaded_code import NUMBER
-
-        found = []
-        for cartridge in self.cartridges:
-            words = self._decoded(cartridge.rom, True)
-            found.append(load_pieces(cartridge, words, plain_instructions(words, NUMBER)))
-        if any(found):
-            self.adopt([pieces or [] for pieces in found])
+        self._threads.adopt(pieces, self._shape().block)
 
     def freeze(self, env: int) -> None:
         """Let one console stand still until it is reset: launches pass it by."""
@@ -318,17 +293,7 @@ class Emulator:
     def joined_cache(self, caches: Sequence[StateCache], roms: Sequence[Cartridge]) -> StateCache:
         """The states of other emulators' caches, one after another: all of `caches[i]` are of the
         ROM `roms[i]`, one of this emulator's. Raises SnapshotError when it is not."""
-        numbers = rom_numbers(self.cartridges)
-        records, rows, which = [], [], []
-        for cache, cartridge in zip(caches, roms, strict=True):
-            if cartridge.sha256 not in numbers:
-                raise SnapshotError(f"states of another ROM (SHA-256 {cartridge.sha256[:12]})")
-            found = cache.rows.numpy()
-            room = self._row_bytes - cache.rows.shape[1]  # cartridges with more RAM have more
-            records.append(cache.console.numpy())
-            rows.append(np.pad(found, ((0, 0), (0, room))))
-            which.append(np.full(len(found), numbers[cartridge.sha256], np.int32))
-        return self._cached(np.concatenate(records), np.concatenate(rows), np.concatenate(which))
+        return self._cached(*joined(caches, roms, self.cartridges, self._row_bytes))
 
     def _cache(self, snapshots: Sequence[Snapshot], roms: np.ndarray) -> StateCache:
         return self._cached(*gathered(snapshots, self._row_bytes), roms)
@@ -489,26 +454,10 @@ class Emulator:
         It does not depend on N, on how runs were cut into launches, on idle skipping, on the device
         or on whether pictures were drawn.
         """
-        consoles = self._consoles()
-        rows = self.batch.ram.numpy()
-        names = [name for name in CONSOLE_DTYPE.names or () if name not in BOOKKEEPING]
-        hashes = []
-        for env in range(self.num_envs):
-            digest = hashlib.sha256()
-            for name in names:
-                digest.update(int(consoles[name][env]).to_bytes(4, "little"))
-            banks = self.cartridges[self.rom_of_env[env]].ram_banks
-            digest.update(rows[env, : k.ROW_SCRATCH].tobytes())
-            digest.update(rows[env, k.ROW_OAM : k.ROW_SCREENS].tobytes())
-            digest.update(rows[env, k.ROW_CART_RAM_BANK_1 : row_bytes(banks)].tobytes())
-            hashes.append(digest.hexdigest()[:16])
-        return hashes
+        banks = [self.cartridges[rom].ram_banks for rom in self.rom_of_env]
+        return state_hashes(self._consoles(), self.batch.ram.numpy(), banks)
 
     # ---- inside ----------------------------------------------------------------------------
-
-    def _decoded(self, rom: np.ndarray, ends: bool) -> np.ndarray:
-        """The words of a ROM (`predecode`), loops that wait marked."""
-        return mark_loops(rom, control_rows.predecode(rom, ends))
 
     def _has_tail(self, shape: Shape) -> bool:
         """Whether the last consoles of a launch on the data path go over to threaded code: a GPU
@@ -525,18 +474,9 @@ class Emulator:
 
     def _run_tail(self, most: int) -> None:
         """Run what the data path has left, `most` consoles at most."""
-        hot = (self._hot,) if self._hot else ()
-        kernels_of("threaded").launch_tail(self.batch, self._threads(), most, self.idle_skip, *hot)
-
-    def _threads(self) -> wp.array:
-        """What threaded code walks along; made on first use."""
-        if self._code is None:
-            from emulator.kernels.sm83.threaded_code import threads
-
-            roms = [cartridge.rom for cartridge in self.cartridges]
-            tables = [threads(rom, self._decoded(rom, ends=True)) for rom in roms]
-            self._code = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self.device)
-        return self._code
+        threads = self._threads
+        how = (most, self.idle_skip, *threads.frames)
+        kernels_of("threaded").launch_tail(self.batch, threads.table(), *how)
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""

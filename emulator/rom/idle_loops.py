@@ -72,6 +72,11 @@ def mark_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
     return marked
 
 
+def marked_words(rom: np.ndarray, ends: bool = False) -> np.ndarray:
+    """What the executors read of a ROM: `predecode`d words, uint32[bytes], loops marked."""
+    return mark_loops(rom, control_rows.predecode(rom, ends))
+
+
 def _counts_down(code: bytes, begin: int, end: int) -> int:
     """The mark of a loop that counts down and does nothing else, or 0."""
     steps = []

@@ -131,6 +131,30 @@ def check_batch(
         raise SnapshotError(f"console {envs[error.index]} is damaged: {error}") from None
 
 
+def joined(
+    caches: Sequence[StateCache],
+    roms: Sequence[Cartridge],
+    cartridges: Sequence[Cartridge],
+    row_size: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Records [K], rows uint8[K, row_size] and numbers among `cartridges`, int32[K], of states in
+    other emulators' caches: all of `caches[i]` are of the ROM `roms[i]`.
+
+    Raises SnapshotError for one that is none of `cartridges`.
+    """
+    numbers = rom_numbers(cartridges)
+    records, rows, which = [], [], []
+    for cache, cartridge in zip(caches, roms, strict=True):
+        if cartridge.sha256 not in numbers:
+            raise SnapshotError(f"states of another ROM (SHA-256 {cartridge.sha256[:12]})")
+        found = cache.rows.numpy()
+        room = row_size - cache.rows.shape[1]  # cartridges with more RAM have more
+        records.append(cache.console.numpy())
+        rows.append(np.pad(found, ((0, 0), (0, room))))
+        which.append(np.full(len(found), numbers[cartridge.sha256], np.int32))
+    return np.concatenate(records), np.concatenate(rows), np.concatenate(which)
+
+
 def roms_of(snapshots: Sequence[Snapshot], cartridges: Sequence[Cartridge]) -> np.ndarray:
     """Which cartridge each snapshot belongs to, int32[K]; each is checked against it.
 

@@ -11,9 +11,9 @@ from emulator.emulator import Emulator
 from emulator.kernels.sm83.threaded_code import NUMBER
 from emulator.launch.hot_pieces import load_pieces, store_pieces
 from emulator.launch.shapes import ALONE
-from emulator.rom import control_rows, hot_code
+from emulator.rom import hot_code
 from emulator.rom.cartridge import Cartridge
-from emulator.rom.idle_loops import mark_loops
+from emulator.rom.idle_loops import marked_words
 
 CONSOLES = 64
 ROUNDS, LAUNCHES, FRAMES, RELEASE_AFTER = 16, 3, 24, 8
@@ -24,7 +24,7 @@ TRACED = 1500
 def find_pieces(cartridge: Cartridge) -> list[tuple[int, ...]]:
     """Return a ROM's hot pieces (`hot_code.pieces`); always the same ones. Takes some 5 s."""
     emulator = Emulator(cartridge, CONSOLES, "cpu")
-    words = mark_loops(cartridge.rom, control_rows.predecode(cartridge.rom, ends=True))
+    words = marked_words(cartridge.rom, ends=True)
     random = np.random.default_rng(5)
     executed = np.zeros(len(words), np.uint32)
     arrived = np.zeros(len(words), np.uint32)
@@ -46,7 +46,7 @@ def compile_hot_code(
     begun = time.perf_counter()
     found = []
     for cartridge in cartridges:
-        words = mark_loops(cartridge.rom, control_rows.predecode(cartridge.rom, ends=True))
+        words = marked_words(cartridge.rom, ends=True)
         pieces = load_pieces(cartridge, words, hot_code.plain_instructions(words, NUMBER))
         if pieces is None:
             pieces = find_pieces(cartridge)

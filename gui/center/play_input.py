@@ -34,9 +34,7 @@ class PlayInput(QObject):
         screen.installEventFilter(self)
         screen.focus_lost.connect(self._on_focus_lost)
         gamepad.button.connect(self._on_pad)
-        gamepad.found.connect(
-            lambda name: notices.tell(tr("Gamepad"), tr("{name} plays too", name=name))
-        )
+        gamepad.found.connect(self._on_pad_found)
         gamepad.lost.connect(self._on_pad_lost)
         keys.changed.connect(self.release_all)
 
@@ -101,7 +99,12 @@ class PlayInput(QObject):
         verbs[act]()
         return True
 
+    def _on_pad_found(self, name: str) -> None:
+        self._notices.withdraw(tr("Gamepad lost"))
+        self._notices.tell(tr("Gamepad"), tr("{name} plays too", name=name))
+
     def _on_pad_lost(self, name: str) -> None:
+        self._notices.withdraw(tr("Gamepad"))
         if not self._playing.is_active:
             return
         if not self._playing.paused:

@@ -60,4 +60,4 @@ class SoundButton(QToolButton):
         for channel, action in enumerate(self._channels):
             action.setChecked(self._sound.is_heard(channel))
         self.setToolTip(self._sound.words())
-        self.setText(tr("Sound off") if self._sound.is_muted else tr("Sound"))
+        self.setText(self._sound.name())

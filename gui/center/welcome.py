@@ -130,9 +130,10 @@ class Welcome(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Give wrapped texts the height that this width asks for: nested layouts do not."""
         super().resizeEvent(event)
-        width = min(CARD_WIDTH, self.width() - 2 * MARGIN) - 2 * MARGIN
+        width = max(CARD_WIDTH // 2, min(CARD_WIDTH, self.width() - 2 * MARGIN) - 2 * MARGIN)
         for text in self.findChildren(QLabel):
             if text.wordWrap():
+                text.setMinimumHeight(0)  # else what a narrow window needed is asked for ever
                 text.setMinimumHeight(text.heightForWidth(width))
 
     def _show_face(self, shown: int) -> None:

@@ -48,6 +48,12 @@ class SoundController(QObject):
     def is_heard(self, channel: int) -> bool:
         return bool(self.channels >> channel & 1)
 
+    def name(self) -> str:
+        """For the button: without a device it must not look as if it were on."""
+        if self.is_muted:
+            return tr("Sound off")
+        return tr("No sound") if self.reason else tr("Sound")
+
     def words(self) -> str:
         """For the button's tooltip."""
         if self.is_muted:

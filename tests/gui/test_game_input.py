@@ -79,6 +79,9 @@ def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(app: App, pad: Virtual
     until(lambda: app.controllers.playing._mask == 0)
     assert [notice.title for notice in told] == ["Gamepad", "Gamepad lost"]
     assert live.input._joypad.mask == 0
+    assert [banner.title for banner in app.window.banners.banners] == ["Gamepad lost"]
+    live.input._on_pad_found("another")
+    assert [banner.title for banner in app.window.banners.banners] == ["Gamepad"]
 
 
 def test_a_gamepad_is_heard_only_while_the_game_has_the_keyboard(app: App, pad: VirtualPad) -> None:
@@ -181,6 +184,7 @@ def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.Mo
         run_id="p", seq=0, time=0.0, device="", reason="this computer has no sound"
     )
     service.on_event(event)
+    assert button.text() == "No sound"
     assert "no sound" in button.toolTip()
     assert app.models.settings.number("sound/volume", 0.0) == 0.8
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel
 
 from gui.app import App
 from gui.models.run_list import COLUMNS
+from tests.gui.conftest import until
 
 
 def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
@@ -27,3 +29,13 @@ def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) ->
     assert hidden[900] == []
     assert "State" not in hidden[300]
     assert hidden[300]
+
+
+def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:
+    welcome = app.center.welcome
+    texts = [text for text in welcome.findChildren(QLabel) if text.wordWrap()]
+    until(lambda: any(text.minimumHeight() for text in texts))
+    wide, size = [text.minimumHeight() for text in texts], welcome.size()
+    welcome.resize(120, 400)
+    welcome.resize(size)
+    assert [text.minimumHeight() for text in texts] == wide

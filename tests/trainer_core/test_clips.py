@@ -76,8 +76,8 @@ def test_a_gif_of_ours_becomes_shades_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("a.gif", b"GIF89a", "no animation"),
-        ("a.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 40, "no animation"),
+        ("a.gif", b"GIF89a", "no GIF, APNG or PNG"),
+        ("a.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 40, "no GIF, APNG or PNG"),
         ("a.vbm", b"something", "does not begin with VBM"),
         ("a.replay", zlib.compress(b"[1, 2]"), "no movie"),
         ("a.replay", b"\0" * 99, "no movie"),

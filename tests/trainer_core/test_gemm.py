@@ -130,17 +130,14 @@ def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float) -> None:
     logits = heads[:, :actions].float().requires_grad_()
     values = heads[:, actions].float().requires_grad_()
     chosen = torch.randint(actions, (size,))
-    samples = torch.randn(5, size)
-    samples[4] = 1 + 3 * torch.rand(size)
-    played = torch.log_softmax(logits.detach() * samples[4][:, None], -1)
-    logprobs = played.gather(1, chosen[:, None]).squeeze(1)
+    logprobs = torch.log_softmax(logits.detach(), -1).gather(1, chosen[:, None]).squeeze(1)
+    samples = torch.randn(4, size)
     samples[0] = logprobs + 0.3 * samples[0]
     config = {
         "clip_range": 0.2, "clip_range_vf": clip_range_vf, "ent_coef": 0.1, "vf_coef": 0.5,
     }  # fmt: skip
     losses = ppo_losses(
-        logits, values, chosen, *samples[:4], **config, normalize_advantage=False,
-        sharpness=samples[4],
+        logits, values, chosen, *samples, **config, normalize_advantage=False
     )  # fmt: skip
     losses.total.backward()
     assert 0.2 < float(losses.clipfrac) < 0.8, "both sides of the clip are tried"

@@ -17,7 +17,7 @@ from trainer_core.protocol.paths import CHECKOUT
 from trainer_core.train.measures import MEASURES
 
 HOT = {
-    "train/update.py": {"run_update", "_sharpen", "_collect", "sample"},
+    "train/update.py": {"run_update", "_collect", "sample"},
     "algo/gae.py": {"compute_gae"},
     "algo/ppo.py": {"ppo_losses", "ppo_update"},
     "algo/a2c.py": {"a2c_losses", "a2c_update"},
@@ -30,7 +30,7 @@ HOT = {
     "algo/gemm/adam.py": {"step"},
     "algo/rollout.py": {
         "begin", "add_decision", "add_outcome", "end", "finish", "observations",
-        "final_observations", "sharpness_of",
+        "final_observations",
     },
     "train/metrics.py": {"add", "_sums"},
     "train/measures.py": {

@@ -30,7 +30,7 @@ def batch(size: int = 32) -> dict[str, Tensor]:
     return {
         "logits": logits, "new_values": normal(size), "actions": actions,
         "old_logprobs": logprobs + 0.3 * normal(size), "old_values": normal(size),
-        "advantages": normal(size), "returns": normal(size), "sharpness": torch.ones(size),
+        "advantages": normal(size), "returns": normal(size),
     }  # fmt: skip
 
 
@@ -65,8 +65,9 @@ def test_an_unchanged_policy_has_no_kl_and_no_clipping() -> None:
 
 
 def test_a2c_losses_are_the_frozen_ones() -> None:
-    left_out = ("old_logprobs", "old_values", "sharpness")
-    given = {name: value for name, value in batch().items() if name not in left_out}
+    given = {
+        name: value for name, value in batch().items() if name not in ("old_logprobs", "old_values")
+    }
     losses = a2c_losses(**given, ent_coef=0.01, vf_coef=0.5)
     expected = {
         "total": 0.366, "policy_loss": -0.2928, "value_loss": 1.3502, "entropy_loss": -1.6268,
@@ -142,31 +143,6 @@ def test_the_entropy_bonus_falls_as_training_succeeds_to_a_tenth() -> None:
     constant.training_success = 1.0
     constant.run_update()
     assert float(constant.learner.ent_coef) == pytest.approx(0.02)
-
-
-def test_half_of_the_environments_play_sharper_as_training_succeeds() -> None:
-    trainer = tiny_trainer(tiny_config(num_envs=4))
-    seen = []
-    for trainer.training_success in (0.0, 1.0):
-        losses = trainer.run_update()
-        seen.append(trainer.rollout.sharpness.tolist())
-        first = losses.sums[losses.names.index("approx_kl")] / losses.opt_steps
-        assert abs(float(first)) < 0.1, "the loss reads other odds than those that were drawn from"
-    assert seen == [[1.0, 1.0, 1.0, 1.0], [4.0, 4.0, 1.0, 1.0]]
-    for other in (tiny_config(algo="a2c"), tiny_config(ent_schedule="constant")):
-        trainer = tiny_trainer(other)
-        trainer.training_success = 1.0
-        trainer.run_update()
-        assert float(trainer.sharpness.max()) == 1.0
-
-
-def test_sharp_play_is_learned_at_the_odds_it_was_drawn_from() -> None:
-    """A policy that did not change has no KL, whatever its logits were multiplied by."""
-    same = batch() | {"sharpness": torch.linspace(1, 4, 32)}
-    log_probs = torch.log_softmax(same["logits"] * same["sharpness"][:, None], -1)
-    same["old_logprobs"] = log_probs.gather(1, same["actions"][:, None]).squeeze(1)
-    losses = ppo_losses(**same, **PPO)
-    assert float(losses.approx_kl) == float(losses.clipfrac) == 0.0
 
 
 def test_a_minibatch_in_parts_learns_what_it_learns_whole() -> None:

@@ -14,6 +14,7 @@ from trainer_core.cli.main import main
 from trainer_core.envs.rom_registry import add_rom
 from trainer_core.envs.roms import load_rom
 from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.named_roms import named_rom
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.profiles import load_profiles
 from trainer_core.protocol.roms import registered_roms
@@ -139,6 +140,25 @@ def test_a_profile_is_data_and_disabled_until_its_rom_is_there(
     (row,) = call(capsys, home, "list")["profiles"]
     assert row["enabled"] is False
     assert "dmglab rom add" in row["instructions"]
+
+
+def test_a_rom_is_known_by_file_name_title_and_hash(home: HomePaths, tmp_path: Path) -> None:
+    mine = patched(tmp_path / "Mine (v2).gb", 1)
+    row = add_rom(mine, home)
+    for name in (str(mine), "Mine (v2).gb", "mine (V2)", "mine", row["sha256"], row["sha256"][:6]):
+        assert named_rom(name, home) == mine
+    assert named_rom("nectar_run", home).name == "nectar_run.gb"
+    # A whole name is meant before a name that only begins so.
+    assert named_rom("pocket_quest", home) == GAME
+    add_rom(patched(tmp_path / "mine.gb", 2), home)
+    assert named_rom("mine", home) == tmp_path / "mine.gb"
+    with pytest.raises(TaskError, match=r"2 ROMs are called so: .*mine\.gb"):
+        named_rom("POCKET QUEST", home)
+    with pytest.raises(TaskError, match=r"near: pocket_quest.*dmglab rom add"):
+        named_rom("poket_quest.gb", home)
+    for nothing in ("", "0000", "/nowhere/mine.gb"):
+        with pytest.raises(TaskError, match="dmglab rom add"):
+            named_rom(nothing, home)
 
 
 def test_a_recordings_game_is_found_again_by_its_hash(home: HomePaths, tmp_path: Path) -> None:

@@ -320,6 +320,12 @@ def test_every_codec_begins_the_longest() -> None:
     assert mask_of("B+LEFT") == 32 | 2
 
 
+def test_a_script_may_begin_episodes_at_its_first_step() -> None:
+    """Without --from-step nothing was pressed before them: no step, and that follows any codec."""
+    assert steps_of(np.zeros(0, np.uint8), Codec()).shape == (0,)
+    assert follows_codec(np.zeros(0, np.uint8), Codec())
+
+
 def test_a_minari_dataset_holds_the_way(
     made: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,5 +120,16 @@ def test_who_is_validated_beside_its_learner(
     monkeypatch.setattr(validation_process, "spare_cores", lambda: cores)
     config = tiny_config(device=device, eval_every=1, validate_on=where)
     assert validation_process.wanted(config) is wanted
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    assert validation_process.wanted(config) is (where == "cpu"), "of ranks only if asked for"
     monkeypatch.setenv("RANK", "1")
     assert not validation_process.wanted(config)
+
+
+def test_by_default_one_gpu_is_validated_beside_and_a_cpu_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(validation_process, "spare_cores", lambda: 4)
+    assert validation_process.wanted(tiny_config(device="cuda:0", eval_every=1))
+    assert not validation_process.wanted(tiny_config(eval_every=1))

@@ -111,7 +111,6 @@ class PartsEpoch:
                 clip_range=self.config.clip_range, clip_range_vf=self.config.clip_range_vf,
                 ent_coef=learner.ent_coef, vf_coef=self.config.vf_coef,
                 normalize_advantage=False,
-                sharpness=self.rollout.sharpness_of(chosen),
             )  # fmt: skip
             share = len(part) / len(index)
             gradients = torch.autograd.grad(losses[0] * share, learner.parameters)

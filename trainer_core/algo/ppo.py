@@ -46,13 +46,11 @@ def ppo_losses(
     ent_coef: float | Tensor,
     vf_coef: float,
     normalize_advantage: bool,
-    sharpness: Tensor,
 ) -> PPOLosses:
     """Losses of B samples: `logits` f32[B, A], `actions` i64[B], everything else f32[B].
 
-    `ent_coef` is a number or f32[]; `sharpness` f32[B] what the logits were multiplied by when the
-    actions were drawn."""
-    log_probs = torch.log_softmax(logits * sharpness[:, None], dim=-1)
+    `ent_coef` is a number or f32[]."""
+    log_probs = torch.log_softmax(logits, dim=-1)
     new_logprobs = log_probs.gather(-1, actions[:, None]).squeeze(-1)
     entropy = -(log_probs.exp() * log_probs).sum(-1)
     if normalize_advantage:
@@ -113,7 +111,6 @@ def ppo_update(
             ent_coef=learner.ent_coef,
             vf_coef=config.vf_coef,
             normalize_advantage=config.normalize_advantage,
-            sharpness=rollout.sharpness_of(index),
         )
         losses.total.backward()
         grad_norm = learner.step()
@@ -149,4 +146,4 @@ def ppo_learner(policy: PixelActorCritic, config: RunConfig, device: torch.devic
     return Learner(policy, config, device)
 
 
-PPO = Implementation(update=ppo_update, losses=PPOLosses, learner=ppo_learner, sharpens=True)
+PPO = Implementation(update=ppo_update, losses=PPOLosses, learner=ppo_learner)

@@ -67,8 +67,6 @@ class Implementation:
     """A NamedTuple: `total` first, then the scalars, whose names are those in the records."""
     storage: StorageOf = RolloutBuffer
     learner: LearnerOf = Learner
-    sharpens: bool = False
-    """Whether the loss reads the storage's `sharpness` (RolloutBuffer)."""
     heads: tuple[str, ...] = ("policy", "value")
     """Outputs that the network must have."""
 

@@ -47,8 +47,6 @@ class RolloutBuffer:
         self.done, self.trunc, self.success = (field(torch.bool) for _ in range(3))
         self.reset_mask, self.from_demo = field(torch.bool), field(torch.bool)
         self.advantages, self.returns = field(torch.float32), field(torch.float32)
-        self.sharpness = torch.ones(num_envs, device=device)
-        """f32[N] what each environment's logits are multiplied by before an action is drawn."""
         self.slots = (num_steps - 1) // horizon + 1
         self._final_obs = torch.zeros(
             (self.slots, num_envs, *obs_shape), dtype=torch.uint8, device=device
@@ -118,7 +116,3 @@ class RolloutBuffer:
     def observations(self, index: Tensor) -> Tensor:
         """u8[B, K, H, W] of the flat positions `index` i64[B] (t * N + n)."""
         return self.obs.flatten(0, 1).index_select(0, index)
-
-    def sharpness_of(self, index: Tensor) -> Tensor:
-        """f32[B] of the flat positions `index` i64[B]."""
-        return self.sharpness[index % self.num_envs]

@@ -20,7 +20,7 @@ class Options:
     out: Path
     """New folder for the recording."""
     rom: str = ""
-    """The movie's game; default one that is known, by its hash or its header."""
+    """The movie's game, by path or name; default one that is known, by its hash or its header."""
     home: Path | None = None
     """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
 

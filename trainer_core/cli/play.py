@@ -56,7 +56,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     stamp = time.strftime("%Y%m%d-%H%M%S-")
     directory = Path(tempfile.mkdtemp(prefix=stamp, dir=home.players))
     write_player_config(directory, config)
-    return {"ok": True, "player_dir": str(directory), **_play(directory, options)}
+    return {
+        "ok": True, "task": task, "player_dir": str(directory), **_play(directory, options),
+    }  # fmt: skip
 
 
 def _play(directory: Path, options: Options) -> dict[str, Any]:

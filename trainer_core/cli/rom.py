@@ -30,7 +30,7 @@ class ListOptions:
 @dataclass(frozen=True)
 class RemoveOptions:
     rom: Annotated[str, tyro.conf.Positional]
-    """Path or SHA-256 (six digits or more) of a registered ROM; the file stays."""
+    """Path, file name, title or SHA-256 of a registered ROM; the file stays."""
     home: Path | None = None
     """Whose register; default DMGLAB_HOME or var/ of the checkout."""
 

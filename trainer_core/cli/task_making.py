@@ -19,7 +19,7 @@ class NewOptions:
     id: str
     """Name of the new task, for example mine/first_door."""
     rom: str = ""
-    """The ROM: its path, or the first digits of its hash in `dmglab rom list`."""
+    """The ROM: its path, or its file name, title or hash in `dmglab rom list`."""
     base: str = ""
     """Or a task of the same game, whose buttons are taken over too."""
     from_goal_of: str = ""
@@ -93,7 +93,7 @@ class CaptureOptions:
     script: Annotated[Path, tyro.conf.Positional]
     """Input script or folder of a recording."""
     rom: str = ""
-    """The ROM: its path, or the first digits of its hash in `dmglab rom list`."""
+    """The ROM: its path, or its file name, title or hash in `dmglab rom list`."""
     base: str = ""
     """Or a task of the same game."""
     step: int = -1

@@ -54,7 +54,7 @@ class ProbeOptions:
     goal: Path | None = None
     """Captured goal picture, with its region if it has one; without it `kept` is written only."""
     rom: str = ""
-    """The ROM: its path, or the first digits of its hash in `dmglab rom list`."""
+    """The ROM: its path, or its file name, title or hash in `dmglab rom list`."""
     base: str = ""
     """Or a task of the same game."""
     tau: float = field(default=0.0, metadata=limits(0, 1))

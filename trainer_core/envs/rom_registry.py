@@ -15,12 +15,17 @@ import msgspec
 from emulator import Cartridge, EmulatorError
 from emulator.rom.cartridge import MAX_ROM_SIZE
 from trainer_core.protocol.errors import LabError, TaskError
+from trainer_core.protocol.named_roms import KnownRom, fitting
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.profiles import Profile, load_profiles
 from trainer_core.protocol.regular_files import read_regular
-from trainer_core.protocol.roms import REGISTER, RegisteredRom, registered_roms, roms_file
-
-ROM_TYPES = (".gb", ".gbc")
+from trainer_core.protocol.roms import (
+    REGISTER,
+    ROM_SUFFIXES,
+    RegisteredRom,
+    registered_roms,
+    roms_file,
+)
 
 
 def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:
@@ -51,18 +56,19 @@ def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:
 
 
 def remove_rom(which: str, home: HomePaths) -> str:
-    """Forget the ROM of that path or SHA-256 (its first digits will do); returns the SHA-256.
+    """Forget the ROM of that path, file name, title or SHA-256; returns the SHA-256.
 
     The file itself stays. Raises TaskError when none or several fit.
     """
     roms = registered_roms(home)
     path = os.path.abspath(Path(which).expanduser())
     fits = [sha256 for sha256, rom in roms.items() if rom.path == path]
-    if not fits and len(which) >= 6:
-        fits = [sha256 for sha256 in roms if sha256.startswith(which.lower())]
+    if not fits:
+        known = [KnownRom(Path(rom.path), sha256, rom.title) for sha256, rom in roms.items()]
+        fits = [rom.sha256 for rom in fitting(which, known)]
     if len(fits) != 1:
         problem = "no ROM is registered" if not fits else f"{len(fits)} ROMs are registered"
-        raise TaskError(f"{which}: {problem} under this path or hash; see `dmglab rom list`")
+        raise TaskError(f"{which}: {problem} under this path, name or hash; see `dmglab rom list`")
     _change(home, lambda roms: roms.pop(fits[0], None))
     return fits[0]
 
@@ -99,7 +105,7 @@ def _state(sha256: str, rom: RegisteredRom) -> tuple[str, str]:
     if _hash(path) == sha256:
         return "ok", ""
     for other in sorted(path.parent.glob("*")) if path.parent.is_dir() else []:
-        same_kind = other.suffix.lower() in ROM_TYPES and other != path
+        same_kind = other.suffix.lower() in ROM_SUFFIXES and other != path
         if same_kind and rom.size in (0, other.stat().st_size) and _hash(other) == sha256:
             return "moved", str(other)
     return ("changed" if path.is_file() else "missing"), ""

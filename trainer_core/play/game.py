@@ -19,6 +19,7 @@ from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.buttons import MASK_BITS
 from trainer_core.protocol.errors import LabError, TaskError
 from trainer_core.protocol.frames import GAME_BOY, ScreenShape
+from trainer_core.protocol.named_roms import named_rom
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.roms import ROM_SUFFIXES
 from trainer_core.protocol.tasks import Codec, Reward, find_task
@@ -223,7 +224,8 @@ def open_game(task_id: str, home: HomePaths, keep: Path | None = None) -> Game:
         return open_arc_game(task_id, home, keep)
     try:
         if Path(task_id).suffix.lower() in ROM_SUFFIXES:
-            return ConsoleGame(Cartridge.from_file(task_id), task_id, [])
+            path = named_rom(task_id, home)
+            return ConsoleGame(Cartridge.from_file(path), str(path), [])
         task = find_task(task_id, home)
         parts = load_task_parts(task, home)
     except EmulatorError as error:

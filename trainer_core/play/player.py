@@ -451,8 +451,9 @@ class Player:
             write(*what, **fields)
         except OSError as error:
             assert self.recording is not None
-            reason = f"the recording ends after {self.recording.frames} frames: {error.strerror}"
-            self._end_recording()
+            writer = self.recording
+            self._end_recording()  # may take off some frames more
+            reason = f"the recording ends after {writer.frames} frames: {error.strerror}"
             self._tell(records.ErrorRecord, kind="recording", message=reason)
 
     def _keep_card(self) -> None:

@@ -56,7 +56,8 @@ class RunConfig:
         default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1)
     )
     """Stop once greedy play from the validation starts succeeds this often, on every task; 0 = go
-    on."""
+    on. Validated beside (`validate_on`), a run ends some updates later; the checkpoint that it
+    names has the weights that succeeded."""
     seed: int = field(default=1, metadata=_meta("Seed", "basics", minimum=0, maximum=MAX_SEED))
     """Seed of weights, sampling and starts."""
 
@@ -115,8 +116,7 @@ class RunConfig:
         default="success",
         metadata=_meta("Entropy schedule", "learning", choices=("success", "constant")),
     )
-    """success: the bonus falls in proportion as training episodes succeed, to a tenth, and (PPO)
-    half of the Game Boys play ever more greedily."""
+    """success: the bonus falls in proportion as training episodes succeed, to a tenth."""
     vf_coef: float = field(
         default=0.5, metadata=_meta("Value coefficient", "learning", minimum=0, maximum=100)
     )
@@ -155,11 +155,12 @@ class RunConfig:
     )
     """Episodes of one validation, spread over the validation starts."""
     validate_on: Literal["auto", "device", "cpu"] = field(
-        default="device",
+        default="auto",
         metadata=_meta("Validate on", "logging", choices=("auto", "device", "cpu")),
     )
     """device: where the run learns, which waits meanwhile; cpu: in a process of its own beside it,
-    whose results come some updates later; auto: cpu for a run on a GPU with four cores or more."""
+    whose results come some updates later; auto: cpu for a run on one GPU with four cores or more,
+    device for any other."""
     checkpoint_every: int = field(
         default=20, metadata=_meta("Checkpoint every", "logging", minimum=0, maximum=10**6)
     )

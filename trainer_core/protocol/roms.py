@@ -113,4 +113,9 @@ def _known_places(sha256: str, home: HomePaths) -> Iterator[Path]:
     """Where a ROM of that hash may lie: as registered, else among the games that we ship."""
     if rom := registered_roms(home).get(sha256):
         yield Path(rom.path)
-    yield from sorted((ASSETS / "games").glob("*/*.gb"))
+    yield from shipped_roms()
+
+
+def shipped_roms() -> list[Path]:
+    """The games that we ship."""
+    return sorted(p for s in ROM_SUFFIXES for p in (ASSETS / "games").glob(f"*/*{s}"))

@@ -32,9 +32,12 @@ def find_checkpoint(text: str, home: HomePaths) -> Path:
         return Path(text).resolve()
     try:
         found = list_checkpoints(find_run(text or "latest", home))
-    except LabError:
+    except LabError as error:
+        if text in ("", "latest"):
+            raise CheckpointError(str(error)) from None
         raise CheckpointError(
-            f"{text!r} is neither a checkpoint folder nor a run below {home.runs}"
+            f"{text!r} is neither a checkpoint folder nor a run below {home.runs}; `dmglab runs` "
+            "lists the runs"
         ) from None
     if not found:
         raise CheckpointError(f"run {text!r} has no checkpoint yet")

@@ -230,7 +230,7 @@ class LogChecker:
     @property
     def _validates_late(self) -> bool:
         config = self._meta.config if self._native and self._meta else {}
-        where = config.get("validate_on", "device")
+        where = config.get("validate_on", "auto")
         return where == "cpu" or (where == "auto" and str(config.get("device")).startswith("cuda"))
 
     def _due(self) -> int:

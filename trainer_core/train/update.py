@@ -15,7 +15,6 @@ from torch import Tensor
 from trainer_core.algo.adam import check_adam
 from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.registry import implementation
-from trainer_core.algo.rollout import RolloutBuffer
 from trainer_core.envs.restored import check_like, restore_generator
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepInfo, VecEnv
@@ -24,8 +23,6 @@ from trainer_core.protocol.errors import CheckpointError
 
 LEAST_ENTROPY = 0.1
 """Share of the entropy bonus that is left where every episode succeeds."""
-SHARP_SHARE, MOST_SHARP = 0.5, 4.0
-"""Share of the environments whose logits are multiplied by up to so much as episodes succeed."""
 MOST_STEPS = 2**48
 """Updates, or steps of the optimizer: more than any run can take; products still fit 63 bits."""
 
@@ -47,12 +44,6 @@ class ActorLearner:
         )
         self.stopwatch = Stopwatch(self.device)
         env.stopwatch = self.stopwatch
-        self.sharpness = torch.ones(env.num_envs, device=self.device)
-        """f32[N] what logits are multiplied by; the first environments' rises with success."""
-        self._sharpens = self.algorithm.sharpens and config.ent_schedule == "success"
-        if self._sharpens:
-            assert isinstance(self.rollout, RolloutBuffer), "what sharpens keeps that it did"
-            self.rollout.sharpness = self.sharpness
         self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
         self.on_step: Callable[[StepInfo], None] = lambda info: None
         """Called after every step with what it came to; a watcher's hook."""
@@ -90,23 +81,14 @@ class ActorLearner:
             return self.config.ent_coef
         return self.config.ent_coef * max(1 - self.training_success, LEAST_ENTROPY)
 
-    def _sharpen(self) -> None:
-        """Where training succeeds, half of the environments play nearly greedily. Drawn play slips
-        out of what greedy play never leaves, a wall that it walks into or two rooms that lead to
-        each other; so nobody pays for them until play is sharp."""
-        count = round(SHARP_SHARE * self.env.num_envs)
-        self.sharpness[:count] = 1 + (MOST_SHARP - 1) * self.training_success
-
     @torch.no_grad()
     def _collect(self) -> None:
-        if self._sharpens:
-            self._sharpen()
         rollout = self.rollout
         rollout.begin()
         for t in range(rollout.num_steps):
             with self.stopwatch("forward"):
                 logits, values = self.learner.forward(self.obs)
-                log_probs = torch.log_softmax(logits * self.sharpness[:, None], dim=-1)
+                log_probs = torch.log_softmax(logits, dim=-1)
                 actions = sample(log_probs, self._uniform, self.rng)
                 chosen = log_probs.gather(-1, actions[:, None]).squeeze(-1)
                 entropies = -(log_probs.exp() * log_probs).sum(-1)

@@ -54,11 +54,14 @@ class Result:
 
 
 def wanted(config: RunConfig) -> bool:
-    """Whether this run is validated beside its learner. Ranks but the first validate nothing."""
+    """Whether this run is validated beside its learner. Ranks but the first validate nothing; of
+    several, all wait at every step for the slowest, so `auto` leaves their cores to them."""
     if not config.eval_every or int(os.environ.get("RANK", "0")):
         return False
     if config.validate_on != "auto":
         return config.validate_on == "cpu"
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+        return False
     return config.device.startswith("cuda") and spare_cores() >= SPARE_CORES
 
 

@@ -46,7 +46,7 @@ class GemmEpoch:
         self.world = round(1 / adam.share)
         self.index = torch.zeros(batches, size, dtype=torch.int64, device=device)
         self.actions = torch.zeros(batches, size, dtype=torch.int64, device=device)
-        self.samples = torch.zeros(batches, 5, size, device=device)
+        self.samples = torch.zeros(batches, 4, size, device=device)
         self.scalars = torch.zeros(batches, size, SCALARS, device=device)
         self.norms = torch.zeros(batches, 1, device=device)
         self._pictures = rollout.obs.flatten(0, 1)
@@ -64,12 +64,9 @@ class GemmEpoch:
         rollout = self.rollout
         self.index.view(-1).copy_(order)
         torch.index_select(rollout.actions.flatten(), 0, order, out=self.actions.view(-1))
-        sharpness = rollout.sharpness.expand(rollout.num_steps, -1)
-        fields = (
-            rollout.logprobs, rollout.values, rollout.advantages, rollout.returns, sharpness,
-        )  # fmt: skip
+        fields = (rollout.logprobs, rollout.values, rollout.advantages, rollout.returns)
         gathered = torch.stack([field.flatten() for field in fields]).index_select(1, order)
-        gathered = gathered.view(5, *self.index.shape)
+        gathered = gathered.view(4, *self.index.shape)
         if self.config.normalize_advantage:
             advantages = gathered[2]
             deviation, mean = torch.std_mean(advantages, dim=1, correction=0, keepdim=True)

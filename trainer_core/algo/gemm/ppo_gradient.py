@@ -31,27 +31,25 @@ def ppo_gradient(
 ):
     """One thread: PPO's loss of one sample and its gradient by logits and value (algo/ppo.py).
 
-    `heads` [B, A + 1 and padding] logits, then the value; `samples` [5, B] old log-probability, old
-    value, advantage, return, what logits are multiplied by; `ent_coef` [1]; `scale` 1 / B;
-    `scalars` [B, 6] policy loss, value loss, negative entropy, approximate KL, clipped ratios,
-    clipped values.
+    `heads` [B, A + 1 and padding] logits, then the value; `samples` [4, B] old log-probability, old
+    value, advantage, return; `ent_coef` [1]; `scale` 1 / B; `scalars` [B, 6] policy loss,
+    value loss, negative entropy, approximate KL, clipped ratios, clipped values.
     """
     b = wp.tid()
-    sharp = samples[4, b]
-    top = sharp * wp.float32(heads[b, 0])
+    top = wp.float32(heads[b, 0])
     for k in range(1, num_actions):
-        top = wp.max(top, sharp * wp.float32(heads[b, k]))
+        top = wp.max(top, wp.float32(heads[b, k]))
     total = wp.float32(0.0)
     for k in range(num_actions):
-        total += wp.exp(sharp * wp.float32(heads[b, k]) - top)
+        total += wp.exp(wp.float32(heads[b, k]) - top)
     log_total = top + wp.log(total)
     action = wp.int32(actions[b])
     negative_entropy = wp.float32(0.0)
     for k in range(num_actions):
-        log_p = sharp * wp.float32(heads[b, k]) - log_total
+        log_p = wp.float32(heads[b, k]) - log_total
         negative_entropy += wp.exp(log_p) * log_p
     value = wp.float32(heads[b, num_actions])
-    log_ratio = sharp * wp.float32(heads[b, action]) - log_total - samples[0, b]
+    log_ratio = wp.float32(heads[b, action]) - log_total - samples[0, b]
     ratio = wp.exp(log_ratio)
     advantage = samples[2, b]
     unclipped = -advantage * ratio
@@ -74,11 +72,11 @@ def ppo_gradient(
         squared = wp.max(squared, far * far)
 
     for k in range(num_actions):
-        log_p = sharp * wp.float32(heads[b, k]) - log_total
+        log_p = wp.float32(heads[b, k]) - log_total
         p = wp.exp(log_p)
         chosen = wp.where(k == action, wp.float32(1.0), wp.float32(0.0))
         slope = by_log_ratio * (chosen - p) + ent_coef[0] * p * (log_p - negative_entropy)
-        gradient[b, k] = wp.bfloat16(scale * sharp * slope)
+        gradient[b, k] = wp.bfloat16(scale * slope)
     gradient[b, num_actions] = wp.bfloat16(scale * c.vf_coef * by_value)
     scalars[b, 0] = wp.max(unclipped, clipped)
     scalars[b, 1] = 0.5 * squared

@@ -11,15 +11,16 @@ import multiprocessing
 import os
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from trainer_core.cli.bench import env_bench, rig
-from trainer_core.cli.options import parse
+from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.named_roms import named_rom
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     """One record with frames per second of each, and ratios to PyBoy for the same work."""
     options = parse(Options, "bench peers", argv)
     rig.check_at_least(options, num_envs=1, frames_per_step=1, steps=1)
-    if not options.rom.is_file():
-        raise LabError(f"{options.rom}: no such ROM file")
+    options = replace(options, rom=named_rom(str(options.rom), home_paths(None)))
     try:
         version = metadata.version("pyboy")
     except metadata.PackageNotFoundError:

@@ -16,6 +16,7 @@ import numpy as np
 
 from trainer_core.cli.options import home_paths
 from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.named_roms import named_rom
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import (
     Episode,
@@ -52,7 +53,7 @@ class GameOptions:
     """What every bench of one game reads."""
 
     rom: Path | None = None
-    """A ROM file, started from power-on."""
+    """A ROM, by path or a name of `dmglab rom list`, started from power-on."""
     task: str = ""
     """A task instead of a ROM: its ROM and its first start state."""
     device: str = "cpu"
@@ -109,6 +110,7 @@ def load_game(options: GameOptions) -> Game:
         cartridge = load_rom(found, paths)
         return Game(cartridge, load_starts(found, cartridge)[0], paths, None, found)
     try:
+        rom = named_rom(str(rom), paths)
         cartridge = Cartridge.from_file(rom)
     except EmulatorError as error:
         raise LabError(str(error)) from error

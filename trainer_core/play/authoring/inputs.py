@@ -81,7 +81,8 @@ def steps_of(masks: np.ndarray, codec: Codec) -> np.ndarray:
     """i64[S]: the action of each whole step of `masks` u8[F], the one held longest; -1 none."""
     steps = len(masks) // codec.frames_per_step
     found = np.full(steps, -1)
-    for step, held in enumerate(masks[: steps * codec.frames_per_step].reshape(steps, -1)):
+    whole = masks[: steps * codec.frames_per_step].reshape(steps, codec.frames_per_step)
+    for step, held in enumerate(whole):
         counts = [int((held == mask).sum()) for mask in codec.masks]
         if max(counts):
             found[step] = int(np.argmax(counts))

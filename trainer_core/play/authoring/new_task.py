@@ -43,7 +43,7 @@ class NewTask:
     title: str = ""
     description: str = ""
     rom: str = ""
-    """Path or SHA-256 of the ROM. Or `base`, a task of the same game."""
+    """Path, name or SHA-256 of the ROM. Or `base`, a task of the same game."""
     base: str = ""
     from_goal_of: str = ""
     """Task whose demonstration's end is where the scripts begin, in place of power-on."""

@@ -8,24 +8,26 @@ from emulator import Cartridge, EmulatorError
 from trainer_core.envs.rom_registry import add_rom
 from trainer_core.envs.roms import load_rom
 from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.named_roms import named_rom
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.roms import REGISTER, registered_roms
 from trainer_core.protocol.tasks import Rom, find_task
 
 
 def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]:
-    """The manifest's entry and the cartridge of `rom`, or of the task `task_id` without it.
+    """The manifest's entry and the cartridge of `rom` (see `named_rom`), or of the task `task_id`.
 
     A ROM file that is not registered is: the task could not be played without. Raises TaskError.
     """
     if not rom:
         if not task_id:
-            raise TaskError("which game? give --rom PATH, or --base with a task of the same game")
+            raise TaskError(
+                "which game? give --rom (a path, or a name of `dmglab rom list`), or --base with a "
+                "task of the same game"
+            )
         task = find_task(task_id, home)
         return task.manifest.rom, load_rom(task, home)
-    registered = registered_roms(home)
-    fits = [sha256 for sha256 in registered if len(rom) >= 6 and sha256.startswith(rom.lower())]
-    path = Path(registered[fits[0]].path) if len(fits) == 1 else Path(rom).expanduser()
+    path = named_rom(rom, home)
     try:
         cartridge = Cartridge.from_file(path)
     except EmulatorError as error:
@@ -33,7 +35,7 @@ def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]
             f"{error}; `{REGISTER}` registers a ROM, `dmglab rom list` shows them"
         ) from None
     shipped = _shipped(path)
-    if not shipped and cartridge.sha256 not in registered:
+    if not shipped and cartridge.sha256 not in registered_roms(home):
         add_rom(path, home)
     name = cartridge.header.title.strip() or path.stem
     return Rom(name=name, sha256=cartridge.sha256, path=shipped), cartridge

@@ -13,9 +13,9 @@ from trainer_core.play.clips.movies import Movie, read_movie
 from trainer_core.play.game import ConsoleGame
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.named_roms import known_roms, named_rom
+from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
-from trainer_core.protocol.roms import ROM_SUFFIXES, registered_roms
 
 
 def press_movie(
@@ -67,7 +67,7 @@ def _note(movie: Movie, other: int, first_other: int) -> str:
 
 def find_game(path: Path, movie: Movie, rom: str, home: HomePaths) -> tuple[Cartridge, Path]:
     """The movie's ROM: `rom`, or one that is known. Raises LabError when none fits."""
-    places = [Path(rom)] if rom else [*_known(home)]
+    places = [named_rom(rom, home)] if rom else [known.path for known in known_roms(home)]
     for place in places:
         try:
             cartridge = Cartridge.from_file(place)
@@ -80,12 +80,6 @@ def find_game(path: Path, movie: Movie, rom: str, home: HomePaths) -> tuple[Cart
         if rom:
             raise LabError(f"{path}: is of {_named(movie)}, not of {place.name}")
     raise LabError(f"{path}: is of {_named(movie)}, which is not known here; name it with --rom")
-
-
-def _known(home: HomePaths) -> list[Path]:
-    registered = [Path(found.path) for found in registered_roms(home).values()]
-    shipped = [p for suffix in ROM_SUFFIXES for p in (ASSETS / "games").glob(f"*/*{suffix}")]
-    return [*registered, *sorted(shipped)]
 
 
 def _fits(movie: Movie, cartridge: Cartridge) -> bool:

@@ -121,7 +121,7 @@ def parse_entry(text: str) -> Entry:
 
 
 def league_tasks(asked: str, entries: Sequence[Entry], home: HomePaths) -> tuple[str, ...]:
-    """`asked`, else what the first checkpoint was trained on, else the first task there is.
+    """`asked`, else what the first checkpoint was trained on, else DEFAULT_TASK.
 
     Raises LabError for a checkpoint that cannot be found, and for impossible names.
     """

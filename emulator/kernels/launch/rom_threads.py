@@ -1,0 +1,82 @@
+"""What threaded code needs of the ROMs of one batch: its table, and superblocks if there are any.
+
+Made when first asked for: most launches never come to threaded code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+
+from emulator.launch.hot_pieces import Search, load_pieces
+from emulator.rom.cartridge import Cartridge
+from emulator.rom.hot_code import plain_instructions
+from emulator.rom.idle_loops import marked_words
+
+
+class RomThreads:
+    """Of `cartridges`, whose ROMs lie one after another on `device`."""
+
+    def __init__(self, cartridges: Sequence[Cartridge], device: str) -> None:
+        self.hot: wp.Kernel | None = None
+        """The kernel with superblocks, in place of the plain one."""
+        self._cartridges = cartridges
+        self._device = device
+        self._table: wp.array | None = None
+        self._search: Search | None = None
+
+    @property
+    def frames(self) -> tuple[wp.Kernel, ...]:
+        """The kernel that a launch names; nothing for the plain one."""
+        return (self.hot,) if self.hot else ()
+
+    def table(self) -> wp.array:
+        """What threaded code walks along, uint32[bytes of all ROMs, 2]."""
+        if self._table is None:
+            from emulator.kernels.sm83.threaded_code import threads
+
+            roms = [cartridge.rom for cartridge in self._cartridges]
+            tables = [threads(rom, marked_words(rom, ends=True)) for rom in roms]
+            self._table = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self._device)
+        return self._table
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether a search was begun whose end `adopt_found` has not seen."""
+        return self._search is not None
+
+    def search(self, running: int) -> None:
+        """Have another process find superblocks, and compile them for `running` consoles a block
+        of threads; `adopt_found` looks for what it left."""
+        self._search = Search(self._cartridges, self._device, running)
+
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int) -> None:
+        """From the next launch on execute these pieces of each ROM as one block each
+        (kernels/sm83/superblocks.py). Compiles them first, for `block` threads a block of a GPU,
+        unless Warp's cache has them."""
+        from emulator.kernels.launch.hot_threads import hot_threads
+
+        roms = [cartridge.rom for cartridge in self._cartridges]
+        words = [marked_words(rom, ends=True) for rom in roms]
+        frames, table = hot_threads(roms, words, pieces)
+        device = wp.get_device(self._device)
+        frames.module.load(device, block if device.is_cuda else 1)
+        self._table = wp.array(table, dtype=wp.uint32, device=self._device)
+        self.hot = frames
+
+    def adopt_found(self, block: int) -> None:
+        """Once a search has ended, adopt what it left in the cache; what it has not is run as
+        before."""
+        if self._search is None or not self._search.ended():
+            return
+        self._search = None
+        from emulator.kernels.sm83.threaded_code import NUMBER
+
+        found = []
+        for cartridge in self._cartridges:
+            words = marked_words(cartridge.rom, ends=True)
+            found.append(load_pieces(cartridge, words, plain_instructions(words, NUMBER)))
+        if any(found):
+            self.adopt([pieces or [] for pieces in found], block)
