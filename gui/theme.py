@@ -72,14 +72,16 @@ _waiting: list[tuple[QWidget, QWidget]] = []
 """A window and a widget of it, which may be out of sight and still wear the theme before."""
 REST_S = 0.004
 """Longest that one turn of the loop goes on dressing those."""
+REST_AFTER_MS = 30
+"""When that begins: what is in sight is painted first."""
 
 
 def apply_theme(app: QApplication, name: str) -> Colors:
     """Give the whole app one theme: what is in sight at once, the rest in the turns to come.
 
     The sheet names colours by their role, but Qt keeps what it resolved for a widget until that
-    is polished again. To polish all at once takes 0.1 s for a thousand widgets, of which four in
-    five are hidden (docs/app.md).
+    is polished again. To polish all at once takes 0.1 s for a thousand widgets, of which five in
+    six are hidden, scrolled away or covered (docs/app.md).
     """
     global _current
     _current = colors(name)
@@ -87,23 +89,40 @@ def apply_theme(app: QApplication, name: str) -> Colors:
         app.setStyle("Fusion")
     app.setFont(ui_font())
     app.setPalette(_palette(_current))
-    _waiting.clear()
-    for window in filter(shiboken6.isValid, list(_dressed)):
+    windows = list(filter(shiboken6.isValid, _dressed))
+    for window in windows:
         window.setProperty("theme", _current.name)
-        for widget in (window, *window.findChildren(QWidget)):
-            if widget.isVisible():
-                _polish(window, widget)
-            if shiboken6.createdByPython(widget):
-                _waiting.append((window, widget))
-    if _waiting:
-        QTimer.singleShot(0, _polish_rest)
+        for widget in _in_sight(window):
+            _polish(window, widget)
+    _waiting[:] = [(window, window) for window in windows]
+    QTimer.singleShot(REST_AFTER_MS, _begin_rest)
     return _current
+
+
+def _in_sight(widget: QWidget) -> Iterator[QWidget]:
+    """The widget and what is in it, as far as a pixel of it shows."""
+    if not widget.visibleRegion().isEmpty():
+        yield widget
+    for child in widget.children():  # one that is covered may hold some that are not
+        if isinstance(child, QWidget) and child.isVisible():
+            yield from _in_sight(child)
 
 
 def _polish(window: QWidget, widget: QWidget) -> None:
     """By the window's style: some of Qt's menus name one that is gone."""
     window.style().polish(widget)
     widget.update()
+
+
+def _begin_rest() -> None:
+    """Everything once more, out of sight or not: what is in sight may be another part by now."""
+    _waiting.clear()
+    for window in filter(shiboken6.isValid, list(_dressed)):
+        made = filter(shiboken6.createdByPython, (window, *window.findChildren(QWidget)))
+        _waiting.extend((window, widget) for widget in made)
+    # The last is the next: what may come in sight by a scroll goes before what is hidden.
+    _waiting.sort(key=lambda pair: pair[1].isVisible())
+    _polish_rest()
 
 
 def _polish_rest() -> None:

@@ -83,30 +83,28 @@ class SweepController(QObject):
 
     def _on_job(self, job: Job) -> None:
         self._job = job
+        if self.is_stopping:  # it was asked before there was a process: nothing to save yet
+            job.cancel()
         self.changed.emit()
 
     def stop(self) -> None:
         """Begin no further trial, have those that run save; a second time end them now."""
-        if self._job is None:
+        if self.stop_refusal():
             return
-        if self.is_stopping:
+        if self._job is not None and (self.is_stopping or not self._job.ask_to_end()):
             self._job.cancel()
-        else:
-            self._job.ask_to_end()
         self.is_stopping = True
         self.changed.emit()
 
     def stop_refusal(self) -> str:
-        return "" if self._job is not None else tr("No sweep runs")
+        return "" if self.is_busy else tr("No sweep runs")
 
     async def close(self) -> None:
         """End it with the app: trials save first, as far as time allows."""
-        if self._job is None:
-            return
         if not self.is_stopping:
             self.stop()
         for _ in range(round(END_S / 0.1)):
-            if self._job is None:
+            if not self.is_busy:
                 return
             await asyncio.sleep(0.1)
         if self._job is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer
 
+from gui import theme
 from gui.models.plot_choices import PlotChoices
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import TelemetryModel
@@ -31,6 +32,7 @@ class PlotBoard(QObject):
         self._model, self._choices, self._wanted = model, choices, wanted
         self.cards: dict[str, PlotCard] = {}
         self._turn = 0
+        self._theme = theme.current()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.tick)
         self._timer.start(IDLE_MS)
@@ -50,6 +52,10 @@ class PlotBoard(QObject):
 
     def tick(self) -> None:
         """Redraw the next visible plot that is stale, as far as time allows."""
+        if self._theme is not theme.current():  # a turn that has the whole window to paint
+            self._theme = theme.current()
+            self._timer.setInterval(BUSY_MS)
+            return
         cards = self._seen()
         deadline = time.perf_counter() + BUDGET_S
         is_done = True

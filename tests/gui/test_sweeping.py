@@ -111,6 +111,16 @@ def test_a_sweep_that_is_stopped_saves_its_trial_and_begins_no_other(app: App) -
     assert not app.actions["stopSweep"].isEnabled()
 
 
+def test_a_sweep_that_is_stopped_before_its_process_exists_begins_no_trial(app: App) -> None:
+    told = begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
+    assert app.controllers.sweeps._job is None
+    app.actions["stopSweep"].trigger()
+    until(lambda: not app.controllers.sweeps.is_busy)
+    assert told[-1].title == "Sweep stopped"
+    assert not trials(app)
+    assert not app.actions["stopSweep"].isEnabled()
+
+
 def test_a_sweep_ends_with_the_app_and_its_trial_saves_first(app: App) -> None:
     begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
     until(lambda: has_grown(app), LONG_S)

@@ -32,11 +32,17 @@ class Job:
         self._process, self._mark = process, mark
         self.cancelled = False
 
-    def ask_to_end(self) -> None:
-        """Have the tool end by itself, as SIGTERM asks; `cancel` waits for nothing."""
+    def ask_to_end(self) -> bool:
+        """Have the tool end by itself, as SIGTERM asks; `cancel` waits for nothing.
+
+        False where there is no tool to ask: its leash has not started it yet.
+        """
+        tools: list[psutil.Process] = []
         with contextlib.suppress(psutil.Error):
-            for tool in psutil.Process(self._process.pid).children():
+            tools = psutil.Process(self._process.pid).children()
+            for tool in tools:
                 tool.terminate()
+        return bool(tools)
 
     def cancel(self) -> None:
         self.cancelled = True
