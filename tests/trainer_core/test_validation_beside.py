@@ -109,6 +109,15 @@ def test_a_process_that_dies_costs_no_validation(tmp_path: Path) -> None:
     assert check_log(run.paths.train_log).errors == []
 
 
+def test_a_full_disk_ends_the_process_and_not_the_run() -> None:
+    process = validation_process.ValidationProcess()
+    process._weights.close()
+    process._weights = open("/dev/full", "r+b", buffering=0)  # noqa: SIM115
+    process.begin(1, UPDATE, b"weights")
+    assert process.is_over
+    assert not process.is_idle
+
+
 @pytest.mark.parametrize(
     ("device", "where", "cores", "wanted"),
     [("cuda:0", "auto", 4, True), ("cuda:0", "auto", 3, False), ("cuda:0", "device", 64, False),

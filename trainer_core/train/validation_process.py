@@ -115,8 +115,18 @@ class ValidationProcess:
         self._send(told)
 
     def begin(self, update: int, env_steps: int, weights: bytes) -> None:
-        """Play these weights (safetensors). Only where `is_idle`."""
-        os.pwrite(self._weights.fileno(), weights, 0)
+        """Play these weights (safetensors). Only where `is_idle`.
+
+        Where they cannot be written whole (a full disk) the process is ended: `take` tells nothing
+        any more, and the learner plays its validations itself.
+        """
+        try:
+            written = os.pwrite(self._weights.fileno(), weights, 0)
+        except OSError:
+            written = 0
+        if written != len(weights):
+            self.close()
+            return
         self.is_idle, self._begun = False, time.monotonic()
         self._send({"update": update, "env_steps": env_steps, "bytes": len(weights)})
 
