@@ -268,17 +268,22 @@ def test_threads_of_a_checkpoint_are_held_to_their_range(
     assert "threads must be 0 to 256" in json.loads(capsys.readouterr().out)["error"]
 
 
-def test_another_librarys_checkpoint_is_named_by_what_plays_it_alone(
+def test_another_librarys_checkpoint_names_what_can_play_it(
     copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Eval plays it in that library's own interpreter, which is not installed in this home."""
     meta = json.loads((copy / checkpoints.META).read_text())
     meta |= {"runner": "sb3", "config": {"task": "tiny_goal", "buffer_size": 3}}
     (copy / checkpoints.META).write_text(json.dumps(meta))
-    for command in (["eval"], ["rollout", "--out", str(tmp_path / "out")]):
+    home = ["--home", str(tmp_path / "home")]
+    for command, said in (
+        (["eval", *home], "dmglab runner install sb3"),
+        (["rollout", *home, "--out", str(tmp_path / "out")], "deploy it in the app"),
+    ):
         assert main([*command, "--checkpoint", str(copy)]) == 1
         error = json.loads(capsys.readouterr().out)["error"]
-        assert "a checkpoint of 'sb3'" in error
-        assert "deploy it in the app" in error
+        assert "sb3" in error
+        assert said in error
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04half", b"\x80\x04N."])
