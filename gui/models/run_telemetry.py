@@ -57,12 +57,10 @@ class RunTelemetry:
 
     def take(self, event: records.Event) -> bool:
         """Add one log record. False when it is an old one or no log record at all."""
-        if isinstance(event, records.StateEvent | records.HeartbeatEvent | records.AckEvent):
-            return False
         if isinstance(event, records.BeliefsEvent):
             self.mind = event
-            return False
-        if isinstance(event, records.PlayEvent) or event.seq < self.next_seq:
+        # Other events bear the number that the next record will have: they must not use it up.
+        if not isinstance(event, records.LogRecord) or event.seq < self.next_seq:
             return False
         self.gaps += event.seq > self.next_seq
         self.next_seq = event.seq + 1

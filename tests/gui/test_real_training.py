@@ -1,0 +1,43 @@
+"""The app with its real trainer: what the echo worker has no occasion to send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from gui.app import App, create_app
+from gui.bridge import release_loop
+from gui.models.navigation import Place
+from tests.gui.conftest import close, until
+from trainer_core.protocol import records
+
+
+@pytest.fixture
+def real_app(qapp: QApplication, tmp_path: Path) -> Iterator[App]:
+    app = create_app(tmp_path / "home", "dark")
+    app.window.show()
+    yield app
+    close(app)
+    release_loop()
+
+
+def test_curves_go_on_while_the_wall_is_watched(real_app: App) -> None:
+    """What the wall is told bears the number of the record to come; the curves must not mind."""
+    app, training = real_app, real_app.controllers.training
+    heard: list[type] = []
+    app.bridge.event_received.connect(lambda _run, event: heard.append(type(event)))
+    app.models.navigation.show(Place.WALL)
+    training.draft.set_values({"task": "tiny_goal", "num_envs": 8, "threads": 1})
+    training.set_consent(True)
+    training.start()
+    until(lambda: heard.count(records.WallEvent) > 2, 90.0)
+    before = heard.count(records.UpdateRecord)
+    until(lambda: heard.count(records.UpdateRecord) > before + 5, 30.0)
+    run = app.models.telemetry.run(training.run_id)
+    assert len(run.table) == heard.count(records.UpdateRecord)
+    assert run.gaps == 0
+    card = app.docks.telemetry.cards["reward_mean"]
+    until(lambda: card.redraws > 1)
