@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import shiboken6
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
@@ -49,6 +50,8 @@ class ViewHistory(QObject):
     # -- noticing ---------------------------------------------------------------------------
 
     def _on_dock(self, *_: object) -> None:
+        if not shiboken6.isValid(self._window):
+            return  # docks are told of the end of their window, too
         if self._window.isVisible() and not self._window.isMinimized():
             self._rest.start()
 
