@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.models.alerts import Alert, AlertWatch
 from gui.models.metric_series import Array, MetricTable, SmoothedColumn
+from gui.models.seed_groups import APART, SeedGroup, grouped
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.service import read_history
@@ -41,6 +42,8 @@ class RunTelemetry:
     smoothed: dict[str, SmoothedColumn] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
     watch: AlertWatch = field(default_factory=AlertWatch)
+    conditions: dict[str, str] | None = None
+    """`seed_groups.conditions` once it was asked for."""
 
     def column(self, name: str) -> SmoothedColumn:
         if name not in self.smoothed:
@@ -76,7 +79,7 @@ class RunTelemetry:
                 self.table.rewind(event.env_steps)
                 self.resumes.append(event)
             case records.MetaRecord():
-                self.meta = event
+                self.meta, self.conditions = event, None
             case records.ErrorRecord():
                 self.error = event
         if (alert := self.watch.take(event)) is not None:
@@ -140,13 +143,14 @@ class TelemetryModel(QObject):
     def __init__(self, label: Callable[[str], str] = lambda run_id: run_id[-4:]) -> None:
         """`label` is what a run is called beside its curve."""
         super().__init__()
-        self.label = label
+        self._label = label
         self.runs: dict[str, RunTelemetry] = {}
         self.focus = ""
         self.pinned: list[str] = []
         self.x_axis = "env_steps"
         self.smoothing = 0.6
-
+        self.spread = APART
+        """Whether runs of one configuration are one curve, and what its band covers."""
         self.x_range: tuple[float, float] | None = None
         """What every plot shows of the x axis; None follows the newest data."""
         self.waits: dict[str, str] = {}
@@ -158,7 +162,13 @@ class TelemetryModel(QObject):
         """Number of a run's colour: the lowest that was free when it came on show."""
         self.changes = 0
         """Grows when another run, or the log of one, comes on show."""
-        self._on_show: list[RunTelemetry] | None = None
+        self.groups: dict[str, SeedGroup] = {}
+        """Of the runs on show, by the id that stands for a group's where a run has its own."""
+        self._on_show: list[RunTelemetry | SeedGroup] | None = None
+
+    def label(self, run_id: str) -> str:
+        """What a run, or a group of runs on show, is called beside its curve."""
+        return self.groups[run_id].label if run_id in self.groups else self._label(run_id)
 
     # -- who holds records ------------------------------------------------------------------
 
@@ -211,6 +221,15 @@ class TelemetryModel(QObject):
     def _note_change(self) -> None:
         self.changes += 1
         self._on_show = None
+        if self.spread != APART:
+            self._regroup()
+
+    def _regroup(self) -> None:
+        """Another run, or what one was told, is known: groups and their colours may be others."""
+        before, self._on_show = self.slots, None
+        self._give_slots()
+        if before != self.slots:
+            self.pins_changed.emit()
 
     def take(self, run_id: str, event: records.Event) -> None:
         run = self.run(run_id)
@@ -219,6 +238,8 @@ class TelemetryModel(QObject):
             for alert in run.alerts[alerts:]:
                 self.alerted.emit(run_id, alert)
             self.event_taken.emit(run_id, event)
+            if isinstance(event, records.MetaRecord) and self.spread != APART:
+                self._regroup()
             if isinstance(event, records.MetaRecord) or len(run.table.names) != known:
                 self.run_told.emit(run_id)
 
@@ -226,6 +247,7 @@ class TelemetryModel(QObject):
         if run_id != self.focus:
             self.focus = run_id
             self._recent = [*(name for name in self._recent if name != run_id), run_id]
+            self._on_show = None
             self._give_slots()
             self._forget_old()
             self.focus_changed.emit(run_id)
@@ -240,35 +262,56 @@ class TelemetryModel(QObject):
         """Show these beside the focus, as many as fit."""
         self.pinned = run_ids[:MAX_PINNED]
         self._recent += [run_id for run_id in self.pinned if run_id not in self._recent]
+        self._on_show = None
         self._give_slots()
         self._forget_old()
         self.pins_changed.emit()
 
     def _give_slots(self) -> None:
-        """A run keeps its colour while it is on show; one that comes takes the lowest free."""
+        """A run keeps its colour while it is on show; one that comes takes the lowest free.
+
+        Those that are one curve have one colour, which is also the eye's in the table.
+        """
         shown = self.shown()
-        self.slots = {name: slot for name, slot in self.slots.items() if name in set(shown)}
-        taken = set(self.slots.values())
+        groups = self._groups_now()
+        first = {run.run_id: group.members[0].run_id for group in groups for run in group.members}
+        leaders = dict.fromkeys(first.get(run_id, run_id) for run_id in shown)
+        slots: dict[str, int] = {}
+        for name in leaders:
+            if (slot := self.slots.get(name, -1)) >= 0 and slot not in slots.values():
+                slots[name] = slot
+        taken = set(slots.values())
         free = (number for number in range(len(shown)) if number not in taken)
-        for run_id in shown:
-            if run_id not in self.slots:
-                self.slots[run_id] = next(free)
+        for name in leaders:
+            if name not in slots:
+                slots[name] = next(free)
+        self.slots = {run_id: slots[first.get(run_id, run_id)] for run_id in shown}
+        self.slots |= {group.run_id: slots[group.members[0].run_id] for group in groups}
 
     def shown(self) -> list[str]:
         """The focus first, then the pinned ones."""
         rest = [run_id for run_id in self.pinned if run_id != self.focus]
         return [self.focus, *rest] if self.focus else rest
 
-    def runs_shown(self) -> list[RunTelemetry]:
-        """Those of them whose records are here."""
+    def entries(self) -> list[RunTelemetry | SeedGroup]:
+        """What has a curve: the runs on show whose records are here, in groups where it is so."""
         if self._on_show is None:
-            runs = self.runs
-            self._on_show = [runs[name] for name in self.shown() if name in runs]
+            found = [self.runs[name] for name in self.shown() if name in self.runs]
+            self._on_show = list(found) if self.spread == APART else grouped(found, self.spread)
+            self.groups = {group.run_id: group for group in self._groups_now()}
         return self._on_show
 
+    def names_shown(self) -> list[str]:
+        """Ids of what has, or will have, a curve: runs, and groups in the place of theirs."""
+        of = {run.run_id: group.run_id for group in self._groups_now() for run in group.members}
+        return list(dict.fromkeys(of.get(run_id, run_id) for run_id in self.shown()))
+
+    def _groups_now(self) -> list[SeedGroup]:
+        return [entry for entry in self.entries() if isinstance(entry, SeedGroup)]
+
     def state_shown(self) -> object:
-        """Equal as long as `runs_shown` are the same with the same records."""
-        return self.changes, sum([run.table.version for run in self.runs_shown()])
+        """Equal as long as `entries` are the same with the same records."""
+        return self.changes, self.spread, sum([run.table.version for run in self.entries()])
 
     def set_x_axis(self, name: str) -> None:
         self.x_axis, self.x_range = name, None
@@ -282,3 +325,11 @@ class TelemetryModel(QObject):
     def set_smoothing(self, weight: float) -> None:
         self.smoothing = min(max(weight, 0.0), 0.99)
         self.view_changed.emit()
+
+    def set_spread(self, spread: str) -> None:
+        """Show runs of one configuration as one curve with a band (RANGE, DEVIATION), or APART."""
+        if spread != self.spread:
+            self.spread = spread
+            self.changes += 1
+            self._regroup()
+            self.view_changed.emit()
