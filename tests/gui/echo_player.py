@@ -166,6 +166,7 @@ class EchoPlayer:
             if self.backwards or not self.paused:
                 self.frame += -1 if self.backwards else 1
                 self.show()
+        self.record(False)
         return 0
 
     def show(self) -> None:
