@@ -14,9 +14,10 @@ from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
+from gui.models.run_history import RunTelemetry, reading
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel, reading
+from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import flat
 from gui.models.session import Session
 from gui.words import tr

@@ -14,7 +14,8 @@ import numpy as np
 
 from gui.models.metric_series import Array, decimate, nearest
 from gui.models.plot_specs import PlotSpec
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel
+from gui.models.run_history import RunTelemetry
+from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import SeedGroup
 
 Entry = RunTelemetry | SeedGroup

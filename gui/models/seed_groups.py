@@ -6,18 +6,16 @@ A group stands where a run would: what draws plots asks both the same questions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gui.models.alerts import Alert
 from gui.models.metric_series import Array
+from gui.models.run_history import RunTelemetry
 from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.task_lists import short_task
-
-if TYPE_CHECKING:
-    from gui.models.alerts import Alert
-    from gui.models.run_telemetry import RunTelemetry
 
 APART, RANGE, DEVIATION = "", "range", "deviation"
 SPREADS = {
@@ -145,18 +143,25 @@ def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | Se
 
 
 def _labels(told: list[dict[str, str]]) -> list[str]:
-    """Words for each of these configurations: where it differs from others, the task first."""
-    names = dict.fromkeys(name for one in told for name in one)
-    differ = [name for name in names if len({one.get(name) for one in told if one}) > 1]
+    """Words for each of these configurations: the task where there are several, then in what it
+    differs from the others of its task and trainer."""
+    several = len({one.get("task") for one in told}) > 1
     found = []
     for one in told:
-        words = [short_task(one.get("task", ""))] if "task" in differ or not differ else []
-        others = [name for name in differ if name != "task" and name in one]
-        words += [f"{name.rpartition('.')[2]} {one[name]}" for name in others[:MOST_WORDS]]
-        if len(others) > MOST_WORDS:
-            words.append(tr("and {value} more", value=len(others) - MOST_WORDS))
+        peers = [other for other in told if _kind(other) == _kind(one)]
+        differ = [name for name in one if len({other.get(name) for other in peers}) > 1]
+        words = [short_task(one.get("task", ""))] if several or not differ else []
+        if len({other.get("runner") for other in told if other.get("task") == one.get("task")}) > 1:
+            words.append(one.get("runner", ""))
+        words += [f"{name.rpartition('.')[2]} {one[name]}" for name in differ[:MOST_WORDS]]
+        if len(differ) > MOST_WORDS:
+            words.append(tr("and {value} more", value=len(differ) - MOST_WORDS))
         found.append(", ".join(word for word in words if word) or tr("Seeds"))
     return found
+
+
+def _kind(one: dict[str, str]) -> tuple[str | None, str | None]:
+    return one.get("task"), one.get("runner")
 
 
 # -- the numbers -------------------------------------------------------------------------------

@@ -237,7 +237,7 @@ class PlotCard(QWidget):
         color, dash = theme.curve_color(slot), Qt.PenStyle.SolidLine
         if line.layer == RAW:
             color.setAlpha(RAW_ALPHA)
-        elif runs <= MOST_WHOLE:
+        elif runs <= MOST_WHOLE and line.band is None:
             place = slot if runs == 1 else slot + line.line
             dash = theme.DASHES[place % len(theme.DASHES)]
         return Curve(
