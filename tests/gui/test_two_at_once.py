@@ -41,9 +41,10 @@ def test_a_state_saved_while_it_goes_back_is_the_one_on_its_picture(
     played: App, tmp_path: Path
 ) -> None:
     playing, live = played.controllers.playing, played.center.live
-    playing.set_speed(16.0)
+    playing.set_speed(8.0)
+    until(lambda: live.info.frame > 600)
     QTest.keyPress(live.screen_view, Qt.Key.Key_R)
-    until(lambda: playing.rewinding and live.info.frame < 15)
+    until(lambda: playing.rewinding and live.info.frame < 590)
 
     async def both() -> list[int]:
         states = [tmp_path / "one", tmp_path / "two"]
