@@ -72,6 +72,7 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.plot_choices import PlotChoices
 from gui.models.rom_library import RomLibrary
+from gui.models.run_columns import RunColumns, RunConfigs
 from gui.models.run_list import RunList
 from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
@@ -112,6 +113,7 @@ class Models:
     view: ViewMemory
     plots: PlotChoices
     runs: RunList
+    columns: RunColumns
     notes: RunNotes
     checkpoints: CheckpointList
     log: LogBuffer
@@ -264,7 +266,8 @@ def _parts(group: Models | Controllers) -> list[object]:
 
 def make_models(home: HomePaths, settings: Settings) -> Models:
     notes = RunNotes(home)
-    runs = RunList(notes.line)
+    columns = RunColumns(settings, RunConfigs(home))
+    runs = RunList(notes.line, columns)
     notes.changed.connect(runs.renew)
     telemetry = TelemetryModel(runs.label)
     return Models(
@@ -274,6 +277,7 @@ def make_models(home: HomePaths, settings: Settings) -> Models:
         view=ViewMemory(telemetry, settings),
         plots=PlotChoices(settings),
         runs=runs,
+        columns=columns,
         notes=notes,
         checkpoints=CheckpointList(),
         log=LogBuffer(),
@@ -292,7 +296,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     playing = PlayController(bridge, session, navigation, models.log)
     runs = RunsController(
         bridge, session, models.runs, models.telemetry, training, navigation, notices,
-        models.notes,
+        models.notes, models.columns,
     )  # fmt: skip
     checkpoints = CheckpointsController(
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
@@ -385,8 +389,8 @@ def make_docks(
             BeliefsTab(models.telemetry, playing, models.session),
             EpisodesTab(models.telemetry, models.session, home),
         ),
-        checkpoints=CheckpointsDock(models.checkpoints, actions),
-        runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),
+        checkpoints=CheckpointsDock(models.checkpoints, models.runs.label, actions),
+        runs=RunsDock(models.runs, models.telemetry, controllers.runs, models.columns, actions),
         log=LogDock(models.log),
         trained=trained,
         task=TaskDock(controllers.draft, playing, actions, models.palette),

@@ -224,6 +224,10 @@ def define_checkpoints(
 
     add("import", tr("Import checkpoint..."), ask_import, "Ctrl+O", short=tr("Import..."),
         tip=tr("Copy a checkpoint folder into this home"))  # fmt: skip
+    add("ownCheckpoints", tr("Checkpoints of the run in focus only"), checkpoints.toggle_own,
+        short=tr("This run"), tip=tr("Hide those of other runs"),
+        is_on=lambda: checkpoints.is_own_only,
+        follows=(checkpoints.model.shown_changed,))  # fmt: skip
     add(
         "deploy",
         tr("Deploy checkpoint"),

@@ -14,6 +14,7 @@ from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
+from gui.models.run_columns import RunColumns
 from gui.models.run_history import RunTelemetry, reading
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
@@ -45,9 +46,10 @@ class RunsController(QObject):
     def __init__(
         self, bridge: Bridge, session: Session, model: RunList, telemetry: TelemetryModel,
         training: TrainingController, navigation: Navigation, notices: Notices, notes: RunNotes,
+        columns: RunColumns,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._notes = notes
+        self._notes, self._columns = notes, columns
         self._bridge, self._session, self._model = bridge, session, model
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
@@ -68,6 +70,8 @@ class RunsController(QObject):
         self._model.put_all(list(service.runs.values()))
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
         self._look_at_queue()
+        if self._columns.fields:
+            self._read_configs()
         if service.runs:
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)
@@ -209,6 +213,31 @@ class RunsController(QObject):
         except LabError as error:
             self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
         self._look_at_queue()
+
+    def take_place_of(self, run_id: str, other: str) -> None:
+        """Let a run that waits begin when another one that waits would have."""
+        queue = self._bridge.service.queue
+        try:
+            self._look_at_queue()
+            if run_id in self._model.places and other in self._model.places:
+                queue.move(run_id, self._model.places[other])
+        except LabError as error:
+            self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
+        self._look_at_queue()
+
+    def toggle_field(self, name: str) -> None:
+        """Give a field of the configuration a column of the table, or take it away."""
+        self._columns.toggle_field(name)
+        if name in self._columns.fields:
+            self._read_configs()
+
+    def _read_configs(self) -> None:
+        """Read what every run was told, a little a turn; then the table can sort by it."""
+        run_ids = list(self._bridge.service.runs)
+        self._bridge.spawn(
+            self._bridge.in_slices(self._columns.configs.reading(run_ids)),
+            then=lambda _: self._model.renew_columns(),
+        )
 
     def _look_at_queue(self) -> None:
         entries = self._bridge.service.queue.entries()

@@ -205,11 +205,12 @@ class TelemetryDock(Dock):
             slot = self.model.slots.get(name, 0)
             mark = MARKS[slot % len(MARKS)] if len(shown) <= MOST_WHOLE else MARKS[0]
             color = theme.curve_color(slot).name()
-            words = html.escape(self.model.label(name))
-            texts.append(f'<span style="color:{color}">{mark}</span> {words}')
+            words = html.escape(self.model.label(name)).replace(" ", "&nbsp;")
+            mark = mark.replace(" ", "&nbsp;")
+            texts.append(f'<span style="color:{color}">{mark}</span>&nbsp;{words}')
         if len(shown) > MOST_NAMED:
             texts.append(tr("and {value} more", value=len(shown) - MOST_NAMED))
-        self.legend.setText("&nbsp; ".join(texts))
+        self.legend.setText(" &nbsp;".join(texts))
 
     def recolor(self) -> None:
         self._on_legend()
