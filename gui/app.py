@@ -77,6 +77,7 @@ from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
+from gui.models.view_memory import ViewMemory
 from gui.play_commands import (
     define_export,
     define_games,
@@ -108,6 +109,7 @@ class Models:
     settings: Settings
     session: Session
     telemetry: TelemetryModel
+    view: ViewMemory
     plots: PlotChoices
     runs: RunList
     notes: RunNotes
@@ -250,7 +252,7 @@ class App(QObject):
 
     def open_home(self) -> None:
         """Show what earlier sessions left: runs, checkpoints, recordings."""
-        self.controllers.runs.open_home()
+        self.controllers.runs.open_home(self.models.view.pinned())
         self.controllers.checkpoints.reload()
         self.controllers.replay.reload()
         self.models.library.reload()
@@ -264,10 +266,12 @@ def make_models(home: HomePaths, settings: Settings) -> Models:
     notes = RunNotes(home)
     runs = RunList(notes.line)
     notes.changed.connect(runs.renew)
+    telemetry = TelemetryModel(runs.label)
     return Models(
         settings=settings,
         session=Session(home, settings),
-        telemetry=TelemetryModel(runs.label),
+        telemetry=telemetry,
+        view=ViewMemory(telemetry, settings),
         plots=PlotChoices(settings),
         runs=runs,
         notes=notes,

@@ -33,7 +33,8 @@ MENUS = {
         "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
-        "followCurves", "plotMaximise", "plotLog", "plotHide", "",
+        "followCurves", "groupRange", "groupDeviation", "",
+        "plotMaximise", "plotLog", "plotHide", "",
         "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
     ),
     "&Play": (

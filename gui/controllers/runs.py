@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
@@ -14,9 +14,11 @@ from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
+from gui.models.run_history import RunTelemetry, reading
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel, reading
+from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import flat
 from gui.models.session import Session
 from gui.words import tr
 from trainer_core.protocol import records
@@ -30,17 +32,6 @@ RENEW_MS = 1000
 
 MOST_COMPARED = 8
 """Columns of a comparison that still fit a window."""
-
-
-def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Texts by dotted name of a configuration that may hold further ones."""
-    found: dict[str, str] = {}
-    for name, value in config.items():
-        if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{name}.")
-        else:
-            found[prefix + name] = str(value)
-    return found
 
 
 def sweep_of(run: RunRecord | None) -> str:
@@ -70,8 +61,8 @@ class RunsController(QObject):
         self._clock.timeout.connect(self._on_clock)
         self._clock.start()
 
-    def open_home(self) -> None:
-        """Read what earlier sessions left, and say which runs were lost."""
+    def open_home(self, pinned: Sequence[str] = ()) -> None:
+        """Read what earlier sessions left, and say which runs were lost; `pinned` were on show."""
         service = self._bridge.service
         lost = service.open()
         self._model.put_all(list(service.runs.values()))
@@ -80,6 +71,7 @@ class RunsController(QObject):
         if service.runs:
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)
+            self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
             goes_on = not self._starts_anew(run)
             self._notices.tell(

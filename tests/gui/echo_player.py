@@ -164,8 +164,9 @@ class EchoPlayer:
                 except Empty:
                     break
             if self.backwards or not self.paused:
-                self.frame += -1 if self.backwards else 1
+                self.frame = max(0, self.frame + (-1 if self.backwards else 1))
                 self.show()
+        self.record(False)
         return 0
 
     def show(self) -> None:

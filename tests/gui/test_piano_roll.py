@@ -86,6 +86,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
     app.actions["rollRedo"].trigger()
     assert roll.fork == 60
+    until(lambda: roll.known == 144 and "played" not in view.panel.state.text(), 60)
     QTest.keyClick(piano, Qt.Key.Key_End)
     until(lambda: view.position.text() == "144 / 144" and not roll._is_seeking, 60)
     assert "once it is saved" in view.caption.text()
