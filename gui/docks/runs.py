@@ -39,8 +39,8 @@ _WIDTHS = {
     "Best": 48,
     "Started": 94,
 }
-_FIRST_TO_GO, _LAST_TO_GO = ("Device", "Algo", "Started", "Best"), ("Steps",)
-"""Columns that a narrow table leaves out, in this order, those that a person asked for between:
+_FIRST_TO_GO = ("Device", "Algo", "Started", "Best", "Steps")
+"""Columns that a narrow table leaves out, in this order, those that a person asked for last:
 nothing is ever scrolled sideways."""
 LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
 """Pixels: the least of the task's column, a configuration field's, what surrounds a title."""
@@ -156,9 +156,10 @@ class RunsDock(Dock):
     def _fit_columns(self) -> None:
         """Leave out what a person hid, and as many columns more as the width asks for."""
         shown = [name for name in self._model.columns if name not in self._columns.hidden]
-        room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
+        least = LEAST_TASK if not self._columns.fields else LEAST_TASK // 2
+        room = self.width() - least - sum(self._width(n) for n in shown if n != "Task")
         left_out = self._columns.hidden - set(ALWAYS)
-        for name in (*_FIRST_TO_GO, *reversed(self._columns.fields), *_LAST_TO_GO):
+        for name in (*_FIRST_TO_GO, *reversed(self._columns.fields)):
             if room < 0 and name in shown:
                 room += self._width(name)
                 left_out = left_out | {name}
