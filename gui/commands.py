@@ -120,7 +120,7 @@ def define_runs(
 
     def compare() -> None:
         names = [telemetry.label(run.run_id) for run in runs.compared()]
-        Comparison(window, names, runs.differences(), runs.parallel()).open()
+        Comparison(window, names, runs.differences(), runs.outcomes(), runs.parallel()).open()
 
     focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
     add("pinRun", tr("Pin the run's curves"), runs.toggle_pin,
@@ -224,6 +224,10 @@ def define_checkpoints(
 
     add("import", tr("Import checkpoint..."), ask_import, "Ctrl+O", short=tr("Import..."),
         tip=tr("Copy a checkpoint folder into this home"))  # fmt: skip
+    add("ownCheckpoints", tr("Checkpoints of the run in focus only"), checkpoints.toggle_own,
+        short=tr("This run"), tip=tr("Hide those of other runs"),
+        is_on=lambda: checkpoints.is_own_only,
+        follows=(checkpoints.model.shown_changed,))  # fmt: skip
     add(
         "deploy",
         tr("Deploy checkpoint"),

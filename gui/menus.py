@@ -30,7 +30,7 @@ MENUS = {
         )), "",
         "themeDark", "themeLight", "",
         "screenGreen", "screenGrey", "screenPocket", "screenLight", "screenLcd", "",
-        "undoView", "redoView", "fullScreen", "resetLayout",
+        "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
         "followCurves", "groupRange", "groupDeviation", "",
