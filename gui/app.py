@@ -357,7 +357,7 @@ def define_commands(
     define_replay(actions, controllers.replay, window)
     define_demonstrations(actions, controllers.demonstrations, controllers.replay, window)
     define_roll(actions, controllers.roll)
-    define_export(actions, controllers.replay, window)
+    define_export(actions, controllers.replay, controllers.appearance, window)
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
     define_saliency(actions, controllers.saliency)

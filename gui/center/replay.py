@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -34,7 +35,7 @@ from gui.widgets.screen import FrameSource, Palette, Screen
 from gui.words import tr
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
-SPEEDS = (0.25, 1.0, 4.0)
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_BESIDE = 3
 LEAST_CHOICE = 120
 """Width of the box of recordings with the margins of its row, in a narrow window."""
@@ -98,7 +99,7 @@ class ReplayView(QWidget):
         column.addLayout(below)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_tick)
-        self._played = 0.0
+        self._played = self._ticked = 0.0
         controller.loaded.connect(self._on_loaded)
         controller.changed.connect(self._on_changed)
         controller.progressed.connect(self._on_progress)
@@ -159,7 +160,7 @@ class ReplayView(QWidget):
         self.speed.setAccessibleName(tr("Replay speed"))
         for value in SPEEDS:
             self.speed.addItem(f"{value:g}x", value)
-        self.speed.setCurrentIndex(1)
+        self.speed.setCurrentIndex(SPEEDS.index(1.0))
         row.addWidget(self.speed)
         row.addStretch(1)
         self.progress = QProgressBar()
@@ -334,17 +335,35 @@ class ReplayView(QWidget):
         elif self._controller.replay is not None:
             if self.frame >= self.slider.maximum():
                 self.slider.setValue(0)
-            self._played = float(self.frame)
+            self._played, self._ticked = float(self.frame), time.monotonic()
             self._timer.start(16)
             self.play.setIcon(icon("pause"))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """As at a player of films, wherever in the tab the keyboard is."""
+        moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self.slider.maximum()}
+        key = Qt.Key(event.key())
+        if event.modifiers() or self._controller.replay is None:
+            super().keyPressEvent(event)
+        elif key == Qt.Key.Key_Space and not event.isAutoRepeat():
+            self.toggle()
+        elif key in moves:
+            self._move(moves[key])
+        elif key in ends:
+            self._stop()
+            self.slider.setValue(ends[key])
+        else:
+            super().keyPressEvent(event)
 
     def _stop(self) -> None:
         self._timer.stop()
         self.play.setIcon(icon("play"))
 
     def _on_tick(self) -> None:
-        speed = float(self.speed.currentData())
-        self._played += speed * FRAMES_PER_SECOND * self._timer.interval() / 1000
+        speed, now = float(self.speed.currentData()), time.monotonic()
+        self._played += speed * FRAMES_PER_SECOND * (now - self._ticked)
+        self._ticked = now
         self.slider.setValue(min(int(self._played), self.slider.maximum()))
         if self.frame >= self.slider.maximum():
             self._stop()

@@ -17,8 +17,9 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from gui import object_names as names
 from gui.app import App
 from gui.models.session import Mode
-from gui.models.task_draft import distance, observe
+from gui.models.task_draft import LEAST_DISTANCE, distance, observe
 from tests.gui.conftest import click, find, press, until
+from trainer_core.play.authoring import goals
 from trainer_core.play.judge import goal_distance
 from trainer_core.protocol.paths import ASSETS
 from trainer_core.protocol.roms import registered_roms
@@ -89,9 +90,16 @@ def captured(app: App, rom: Path) -> App:
     open_rom(app, rom)
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: app.models.task_draft.starts)
+    hold_a(app)
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: app.models.task_draft.probe)
     return app
+
+
+def hold_a(app: App) -> None:
+    """The echo player shows another picture then."""
+    app.controllers.playing.hold(16)
+    until(lambda: app.center.live.info.buttons == 16)
 
 
 # -- opening ---------------------------------------------------------------------------------
@@ -242,6 +250,7 @@ def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
 
 
 def test_the_distance_on_show_is_the_one_that_the_task_will_have() -> None:
+    assert goals.LEAST_DISTANCE == LEAST_DISTANCE
     rng = np.random.default_rng(3)
     for _ in range(20):
         picture, other = rng.integers(0, 4, (2, 144, 160), np.uint8)
@@ -338,11 +347,31 @@ def test_start_states_can_be_several_and_taken_away(app: App, own_rom: Path, too
     gone = model.starts[1].path
     QTest.keyClick(starts, Qt.Key.Key_Delete)
     assert len(model.starts) == starts.count() == 2
+    hold_a(app)
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: model.probe)
     probe = tools.asked[-1]
     assert str(gone) not in probe
     assert all(str(start.path) in probe for start in model.starts)
+
+
+def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    open_rom(app, own_rom)
+    model, dock, playing = app.models.task_draft, app.docks.task, app.controllers.playing
+    click(app, names.SAVE_STATE_BUTTON)
+    until(lambda: dock.distance.text() == "looks as where it begins")
+    click(app, names.CAPTURE_GOAL_BUTTON)
+    until(lambda: model.error)
+    assert dock.audit.text().startswith("This looks like start state 1 (distance 0.000")
+    until(lambda: not playing.paused)
+    assert all("--goal" not in asked for asked in tools.asked), "no minute is spent on it"
+    hold_a(app)
+    click(app, names.CAPTURE_GOAL_BUTTON)
+    until(lambda: model.probe)
+    assert playing.paused
+    assert not model.error
 
 
 def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
@@ -358,6 +387,7 @@ def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
     open_rom(app, own_rom)
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: app.models.task_draft.starts)
+    hold_a(app)
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: app.models.task_draft.error)
     audit = app.docks.task.audit
@@ -389,6 +419,9 @@ def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(
     until(lambda: QApplication.focusWidget() is screen)
     QTest.keyClick(screen, Qt.Key.Key_F7)
     until(lambda: app.models.task_draft.starts)
+    # Shift is held for turbo, and changes no other key.
+    QTest.keyClick(screen, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
+    until(lambda: len(app.models.task_draft.starts) == 2)
     QTest.keyClick(screen, Qt.Key.Key_F8)
     until(lambda: app.models.task_draft.goal)
     QTest.keyClick(screen, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
