@@ -72,11 +72,13 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.plot_choices import PlotChoices
 from gui.models.rom_library import RomLibrary
+from gui.models.run_columns import RunColumns, RunConfigs
 from gui.models.run_list import RunList
 from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
+from gui.models.view_memory import ViewMemory
 from gui.play_commands import (
     define_export,
     define_games,
@@ -108,8 +110,10 @@ class Models:
     settings: Settings
     session: Session
     telemetry: TelemetryModel
+    view: ViewMemory
     plots: PlotChoices
     runs: RunList
+    columns: RunColumns
     notes: RunNotes
     checkpoints: CheckpointList
     log: LogBuffer
@@ -250,7 +254,7 @@ class App(QObject):
 
     def open_home(self) -> None:
         """Show what earlier sessions left: runs, checkpoints, recordings."""
-        self.controllers.runs.open_home()
+        self.controllers.runs.open_home(self.models.view.pinned())
         self.controllers.checkpoints.reload()
         self.controllers.replay.reload()
         self.models.library.reload()
@@ -262,14 +266,18 @@ def _parts(group: Models | Controllers) -> list[object]:
 
 def make_models(home: HomePaths, settings: Settings) -> Models:
     notes = RunNotes(home)
-    runs = RunList(notes.line)
+    columns = RunColumns(settings, RunConfigs(home))
+    runs = RunList(notes.line, columns)
     notes.changed.connect(runs.renew)
+    telemetry = TelemetryModel(runs.label)
     return Models(
         settings=settings,
         session=Session(home, settings),
-        telemetry=TelemetryModel(runs.label),
+        telemetry=telemetry,
+        view=ViewMemory(telemetry, settings),
         plots=PlotChoices(settings),
         runs=runs,
+        columns=columns,
         notes=notes,
         checkpoints=CheckpointList(),
         log=LogBuffer(),
@@ -288,7 +296,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     playing = PlayController(bridge, session, navigation, models.log)
     runs = RunsController(
         bridge, session, models.runs, models.telemetry, training, navigation, notices,
-        models.notes,
+        models.notes, models.columns,
     )  # fmt: skip
     checkpoints = CheckpointsController(
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,
@@ -381,8 +389,8 @@ def make_docks(
             BeliefsTab(models.telemetry, playing, models.session),
             EpisodesTab(models.telemetry, models.session, home),
         ),
-        checkpoints=CheckpointsDock(models.checkpoints, actions),
-        runs=RunsDock(models.runs, models.telemetry, controllers.runs, actions),
+        checkpoints=CheckpointsDock(models.checkpoints, models.runs.label, actions),
+        runs=RunsDock(models.runs, models.telemetry, controllers.runs, models.columns, actions),
         log=LogDock(models.log),
         trained=trained,
         task=TaskDock(controllers.draft, playing, actions, models.palette),

@@ -33,6 +33,7 @@ from gui.models.game_keys import GameKeys
 from gui.models.navigation import Navigation
 from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import DEVIATION, RANGE, SPREADS
 from gui.models.session import Session
 from gui.settings import Settings
 from gui.view_history import ViewHistory
@@ -204,6 +205,11 @@ def define_curves(
             refusal=curves.refusal,
             follows=spoken,
         )
+    for spread, name in ((RANGE, "groupRange"), (DEVIATION, "groupDeviation")):
+        add(name, tr(SPREADS[spread]), partial(curves.toggle_spread, spread),
+            tip=tr("Runs on show that differ in nothing but their seed become one curve"),
+            is_on=lambda spread=spread: telemetry.spread == spread,
+            follows=(telemetry.view_changed,))  # fmt: skip
     add("resetPlots", tr("Reset the plots"), choices.reset,
         tip=tr("Every plot, in the first order, with straight axes"))  # fmt: skip
 
@@ -218,6 +224,10 @@ def define_checkpoints(
 
     add("import", tr("Import checkpoint..."), ask_import, "Ctrl+O", short=tr("Import..."),
         tip=tr("Copy a checkpoint folder into this home"))  # fmt: skip
+    add("ownCheckpoints", tr("Checkpoints of the run in focus only"), checkpoints.toggle_own,
+        short=tr("This run"), tip=tr("Hide those of other runs"),
+        is_on=lambda: checkpoints.is_own_only,
+        follows=(checkpoints.model.shown_changed,))  # fmt: skip
     add(
         "deploy",
         tr("Deploy checkpoint"),

@@ -30,10 +30,11 @@ MENUS = {
         )), "",
         "themeDark", "themeLight", "",
         "screenGreen", "screenGrey", "screenPocket", "screenLight", "screenLcd", "",
-        "undoView", "redoView", "fullScreen", "resetLayout",
+        "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
-        "followCurves", "plotMaximise", "plotLog", "plotHide", "",
+        "followCurves", "groupRange", "groupDeviation", "",
+        "plotMaximise", "plotLog", "plotHide", "",
         "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
     ),
     "&Play": (

@@ -33,6 +33,7 @@ from gui.models.plot_specs import (
     spec_by_name,
 )
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import SPREADS
 from gui.widgets.action_button import action_button
 from gui.widgets.curve_controls import CurveControls
 from gui.widgets.labels import label, rule
@@ -139,9 +140,26 @@ class CurvesView(QWidget):
         self.add.setMinimumContentsLength(4)
         self.add.activated.connect(self._on_add)
         row.addWidget(self.back)
+        self.spread = QComboBox()
+        self.spread.setObjectName("spreadBox")
+        self.spread.setAccessibleName(tr("Runs that differ in their seed alone"))
+        self.spread.setToolTip(
+            tr("Runs on show that differ in nothing but their seed become one curve")
+        )
+        for spread, words in SPREADS.items():
+            self.spread.addItem(tr(words), spread)
+        self.spread.activated.connect(
+            lambda: self._model.set_spread(str(self.spread.currentData()))
+        )
+        self._model.view_changed.connect(self._show_spread)
+        self._show_spread()
         row.addWidget(self.add)
+        row.addWidget(self.spread)
         row.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
         return head
+
+    def _show_spread(self) -> None:
+        self.spread.setCurrentIndex(self.spread.findData(self._model.spread))
 
     def _page(self) -> QWidget:
         body = QWidget()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
@@ -14,9 +14,12 @@ from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
+from gui.models.run_columns import RunColumns
+from gui.models.run_history import RunTelemetry, reading
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel, reading
+from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import flat
 from gui.models.session import Session
 from gui.words import tr
 from trainer_core.protocol import records
@@ -32,17 +35,6 @@ MOST_COMPARED = 8
 """Columns of a comparison that still fit a window."""
 
 
-def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Texts by dotted name of a configuration that may hold further ones."""
-    found: dict[str, str] = {}
-    for name, value in config.items():
-        if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{name}.")
-        else:
-            found[prefix + name] = str(value)
-    return found
-
-
 def sweep_of(run: RunRecord | None) -> str:
     """Name of the sweep that a run is a trial of, empty for any other."""
     return str(getattr(run, "tags", {}).get("sweep", ""))
@@ -54,9 +46,10 @@ class RunsController(QObject):
     def __init__(
         self, bridge: Bridge, session: Session, model: RunList, telemetry: TelemetryModel,
         training: TrainingController, navigation: Navigation, notices: Notices, notes: RunNotes,
+        columns: RunColumns,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._notes = notes
+        self._notes, self._columns = notes, columns
         self._bridge, self._session, self._model = bridge, session, model
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
@@ -70,16 +63,19 @@ class RunsController(QObject):
         self._clock.timeout.connect(self._on_clock)
         self._clock.start()
 
-    def open_home(self) -> None:
-        """Read what earlier sessions left, and say which runs were lost."""
+    def open_home(self, pinned: Sequence[str] = ()) -> None:
+        """Read what earlier sessions left, and say which runs were lost; `pinned` were on show."""
         service = self._bridge.service
         lost = service.open()
         self._model.put_all(list(service.runs.values()))
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
         self._look_at_queue()
+        if self._columns.fields:
+            self._read_configs()
         if service.runs:
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)
+            self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
             goes_on = not self._starts_anew(run)
             self._notices.tell(
@@ -217,6 +213,31 @@ class RunsController(QObject):
         except LabError as error:
             self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
         self._look_at_queue()
+
+    def take_place_of(self, run_id: str, other: str) -> None:
+        """Let a run that waits begin when another one that waits would have."""
+        queue = self._bridge.service.queue
+        try:
+            self._look_at_queue()
+            if run_id in self._model.places and other in self._model.places:
+                queue.move(run_id, self._model.places[other])
+        except LabError as error:
+            self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
+        self._look_at_queue()
+
+    def toggle_field(self, name: str) -> None:
+        """Give a field of the configuration a column of the table, or take it away."""
+        self._columns.toggle_field(name)
+        if name in self._columns.fields:
+            self._read_configs()
+
+    def _read_configs(self) -> None:
+        """Read what every run was told, a little a turn; then the table can sort by it."""
+        run_ids = list(self._bridge.service.runs)
+        self._bridge.spawn(
+            self._bridge.in_slices(self._columns.configs.reading(run_ids)),
+            then=lambda _: self._model.renew_columns(),
+        )
 
     def _look_at_queue(self) -> None:
         entries = self._bridge.service.queue.entries()

@@ -100,6 +100,7 @@ class TelemetryDock(Dock):
         self._later.timeout.connect(self._on_metrics)
         model.pins_changed.connect(self._on_shown)
         model.focus_changed.connect(self._on_shown)
+        model.view_changed.connect(self._on_legend)
         model.run_told.connect(lambda run_id: self._later.start())
         self._on_shown()
 
@@ -197,18 +198,19 @@ class TelemetryDock(Dock):
                 new.add(card)
 
     def _on_legend(self) -> None:
-        shown = self.model.shown()
-        self.legend.setVisible(len(shown) > 1)
+        shown = self.model.names_shown()
+        self.legend.setVisible(len(self.model.shown()) > 1)
         texts = []
-        for run_id in shown[:MOST_NAMED]:
-            slot = self.model.slots.get(run_id, 0)
+        for name in shown[:MOST_NAMED]:
+            slot = self.model.slots.get(name, 0)
             mark = MARKS[slot % len(MARKS)] if len(shown) <= MOST_WHOLE else MARKS[0]
             color = theme.curve_color(slot).name()
-            name = html.escape(self.model.label(run_id))
-            texts.append(f'<span style="color:{color}">{mark}</span> {name}')
+            words = html.escape(self.model.label(name)).replace(" ", "&nbsp;")
+            mark = mark.replace(" ", "&nbsp;")
+            texts.append(f'<span style="color:{color}">{mark}</span>&nbsp;{words}')
         if len(shown) > MOST_NAMED:
             texts.append(tr("and {value} more", value=len(shown) - MOST_NAMED))
-        self.legend.setText("&nbsp; ".join(texts))
+        self.legend.setText(" &nbsp;".join(texts))
 
     def recolor(self) -> None:
         self._on_legend()

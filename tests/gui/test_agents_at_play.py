@@ -18,6 +18,7 @@ from gui.widgets.tiles import place_of
 from tests.gui.conftest import click, find, until
 from trainer_core.protocol import records
 from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
+from trainer_core.protocol.runs import RunState
 
 
 def card(folder: Path, steps: int) -> CheckpointCard:
@@ -155,3 +156,21 @@ def test_games_get_their_title_screens(app: App) -> None:
         picture = controller.picture_of(shown)
         assert (picture.width(), picture.height()) == (160, 144)
     assert len(library.cards) == 3
+
+
+def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
+    """The run that was watched is told so, and its pictures go, when another comes into focus."""
+    wall, training = app.center.wall, app.controllers.training
+    app.models.navigation.show(Place.WALL)
+    training.set_consent(True)
+    training.start()
+    until(lambda: training.state is RunState.RUNNING and wall._watched)
+    wall.screen_view.show_picture(np.zeros((144, 160), np.uint8))
+    first, sent = training.run_id, []
+    wall._send = lambda run_id, envs: sent.append((run_id, envs))
+    training.set_consent(True)
+    training.start()
+    until(lambda: training.state is RunState.QUEUED)
+    assert sent == [(first, 0)]
+    assert not wall.screen_view.has_picture
+    assert wall.screen_view.hint == wall.caption.text() == "The run waits in the queue"

@@ -85,6 +85,7 @@ def test_eval_and_its_baselines(home: Path, capsys: pytest.CaptureFixture[str]) 
         "resume none", "train --num-envs 0", "train --device gpu", "train --task none",
         "train --preset none", "train --lr-schedule linear --task tiny_goal",
         "train --task tiny_goal --device cuda:0 --seconds 1", "bench train --updates 0",
+        "restore", "resume latest --seconds nan", "resume latest --total-env-steps -1",
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_one_line_that_names_it(
@@ -266,3 +267,14 @@ def test_a_home_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[st
     assert code == 1
     assert "/proc/nope" in found["error"]
     assert HomePaths(Path("/proc/nope")).runs.exists() is False
+
+
+def test_a_player_that_ends_by_itself_is_no_success(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "player").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "player").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "player"))
+    code, found = call(capsys, "play", "--checkpoint", "latest", "--home", home, "--record")
+    assert (code, found["ok"]) == (1, False)
+    assert "ended by itself with status 3" in found["error"]

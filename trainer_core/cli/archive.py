@@ -66,5 +66,5 @@ def ended_before(home: HomePaths, when: float, keep: int) -> list[str]:
         ),
         key=lambda record: record.finished_at,
     )
-    spared = ended[: len(ended) - keep] if keep else ended
-    return [record.run_id for record in spared if record.finished_at < when]
+    older = ended[: max(0, len(ended) - keep)]
+    return [record.run_id for record in older if record.finished_at < when]

@@ -90,6 +90,10 @@ def main(argv: list[str] | None = None) -> int:
         if error.filename is None:
             raise
         result = {"ok": False, "error": f"{error.filename}: {error.strerror}"}
+    except RuntimeError as error:
+        if not str(error).startswith("Symlink loop"):  # pathlib's word for it before Python 3.13
+            raise
+        result = {"ok": False, "error": f"{error}; name a file or folder that is there"}
     except KeyboardInterrupt:
         result = {"ok": False, "error": "interrupted"}
     if not result.get("ok", True) and "error" in result:

@@ -53,7 +53,7 @@ def _one_line(box: str) -> str:
     """tyro's framed message without its frame, title and colours."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     body = [line for line in plain.splitlines() if not line.startswith("\u256d")]
-    return " ".join(re.sub(r"[\u2500-\u257f]", " ", " ".join(body)).split())
+    return " ".join(re.sub(r"[\u2500-\u257f]|-{3,}", " ", " ".join(body)).split())
 
 
 def home_paths(home: Path | None) -> HomePaths:

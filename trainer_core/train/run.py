@@ -51,6 +51,8 @@ GOALS_PER_HORIZON = 3
 early on only lucky episodes end, and nearly all of those are successes."""
 LAST_RESULT_S = 60.0
 """That a run which reached its limit waits for the validation of its last weights."""
+HELD_S = 60.0
+"""Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 EXPLODED = 1e8
 """A loss or gradient norm beyond this never comes back."""
 
@@ -222,13 +224,15 @@ class TrainingRun:
             losses = trainer.run_update()
             with trainer.stopwatch("log"):
                 self.log(losses)
-                if self._validate():
+                best = self._validate()
+                asked, paused = self._wishes()
+                if best:
                     self._save("best")
-                elif self.control.take_checkpoint_request():
-                    self._save("request")
+                elif asked:
+                    self._save(asked)
                 elif self._due(config.checkpoint_every):
                     self._save("periodic")
-            if self.control.paused:
+            if paused:
                 self._hold()
             reason, state = self._limit()
         if state is RunState.FINISHED:
@@ -278,12 +282,26 @@ class TrainingRun:
     def _reached(self) -> bool:
         return 0 < self.config.target_success <= self.progress.least
 
+    def _wishes(self) -> tuple[str, bool]:
+        """(why a checkpoint is wanted now or "", whether to hold): rank 0 hears of it, all obey.
+
+        After a late best one, which has neither the consoles nor what came since, the newest has.
+        """
+        asked = "request" if self.control.take_checkpoint_request() else ""
+        if self.late is not None and self.late.take_saved() and not asked:
+            asked = "periodic"
+        return self.ranks.agree((asked, self.control.paused))
+
     def _hold(self) -> None:
-        while self.control.paused:
+        """All ranks wait; rank 0 tells the others now and then, who else would give it up."""
+        paused = True
+        while paused:
             self._state("paused")
-            self.control.wait_while_paused()
-            if self.control.take_checkpoint_request():
-                self._save("request")
+            if self.ranks.is_first:
+                self.control.wait_while_paused(HELD_S if self.ranks.world > 1 else None)
+            asked, paused = self._wishes()
+            if asked:
+                self._save(asked)
         self._state("running")
 
     def log(self, losses: LossSums) -> None:
