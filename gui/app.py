@@ -238,6 +238,7 @@ class App(QObject):
         for view in (self.center.live, self.center.wall, self.center.replay, *beside):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
         controllers.appearance.screen_changed.connect(self.center.replay.strip.update)
+        controllers.library.looked_for.connect(controllers.play_ahead.prepare_for_person)
         self.center.live.pictured.connect(self.docks.task.note_picture)
         DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
@@ -458,7 +459,8 @@ def make_choices(controllers: Controllers) -> list[Choice]:
             changed=controllers.ahead.on_setting,
         ),
         Choice(
-            ahead.PLAY_SETTING, tr("Start a player while a checkpoint is selected"),
+            ahead.PLAY_SETTING,
+            tr("Start a player while a checkpoint is selected or a ROM is looked for"),
             tr("It loads torch and the kernels before you press Deploy, so that the agent is seen "
                "seconds earlier. It holds about 350 MB until ten minutes have passed."),
             changed=controllers.play_ahead.on_setting,

@@ -24,6 +24,7 @@ from gui.actions import ActionRegistry
 from gui.center.roll_panel import RollPanel
 from gui.controllers.replay import ReplayController
 from gui.controllers.roll import RollController
+from gui.models.recording_names import recording_name
 from gui.models.replay import Replay
 from gui.widgets.action_button import action_button
 from gui.widgets.film_strip import FilmStrip
@@ -39,6 +40,8 @@ SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_BESIDE = 3
 LEAST_CHOICE = 120
 """Width of the box of recordings with the margins of its row, in a narrow window."""
+ROLL_HEIGHT = 560
+"""Of the tab, for the piano roll and the pictures along the recording both."""
 _CHOICES = {
     "openReplay": "openReplayButton", "useAsDemo": "useAsDemoButton",
     "exportAs": "exportAsButton", "exportGif": names.EXPORT_GIF_BUTTON,
@@ -201,8 +204,15 @@ class ReplayView(QWidget):
             row.addWidget(made)
         return row
 
+    def _leave_room(self) -> None:
+        """In a low window the piano roll takes the place of what shows the same buttons."""
+        is_shown = self.panel.isHidden() or self.height() >= ROLL_HEIGHT
+        self.strip.setVisible(is_shown)
+        self.lane.setVisible(is_shown)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._leave_room()
         row = (self.others, *self._choice_buttons.values())
         room = self.width() - LEAST_CHOICE - sum(part.sizeHint().width() + 4 for part in row)
         for name in _FIRST_TO_GO:
@@ -217,7 +227,7 @@ class ReplayView(QWidget):
         for folder in controller.folders:
             if controller.replay is not None and folder == controller.replay.folder:
                 continue
-            action = menu.addAction(folder.name)
+            action = menu.addAction(recording_name(folder))
             action.setCheckable(True)
             action.setChecked(folder in shown)
             action.triggered.connect(
@@ -302,6 +312,7 @@ class ReplayView(QWidget):
         is_open = self._roll.is_open
         if self.panel.isHidden() == is_open:
             self.panel.setVisible(is_open)
+            self._leave_room()
             self._stretch()
             if not is_open:
                 self.show_frame(min(self.frame, self.slider.maximum()))
@@ -383,7 +394,10 @@ class ReplayView(QWidget):
             widget.setEnabled(has)
         self.choices.clear()
         for folder in controller.folders:
-            self.choices.addItem(folder.name, str(folder))
+            self.choices.addItem(recording_name(folder), str(folder))
+            self.choices.setItemData(
+                self.choices.count() - 1, str(folder), Qt.ItemDataRole.ToolTipRole
+            )
         if controller.replay is not None:
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
         self.choices.setEnabled(self.choices.count() > 0)

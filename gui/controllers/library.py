@@ -30,6 +30,8 @@ PICTURES_AFTER_MS = 8000
 class LibraryController(QObject):
     file_wanted = Signal(str, object)
     """Title of a question for a ROM file, and what takes its path: the window asks."""
+    looked_for = Signal()
+    """A game is about to be chosen."""
 
     def __init__(
         self, bridge: Bridge, session: Session, library: RomLibrary, playing: PlayController,
@@ -49,7 +51,13 @@ class LibraryController(QObject):
 
     # -- opening ----------------------------------------------------------------------------
 
+    def look(self) -> None:
+        """Somebody looks for a game to play."""
+        self.looked_for.emit()
+        self.take_pictures()
+
     def ask_open(self) -> None:
+        self.looked_for.emit()
         self.file_wanted.emit(tr("Open ROM"), self.open_rom)
 
     def open_rom(self, path: Path) -> None:

@@ -230,10 +230,17 @@ def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(
 
 
 def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
-    app: App, own_rom: Path
+    app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ahead: list[dict[str, bool]] = []
+
+    async def prepare(**who: bool) -> None:
+        ahead.append(who)
+
+    monkeypatch.setattr(app.controllers.playing.player, "prepare", prepare)
     sha256 = register(app, own_rom, "MINE")
     app.window.center.setCurrentWidget(app.center.games)
+    until(lambda: ahead == [{"for_person": True}])  # it loads while one chooses
     listed = find(app, names.GAME_LIST)
     titles = [listed.item(row).text() for row in range(listed.count())]
     assert {"MINE", "Pocket Quest"} <= set(titles)

@@ -238,6 +238,9 @@ def recorded(app: App) -> App:
 def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
     replay, view = recorded.controllers.replay.replay, recorded.center.replay
     assert len(replay) > 5
+    assert recorded.center.replay.choices.currentText().endswith(
+        f"tiny_goal, {len(replay) / 59.7275:.1f} s"
+    )
     slider = find(recorded, names.REPLAY_SLIDER)
     packed = np.fromfile(replay.folder / "pictures.bin", np.uint8).reshape(len(replay), -1)
     for frame in (0, 3, len(replay) - 1):

@@ -71,6 +71,23 @@ def test_the_waiting_player_plays_what_it_is_asked_and_the_next_is_another(tmp_p
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
+def test_a_player_that_waits_for_a_person_loads_the_game_and_no_policy(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        player = PlayerService(HomePaths(tmp_path))
+        await player.prepare(for_person=True)
+        first = player.ahead._child
+        assert first is not None
+        await player.start(PlayerConfig(task="tiny_goal", mode="human"))
+        loaded = Path(f"/proc/{first.pid}/maps").read_text()
+        assert player._child is first
+        assert "warp" in loaded
+        assert "libtorch" not in loaded
+        await player.stop()
+
+    asyncio.run(scenario())
+
+
 async def finished(service: TrainerService, run_id: str) -> RunRecord:
     async for _ in service.notices(run_id):
         pass
