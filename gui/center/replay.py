@@ -276,6 +276,7 @@ class ReplayView(QWidget):
             self._roll.seek(frame)
             self.panel.piano.set_frame(frame)
             self._mark(frame)
+            self._show_beside(frame)
             return
         self.frame = frame
         own = self._controller.frame = min(frame, len(replay) - 1)
@@ -284,6 +285,9 @@ class ReplayView(QWidget):
         self.lights.set_mask(int(replay.buttons[own]))
         self.caption.setText(replay.describe(own))
         self.position.setText(f"{own + 1} / {len(replay)}")
+        self._show_beside(frame)
+
+    def _show_beside(self, frame: int) -> None:
         for shown, other in zip(self.beside, self._controller.beside, strict=False):
             shown.show_frame(other, frame)
 
@@ -404,7 +408,9 @@ class ReplayView(QWidget):
         self.progress.setVisible(controller.is_exporting or bool(controller.opening))
         for number, shown in enumerate(self.beside):
             shown.setVisible(number < len(controller.beside))
-        if controller.replay is not None and not self._roll.is_open:
+        if self._roll.is_open:
+            self._show_beside(self.frame)
+        elif controller.replay is not None:
             self._stretch()
             self.show_frame(self.frame)
         self._hint()

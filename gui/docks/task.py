@@ -197,7 +197,10 @@ class TaskDock(Dock):
         if model.error != self._shown_error:
             self._shown_error = model.error
             if model.error:  # once it is laid out: it may be under the edge of a small window
-                QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(self.audit))
+                for pause_ms in (0, 100):  # a text of many lines grows in more than one turn
+                    QTimer.singleShot(
+                        pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.audit)
+                    )
         self.note_picture()
 
     def _show_starts(self) -> None:

@@ -150,12 +150,18 @@ def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("none.gb", "no such file"), ("folder.gb", "a folder"), ("text.txt", "no .gb file")],
+    [
+        ("none.gb", "no such file"),
+        ("folder.gb", "a folder"),
+        ("text.txt", "no .gb file"),
+        ("noise.gb", "no Game Boy ROM"),
+    ],
 )
 def test_what_is_no_rom_is_one_line_with_a_way_out(
     app: App, tmp_path: Path, name: str, said: str
 ) -> None:
     (tmp_path / "folder.gb").mkdir()
+    (tmp_path / "noise.gb").write_bytes(bytes(range(256)) * 160)
     (tmp_path / "text.txt").write_text("no game")
     asked: list[str] = []
     app.controllers.library.file_wanted.disconnect()
@@ -223,7 +229,7 @@ def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(
     app.controllers.library.open_rom(own_rom)
     until(lambda: app.center.live.screen_view.has_picture)
     bad = own_rom.with_name("bad.gb")
-    bad.write_bytes(b"no ROM!")
+    bad.write_bytes(own_rom.read_bytes())  # it looks like one; the player knows better
     app.controllers.library.open_rom(bad)
     until(lambda: any("7 bytes" in made.accessibleName() for made in app.window.banners.banners))
     assert app.models.session.rom == app.controllers.playing.request.task == str(own_rom)

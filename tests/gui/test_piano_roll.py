@@ -103,6 +103,11 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert [child.folder.name for child in root.children] == ["take-b1"]
     until(lambda: roll.is_open and not roll.is_changed, 60)
     assert view.panel.tree.topLevelItem(0).child(0).text(1) == "61"
+    # Another recording beside the one that is edited follows it.
+    replay.toggle_beside(folder)
+    view.go_to(100)
+    np.testing.assert_array_equal(view.beside[0].screen_view._picture, Replay(folder).picture(100))
+    replay.toggle_beside(folder)
     # In a small window nothing of it is cut off, and some frames are in sight.
     app.window.resize(1024, 700)
     until(lambda: piano.cell < 24 and view.strip.isHidden())
