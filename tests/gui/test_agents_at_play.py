@@ -79,6 +79,8 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     assert "plays already" in beside.toolTip()
     app.models.checkpoints.select(right.folder)
     assert beside.isEnabled()
+    app.actions["saliency"].trigger()
+    until(lambda: app.controllers.saliency.is_on)
     app.controllers.playing.deploy("tiny_goal", left.folder, str(right.folder))
     until(lambda: board.ways[1].text() and board.names[1].text())
     assert [name.text() for name in board.names] == ["1 steps, ppo, beef", "2 steps, ppo, beef"]
@@ -95,6 +97,7 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     deploy(app, other)
     assert not app.controllers.playing.is_versus
     assert board.isHidden()
+    until(lambda: app.controllers.saliency.is_on)  # as before the two
 
 
 def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import RunSpec
@@ -78,7 +78,8 @@ def test_a_player_that_waits_for_a_person_loads_the_game_and_no_policy(tmp_path:
         await player.prepare(for_person=True)
         first = player.ahead._child
         assert first is not None
-        await player.start(PlayerConfig(task="tiny_goal", mode="human"))
+        game = ASSETS / "games/pocket_quest/pocket_quest.gb"
+        await player.start(PlayerConfig(task=str(game), mode="human"))
         loaded = Path(f"/proc/{first.pid}/maps").read_text()
         assert player._child is first
         assert "warp" in loaded
