@@ -120,7 +120,7 @@ def define_runs(
 
     def compare() -> None:
         names = [telemetry.label(run.run_id) for run in runs.compared()]
-        Comparison(window, names, runs.differences(), runs.parallel()).open()
+        Comparison(window, names, runs.differences(), runs.outcomes(), runs.parallel()).open()
 
     focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
     add("pinRun", tr("Pin the run's curves"), runs.toggle_pin,

@@ -7,6 +7,7 @@ import time
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QComboBox,
     QFrame,
     QGridLayout,
@@ -44,6 +45,8 @@ from gui.words import tr
 
 LEAST_WIDTH, HEIGHT, TALL = 232, 156, 320
 """Pixels of a small multiple: least width, height, and height where there is but one column."""
+HEAD_ROOM, SPREAD_WIDTH = 40, 260
+"""Pixels around the controls above the plots; of the list of ways to show seeds."""
 MAKE_S = 0.01
 """Longest that one turn goes on making plots: each is two dozen parts."""
 SECTIONS = {"tasks": TASKS, **PAGES, "other": MORE, "added": "Added"}
@@ -125,8 +128,10 @@ class CurvesView(QWidget):
 
     def _head(self) -> QWidget:
         head = QWidget()
-        row = QHBoxLayout(head)
-        row.setContentsMargins(12, 6, 12, 6)
+        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, head)
+        self._rows.setContentsMargins(12, 6, 12, 6)
+        self._rows.setSpacing(8)
+        row = QHBoxLayout()
         row.setSpacing(8)
         self.back = action_button(self._actions["allPlots"], "allPlotsButton")
         self.add = QComboBox()
@@ -146,6 +151,11 @@ class CurvesView(QWidget):
         self.spread.setToolTip(
             tr("Runs on show that differ in nothing but their seed become one curve")
         )
+        self.spread.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.spread.setMinimumContentsLength(12)
+        self.spread.view().setMinimumWidth(SPREAD_WIDTH)
         for spread, words in SPREADS.items():
             self.spread.addItem(tr(words), spread)
         self.spread.activated.connect(
@@ -155,8 +165,18 @@ class CurvesView(QWidget):
         self._show_spread()
         row.addWidget(self.add)
         row.addWidget(self.spread)
-        row.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
+        row.addStretch(1)
+        self._rows.addLayout(row)
+        self._rows.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
         return head
+
+    def _fit_head(self) -> None:
+        """What is chosen goes above what is adjusted where they have no room side by side."""
+        beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        needed = sum(
+            item.sizeHint().width() for item in map(self._rows.itemAt, range(self._rows.count()))
+        )
+        self._rows.setDirection(beside if needed + HEAD_ROOM <= self.width() else below)
 
     def _show_spread(self) -> None:
         self.spread.setCurrentIndex(self.spread.findData(self._model.spread))
@@ -312,4 +332,5 @@ class CurvesView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit_head()
         self._later.start()

@@ -14,7 +14,7 @@ from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
-from gui.models.run_columns import RunColumns
+from gui.models.run_columns import RunColumns, differing
 from gui.models.run_history import RunTelemetry, reading
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
@@ -24,6 +24,7 @@ from gui.models.session import Session
 from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.metrics import METRICS
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.service import RunChanged
 
@@ -146,13 +147,28 @@ class RunsController(QObject):
         rows = [(name, [config.get(name, "-") for config in configs]) for name in names]
         return [(name, values) for name, values in rows if len(set(values)) > 1]
 
+    def outcomes(self) -> list[tuple[str, list[str]]]:
+        """(words, value by run): how far the compared runs came, and their newest measurements."""
+        runs, known = self.compared(), self._bridge.service.runs
+        records = [known.get(run.run_id) for run in runs]
+        rows = [
+            (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
+            (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-"
+                          for record in records]),
+        ]  # fmt: skip
+        for row in METRICS:
+            columns = [run.table.column(row.name) for run in runs]
+            if row.group == "overview" and any(map(len, columns)):
+                values = [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]
+                rows.append((tr(row.title), values))
+        return rows
+
     def parallel(self) -> tuple[list[str], list[Axis]]:
         """Names of the runs on show, and axes of what they were told differently; success last."""
         runs = [run for run in self._on_show() if run.meta is not None]
         configs = [flat(run.meta.config) if run.meta else {} for run in runs]
-        names = list({name: True for config in configs for name in config})
-        columns = {name: [config.get(name) for config in configs] for name in names}
-        axes = [axis_of(name, told) for name, told in columns.items() if len(set(told)) > 1]
+        axes = [axis_of(name, [config.get(name) for config in configs])
+                for name in differing(configs)]  # fmt: skip
         known = self._bridge.service.runs
         rates = [known[run.run_id].best_success_rate if run.run_id in known else 0.0
                  for run in runs]  # fmt: skip

@@ -178,7 +178,7 @@ class CheckpointsDock(Dock):
         self._stack.addWidget(self.list)
         self._stack.addWidget(self._empty)
         own = action_button(actions["ownCheckpoints"], "ownCheckpointsButton")
-        own.setProperty("narrow", True)
+        own.setProperty("role", "small")
         self.head.addWidget(own)
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 12)

@@ -39,10 +39,11 @@ _WIDTHS = {
     "Best": 48,
     "Started": 94,
 }
-_FIRST_TO_GO = ("Device", "Algo", "Started", "Best")
-"""Columns that a narrow table leaves out, in this order: nothing is ever scrolled sideways."""
-LEAST_TASK, FIELD_WIDTH = 96, 88
-"""Pixels: the least of the task's column, and a configuration field's."""
+_FIRST_TO_GO = ("Device", "Algo", "Started", "Best", "Steps")
+"""Columns that a narrow table leaves out, in this order, those that a person asked for last:
+nothing is ever scrolled sideways."""
+LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
+"""Pixels: the least of the task's column, a configuration field's, what surrounds a title."""
 ALWAYS = (SHOWN, "State", "Run", "Task")
 LOOKED_AT = 200
 """Runs, from the top of the list, whose configurations say which fields differ."""
@@ -145,14 +146,20 @@ class RunsDock(Dock):
         self._fit_columns()
 
     def _width(self, name: str) -> int:
-        return self._columns.widths.get(name, _WIDTHS.get(name, FIELD_WIDTH))
+        """As a person pulled it, else as wide as its title needs, in any language."""
+        title = (
+            "" if name == SHOWN else name.rpartition(".")[2] if name not in COLUMNS else tr(name)
+        )
+        needed = self.fontMetrics().horizontalAdvance(title) + TITLE_ROOM if title else 0
+        return self._columns.widths.get(name, max(_WIDTHS.get(name, FIELD_WIDTH), needed))
 
     def _fit_columns(self) -> None:
         """Leave out what a person hid, and as many columns more as the width asks for."""
         shown = [name for name in self._model.columns if name not in self._columns.hidden]
-        room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
+        least = LEAST_TASK if not self._columns.fields else LEAST_TASK // 2
+        room = self.width() - least - sum(self._width(n) for n in shown if n != "Task")
         left_out = self._columns.hidden - set(ALWAYS)
-        for name in _FIRST_TO_GO:
+        for name in (*_FIRST_TO_GO, *reversed(self._columns.fields)):
             if room < 0 and name in shown:
                 room += self._width(name)
                 left_out = left_out | {name}

@@ -16,6 +16,15 @@ MOST_BYTES = 1 << 20
 KEY = "runs/columns"
 
 
+def differing(told: Iterable[dict[str, str]]) -> list[str]:
+    """Fields with two values or more; one that another kind of run lacks is not told otherwise."""
+    values: dict[str, set[str]] = {}
+    for one in told:
+        for name, text in one.items():
+            values.setdefault(name, set()).add(text)
+    return [name for name, found in values.items() if len(found) > 1]
+
+
 class RunConfigs:
     """What runs were told, by field; read when asked for, once. Unreadable is nothing told."""
 
@@ -53,10 +62,8 @@ class RunConfigs:
             yield
 
     def differing(self, run_ids: Iterable[str]) -> list[str]:
-        """Fields that these runs were told differently, in the order of the first that has them."""
-        told = [found for found in map(self.read, run_ids) if found]
-        names = dict.fromkeys(name for one in told for name in one)
-        return [name for name in names if len({one.get(name) for one in told}) > 1]
+        """Fields that some of these runs were told differently, in the order of the first."""
+        return differing([self.read(run_id) for run_id in run_ids])
 
 
 class RunColumns(QObject):

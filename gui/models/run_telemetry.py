@@ -160,15 +160,18 @@ class TelemetryModel(QObject):
     def _give_slots(self) -> None:
         """A run keeps its colour while it is on show; one that comes takes the lowest free.
 
-        Those that are one curve have one colour, which is also the eye's in the table.
+        Those that are one curve have one colour, which is also the eye's in the table; groups are
+        few and come as logs are read, so that they take the first colours, far from each other.
         """
         shown = self.shown()
         groups = self._groups_now()
         first = {run.run_id: group.members[0].run_id for group in groups for run in group.members}
         leaders = dict.fromkeys(first.get(run_id, run_id) for run_id in shown)
         slots: dict[str, int] = {}
+        bound = len(leaders) if groups else MAX_PINNED + 1
         for name in leaders:
-            if (slot := self.slots.get(name, -1)) >= 0 and slot not in slots.values():
+            slot = self.slots.get(name, -1)
+            if 0 <= slot < bound and slot not in slots.values():
                 slots[name] = slot
         taken = set(slots.values())
         free = (number for number in range(len(shown)) if number not in taken)

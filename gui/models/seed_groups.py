@@ -24,8 +24,11 @@ SPREADS = {
     DEVIATION: "Seeds: mean \u00b1 deviation",
 }
 """How runs of one configuration are shown, and in which words."""
-NOT_COUNTED = {"seed", "name", "threads"}
-"""Fields in which the runs of a group may differ."""
+NOT_COUNTED = {
+    "seed", "name", "threads", "seconds", "target_success", "keep_checkpoints", "checkpoint_every",
+    "log_every",
+}  # fmt: skip
+"""Fields in which the runs of a group may differ: who they are, when they stop, what they keep."""
 MOST_PLACES = 4096
 """Places on the x axis that a mean is computed at: more than any screen has pixels."""
 MOST_WORDS = 3

@@ -44,6 +44,8 @@ WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
 RAW_ALPHA = 70
 BAND_ALPHA = 46
+LONGEST = 36
+"""Letters of a name beside the crosshair."""
 ROOM_A_VALUE = 96
 """Pixels of header that a line's name and value take; with less there is room for names only."""
 NEAR_ALERT = 0.01
@@ -325,7 +327,10 @@ class PlotCard(QWidget):
             head,
             *told,
             *(
-                (self.color_of(run, line, runs), f"{name}  {short_number(value)}{_edges(band)}")
+                (
+                    self.color_of(run, line, runs),
+                    f"{shortened(name, LONGEST)}  {short_number(value)}{_edges(band)}",
+                )
                 for run, line, name, value, band in rows
             ),
         )
@@ -454,6 +459,13 @@ class PlotCard(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         self.dropped.emit(bytes(event.mimeData().data(PLOT_MIME).data()).decode())
         event.acceptProposedAction()
+
+
+def shortened(name: str, letters: int) -> str:
+    """A name that may have to lose its middle: what tells two apart is often at the end."""
+    if len(name) <= letters:
+        return name
+    return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
 
 
 def _edges(band: tuple[float, float] | None) -> str:

@@ -10,8 +10,10 @@ from gui.models.navigation import Place
 from gui.models.plot_specs import spec_by_name
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import DEVIATION, RANGE, SeedGroup, spread_of
+from gui.widgets.comparison import Comparison
 from gui.widgets.plot_card import PlotCard
 from tests.gui.conftest import find, foreign_record, until
+from tests.support.made_records import update_record
 from trainer_core.protocol import records
 
 
@@ -115,3 +117,32 @@ def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:  # type: ig
     assert find(again, "spreadBox").currentData() == RANGE
     again.actions["groupRange"].trigger()
     assert find(again, "spreadBox").currentData() == ""
+
+
+def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    model.set_spread(RANGE)
+    model.set_pinned([f"run-{number}" for number in range(12)])
+    for number in range(12):
+        told(model, f"run-{number}", [1.0], seed=number, rate=number % 3)
+    groups = model.names_shown()
+    assert sorted(model.slots[name] for name in groups) == [0, 1, 2]
+
+
+def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) -> None:
+    model, runs = app.models.telemetry, app.controllers.runs
+    told(model, "one", [1.0, 2.0], seed=1, rate=0.1)
+    told(model, "other", [5.0], seed=1, rate=0.2)
+    told(model, "stranger", [5.0], frames="many")
+    model.set_focus("one")
+    model.set_pinned(["other", "stranger"])
+    axes = [axis.name for axis in runs.parallel()[1]]
+    assert axes == ["rate", "success"], "what the stranger alone was told differs from nothing"
+    model.take("one", update_record("one", 3, 3, 1.0))
+    assert ("Steps", ["-", "-", "-"]) in runs.outcomes(), "runs that the home does not know"
+    assert next(row for name, row in runs.outcomes() if "Reward" in name)[1:] == ["-", "-"]
+    app.actions["compareRuns"].trigger()
+    shown = app.window.findChild(Comparison)
+    assert shown is not None
+    assert [shown.tabs.tabText(place) for place in range(3)] == ["Fields", "Outcome", "Parallel"]
+    shown.close()

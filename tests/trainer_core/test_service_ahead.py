@@ -182,6 +182,21 @@ def test_one_that_was_killed_is_replaced(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_one_that_is_sent_away_while_it_is_being_started_goes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path)
+        loading = asyncio.create_task(service.ahead.prepare(service.plan(SPEC)))
+        await asyncio.sleep(0)
+        await service.ahead.end()
+        await loading
+        assert not service.ahead.is_waiting
+        assert service.ahead.run_id == "", "else the next plan would take the id of another run"
+        waiting = [p for p in psutil.Process().children() if str(WAITING_ECHO) in p.cmdline()]
+        assert waiting == []
+
+    asyncio.run(scenario())
+
+
 def test_the_end_of_its_socket_ends_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         service = service_of(tmp_path, updates=3)
