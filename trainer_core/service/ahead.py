@@ -65,10 +65,10 @@ class AheadProcess:
         except psutil.Error:
             return 0
 
-    async def load(self, argv: Sequence[str], cwd: Path) -> bool:
+    async def load(self, argv: Sequence[str], cwd: Path, **env: str) -> bool:
         """Have a process with this argv load. Whether it does: one that waits already stays.
 
-        Raises LabError.
+        `env` are further variables of its environment. Raises LabError.
         """
         if self.is_waiting or self._starting:
             return False
@@ -77,7 +77,7 @@ class AheadProcess:
         try:
             child = await start_child(
                 argv, cwd=cwd, pass_fds=(theirs.fileno(),), on_event=self._hear,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno())},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno()), **env},
             )  # fmt: skip
         except LabError:
             ours.close()
