@@ -197,7 +197,9 @@ def test_a_run_that_its_runner_refuses_fails_and_the_next_has_its_device(home: H
     put(home, "a", "b")
     config = home.run("a").config
     config.write_text(config.read_text().replace('"stack_k"', '"of_another_version"'))
-    kept = Turns(home, is_keeper=False).next((NATIVE,))
+    turns = Turns(home, is_keeper=False)
+    assert turns.next((NATIVE,)) is None
+    kept = turns.next((NATIVE,))
     record = RunRegistry(home).load()["a"]
     assert (record.state, record.reason) == (
         RunState.FAILED, "unknown configuration keys: of_another_version"
