@@ -93,6 +93,7 @@ class App(QObject):
         for view in (self.center.live, self.center.wall, self.center.replay, *beside):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
         controllers.appearance.screen_changed.connect(self.center.replay.strip.update)
+        controllers.library.looked_for.connect(controllers.play_ahead.prepare_for_person)
         self.center.live.pictured.connect(self.docks.task.note_picture)
         DropTarget(window).dropped.connect(self._on_dropped)
         theme.dress(window)
@@ -135,7 +136,7 @@ def define_commands(
     define_replay(actions, controllers.replay, window)
     define_demonstrations(actions, controllers.demonstrations, controllers.replay, window)
     define_roll(actions, controllers.roll)
-    define_export(actions, controllers.replay, window)
+    define_export(actions, controllers.replay, controllers.appearance, window)
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
     define_saliency(actions, controllers.saliency)
@@ -176,7 +177,8 @@ def make_choices(controllers: Controllers) -> list[Choice]:
             changed=controllers.ahead.on_setting,
         ),
         Choice(
-            ahead.PLAY_SETTING, tr("Start a player while a checkpoint is selected"),
+            ahead.PLAY_SETTING,
+            tr("Start a player while a checkpoint is selected or a ROM is looked for"),
             tr("It loads torch and the kernels before you press Deploy, so that the agent is seen "
                "seconds earlier. It holds about 350 MB until ten minutes have passed."),
             changed=controllers.play_ahead.on_setting,

@@ -281,7 +281,9 @@ def define_playing(
         tip=tr("The picture on show becomes the goal of a new task"),
         refusal=capture_refusal, follows=state)  # fmt: skip
     add("record", lambda: tr("Stop recording") if playing.recording else tr("Record"),
-        playing.toggle_record, "Ctrl+R", tip=tr("Keep the pictures and buttons for a replay"),
+        playing.toggle_record, "Ctrl+R",
+        short=lambda: tr("Stop") if playing.recording else tr("Record"),
+        tip=tr("Keep the pictures and buttons for a replay"),
         is_on=lambda: playing.recording, refusal=playing.solo_refusal, follows=state)  # fmt: skip
     add("exportGif", lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
         replay.toggle_export, "Ctrl+E",

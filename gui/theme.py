@@ -26,12 +26,6 @@ FONT_FAMILIES = (
     "DejaVu Sans",
 )  # fmt: skip
 MONO_FAMILIES = ("JetBrains Mono", "Noto Sans Mono", "Cascadia Mono", "Menlo", "DejaVu Sans Mono")
-SCREEN_GREEN = (0x9BBC0F, 0x8BAC0F, 0x306230, 0x0F380F)
-SCREEN_GREY = (0xF8F8F8, 0xA8A8A8, 0x585858, 0x080808)
-SCREEN_POCKET = (0xC4CFA1, 0x8B956D, 0x4D533C, 0x1F1F1F)
-SCREEN_LIGHT = (0x00B581, 0x009A71, 0x00694A, 0x004F3B)
-"""The colours of a Game Boy Pocket's and of a lit Game Boy Light's screen, as photographed."""
-
 
 DASHES = (
     Qt.PenStyle.SolidLine,

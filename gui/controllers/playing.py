@@ -69,7 +69,7 @@ class PlayController(QObject):
         self.paused = False
         self.recording = False
         self.taken_over = False
-        self.rewinding = self._is_turbo = False
+        self.rewinding = self.is_turbo = False
         self.until: commands.RecordUntil = "stopped"
         """What ends a recording that is begun next."""
         self.recorded_frames = 0
@@ -185,7 +185,7 @@ class PlayController(QObject):
         await self.player.start(request)
         was_recording = self.recording
         self.paused = self.recording = self.taken_over = False
-        self.rewinding = self._is_turbo = False
+        self.rewinding = self.is_turbo = False
         self._mask = 0
         self._end_busy()
         self.frames_changed.emit(self.player.frames_path)
@@ -231,7 +231,7 @@ class PlayController(QObject):
 
     def set_speed(self, speed: float) -> None:
         self.speed = speed
-        if not self._is_turbo:  # else the key that is held would do nothing any more
+        if not self.is_turbo:  # else the key that is held would do nothing any more
             self.player.send(commands.SetSpeed, value=speed)
         self.changed.emit()
 
@@ -241,9 +241,9 @@ class PlayController(QObject):
 
     def turbo(self, on: bool) -> None:
         """As fast as possible for as long as a key is held."""
-        if on == self._is_turbo:
+        if on == self.is_turbo:
             return
-        self._is_turbo = on
+        self.is_turbo = on
         self.player.send(commands.SetSpeed, value=0.0 if on else self.speed)
 
     def restart(self) -> None:

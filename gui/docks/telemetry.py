@@ -152,11 +152,6 @@ class TelemetryDock(Dock):
         self.tabs.setTabVisible(self.tabs.indexOf(self.episodes), self.episodes.is_wanted)
         self.episodes.refresh()
 
-    def redraw_all(self) -> None:
-        """Draw every plot of the visible tab now."""
-        for card in self.visible_cards():
-            card.redraw()
-
     # -- which plots ------------------------------------------------------------------------
 
     def _on_shown(self) -> None:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui import theme
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
+from trainer_core.protocol.shades import SCREENS
 
 GAP = QColor(255, 255, 255, 56)
 """Over the picture: the panel behind the crystals is the lightest there is."""
@@ -56,7 +57,7 @@ class Palette:
         self.table = np.zeros(4, np.uint32)
         self.is_lcd = False
         """Whether screens look like liquid crystals: a grid, and pictures that fade slowly."""
-        self.set_colors(theme.SCREEN_GREEN)
+        self.set_colors(SCREENS["green"])
 
     def set_colors(self, shades: tuple[int, int, int, int]) -> None:
         self.table[:] = [0xFF000000 | shade for shade in shades]

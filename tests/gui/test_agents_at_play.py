@@ -40,8 +40,10 @@ def deploy(app: App, shown: CheckpointCard) -> None:
 def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Path) -> None:
     view, saliency = app.center.live.screen_view, app.actions["saliency"]
     assert not saliency.isEnabled()
+    app.window.resize(1024, 700)
     deploy(app, card(tmp_path / "sees", 1))
-    until(lambda: view.has_picture)
+    until(lambda: view.has_picture and not app.center.live.strip.thoughts.isHidden())
+    until(lambda: view.fit() >= 2)  # in a small window the game keeps twice its size
     cold = view.grab().toImage()
     click(app, "saliencyButton")
     until(lambda: view._overlay is not None and saliency.isChecked())
@@ -50,6 +52,9 @@ def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Pa
     assert view.grab().toImage().pixelColor(hot).red() > cold.pixelColor(hot).red()
     cool = target.topLeft() + QPoint(target.width() // 8, 20)
     assert view._overlay.pixelColor(0, 0).alpha() == 0, cool
+    QTest.keyPress(view, Qt.Key.Key_R)
+    until(lambda: view._overlay is None)  # going back shows other pictures
+    QTest.keyRelease(view, Qt.Key.Key_R)
     # The next player is asked again; one that cannot tell ends it, and says so.
     problems: list[str] = []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
@@ -74,10 +79,11 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     assert "plays already" in beside.toolTip()
     app.models.checkpoints.select(right.folder)
     assert beside.isEnabled()
+    app.actions["saliency"].trigger()
+    until(lambda: app.controllers.saliency.is_on)
     app.controllers.playing.deploy("tiny_goal", left.folder, str(right.folder))
     until(lambda: board.ways[1].text() and board.names[1].text())
-    assert [name.text() for name in board.names] == ["beef, ppo after 1 steps",
-                                                     "beef, ppo after 2 steps"]  # fmt: skip
+    assert [name.text() for name in board.names] == ["1 steps, ppo, beef", "2 steps, ppo, beef"]
     assert board.ways[1].text() == "goal after 9 steps"
     assert board.ways[0].text().startswith("step 9   distance 0.500")
     until(lambda: app.center.live.screen_view._picture is not None
@@ -91,6 +97,7 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     deploy(app, other)
     assert not app.controllers.playing.is_versus
     assert board.isHidden()
+    until(lambda: app.controllers.saliency.is_on)  # as before the two
 
 
 def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:

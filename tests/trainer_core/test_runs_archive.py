@@ -196,6 +196,12 @@ def test_the_newest_are_spared_also_where_there_are_fewer(tmp_path: Path) -> Non
     assert found[1] == found[0][:2]
 
 
+def test_only_runs_are_looked_at(home: HomePaths, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("/", "..", "none"):
+        assert main(["archive", RUN, word, "--dry-run", "--home", str(home.root)]) == 1
+        assert f"no run {word!r}" in capsys.readouterr().err
+
+
 def test_restore_wants_an_archive(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["restore"]) == 1
     assert "name at least one archive" in capsys.readouterr().err

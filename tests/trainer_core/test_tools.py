@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from trainer_core.cli.main import main
+from trainer_core.cli.summaries import VERBS, summary
 from trainer_core.exports.gif import picked_frames
 from trainer_core.exports.plot import read_series, smooth
 from trainer_core.play.game import TinyGame
@@ -278,3 +279,21 @@ def test_a_player_that_ends_by_itself_is_no_success(
     code, found = call(capsys, "play", "--checkpoint", "latest", "--home", home, "--record")
     assert (code, found["ok"]) == (1, False)
     assert "ended by itself with status 3" in found["error"]
+
+
+@pytest.mark.parametrize("command", ["stop", "archive", "queue add", "task check", *VERBS])
+def test_help_is_what_was_asked_for(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard output, where `| less` finds it, and with status 0."""
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "--help"])
+    told = capsys.readouterr()
+    assert ended.value.code in (0, None)
+    assert told.err == ""
+    assert f"usage: dmglab {command}" in told.out
+    assert summary(command)[1:] in " ".join(told.out.split()) or command in VERBS
+
+
+@pytest.mark.parametrize("command", VERBS)
+def test_each_verb_has_its_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    error = call(capsys, command)[1]["error"]
+    assert f"one of {', '.join(VERBS[command])};" in error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,14 @@ def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_
     resumed = prepared_run(tmp_path, config)
     assert resumed.progress.best_folder == run.progress.best_folder
     resumed.close()
+    assert check_log(run.paths.train_log).errors == []
+    # As if it had been killed between the best one's rename and its record.
+    lines = run.paths.train_log.read_text().splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if '"reason":"best"' in line)
+    run.paths.train_log.write_text("".join(lines[:at]))
+    shutil.rmtree(newest)
+    prepared_run(tmp_path, config).close()
+    assert read_log(tmp_path)[-1]["env_steps"] == int(run.progress.best_folder)
     assert check_log(run.paths.train_log).errors == []
 
 

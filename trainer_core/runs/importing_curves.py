@@ -27,7 +27,6 @@ RUNNER = "wandb"
 """No runner that could be started: the name says where the curves are from."""
 STEPS = ("env_steps", "global_step", "_step")
 """Names under which a row may tell environment steps, the best first."""
-HISTORY = "history.jsonl"
 _OURS = {metric.name for metric in METRICS}
 MOST_SCALARS = 500
 """Curves of one row that are kept; a record is 64 KiB at most."""

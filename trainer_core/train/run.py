@@ -32,9 +32,10 @@ from trainer_core.train import checkpoint as ckpt
 from trainer_core.train import validation_process
 from trainer_core.train.control import Control
 from trainer_core.train.dawdling import DawdlingWatch
+from trainer_core.train.finite import check_finite
 from trainer_core.train.late_validation import LateValidation
 from trainer_core.train.metrics import MetricsAccumulator
-from trainer_core.train.persistence import CheckpointKeeper, NonFiniteLossError
+from trainer_core.train.persistence import CheckpointKeeper
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.provenance import device_name, git_sha, versions
 from trainer_core.train.ranks import Ranks
@@ -53,8 +54,6 @@ LAST_RESULT_S = 60.0
 """That a run which reached its limit waits for the validation of its last weights."""
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
-EXPLODED = 1e8
-"""A loss or gradient norm beyond this never comes back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +156,9 @@ class TrainingRun:
         )
         if self._beside is None:
             self._beside = validation_process.started(config)
+        if self._beside is None and validation_process.wanted(config):
+            self._state("starting", "warning: no process that validates can be started; "
+                        f"validating on {config.device}")  # fmt: skip
         if self._beside is not None:
             self._beside.set_up(config, self.home, self.paths, policy)
             self.late = LateValidation(self._beside, self.keeper, self.writer)
@@ -460,17 +462,6 @@ class TrainingRun:
 
     def _wall(self) -> float:
         return self.progress.wall_before + time.monotonic() - self.began
-
-
-def check_finite(scalars: dict[str, Any], update: int) -> None:
-    """Raises NonFiniteLossError naming the first scalar that is NaN, infinite or too large."""
-    named = {**scalars, **scalars["metrics"]}
-    for name, value in named.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise NonFiniteLossError(f"{name} is {value} at update {update}")
-    for name in ("policy_loss", "value_loss", "grad_norm"):
-        if abs(named.get(name, 0.0)) > EXPLODED:
-            raise NonFiniteLossError(f"{name} grew to {named[name]:.3g} at update {update}")
 
 
 def warm_start(learner: Learner, folder: Path) -> None:
