@@ -140,7 +140,7 @@ def define_commands(
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
     define_saliency(actions, controllers.saliency)
-    define_disk(actions, controllers.archives, window)
+    define_disk(actions, controllers.archives, controllers.runs, models.telemetry, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
 

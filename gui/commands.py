@@ -210,6 +210,9 @@ def define_curves(
             tip=tr("Runs on show that differ in nothing but their seed become one curve"),
             is_on=lambda spread=spread: telemetry.spread == spread,
             follows=(telemetry.view_changed,))  # fmt: skip
+    add("trimOutliers", tr("Ignore outliers"), curves.toggle_outliers,
+        tip=tr("The y axis has room for all but the highest and lowest twentieth"),
+        is_on=lambda: telemetry.trims_outliers, follows=(telemetry.view_changed,))  # fmt: skip
     add("resetPlots", tr("Reset the plots"), choices.reset,
         tip=tr("Every plot, in the first order, with straight axes"))  # fmt: skip
 

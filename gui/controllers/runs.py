@@ -184,6 +184,13 @@ class RunsController(QObject):
         runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
         return [run.run_id for run in runs if name and sweep_of(run) == name]
 
+    def in_focus(self) -> list[RunRecord]:
+        """The run in focus; every trial where it stands for a folded sweep."""
+        row = self._model.row_of(self._telemetry.focus)
+        known = self._bridge.service.runs
+        behind = self._model.sweeps.behind(row) if row >= 0 else []
+        return [known[run_id] for run_id in behind if run_id in known]
+
     def show_sweep(self) -> None:
         """Show the curves of every trial of the sweep."""
         self.show_all(self.sweep())

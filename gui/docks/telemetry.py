@@ -30,7 +30,7 @@ from gui.words import tr
 CLOCK_MS = 250
 MOST_MAIN = 6
 """Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
-MOST_NAMED, MOST_IN_TIP, LONGEST = 8, 40, 24
+MOST_NAMED, MOST_IN_TIP, LONGEST = 8, 40, 36
 """Runs whose names stand under the plots, and in their tooltip; letters of one."""
 MARKS = (
     "\u2500\u2500",

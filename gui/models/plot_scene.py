@@ -21,6 +21,8 @@ from gui.models.seed_groups import SeedGroup
 Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
 """A share of steps that never exceeds this would be a flat line on an axis up to 1."""
+OUTLIERS, BULK_ROOM = 0.05, 0.25
+"""Share of the values at either end that may lie outside, and room around the others."""
 RAW, SMOOTH = "raw", "smooth"
 MOST_WHOLE = 5
 """Runs whose lines are told apart by colour and dashes. Of more, a plot shows its first line: the
@@ -163,6 +165,8 @@ class PlotLines:
             positive = (y[y > 0] for y in values)
             extremes = [(float(y.min()), float(y.max())) for y in positive if len(y)]
             further = [y[y > 0] for y in further]
+        if self.model.trims_outliers and lines and not log:
+            extremes = [_bulk(lines)] if any(len(line.y) for line in lines) else []
         extremes += [(float(y.min()), float(y.max())) for y in further if len(y)]
         if not extremes:
             return (0.1, 1.0) if log else (0.0, 1.0)
@@ -227,6 +231,16 @@ class PlotLines:
                 for values in zip(*columns, strict=True)
             ]
         return "\n".join(rows) + "\n"
+
+
+def _bulk(lines: list[Line]) -> tuple[float, float]:
+    """Where all but the extreme values of the lines lie, with some room."""
+    low, high = np.quantile(np.concatenate([line.y for line in lines]), (OUTLIERS, 1 - OUTLIERS))
+    room = BULK_ROOM * (high - low)
+    return (
+        max(float(low - room), min(line.low for line in lines)),
+        min(float(high + room), max(line.high for line in lines)),
+    )
 
 
 def _within(

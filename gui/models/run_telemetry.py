@@ -41,6 +41,8 @@ class TelemetryModel(QObject):
         self.smoothing = 0.6
         self.spread = APART
         """Whether runs of one configuration are one curve, and what its band covers."""
+        self.trims_outliers = False
+        """Whether a few extreme values may lie outside of the y axis."""
         self.x_range: tuple[float, float] | None = None
         """What every plot shows of the x axis; None follows the newest data."""
         self.waits: dict[str, str] = {}
@@ -218,6 +220,11 @@ class TelemetryModel(QObject):
     def set_smoothing(self, weight: float) -> None:
         self.smoothing = min(max(weight, 0.0), 0.99)
         self.view_changed.emit()
+
+    def set_trims_outliers(self, trims: bool) -> None:
+        if trims != self.trims_outliers:
+            self.trims_outliers = trims
+            self.view_changed.emit()
 
     def set_spread(self, spread: str) -> None:
         """Show runs of one configuration as one curve with a band (RANGE, DEVIATION), or APART."""

@@ -152,7 +152,8 @@ class PlotCard(QWidget):
 
     def _key(self) -> object:
         model = self.model
-        view = (model.x_axis, model.smoothing, model.x_range, theme.current().name, self.log_y)
+        view = (model.x_axis, model.smoothing, model.x_range, model.trims_outliers,
+                theme.current().name, self.log_y)  # fmt: skip
         size = (self._stack.width(), self._stack.height(), self.devicePixelRatioF())
         return model.state_shown(), view, model.waits.get(model.focus), size
 
@@ -193,6 +194,7 @@ class PlotCard(QWidget):
         dots = self._dots(runs)
         new = self._lines.y_range([dot.y for dot in dots], log=self.log_y)
         is_followed = self.model.x_range is None and not self.log_y
+        is_followed = is_followed and not self.model.trims_outliers
         self._y_range = settled(self._y_range, new) if is_followed else new
         return Scene(
             curves=self._curves(len(runs)), x_range=x_range, y_range=self._y_range, dots=dots,

@@ -64,6 +64,28 @@ def view(app: App):  # type: ignore[no-untyped-def]
     return app.center.curves
 
 
+def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) -> None:  # type: ignore[no-untyped-def]
+    model = app.models.telemetry
+    model.set_smoothing(0.0)
+    for seq in range(200):
+        model.take("r", foreign_record(seq, loss=1e6 if seq == 3 else seq / 100, fun=1.0))
+    model.set_focus("r")
+    until(lambda: {"loss", "fun"} <= {card.spec.metric for card in view.cards_in_front()})
+    card = view.board.cards["loss"]
+    card.redraw()
+    assert card.canvas.scene.y_range[1] > 1e6
+    app.actions["trimOutliers"].trigger()
+    assert card.is_stale()
+    card.redraw()
+    assert 2.0 < card.canvas.scene.y_range[1] < 4.0
+    view.search.setText("LOS")
+    until(lambda: [card.spec.metric for card in view.cards_in_front()] == ["loss"])
+    view.search.setText("nothing of the kind")
+    until(lambda: view._empty.isVisible())
+    view.search.clear()
+    until(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
+
+
 # -- drawing ---------------------------------------------------------------------------------
 
 
