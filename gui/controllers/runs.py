@@ -378,7 +378,8 @@ class RunsController(QObject):
         self.show(run_id)
         if self._navigation.welcome:
             self._navigation.leave_welcome()
-            self._navigation.show(Place.WALL)
+            if self._navigation.place is Place.LIVE:  # who went elsewhere stays there
+                self._navigation.show(Place.WALL)
 
     def _on_clock(self) -> None:
         for run_id in self._moving:
