@@ -17,7 +17,6 @@ from typing import Any
 
 import ray
 import torch
-from verl.utils.device import get_resource_name
 from verl.workers.rollout import base
 from verl.workers.rollout.base import BaseRollout
 from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry, TokenOutput
@@ -162,7 +161,7 @@ class Replica(RolloutReplica):
 
 def _place(_: Any) -> tuple[str, str]:
     context = ray.get_runtime_context()
-    return context.get_node_id(), context.get_accelerator_ids()[get_resource_name()][0]
+    return context.get_node_id(), next(iter(context.get_accelerator_ids().get("GPU", ())), "")
 
 
 class Adapter(BaseRollout):
