@@ -21,6 +21,8 @@ from trainer_core.runners.spade_bdi import asl
 from trainer_core.runners.spade_bdi.mind import PATIENCE_S, PLAYER, TalkingAgent, told
 from trainer_core.runners.spade_bdi.xmpp import HOST
 
+spade: Any = importlib.import_module("spade.agent")
+
 POLL_S = 0.05
 
 
@@ -30,7 +32,7 @@ async def talk(port: int, plans: Path, name: str) -> None:
     agent = TalkingAgent(f"{name}@{HOST}", plans, port, lambda actions: None, _say)
     try:
         await asyncio.wait_for(agent.start(), PATIENCE_S)
-    except (TimeoutError, OSError, RuntimeError, ConnectionError):
+    except (TimeoutError, OSError, spade.DisconnectedException, spade.AuthenticationFailure):
         raise ConfigError(
             f"no run's XMPP server answers on 127.0.0.1:{port}; its worker.log says which port"
         ) from None

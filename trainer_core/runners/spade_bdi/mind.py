@@ -116,7 +116,7 @@ class TalkingAgent(bdi.BDIAgent):
         self.resume_bdi()
 
     def dispatch(self, msg: Any) -> Any:
-        self._heard(told(msg, str(msg.sender).split("/", maxsplit=1)[0], self.jid.node))
+        self._heard(told(msg, str(msg.sender).split("/", maxsplit=1)[0], str(self.jid.node)))
         return super().dispatch(msg)
 
     def want(self) -> None:

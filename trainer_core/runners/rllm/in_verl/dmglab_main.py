@@ -15,6 +15,7 @@ ROWS = Path(sys.argv[1])
 sys.argv[1:] = sys.argv[2:]
 
 import hydra  # noqa: E402
+import pandas  # noqa: E402
 from dmglab_workflow import Countdown  # noqa: E402
 from rllm.data.dataset import DatasetRegistry  # noqa: E402
 from rllm.trainer.agent_trainer import AgentTrainer  # noqa: E402
@@ -23,7 +24,12 @@ from rllm.trainer.agent_trainer import AgentTrainer  # noqa: E402
 def registered(split: str):
     lines = (ROWS / f"{split}.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
-    return DatasetRegistry.register_dataset("countdown", rows, split)
+    dataset = DatasetRegistry.register_dataset("countdown", rows, split)
+    # What VERL reads of it has a row's data source in `extra_info` only, and val/* is named after
+    # the one beside it.
+    path = dataset.get_verl_data_path()
+    pandas.read_parquet(path).assign(data_source="countdown").to_parquet(path)
+    return dataset
 
 
 @hydra.main(

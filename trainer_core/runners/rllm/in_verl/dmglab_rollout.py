@@ -142,7 +142,9 @@ class Replica(RolloutReplica):
 
     async def launch_servers(self) -> None:
         if self.world_size != 1:
-            raise ValueError("this rollout takes actor_rollout_ref.rollout.tensor_model_parallel_size=1")
+            raise ValueError(
+                "this rollout takes actor_rollout_ref.rollout.tensor_model_parallel_size=1"
+            )
         node, gpu = await self.workers[0].__ray_call__.remote(_place)
         server = ray.remote(Server).options(
             name=server_name(self.replica_rank), max_concurrency=self.max_concurrency, num_cpus=0,
@@ -179,9 +181,7 @@ class Adapter(BaseRollout):
     async def release(self) -> None:
         pass
 
-    async def update_weights(
-        self, weights: Generator[tuple[str, torch.Tensor]], **_: Any
-    ) -> None:
+    async def update_weights(self, weights: Generator[tuple[str, torch.Tensor]], **_: Any) -> None:
         self.server = self.server or ray.get_actor(server_name(self.replica_rank))
         part: dict[str, torch.Tensor] = {}
         for name, weight in weights:
