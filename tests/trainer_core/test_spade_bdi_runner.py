@@ -224,7 +224,7 @@ def test_an_agent_of_another_process_is_heard_and_answered(tmp_path: Path, plans
         service.subscribe(notice)
         record = await service.start(service.plan(bdi_spec(plans, 0, coach="none")))
         log = home.run(record.run_id).worker_log
-        await until(lambda: "the player listens" in log.read_text(), PATIENCE_S)
+        await until(lambda: log.is_file() and "listens" in log.read_text(), PATIENCE_S)
         (port,) = re.findall(r"the player listens: .*:(\d+)", log.read_text())
         with subprocess.Popen(
             [*argv, port, str(guide)], stdout=subprocess.PIPE, text=True

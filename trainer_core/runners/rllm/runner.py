@@ -41,7 +41,7 @@ class RllmConfig(GuestConfig):
     )
     """Stop once greedy answers to the held-out questions reach this; 0 = go on."""
     algo: Literal["grpo", "verl"] = field(
-        default="grpo", metadata=described("Trainer", "basics", choices=ALGORITHMS)
+        default="grpo", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
     )
     """grpo: TRL's GRPOTrainer on episodes of rLLM's workflow engine, on a CPU too;
     verl: rLLM's AgentTrainer on VERL, which needs --verl-python."""
