@@ -41,12 +41,23 @@ class Countdown(SimpleWorkflow):
             rollout_engine.chat_parser = Plain(parser.tokenizer, prefill)
         super().__init__(rollout_engine, partial(reward, shaping), **kwargs)
 
+    def postprocess_episode(self, episode: Any, *args: Any, **kwargs: Any) -> Any:
+        """Answers to one question are one group: rLLM groups by a uid that each has for itself."""
+        found = super().postprocess_episode(episode, *args, **kwargs)
+        for trajectory in found.trajectories:
+            trajectory.uid = found.id.rpartition(":")[0]
+        return found
+
     def assign_episode_correctness(self, episode: Any) -> None:
         """rLLM takes every reward above 0 for right; half an answer is not."""
         steps = [step for trajectory in episode.trajectories for step in trajectory.steps]
         episode.is_correct = any(
             countdown_reward_fn(episode.task, step.action).is_correct for step in steps
         )
+
+    def collect_metrics(self, episode: Any) -> None:
+        """`val/countdown/score`: the reward with that of the form."""
+        episode.metrics = {"score": sum(t.reward or 0.0 for t in episode.trajectories)}
 
 
 def reward(shaping: float, task: dict[str, Any], action: Any) -> Any:
