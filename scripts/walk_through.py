@@ -146,12 +146,15 @@ class Walk:
         self.begun = time.monotonic()
         await self.open_rom()
         await self.play_to_start()
+        is_painted = False
         for number in range(1, WALKS + 1):
             await self.capture(3 * number)
-            if not number > 1:
-                await self.paint()
-            if await self.make():
-                break
+            if not self.refused():
+                if not is_painted:
+                    await self.paint()
+                    is_painted = True
+                if await self.make():
+                    break
             print(f"walk_through: {self.refused()}; further away", file=sys.stderr)
         else:
             raise StuckError(f"a goal that can be one: {self.refused()}")
@@ -192,6 +195,8 @@ class Walk:
             for row in range(model.rowCount(view.rootIndex()))
             if model.index(row, 0, view.rootIndex()).data() == self.rom.name
         )
+        view.scrollTo(row)  # as the wheel would
+        await asyncio.sleep(0.2)
         await self.hand.click(view.viewport(), view.visualRect(row).center())
         await asyncio.sleep(0.2)
         await self.shot("file_dialog")

@@ -16,6 +16,7 @@ from gui.controllers.playing import PlayController
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
+from gui.models.recording_names import recording_name
 from gui.models.replay import Replay
 from gui.words import tr
 from trainer_core.protocol.errors import ProtocolError
@@ -162,7 +163,7 @@ class ReplayController(QObject):
         self.load(folder)
         self.reload()
         self._notices.tell(
-            tr("Recorded"), folder.name, "good",
+            tr("Recorded"), recording_name(folder), "good",
             tr("Open replay"), lambda: self._navigation.show(Place.REPLAY),
         )  # fmt: skip
 

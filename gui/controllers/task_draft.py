@@ -17,7 +17,7 @@ from gui.controllers.playing import PlayController
 from gui.controllers.training import TrainingController
 from gui.models.notices import Notices
 from gui.models.session import Session
-from gui.models.task_draft import Captured, DraftModel, Goal, read_template
+from gui.models.task_draft import LEAST_DISTANCE, Captured, DraftModel, Goal, read_template
 from gui.words import tr
 from trainer_core.preflight.checks import BUILT_IN_TASKS
 from trainer_core.protocol import commands
@@ -147,13 +147,30 @@ class TaskDraft(QObject):
                 run_job(argv, on_progress=self._on_played),
                 failed=lambda reason: self._forget_play(),  # the probe itself will say why
             )
-        if model.goal is None:
+        if model.goal is None or self._is_start_again():
             return
         self._cancel_job()
         model.tell(working=tr("Playing a minute at random"), share=0.0, probe=None, error="")
         self._run(
             [*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play
         )
+
+    def _is_start_again(self) -> bool:
+        """Whether the goal looks like a start state; said at once, and the game goes on."""
+        goal, playing = self.model.goal, self._playing
+        if goal is None:
+            return False
+        number, apart = self.model.nearest_start(goal.template)
+        if apart >= LEAST_DISTANCE:
+            return False
+        self._cancel_job()
+        self.model.tell(working="", error=tr(
+            "This looks like start state {number} (distance {apart:.4f}): play on and capture "
+            "again, or paint the region that differs", number=number, apart=apart,
+        ))  # fmt: skip
+        if playing.paused and not self.model.painted.any():
+            playing.toggle_pause()
+        return True
 
     def _on_played(self, share: float) -> None:
         if self.model.goal is not None and not self.model.made:

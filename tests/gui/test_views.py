@@ -382,6 +382,19 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
     assert found[0].pixelColor(3, 400).name() == theme.LIGHT.window
 
 
+def test_a_switch_amid_the_rest_of_another_waits_for_its_own(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of the switch before took the mark of the new one for done."""
+    app.controllers.appearance.set_theme("light")
+    until(lambda: len(theme._waiting) > 10)  # its rest is under way
+    monkeypatch.setattr(theme, "REST_AFTER_MS", 500)
+    app.controllers.appearance.set_theme("dark")
+    QTest.qWait(0)
+    assert theme._waiting
+    until(lambda: not theme._waiting)
+
+
 def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> None:
     """60 pictures and 20 records a second beside five curves of 100,000 points."""
     from PySide6.QtCore import QTimer

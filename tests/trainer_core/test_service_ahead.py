@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import RunSpec
@@ -67,6 +67,24 @@ def test_the_waiting_player_plays_what_it_is_asked_and_the_next_is_another(tmp_p
         await player.stop()
         await player.ahead.end()
         assert await gone(waiting.pid)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_a_player_that_waits_for_a_person_loads_the_game_and_no_policy(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        player = PlayerService(HomePaths(tmp_path))
+        await player.prepare(for_person=True)
+        first = player.ahead._child
+        assert first is not None
+        game = ASSETS / "games/pocket_quest/pocket_quest.gb"
+        await player.start(PlayerConfig(task=str(game), mode="human"))
+        loaded = Path(f"/proc/{first.pid}/maps").read_text()
+        assert player._child is first
+        assert "warp" in loaded
+        assert "libtorch" not in loaded
+        await player.stop()
 
     asyncio.run(scenario())
 
@@ -175,6 +193,21 @@ def test_one_that_was_killed_is_replaced(tmp_path: Path) -> None:
         record = await service.start(plan)
         assert record.pid != pid
         assert (await finished(service, record.run_id)).state is RunState.FINISHED
+
+    asyncio.run(scenario())
+
+
+def test_one_that_is_sent_away_while_it_is_being_started_goes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path)
+        loading = asyncio.create_task(service.ahead.prepare(service.plan(SPEC)))
+        await asyncio.sleep(0)
+        await service.ahead.end()
+        await loading
+        assert not service.ahead.is_waiting
+        assert service.ahead.run_id == "", "else the next plan would take the id of another run"
+        waiting = [p for p in psutil.Process().children() if str(WAITING_ECHO) in p.cmdline()]
+        assert waiting == []
 
     asyncio.run(scenario())
 

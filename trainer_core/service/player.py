@@ -31,6 +31,7 @@ from trainer_core.runners.catalog import (
 from trainer_core.service.ahead import AheadProcess
 from trainer_core.service.child import ChildProcess
 from trainer_core.service.stream import BadLine
+from trainer_core.waiting_worker import FOR_PERSON
 
 FIRST_PICTURE_TIMEOUT_S = 120.0
 STOP_COMMAND_S = 2.0
@@ -89,14 +90,17 @@ class PlayerService:
             if old is not None:
                 await self._end(old)
 
-    async def prepare(self) -> None:
+    async def prepare(self, *, for_person: bool = False) -> None:
         """Have a player of our own load, for the next `start`. It writes nothing till then.
 
-        Does nothing for a runner whose process cannot wait. Raises LabError.
+        One `for_person` loads in half the time, and a policy later. Does nothing for a runner whose
+        process cannot wait. Raises LabError.
         """
         runner = find_runner(NATIVE_ID, self.runners)
         directory = self._new_directory()
-        if runner.waits and await self.ahead.load(runner.play(directory), runner.folder(directory)):
+        env = {FOR_PERSON: "1"} if for_person else {}
+        argv, cwd = runner.play(directory), runner.folder(directory)
+        if runner.waits and await self.ahead.load(argv, cwd, **env):
             self._ahead_directory = directory
 
     def _new_directory(self) -> Path:
