@@ -363,7 +363,10 @@ class RunsController(QObject):
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record
         (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
+        before = self._model.label(run.run_id)
         self._model.put(run)
+        if self._model.label(run.run_id) != before:
+            self._telemetry.renamed.emit(run.run_id)
         if run.state.is_end:
             self._wait_no_more(run)
         if run.state is RunState.QUEUED or run.run_id in self._model.places:

@@ -25,7 +25,7 @@ from gui.models.run_list import COLUMNS, RUN_ROLE, SHOWN, RunList
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.dock import Dock
 from gui.widgets.labels import button, label
-from gui.widgets.run_table import EyeDelegate, RunTable, StateDelegate
+from gui.widgets.run_table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
@@ -79,6 +79,7 @@ class RunsDock(Dock):
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(24)
         self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(self))
         self.table.setItemDelegateForColumn(
             COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table)
         )

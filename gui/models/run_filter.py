@@ -84,7 +84,8 @@ class RunFilter(QAbstractTableModel):
         return self._source.headerData(section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        return self._source.value(self._source_row(index.row()), index.column(), role)
+        row = self._source_row(index.row())
+        return self._source.value(row, index.column(), role, is_alone=bool(self._words))
 
     # -- the order --------------------------------------------------------------------------
 

@@ -129,6 +129,29 @@ def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:  # ty
     assert sorted(model.slots[name] for name in groups) == [0, 1, 2]
 
 
+def test_a_long_label_keeps_the_values(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    model.set_spread(RANGE)
+    for number, (rate, policy) in enumerate([(0.1, "small"), (0.2, "nature")] * 2):
+        told(model, f"run-{number}", [1.0], seed=number, a_long_name_of_a_rate=rate, policy=policy)
+    model.set_pinned([f"run-{number}" for number in range(4)])
+    labels = [model.label(name) for name in model.names_shown()]
+    assert labels == ["0.1, small \u00d72", "0.2, nature \u00d72"]
+
+
+def test_of_several_groups_a_plot_shows_its_first_line(model: TelemetryModel) -> None:
+    for run_id in model.shown():
+        model.take(run_id, update_record(run_id, 9, 9, 1.0))
+        model.take(run_id, update_record(run_id, 10, 10, 1.0))
+    card = PlotCard(spec_by_name("dist_p50"), model)
+    card.resize(400, 200)
+    card.redraw()
+    assert len(card.canvas.scene.curves) == 4 * 3
+    model.set_spread(RANGE)
+    card.redraw()
+    assert len(card.canvas.scene.curves) == 2
+
+
 def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) -> None:
     model, runs = app.models.telemetry, app.controllers.runs
     told(model, "one", [1.0, 2.0], seed=1, rate=0.1)
