@@ -129,7 +129,9 @@ def define_commands(
     )  # fmt: skip
     commands.define_curves(actions, controllers.curves, models.telemetry, window)
     commands.define_checkpoints(actions, controllers.checkpoints, window)
-    commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
+    commands.define_playing(
+        actions, controllers.playing, controllers.draft, controllers.replay, controllers.appearance
+    )
     define_games(actions, controllers.library, window)
     define_league(actions, controllers.league)
     define_task_making(actions, controllers.draft)
@@ -140,7 +142,7 @@ def define_commands(
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
     define_saliency(actions, controllers.saliency)
-    define_disk(actions, controllers.archives, window)
+    define_disk(actions, controllers.archives, controllers.runs, models.telemetry, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
 

@@ -210,6 +210,9 @@ def define_curves(
             tip=tr("Runs on show that differ in nothing but their seed become one curve"),
             is_on=lambda spread=spread: telemetry.spread == spread,
             follows=(telemetry.view_changed,))  # fmt: skip
+    add("trimOutliers", tr("Ignore outliers"), curves.toggle_outliers,
+        tip=tr("The y axis has room for all but the highest and lowest twentieth"),
+        is_on=lambda: telemetry.trims_outliers, follows=(telemetry.view_changed,))  # fmt: skip
     add("resetPlots", tr("Reset the plots"), choices.reset,
         tip=tr("Every plot, in the first order, with straight axes"))  # fmt: skip
 
@@ -254,8 +257,9 @@ def define_checkpoints(
 
 
 def define_playing(
-    registry: ActionRegistry, playing: PlayController, draft: TaskDraft, replay: ReplayController
-) -> None:
+    registry: ActionRegistry, playing: PlayController, draft: TaskDraft, replay: ReplayController,
+    appearance: Appearance,
+) -> None:  # fmt: skip
     add, refusal, state = registry.add, playing.refusal, (playing.changed,)
 
     def capture_refusal() -> str:
@@ -283,7 +287,7 @@ def define_playing(
         tip=tr("Keep the pictures and buttons for a replay"),
         is_on=lambda: playing.recording, refusal=playing.solo_refusal, follows=state)  # fmt: skip
     add("exportGif", lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
-        replay.toggle_export, "Ctrl+E",
+        lambda: replay.toggle_export(appearance.screen), "Ctrl+E",
         short=lambda: tr("Cancel") if replay.is_exporting else tr("Export GIF"),
         refusal=replay.export_refusal, follows=(replay.changed,))  # fmt: skip
 

@@ -17,7 +17,7 @@ MENUS = {
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "newSweep", "stopSweep", "",
         "describeRun", "queueEarlier", "queueLater", "resumeRun", "reuseConfig", "showError",
-        "openRunFolder", "openTensorBoard", "exportWandb", "",
+        "openRunFolder", "openTensorBoard", "exportWandb", "archiveRun", "restoreRun", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
         "filterRuns", "",
         "installRunner", "cancelInstall", "removeRunner", "",
@@ -33,7 +33,7 @@ MENUS = {
         "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
-        "followCurves", "groupRange", "groupDeviation", "",
+        "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
         "plotMaximise", "plotLog", "plotHide", "",
         "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
     ),

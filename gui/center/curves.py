@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
+    QLineEdit,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
@@ -45,8 +46,8 @@ from gui.words import tr
 
 LEAST_WIDTH, HEIGHT, TALL = 232, 156, 320
 """Pixels of a small multiple: least width, height, and height where there is but one column."""
-HEAD_ROOM, SPREAD_WIDTH = 40, 260
-"""Pixels around the controls above the plots; of the list of ways to show seeds."""
+HEAD_ROOM, SPREAD_WIDTH, SEARCH_WIDTH = 40, 260, 104
+"""Pixels around the controls above the plots; of the list of ways to show seeds; of the filter."""
 MAKE_S = 0.01
 """Longest that one turn goes on making plots: each is two dozen parts."""
 SECTIONS = {"tasks": TASKS, **PAGES, "other": MORE, "added": "Added"}
@@ -163,6 +164,14 @@ class CurvesView(QWidget):
         )
         self._model.view_changed.connect(self._show_spread)
         self._show_spread()
+        self.search = QLineEdit()
+        self.search.setObjectName("plotFilter")
+        self.search.setAccessibleName(tr("Filter plots"))
+        self.search.setPlaceholderText(tr("Filter plots"))
+        self.search.setClearButtonEnabled(True)
+        self.search.setFixedWidth(SEARCH_WIDTH)
+        self.search.textChanged.connect(lambda _: self._later.start())
+        row.addWidget(self.search)
         row.addWidget(self.add)
         row.addWidget(self.spread)
         row.addStretch(1)
@@ -242,7 +251,7 @@ class CurvesView(QWidget):
             mine = [spec for spec in specs if spec.group == group]
             if group == "added":
                 mine = [spec_by_name(name) for name in self._choices.added if name in found]
-            by_name = {spec.metric: spec for spec in mine}
+            by_name = {spec.metric: spec for spec in mine if self._is_looked_for(spec)}
             wanted = self._choices.ordered(list(by_name))
             shown = [name for name in wanted if not self._choices.is_hidden(name)]
             cards = []
@@ -259,7 +268,17 @@ class CurvesView(QWidget):
         if self.large is None:
             self.compiling_card.refresh()
             self._empty.setText(tr(WAITING if self._model.focus else NOTHING))
+            if measured and self.search.text() and not chosen:
+                self._empty.setText(tr("No plot is called so"))
+                self._stack.setCurrentIndex(2)
+                return
             self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
+
+    def _is_looked_for(self, spec: PlotSpec) -> bool:
+        """Whether every word of the filter is in its title, its group or the name of a line."""
+        names = (spec.title, tr(SECTIONS.get(spec.group, "")), *(name for name, _ in spec.lines))
+        text = " ".join(names).lower()
+        return all(word in text for word in self.search.text().lower().split())
 
     def _card(self, spec: PlotSpec) -> PlotCard:
         card = self.board.cards.get(spec.metric)
@@ -305,6 +324,7 @@ class CurvesView(QWidget):
             self.large.deleteLater()
             self.large = None
             self.board.cards.pop("", None)
+        self.search.setVisible(not metric)
         self.add.setVisible(not metric)  # on this page it would add to one that is out of sight
         if metric:
             self.large = self.board.make_card(spec_by_name(metric, self.measured()), key="")

@@ -41,6 +41,9 @@ class CurvesController(QObject):
     def follow(self) -> None:
         self._telemetry.set_x_range(None)
 
+    def toggle_outliers(self) -> None:
+        self._telemetry.set_trims_outliers(not self._telemetry.trims_outliers)
+
     def toggle_spread(self, spread: str) -> None:
         """Runs of one configuration as one curve with a band, or each its own again."""
         telemetry = self._telemetry

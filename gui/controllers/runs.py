@@ -184,6 +184,13 @@ class RunsController(QObject):
         runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
         return [run.run_id for run in runs if name and sweep_of(run) == name]
 
+    def in_focus(self) -> list[RunRecord]:
+        """The run in focus; every trial where it stands for a folded sweep."""
+        row = self._model.row_of(self._telemetry.focus)
+        known = self._bridge.service.runs
+        behind = self._model.sweeps.behind(row) if row >= 0 else []
+        return [known[run_id] for run_id in behind if run_id in known]
+
     def show_sweep(self) -> None:
         """Show the curves of every trial of the sweep."""
         self.show_all(self.sweep())
@@ -356,7 +363,10 @@ class RunsController(QObject):
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record
         (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
+        before = self._model.label(run.run_id)
         self._model.put(run)
+        if self._model.label(run.run_id) != before:
+            self._telemetry.renamed.emit(run.run_id)
         if run.state.is_end:
             self._wait_no_more(run)
         if run.state is RunState.QUEUED or run.run_id in self._model.places:
@@ -371,7 +381,8 @@ class RunsController(QObject):
         self.show(run_id)
         if self._navigation.welcome:
             self._navigation.leave_welcome()
-            self._navigation.show(Place.WALL)
+            if self._navigation.place is Place.LIVE:  # who went elsewhere stays there
+                self._navigation.show(Place.WALL)
 
     def _on_clock(self) -> None:
         for run_id in self._moving:

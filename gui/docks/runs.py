@@ -25,7 +25,7 @@ from gui.models.run_list import COLUMNS, RUN_ROLE, SHOWN, RunList
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.dock import Dock
 from gui.widgets.labels import button, label
-from gui.widgets.run_table import EyeDelegate, RunTable, StateDelegate
+from gui.widgets.run_table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
@@ -50,7 +50,7 @@ LOOKED_AT = 200
 MENU = (
     "describeRun", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
     "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
-    "openRunFolder",
+    "openRunFolder", "archiveRun", "restoreRun",
 )  # fmt: skip
 """Commands about the run in focus; a click into the table puts its row there first."""
 
@@ -79,6 +79,7 @@ class RunsDock(Dock):
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(24)
         self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(self))
         self.table.setItemDelegateForColumn(
             COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table)
         )
@@ -156,10 +157,11 @@ class RunsDock(Dock):
     def _fit_columns(self) -> None:
         """Leave out what a person hid, and as many columns more as the width asks for."""
         shown = [name for name in self._model.columns if name not in self._columns.hidden]
-        least = LEAST_TASK if not self._columns.fields else LEAST_TASK // 2
-        room = self.width() - least - sum(self._width(n) for n in shown if n != "Task")
+        room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
         left_out = self._columns.hidden - set(ALWAYS)
         for name in (*_FIRST_TO_GO, *reversed(self._columns.fields)):
+            if name not in COLUMNS and room + LEAST_TASK // 2 >= 0:
+                break  # what a person asked for is worth half of the task's name
             if room < 0 and name in shown:
                 room += self._width(name)
                 left_out = left_out | {name}

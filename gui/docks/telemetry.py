@@ -30,7 +30,7 @@ from gui.words import tr
 CLOCK_MS = 250
 MOST_MAIN = 6
 """Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
-MOST_NAMED, MOST_IN_TIP, LONGEST = 8, 40, 24
+MOST_NAMED, MOST_IN_TIP, LONGEST = 8, 40, 36
 """Runs whose names stand under the plots, and in their tooltip; letters of one."""
 MARKS = (
     "\u2500\u2500",
@@ -101,6 +101,7 @@ class TelemetryDock(Dock):
         model.pins_changed.connect(self._on_shown)
         model.focus_changed.connect(self._on_shown)
         model.view_changed.connect(self._on_legend)
+        model.renamed.connect(self._on_legend)
         model.run_told.connect(lambda run_id: self._later.start())
         self._on_shown()
 

@@ -21,10 +21,13 @@ from gui.models.seed_groups import SeedGroup
 Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
 """A share of steps that never exceeds this would be a flat line on an axis up to 1."""
+OUTLIERS, BULK_ROOM = 0.05, 0.25
+"""Share of the values at either end that may lie outside, and room around the others."""
 RAW, SMOOTH = "raw", "smooth"
 MOST_WHOLE = 5
-"""Runs whose lines are told apart by colour and dashes. Of more, a plot shows its first line: the
-quantiles or causes of each would be a thicket in which nobody can say which is which."""
+"""Runs whose lines are told apart by colour and dashes. Of more, and of several with bands, a plot
+shows its first line: the quantiles or causes of each would be a thicket in which nobody can say
+which is which."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +109,8 @@ class PlotLines:
     def shown_lines(self) -> list[tuple[int, str, str]]:
         """(place, metric, name) of the lines that are drawn of the runs on show."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
-        if len(self.runs) <= MOST_WHOLE:
+        has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
+        if len(self.runs) <= (1 if has_bands else MOST_WHOLE):
             return every
         return [line for line in every if line[1] == self.spec.metric] or every
 
@@ -163,6 +167,8 @@ class PlotLines:
             positive = (y[y > 0] for y in values)
             extremes = [(float(y.min()), float(y.max())) for y in positive if len(y)]
             further = [y[y > 0] for y in further]
+        if self.model.trims_outliers and lines and not log:
+            extremes = [_bulk(lines)] if any(len(line.y) for line in lines) else []
         extremes += [(float(y.min()), float(y.max())) for y in further if len(y)]
         if not extremes:
             return (0.1, 1.0) if log else (0.0, 1.0)
@@ -227,6 +233,16 @@ class PlotLines:
                 for values in zip(*columns, strict=True)
             ]
         return "\n".join(rows) + "\n"
+
+
+def _bulk(lines: list[Line]) -> tuple[float, float]:
+    """Where all but the extreme values of the lines lie, with some room."""
+    low, high = np.quantile(np.concatenate([line.y for line in lines]), (OUTLIERS, 1 - OUTLIERS))
+    room = BULK_ROOM * (high - low)
+    return (
+        max(float(low - room), min(line.low for line in lines)),
+        min(float(high + room), max(line.high for line in lines)),
+    )
 
 
 def _within(

@@ -11,7 +11,8 @@ from bisect import bisect_left
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 
 from gui.models.indices import NO_PARENT, Index
-from gui.models.run_list import COLUMNS, RunList
+from gui.models.run_list import COLUMNS, RunList, is_archived
+from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
 MOST_INSERTED = 64
@@ -83,7 +84,8 @@ class RunFilter(QAbstractTableModel):
         return self._source.headerData(section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        return self._source.value(self._source_row(index.row()), index.column(), role)
+        row = self._source_row(index.row())
+        return self._source.value(row, index.column(), role, is_alone=bool(self._words))
 
     # -- the order --------------------------------------------------------------------------
 
@@ -107,8 +109,12 @@ class RunFilter(QAbstractTableModel):
     def _matching(self, rows: list[int]) -> list[int]:
         """Those of these source rows that contain every word.
 
-        Who filters looks for trials too; without words a folded sweep is one row.
+        Who filters looks for trials too; without words a folded sweep is one row. Archived runs are
+        on show to those who ask for them by that word.
         """
+        if tr("Archived").lower() not in self._words:
+            run = self._source.run
+            rows = [row for row in rows if not is_archived(run(row))]
         if not self._words:
             hidden = self._source.sweeps.folded_rows()
             return [row for row in rows if row not in hidden] if hidden else rows

@@ -20,6 +20,8 @@ SHOWN = "Shown"
 """The column of the eye: whether a run's curves are on show, and in which colour."""
 COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
 NUMERIC = {"Steps", "Best"}
+ARCHIVED = "archived: "
+"""What the reason of an archived run begins with; its file follows."""
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -36,6 +38,11 @@ def count_text(value: int) -> str:
     if value >= 1_000_000:
         return f"{value / 1e6:.1f}M"
     return f"{value / 1e3:.0f}k" if value >= 10_000 else str(value)
+
+
+def is_archived(run: RunRecord) -> bool:
+    """Whether the run is in one file by now, and its folder gone."""
+    return run.state.is_end and run.reason.startswith(ARCHIVED)
 
 
 class RunList(QAbstractTableModel):
@@ -94,10 +101,14 @@ class RunList(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         return self.value(index.row(), index.column(), role)
 
-    def value(self, row: int, column_number: int, role: int) -> object:
-        """What `data` says, without an index to make: a view of views asks often."""
+    def value(self, row: int, column_number: int, role: int, *, is_alone: bool = False) -> object:
+        """What `data` says, without an index to make: a view of views asks often.
+
+        `is_alone`: every trial has its row, so that the first speaks for none but itself.
+        """
         run, column = self._runs[row], self.columns[column_number]
-        if (group := self.sweeps.led_by(row)) and role == Qt.ItemDataRole.DisplayRole:
+        is_text = role == Qt.ItemDataRole.DisplayRole
+        if is_text and not is_alone and (group := self.sweeps.led_by(row)):
             return self._group_text(run, column, group)
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(run, column)
@@ -157,6 +168,8 @@ class RunList(QAbstractTableModel):
         match column:
             case "Shown":
                 return ""
+            case "State" if is_archived(run):
+                return tr("Archived")
             case "State":
                 place = self.places.get(run.run_id, 0) if run.state is RunState.QUEUED else 0
                 return f"{tr(WORDS[run.state])} {place}" if place else tr(WORDS[run.state])
@@ -203,6 +216,8 @@ class RunList(QAbstractTableModel):
                 told = [(name, self._further.configs.peek(run.run_id, name))
                         for name in self._further.fields]  # fmt: skip
                 parts += tuple(f"{name.rpartition('.')[2]}={text}" for name, text in told)
+            if is_archived(run):
+                parts += (tr("Archived"),)
             found = self._words[row] = " ".join(parts).lower()
         return found
 

@@ -29,6 +29,8 @@ class TelemetryModel(QObject):
     """A record that arrived now raised an Alert; those of a log that is read are only marked."""
     run_told = Signal(str)
     """A run said what it is, or measured something that it had not measured before."""
+    renamed = Signal(str)
+    """A run is called otherwise."""
 
     def __init__(self, label: Callable[[str], str] = lambda run_id: run_id[-4:]) -> None:
         """`label` is what a run is called beside its curve."""
@@ -41,6 +43,8 @@ class TelemetryModel(QObject):
         self.smoothing = 0.6
         self.spread = APART
         """Whether runs of one configuration are one curve, and what its band covers."""
+        self.trims_outliers = False
+        """Whether a few extreme values may lie outside of the y axis."""
         self.x_range: tuple[float, float] | None = None
         """What every plot shows of the x axis; None follows the newest data."""
         self.waits: dict[str, str] = {}
@@ -218,6 +222,11 @@ class TelemetryModel(QObject):
     def set_smoothing(self, weight: float) -> None:
         self.smoothing = min(max(weight, 0.0), 0.99)
         self.view_changed.emit()
+
+    def set_trims_outliers(self, trims: bool) -> None:
+        if trims != self.trims_outliers:
+            self.trims_outliers = trims
+            self.view_changed.emit()
 
     def set_spread(self, spread: str) -> None:
         """Show runs of one configuration as one curve with a band (RANGE, DEVIATION), or APART."""

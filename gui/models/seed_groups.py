@@ -31,8 +31,8 @@ NOT_COUNTED = {
 """Fields in which the runs of a group may differ: who they are, when they stop, what they keep."""
 MOST_PLACES = 4096
 """Places on the x axis that a mean is computed at: more than any screen has pixels."""
-MOST_WORDS = 3
-"""Fields that a group's label names."""
+MOST_WORDS, MOST_LETTERS = 3, 32
+"""Fields that a group's label names; a longer one has the values without them."""
 
 
 def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
@@ -156,7 +156,10 @@ def _labels(told: list[dict[str, str]]) -> list[str]:
         words = [short_task(one.get("task", ""))] if several or not differ else []
         if len({other.get("runner") for other in told if other.get("task") == one.get("task")}) > 1:
             words.append(one.get("runner", ""))
-        words += [f"{name.rpartition('.')[2]} {one[name]}" for name in differ[:MOST_WORDS]]
+        fields = [(name.rpartition(".")[2], one[name]) for name in differ[:MOST_WORDS]]
+        said = [f"{name} {value}" for name, value in fields]
+        is_long = len(", ".join(words + said)) > MOST_LETTERS
+        words += [value for _, value in fields] if is_long else said
         if len(differ) > MOST_WORDS:
             words.append(tr("and {value} more", value=len(differ) - MOST_WORDS))
         found.append(", ".join(word for word in words if word) or tr("Seeds"))
@@ -182,26 +185,36 @@ def spread_of(
     if not curves:
         none = np.empty(0, np.float64)
         return none, none, none, none
-    grid = np.unique(np.concatenate([x for x, _ in curves]))
+    grid = max((x for x, _ in curves), key=len)
+    if not all(np.array_equal(x, grid[: len(x)]) for x, _ in curves):
+        grid = np.unique(np.concatenate([x for x, _ in curves]))
     if len(grid) > MOST_PLACES:
         grid = np.linspace(grid[0], grid[-1], MOST_PLACES)
-    means, lows, highs = (np.stack(rows) for rows in zip(
-        *(_on_grid(x, y, grid) for x, y in curves), strict=True
-    ))  # fmt: skip
-    count = (~np.isnan(means)).sum(axis=0)
+    placed = [_on_grid(x, y, grid) for x, y in curves]
+    means = np.stack([mean for mean, _, _ in placed])
+    known = ~np.isnan(means)
+    count = known.sum(axis=0)
     enough = count >= min(len(curves), max(2, -(-len(curves) // 2)))
-    grid, means, count = grid[enough], means[:, enough], count[enough]
-    lows, highs = lows[:, enough], highs[:, enough]
-    mean = np.nansum(means, axis=0) / count
+    total = means.sum(axis=0, where=known, initial=0.0)
+    mean = np.divide(total, count, out=np.zeros(len(grid)), where=enough)
     if spread == DEVIATION:
-        squares = np.nansum((means - mean) ** 2, axis=0)
+        squares = np.square(means - mean).sum(axis=0, where=known, initial=0.0)
         off = np.sqrt(squares / np.maximum(count - 1, 1))
-        return grid, mean, mean - off, mean + off
-    return grid, mean, np.fmin.reduce(lows, axis=0), np.fmax.reduce(highs, axis=0)
+        low, high = mean - off, mean + off
+    else:
+        low = np.fmin.reduce([low for _, low, _ in placed], axis=0)
+        high = np.fmax.reduce([high for _, _, high in placed], axis=0)
+    if enough.all():
+        return grid, mean, low, high
+    return grid[enough], mean[enough], low[enough], high[enough]
 
 
 def _on_grid(x: Array, y: Array, grid: Array) -> tuple[Array, Array, Array]:
     """A curve's mean, lowest and highest value around each place; NaN before and after it."""
+    if len(x) <= len(grid) and np.array_equal(x, grid[: len(x)]):  # told at the same steps
+        mean = np.full(len(grid), np.nan)
+        mean[: len(x)] = y
+        return mean, mean, mean
     mean = np.interp(grid, x, y, left=np.nan, right=np.nan)
     low, high = mean, mean
     if len(x) > len(grid):  # several points a place: no spike may be lost between two of them

@@ -42,6 +42,7 @@ from trainer_core.protocol.records import EvalRecord
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
+UNMEASURED = "No run on show measures this"
 RAW_ALPHA = 70
 BAND_ALPHA = 46
 LONGEST = 36
@@ -152,7 +153,8 @@ class PlotCard(QWidget):
 
     def _key(self) -> object:
         model = self.model
-        view = (model.x_axis, model.smoothing, model.x_range, theme.current().name, self.log_y)
+        view = (model.x_axis, model.smoothing, model.x_range, model.trims_outliers,
+                theme.current().name, self.log_y)  # fmt: skip
         size = (self._stack.width(), self._stack.height(), self.devicePixelRatioF())
         return model.state_shown(), view, model.waits.get(model.focus), size
 
@@ -185,6 +187,8 @@ class PlotCard(QWidget):
         self._made.clear()
         self._drawn = key
         waiting = self.model.waits.get(self.model.focus) or tr(WAITING)
+        if any(run.table.names for run in self.model.entries()):
+            waiting = tr(UNMEASURED)
         self._empty.setText(waiting if self.model.focus else tr(NOTHING))
         self._stack.setCurrentWidget(self._empty)
         self.values.clear()
@@ -193,6 +197,7 @@ class PlotCard(QWidget):
         dots = self._dots(runs)
         new = self._lines.y_range([dot.y for dot in dots], log=self.log_y)
         is_followed = self.model.x_range is None and not self.log_y
+        is_followed = is_followed and not self.model.trims_outliers
         self._y_range = settled(self._y_range, new) if is_followed else new
         return Scene(
             curves=self._curves(len(runs)), x_range=x_range, y_range=self._y_range, dots=dots,

@@ -14,6 +14,7 @@ from gui import object_names as names
 from gui.app import App
 from gui.models.checkpoints import CheckpointCard
 from gui.models.navigation import Place
+from gui.widgets.screen import Palette, Screen
 from gui.widgets.tiles import place_of
 from tests.gui.conftest import click, find, until
 from trainer_core.protocol import records
@@ -177,3 +178,14 @@ def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
     assert sent == [(first, 0)]
     assert not wall.screen_view.has_picture
     assert wall.screen_view.hint == wall.caption.text() == "The run waits in the queue"
+
+
+def test_a_long_hint_has_lines_instead_of_losing_its_ends(qapp) -> None:  # type: ignore[no-untyped-def]
+    screen = Screen(Palette(), "hinted", "A screen")
+    screen.resize(300, 200)
+    screen.hint = "Press Human again"
+    one = screen.hint_box(screen.fontMetrics())
+    screen.hint = "The player ended with status 1: " + "no such file or directory, " * 6
+    box = screen.hint_box(screen.fontMetrics())
+    assert screen.rect().contains(box)
+    assert box.height() > 3 * screen.fontMetrics().height() > one.height()

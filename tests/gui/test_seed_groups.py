@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,53 @@ def test_groups_that_come_one_by_one_have_the_first_colours(qapp) -> None:  # ty
         told(model, f"run-{number}", [1.0], seed=number, rate=number % 3)
     groups = model.names_shown()
     assert sorted(model.slots[name] for name in groups) == [0, 1, 2]
+
+
+def test_a_long_label_keeps_the_values(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    model.set_spread(RANGE)
+    for number, (rate, policy) in enumerate([(0.1, "small"), (0.2, "nature")] * 2):
+        told(model, f"run-{number}", [1.0], seed=number, a_long_name_of_a_rate=rate, policy=policy)
+    model.set_pinned([f"run-{number}" for number in range(4)])
+    labels = [model.label(name) for name in model.names_shown()]
+    assert labels == ["0.1, small \u00d72", "0.2, nature \u00d72"]
+
+
+def test_many_seeds_are_brought_up_to_date_in_time(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    rng = np.random.default_rng(1)
+    for number in range(250):
+        told(model, f"run-{number}", [0.0, 0.0], seed=number, rate=number % 2)
+        table = model.runs[f"run-{number}"].table
+        table._data = rng.normal(size=(table._data.shape[0], 4000)).cumsum(axis=1)
+        table._length = 2000
+        table.column("env_steps")[:] = np.arange(2000) * 10.0
+    model.set_pinned(list(model.runs))
+    model.set_spread(RANGE)
+    card = PlotCard(spec_by_name("score", ["score"]), model)
+    card.resize(400, 200)
+    card.redraw()
+    costs = []
+    for seq in range(2000, 2005):
+        model.take("run-0", foreign_record(seq, score=1.0))
+        begun = time.process_time()
+        card.redraw()
+        costs.append(time.process_time() - begun)
+    assert len(card.canvas.scene.bands) == 2
+    assert min(costs) < 0.05, costs
+
+
+def test_of_several_groups_a_plot_shows_its_first_line(model: TelemetryModel) -> None:
+    for run_id in model.shown():
+        model.take(run_id, update_record(run_id, 9, 9, 1.0))
+        model.take(run_id, update_record(run_id, 10, 10, 1.0))
+    card = PlotCard(spec_by_name("dist_p50"), model)
+    card.resize(400, 200)
+    card.redraw()
+    assert len(card.canvas.scene.curves) == 4 * 3
+    model.set_spread(RANGE)
+    card.redraw()
+    assert len(card.canvas.scene.curves) == 2
 
 
 def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) -> None:

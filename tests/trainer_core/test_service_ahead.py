@@ -175,6 +175,21 @@ def test_another_plan_gets_a_process_of_its_own(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_worker_of_another_runner_is_sent_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path, updates=3)
+        plan = service.plan(SPEC)
+        await service.ahead.prepare(plan)
+        pid = waiting_pid(service)
+        other = dataclasses.replace(plan.runner, id="other", install="")
+        absent = (str(tmp_path / "not_installed"), *plan.argv[1:])
+        await service.ahead.prepare(dataclasses.replace(plan, runner=other, argv=absent))
+        assert await gone(pid)
+        assert not service.ahead.is_waiting
+
+    asyncio.run(scenario())
+
+
 def test_one_that_was_killed_is_replaced(tmp_path: Path) -> None:
     async def scenario() -> None:
         service = service_of(tmp_path, updates=3, interval_s=0.01)
