@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
@@ -269,6 +270,18 @@ class RunsController(QObject):
     def open_folder(self) -> None:
         folder = self._bridge.home.run(self._telemetry.focus).root
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    def _log_file(self) -> Path:
+        return self._bridge.home.run(self._telemetry.focus).worker_log
+
+    def open_log(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._log_file())))
+
+    def log_refusal(self) -> str:
+        """Why there is no log file to open."""
+        if refusal := self.refusal():
+            return refusal
+        return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
 
     def show_log(self) -> None:
         """Bring the log, where a failed run's last words are, to the front."""
