@@ -70,7 +70,7 @@ class RunsDock(Dock):
         self.table.setAccessibleName(tr("Runs"))
         self.table.setModel(self.proxy)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setShowGrid(False)
         self.table.setWordWrap(False)
@@ -104,7 +104,7 @@ class RunsDock(Dock):
         model.rowsInserted.connect(lambda *_: self._on_count())
         telemetry.focus_changed.connect(self._on_focus)
         telemetry.pins_changed.connect(self.table.viewport().update)
-        self.proxy.modelReset.connect(lambda: self.select(telemetry.focus))
+        self.proxy.modelReset.connect(self._on_reset)
         self._make_header()
         self._on_count()
 
@@ -230,6 +230,11 @@ class RunsDock(Dock):
         self.select(run_id)
         self.table.viewport().update()
 
+    def _on_reset(self) -> None:
+        """Other rows: nobody picked any of them, and Qt does not tell that they are gone."""
+        self._runs.selected = []
+        self.select(self._telemetry.focus)
+
     def select(self, run_id: str) -> None:
         """Show the row of the run in focus as the selected one."""
         row, run = self.proxy.row_of(run_id), self.current()
@@ -238,10 +243,14 @@ class RunsDock(Dock):
             self.table.scrollTo(self.proxy.index(row, 0))
 
     def current(self) -> RunRecord | None:
-        rows = self.table.selectionModel().selectedRows()
-        return rows[0].data(RUN_ROLE) if rows else None
+        """The run of the row that was picked last, if it still is."""
+        picked, rows = self.table.currentIndex(), self.table.selectionModel().selectedRows()
+        last = [row for row in rows if row.row() == picked.row()]
+        return (last or rows)[0].data(RUN_ROLE) if rows else None
 
     def _on_selection(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        rows = self.table.selectionModel().selectedRows()
+        self._runs.selected = [row.data(RUN_ROLE).run_id for row in rows]
         run = self.current()
         if run is not None and selected.count():
             self._runs.show(run.run_id)

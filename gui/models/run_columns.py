@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -79,7 +80,7 @@ class RunColumns(QObject):
         """Fields of the configuration that have a column."""
         self.hidden: set[str] = {str(name) for name in kept.get("hidden", [])}
         self.widths: dict[str, int] = {
-            str(name): int(width) for name, width in dict(kept.get("widths", {})).items()
+            name: width for name, width in kept.get("widths", {}).items() if isinstance(width, int)
         }
         """Pixels, of columns that a person pulled."""
         order = kept.get("sort", [])
@@ -88,7 +89,7 @@ class RunColumns(QObject):
         if isinstance(order, list) and len(order) == 2:
             self.sort = (str(order[0]), bool(order[1]))
 
-    def _read(self) -> dict[str, object]:
+    def _read(self) -> dict[str, Any]:
         try:
             found = json.loads(self._settings.text(KEY, "{}"))
         except ValueError:

@@ -306,6 +306,7 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
 
     done = []
     recorded.controllers.replay.exported.connect(done.append)
+    recorded.actions["screenPocket"].trigger()
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: done, 30)
     replay: Replay = recorded.controllers.replay.replay
@@ -313,6 +314,8 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
         assert len(frames) > 1
         scale = frames[0].width // 160
+        rgb = np.asarray(image.convert("RGB"), np.uint32).reshape(-1, 3) @ [1 << 16, 1 << 8, 1]
+        assert set(rgb.tolist()) <= set(SCREENS["pocket"]), "the colours on show"
     first = np.asarray(frames[0])[::scale, ::scale]
     shades = replay.picture(0)
     assert len({(a, b) for a, b in zip(first.ravel(), shades.ravel(), strict=True)}) == len(

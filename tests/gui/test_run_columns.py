@@ -73,3 +73,26 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
     again.controllers.runs.toggle_field("rate")
     assert "rate" not in again.models.runs.columns
     assert again.docks.runs.proxy.columnCount() == len(again.models.runs.columns)
+
+
+def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    dock, telemetry = app.docks.runs, app.models.telemetry
+    for number in range(4):
+        tell(app, f"r-{number}")
+    dock.table.selectRow(dock.proxy.row_of("r-0"))
+    picks = dock.table.selectionModel()
+    for run_id in ("r-2", "r-3"):
+        index = dock.proxy.index(dock.proxy.row_of(run_id), 1)
+        picks.setCurrentIndex(index, picks.SelectionFlag.Select | picks.SelectionFlag.Rows)
+    assert telemetry.focus == "r-3", "the row that was picked last is in focus"
+    app.actions["pinRun"].trigger()
+    assert set(telemetry.pinned) == {"r-0", "r-2", "r-3"}
+    app.actions["pinRun"].trigger()
+    assert not telemetry.pinned
+    archived: list[list[str]] = []
+    monkeypatch.setattr(app.controllers.archives, "archive", archived.append)
+    app.actions["archiveRun"].trigger()
+    assert [sorted(run_ids) for run_ids in archived] == [["r-0", "r-2", "r-3"]]
+    dock.filter.setText("r-0")
+    app.actions["pinRun"].trigger()
+    assert telemetry.pinned == ["r-3"], "what the filter hides is picked no more; the focus stays"
