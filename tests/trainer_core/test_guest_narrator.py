@@ -18,8 +18,8 @@ def test_only_its_own_run_is_told_of(capsys: pytest.CaptureFixture[str]) -> None
         created_at=0.0, config_sha256="",
     )  # fmt: skip
     event = records.CheckpointRecord(
-        run_id="", seq=1, time=0.0, path="checkpoints/1", env_steps=1, sha256="", size_bytes=1, success_rate=0.0,
-        reason="periodic",
+        run_id="", seq=1, time=0.0, path="checkpoints/1", env_steps=1, sha256="", size_bytes=1,
+        success_rate=0.0, reason="periodic",
     )  # fmt: skip
     for run_id in ("other", "mine"):
         told(RunChanged(msgspec.structs.replace(record, run_id=run_id), detail=f"loading {run_id}"))
