@@ -15,7 +15,8 @@ from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
 from emulator.kernels.launch import state_kernels, uniform
 from emulator.kernels.launch.tail import ENV_MASK, still_asks
 from emulator.kernels.sm83.contract import ASK_READ, DONE, leave_request, with_kind
-from emulator.kernels.sm83.in_place import reads_plainly, set_bank
+from emulator.kernels.sm83.in_place import reads_plainly, set_bank, set_ime
+from emulator.kernels.sm83.interrupts import DI, EI
 from emulator.kernels.sm83.registers import (
     Bases,
     Registers,
@@ -40,6 +41,7 @@ WAITS = control_rows.WAITS
 JR_MASK, JR_WAITS = 0x7E7, 0x20 | WAITS  # of a word: JR by condition, marked
 LDH_MASK, LDH_A_N8 = 0x8003FF, 0xF0  # LDH A,(n8) below FF80
 BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
+IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 BLOCK = 256
 """Threads a block at most: as many machine registers for each as the service wants."""
@@ -95,6 +97,17 @@ def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
     return done
 
 
+@wp.func(inline=True)
+def switch_here(r: wp.ref[Registers], c: wp.ref[Console]):
+    """EI or DI, as the data path does it."""
+    kind = wp.where((r.word & U(8)) != U(0), U(EI), U(DI))
+    r.pc = (r.pc + U(1)) & U(0xFFFF)
+    r.now = r.now + U(1)
+    r.stable = r.now
+    r.work = r.work + U(1)
+    set_ime(r, c, kind)
+
+
 @wp.struct
 class Handed:
     """What is different the first time for a console that the data path has passed on."""
@@ -138,6 +151,9 @@ def threads_with(more: More, module: str) -> Threads:
             read_register(r, b)
             if r.asked == U(0):
                 load_word(r, b)
+        elif quick and (r.word & U(IME_MASK)) == U(DI_OR_EI) and r.given == U(0):
+            switch_here(r, c)
+            load_word(r, b)
         elif quick and (r.word & U(BANK_MASK)) == U(LD_BANK_A) and write_mapper(r, c):
             load_word(r, b)
         else:

@@ -40,8 +40,8 @@ _LEFT_TO_OTHERS = ("ei", "di", "halt", "reti", "stop", "lock", "daa")
 _TRAP = 0x40  # LD B,B may be a breakpoint
 
 LDH_A_N8 = 0xF0
-WAITING = (0x20, 0x28, 0x30, 0x38)
-"""JR by condition: those marked as the end of a loop that waits have blocks of their own."""
+WAITING = (0x20, 0x28, 0x30, 0x38, 0xC2, 0xCA, 0xD2, 0xDA)
+"""JR and JP by condition: those marked as the end of a loop that waits have blocks of their own."""
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
 STATUS_PLAIN = 0x20000000  # of `fast`
@@ -365,16 +365,20 @@ def _read_register_block() -> list[str]:
 
 
 def waiting_branch(row: Instruction) -> list[str]:
-    """JR by condition that may close a loop that waits (sm83/uniform.py: watch_for_loop), without
-    its label. Only where turns may pass unexecuted it leaves."""
+    """JR or JP by condition that may close a loop that waits (sm83/uniform.py: watch_for_loop),
+    without its label. Only where turns may pass unexecuted it leaves."""
     before, _, not_taken = condition(row)
     skip, go = f"SKIP{row.opcode:03x}W", f"GO{row.opcode:03x}W"
     cycles = row.m_cycles + row.taken_extra
     counts = control_rows.COUNTS_8 | control_rows.COUNTS_16
+    target = ["shr.u32 to, w0, 16;"]
+    if row.y == "e8":
+        target = [
+            f"add.u32 to, pc, {row.length}; shl.b32 y, w0, 8; shr.s32 y, y, 24;",
+            "add.u32 to, to, y; and.b32 to, to, 65535;",
+        ]
     return [
-        *before, f"{not_taken} @q bra.uni {skip};",
-        f"add.u32 to, pc, {row.length}; shl.b32 y, w0, 8; shr.s32 y, y, 24;",
-        "add.u32 to, to, y; and.b32 to, to, 65535;",
+        *before, f"{not_taken} @q bra.uni {skip};", *target,
         "setp.eq.u32 p, skip, 0; @p bra.uni " + go + ";",
         # x, y: the registers; v: the place; k: what is left behind the branch
         "shl.b32 x, de, 16; or.b32 x, x, bc;",
