@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
-from emulator.constants import ROW_ORIGIN, VRAM
+from emulator.constants import ROW_ORIGIN, STAT, VRAM
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
 from emulator.kernels.launch import state_kernels, uniform
 from emulator.kernels.launch.tail import ENV_MASK, still_asks
@@ -31,6 +31,7 @@ from emulator.kernels.sm83.registers import (
     wait_if_asked,
 )
 from emulator.kernels.sm83.service import serve
+from emulator.kernels.sm83.status_here import read_status_here
 from emulator.kernels.sm83.threaded_code import NOTHING_MORE, More, source
 from emulator.kernels.sm83.uniform import C_BIT, Z_BIT, Operands, execute, finish, watch_for_loop
 from emulator.launch.shapes import ALONE, Shape
@@ -64,13 +65,16 @@ def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 
 @wp.func(inline=True)
-def read_register(r: wp.ref[Registers], b: wp.ref[Bases]):
+def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     """LDH A,(n8) of an I/O register, as the data path does it."""
     word = r.word
     a = U(0xFF00) | ((word >> U(16)) & U(0xFF))
     if r.given == U(0):
         r.memory = ld8(r.mem + Q(a - U(ROW_ORIGIN)))
-        if not reads_plainly(r, a, r.now):
+        here = reads_plainly(r, a, r.now)
+        if not here and a == U(STAT):
+            here = read_status_here(r, c, b)
+        if not here:
             r.held = word
             ctl = ld32(row_address(b.control, U(LDH_A_N8)) + Q(24))
             leave_request(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
@@ -148,7 +152,7 @@ def threads_with(more: More, module: str) -> Threads:
             branch_back(r, b)
             load_word(r, b)
         elif quick and (r.word & U(LDH_MASK)) == U(LDH_A_N8):
-            read_register(r, b)
+            read_register(r, c, b)
             if r.asked == U(0):
                 load_word(r, b)
         elif quick and (r.word & U(IME_MASK)) == U(DI_OR_EI) and r.given == U(0):
