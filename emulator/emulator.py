@@ -59,7 +59,7 @@ class Emulator:
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
     `hot_code`: where threaded code runs, have another process find and compile what the ROMs spend
-    their time in, and run that once it is there (ADR 17).
+    their time in, and run that once it is there (ADR 17); a number: begin in so many seconds.
     `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
     warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
     (generated C++, the default on a cpu and for it only); results are the same.
@@ -78,7 +78,7 @@ class Emulator:
         shape: Shape | None = None,
         cuda_graphs: bool = False,
         executor: Executor | None = None,
-        hot_code: bool = False,
+        hot_code: bool | float = False,
     ) -> None:
         start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
@@ -117,8 +117,9 @@ class Emulator:
             device,
         )
         self._threads = RomThreads(self.cartridges, device)
-        if hot_code and self.executor == "threaded":
-            self._threads.search(self._shape().running)
+        if hot_code is not False and self.executor == "threaded":
+            after = 0.0 if hot_code is True else float(hot_code)
+            self._threads.search(self._shape().running, after)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)

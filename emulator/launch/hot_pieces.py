@@ -23,6 +23,8 @@ from emulator.rom.cartridge import Cartridge
 from emulator.rom.hot_code import is_piece
 
 FORMAT = 1
+NICE = 10
+"""Of the process: what runs meanwhile comes first."""
 Pieces = list[tuple[int, ...]]
 
 
@@ -87,6 +89,7 @@ class Search:
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         )
+        os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
         self._end = weakref.finalize(self, _end, self._process)
 
     def ended(self) -> bool:

@@ -12,10 +12,12 @@ from emulator import Cartridge, Emulator
 from emulator.kernels.intrinsics import Q, U
 from emulator.kernels.launch.threaded import threads_with
 from emulator.kernels.sm83 import threaded_code
+from emulator.kernels.sm83.block_text import LDH_A_N8, SETTLED, STATUS_PLAIN, WAITING
 from emulator.kernels.sm83.in_place import reads_plainly
+from emulator.kernels.sm83.ptx_in_cpp import statements
 from emulator.kernels.sm83.registers import Bases, Registers, load_row, load_word
 from emulator.kernels.sm83.superblocks import Superblocks
-from emulator.kernels.sm83.threaded_code import LDH_A_N8, NOTHING_MORE, SETTLED, STATUS_PLAIN
+from emulator.kernels.sm83.threaded_code import NOTHING_MORE
 from emulator.kernels.sm83.uniform import (
     CONTROL,
     FETCH,
@@ -210,10 +212,10 @@ def test_the_table_names_the_blocks_of_what_comes_next() -> None:
     rows = words & 511
     waits = words & control_rows.WAITS != 0
     leaves = words & control_rows.SLOW_FETCH != 0
-    assert not own[leaves | (waits & ~np.isin(rows, threaded_code.WAITING))].any()
+    assert not own[leaves | (waits & ~np.isin(rows, WAITING))].any()
     assert np.array_equal(own[~leaves & ~waits], threaded_code.NUMBER[rows[~leaves & ~waits]])
     labels = [*threaded_code.BLOCKS]
-    waiting = np.flatnonzero(waits & np.isin(rows, threaded_code.WAITING)).tolist()
+    waiting = np.flatnonzero(waits & np.isin(rows, WAITING)).tolist()
     assert waiting
     assert all(labels[own[at] - 1] == f"wait{rows[at]:03x}" for at in waiting)
     for at in np.flatnonzero(own)[:5000].tolist():
@@ -230,10 +232,12 @@ def test_the_table_names_the_blocks_of_what_comes_next() -> None:
 
 def test_every_line_has_both_forms() -> None:
     """What is written for PTX says the same for a CPU: no line is left over or not understood."""
-    jumps = sum(one.startswith("brx.idx.uni") for one in threaded_code.statements(NOTHING_MORE))
+    jumps = sum(
+        one.startswith("brx.idx.uni") for one in statements(threaded_code.text(NOTHING_MORE))
+    )
     assert jumps == threaded_code.as_cpp(NOTHING_MORE).count("goto dispatch;") == 1
     assert threaded_code.as_ptx(NOTHING_MORE).count("brx.idx.uni") == 1
-    assert len(threaded_code.BLOCKS) == threaded_code.NUMBER.max() + len(threaded_code.WAITING)
+    assert len(threaded_code.BLOCKS) == threaded_code.NUMBER.max() + len(WAITING)
 
 
 @pytest.mark.slow

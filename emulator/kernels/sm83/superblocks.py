@@ -14,15 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from emulator.kernels.sm83.threaded_code import (
-    BLOCKS,
-    LDH_A_N8,
-    NUMBER,
-    More,
-    condition,
-    effects,
-    read_register,
-)
+from emulator.kernels.sm83.block_text import LDH_A_N8, condition, effects, read_register
+from emulator.kernels.sm83.threaded_code import BLOCKS, NUMBER, More
 from emulator.rom import isa
 from emulator.rom.hot_code import always_jumps
 
