@@ -135,7 +135,7 @@ def comparison(more: threaded_code.More) -> wp.Kernel:
 
 def some_pieces(words: np.ndarray, random: np.random.Generator) -> list[tuple[int, ...]]:
     """Pieces of random code that begin everywhere, jump and all."""
-    plain = hot_code.plain_instructions(words, threaded_code.NUMBER)
+    plain = threaded_code.own_numbers(words) != 0
     executed = np.where(plain, 100, 0)
     arrived = (random.random(len(words)) < 0.01) * plain
     found = hot_code.pieces(hot_code.Counts(executed, arrived), words, plain)

@@ -13,7 +13,6 @@ import warp as wp
 
 from emulator.launch.hot_pieces import Search, load_pieces
 from emulator.rom.cartridge import Cartridge
-from emulator.rom.hot_code import plain_instructions
 from emulator.rom.idle_loops import marked_words
 
 
@@ -77,11 +76,11 @@ class RomThreads:
         if self._search is None or not self._search.ended():
             return
         self._search = None
-        from emulator.kernels.sm83.threaded_code import NUMBER
+        from emulator.kernels.sm83.threaded_code import own_numbers
 
         found = []
         for cartridge in self._cartridges:
             words = marked_words(cartridge.rom, ends=True)
-            found.append(load_pieces(cartridge, words, plain_instructions(words, NUMBER)))
+            found.append(load_pieces(cartridge, words, own_numbers(words) != 0))
         if any(found):
             self.adopt([pieces or [] for pieces in found], block)

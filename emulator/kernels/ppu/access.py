@@ -146,12 +146,14 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
                 if (get8(mem, ROW_STAT) & STAT_HBLANK_SOURCE) == 0:
                     o.last = FRAME_DOTS - 4
                     o.quiet = PICTURE_PLAIN
-                # Nothing but a comparison changes STAT before the next frame.
+                # Nothing but a comparison changes STAT before the next frame: with 0 in line 153.
                 lyc = get8(mem, ROW_LYC)
-                compares = lyc == 0 or (lyc >= VBLANK_LINE and lyc <= LAST_LINE)
-                if (status & U(0x83)) == U(0x81) and not compares:
+                steady = lyc < VBLANK_LINE and (lyc != 0 or line < LAST_LINE)
+                if (status & U(0x83)) == U(0x81) and steady:
                     show_status(mem, I(status))
                     o.quiet = o.quiet | STATUS_PLAIN
+                    if lyc == 0:
+                        o.last = LAST_LINE * LINE_DOTS + 80
             elif x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end):
                 o.last = o.last + LINE_DOTS
                 if (status & U(0x83)) == U(0x80):
