@@ -95,7 +95,7 @@ def vram_access_here(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> 
 
 @wp.func
 def show_status(mem: Q, value: int):
-    """Leave in the row what STAT reads until HBlank or VBlank ends: a program that polls it before
+    """Leave in the row what STAT reads until it changes: a program that polls it before
     every byte it stores to VRAM asks once a line."""
     old = get8(mem, ROW_STAT)
     if (old & STATUS_SHOWN) == 0:
@@ -127,7 +127,8 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
     `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory
     for writes as well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
     `status`: what STAT was just read as, or 0. Mode 0 stays so to the line's end, mode 1 to the
-    frame's: until then FF41 in the row is what STAT reads, `STATUS_PLAIN` in `c.fast`.
+    frame's, anything while the LCD is off: until then FF41 in the row is what STAT reads, and
+    `STATUS_PLAIN` set in `c.fast`.
     """
     o = WindowLocals()
     o.until = t - U(1)
@@ -136,6 +137,9 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
         if not lcd_is_on(mem):
             o.until = t + FAR
             o.quiet = PICTURE_PLAIN
+            if (status & U(0x80)) != U(0):
+                show_status(mem, I(status))
+                o.quiet = o.quiet | STATUS_PLAIN
         else:
             dot = dot_of(c, access_time(t))
             line = dot / LINE_DOTS
