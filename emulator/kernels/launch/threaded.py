@@ -14,7 +14,7 @@ from emulator.constants import ROW_ORIGIN, STAT, VRAM
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
 from emulator.kernels.launch import state_kernels, uniform
 from emulator.kernels.launch.tail import ENV_MASK, still_asks
-from emulator.kernels.sm83.contract import ASK_READ, DONE, leave_request, with_kind
+from emulator.kernels.sm83.contract import ASK_FETCH, ASK_READ, DONE, leave_request, with_kind
 from emulator.kernels.sm83.in_place import reads_plainly, set_bank, set_ime
 from emulator.kernels.sm83.interrupts import DI, EI
 from emulator.kernels.sm83.registers import (
@@ -42,6 +42,7 @@ WAITS = control_rows.WAITS
 JR_MASK, JR_WAITS = 0x7E7, 0x20 | WAITS  # of a word: JR by condition, marked
 LDH_MASK, LDH_A_N8 = 0x8003FF, 0xF0  # LDH A,(n8) below FF80
 BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
+FETCHES = ASK_FETCH | ASK_READ  # requests whose answer holds a word for the instruction at PC
 IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 BLOCK = 256
@@ -112,12 +113,19 @@ def switch_here(r: wp.ref[Registers], c: wp.ref[Console]):
     set_ime(r, c, kind)
 
 
+@wp.func(inline=True)
+def is_mapped(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
+    """Whether bank 0 lies below another one, as the table's branch targets want it."""
+    return r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
+
+
 @wp.struct
 class Handed:
     """What is different the first time for a console that the data path has passed on."""
 
     over: wp.uint32  # its registers lie in the mailbox already
     asks: wp.bool  # it waits for an answer
+    fresh: wp.bool  # the instruction at PC may be plain: nobody has looked yet
 
 
 class Threads(NamedTuple):
@@ -140,15 +148,23 @@ def threads_with(more: More, module: str) -> Threads:
 
     @wp.func(inline=True)
     def run_on(
-        r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q
+        r: wp.ref[Registers],
+        c: wp.ref[Console],
+        b: wp.ref[Bases],
+        o: wp.ref[Operands],
+        code: Q,
+        fresh: wp.bool,
     ):
         """One instruction that is not plain, if the console goes on, and all plain ones behind it.
 
-        The first may be one that the service has fetched, so it comes from `r.word`. The
-        commonest take a short way. Branch targets in the table hold for bank 0 below another one.
+        The first may be one that the service has fetched, so it comes from `r.word`; if `fresh` it
+        may be plain. The commonest take a short way. Branch targets in the table hold for bank 0
+        below another one.
         """
         quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
-        if quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
+        if quick and fresh and r.given == U(0) and is_mapped(r, c) and r.pc < U(VRAM):
+            r.asked = U(0)  # as it is: all of it below
+        elif quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
             branch_back(r, b)
             load_word(r, b)
         elif quick and (r.word & U(LDH_MASK)) == U(LDH_A_N8):
@@ -165,8 +181,7 @@ def threads_with(more: More, module: str) -> Threads:
             execute(r, b, o)
             if o.unfinished:
                 finish(r, c, b, o)
-        mapped = r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
-        if goes_on(r) and mapped and r.pc < U(VRAM):
+        if goes_on(r) and is_mapped(r, c) and r.pc < U(VRAM):
             run_threads(r, b, code)
             load_word(r, b)
 
@@ -194,6 +209,7 @@ def threads_with(more: More, module: str) -> Threads:
             h.asks = still_asks(r.mem, b, entry)
         o = Operands()
         while r.asked < DONE:
+            h.fresh = not goes_on(r) and h.over == U(0) and (r.asked & U(FETCHES)) == U(0)
             if not goes_on(r) and not close_vram(r):
                 if h.over == U(0):
                     hand_over(r, c, b)
@@ -202,7 +218,7 @@ def threads_with(more: More, module: str) -> Threads:
                 h.over = U(0)
                 h.asks = True
                 take_back(r, c, b)
-            run_on(r, c, b, o, code)
+            run_on(r, c, b, o, code, h.fresh)
 
     @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1), module=module)
     def run_frames_threaded(
