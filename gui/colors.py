@@ -37,5 +37,5 @@ LIGHT = Colors(
     name="light", window="#f4f4f2", base="#ffffff", raised="#e8e8e5", border="#cbcbc6",
     text="#1c1d1f", muted="#5a5d62", disabled="#9b9da1", accent="#4f6f00", on_accent="#ffffff",
     accent_soft="#e3ebc9", good="#2a6f2b", warn="#865400", bad="#b3261e", letterbox="#dcdcd8",
-    curves=("#0072b2", "#d55e00", "#00805e", "#a8508a", "#b27c00", "#3a8fbf", "#5b6470"),
+    curves=("#0072b2", "#d55e00", "#00805e", "#a8508a", "#6a4fc3", "#7a4a1c", "#5b6470"),
 )  # fmt: skip

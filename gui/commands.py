@@ -33,6 +33,7 @@ from gui.models.game_keys import GameKeys
 from gui.models.navigation import Navigation
 from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import DEVIATION, RANGE, SPREADS
 from gui.models.session import Session
 from gui.settings import Settings
 from gui.view_history import ViewHistory
@@ -119,7 +120,7 @@ def define_runs(
 
     def compare() -> None:
         names = [telemetry.label(run.run_id) for run in runs.compared()]
-        Comparison(window, names, runs.differences(), runs.parallel()).open()
+        Comparison(window, names, runs.differences(), runs.outcomes(), runs.parallel()).open()
 
     focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
     add("pinRun", tr("Pin the run's curves"), runs.toggle_pin,
@@ -155,6 +156,9 @@ def define_runs(
     add("showError", tr("Show the run's log"), runs.show_log, short=tr("Error"),
         tip=tr("Its last words"), refusal=runs.error_refusal,
         is_there=lambda: not runs.error_refusal(), follows=focus)  # fmt: skip
+    add("openLog", tr("Open the run's log file"), runs.open_log, short=tr("File"),
+        tip=tr("All that its trainer said, in your editor"), refusal=runs.log_refusal,
+        follows=focus)  # fmt: skip
     add("openRunFolder", tr("Open the run's folder"), runs.open_folder, short=tr("Folder"),
         refusal=runs.refusal, follows=focus)  # fmt: skip
     add("openTensorBoard", tr("Open the run in TensorBoard"), dashboards.open_tensorboard,
@@ -204,6 +208,14 @@ def define_curves(
             refusal=curves.refusal,
             follows=spoken,
         )
+    for spread, name in ((RANGE, "groupRange"), (DEVIATION, "groupDeviation")):
+        add(name, tr(SPREADS[spread]), partial(curves.toggle_spread, spread),
+            tip=tr("Runs on show that differ in nothing but their seed become one curve"),
+            is_on=lambda spread=spread: telemetry.spread == spread,
+            follows=(telemetry.view_changed,))  # fmt: skip
+    add("trimOutliers", tr("Ignore outliers"), curves.toggle_outliers,
+        tip=tr("The y axis has room for all but the highest and lowest twentieth"),
+        is_on=lambda: telemetry.trims_outliers, follows=(telemetry.view_changed,))  # fmt: skip
     add("resetPlots", tr("Reset the plots"), choices.reset,
         tip=tr("Every plot, in the first order, with straight axes"))  # fmt: skip
 
@@ -218,6 +230,10 @@ def define_checkpoints(
 
     add("import", tr("Import checkpoint..."), ask_import, "Ctrl+O", short=tr("Import..."),
         tip=tr("Copy a checkpoint folder into this home"))  # fmt: skip
+    add("ownCheckpoints", tr("Checkpoints of the run in focus only"), checkpoints.toggle_own,
+        short=tr("This run"), tip=tr("Hide those of other runs"),
+        is_on=lambda: checkpoints.is_own_only,
+        follows=(checkpoints.model.shown_changed,))  # fmt: skip
     add(
         "deploy",
         tr("Deploy checkpoint"),
@@ -244,8 +260,9 @@ def define_checkpoints(
 
 
 def define_playing(
-    registry: ActionRegistry, playing: PlayController, draft: TaskDraft, replay: ReplayController
-) -> None:
+    registry: ActionRegistry, playing: PlayController, draft: TaskDraft, replay: ReplayController,
+    appearance: Appearance,
+) -> None:  # fmt: skip
     add, refusal, state = registry.add, playing.refusal, (playing.changed,)
 
     def capture_refusal() -> str:
@@ -268,10 +285,12 @@ def define_playing(
         tip=tr("The picture on show becomes the goal of a new task"),
         refusal=capture_refusal, follows=state)  # fmt: skip
     add("record", lambda: tr("Stop recording") if playing.recording else tr("Record"),
-        playing.toggle_record, "Ctrl+R", tip=tr("Keep the pictures and buttons for a replay"),
+        playing.toggle_record, "Ctrl+R",
+        short=lambda: tr("Stop") if playing.recording else tr("Record"),
+        tip=tr("Keep the pictures and buttons for a replay"),
         is_on=lambda: playing.recording, refusal=playing.solo_refusal, follows=state)  # fmt: skip
     add("exportGif", lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
-        replay.toggle_export, "Ctrl+E",
+        lambda: replay.toggle_export(appearance.screen), "Ctrl+E",
         short=lambda: tr("Cancel") if replay.is_exporting else tr("Export GIF"),
         refusal=replay.export_refusal, follows=(replay.changed,))  # fmt: skip
 

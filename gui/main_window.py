@@ -46,6 +46,10 @@ class MainWindow(QMainWindow):
             self.center.addTab(view, tr(place.value))
         self.setCentralWidget(self.center)
         navigation.place_wanted.connect(lambda place: self.center.setCurrentWidget(views[place]))
+        places = list(views)
+        self.center.currentChanged.connect(
+            lambda index: setattr(navigation, "place", places[index])
+        )
 
     def place_docks(
         self, docks: Docks, session: Session, navigation: Navigation, settings: Settings

@@ -17,7 +17,8 @@ MENUS = {
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "newSweep", "stopSweep", "",
         "describeRun", "queueEarlier", "queueLater", "resumeRun", "reuseConfig", "showError",
-        "openRunFolder", "openTensorBoard", "exportWandb", "",
+        "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
+        "archiveRun", "restoreRun", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
         "filterRuns", "",
         "installRunner", "cancelInstall", "removeRunner", "",
@@ -30,10 +31,11 @@ MENUS = {
         )), "",
         "themeDark", "themeLight", "",
         "screenGreen", "screenGrey", "screenPocket", "screenLight", "screenLcd", "",
-        "undoView", "redoView", "fullScreen", "resetLayout",
+        "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "resetLayout",
     ),
     "&Curves": (
-        "followCurves", "plotMaximise", "plotLog", "plotHide", "",
+        "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
+        "plotMaximise", "plotLog", "plotHide", "",
         "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
     ),
     "&Play": (

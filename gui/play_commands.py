@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QMainWindow
 
 from gui.actions import ActionRegistry
+from gui.controllers.appearance import Appearance
 from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
 from gui.controllers.playing import PlayController
@@ -123,7 +124,9 @@ def define_saliency(registry: ActionRegistry, saliency: SaliencyController) -> N
         follows=(saliency.changed,))  # fmt: skip
 
 
-def define_export(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:
+def define_export(
+    registry: ActionRegistry, replay: ReplayController, appearance: Appearance, window: QMainWindow
+) -> None:
     registry.add("playOn", tr("Play on from this frame"), replay.play_on, "Ctrl+Shift+R",
         short=tr("Play on"), tip=tr("Take over where the recording was in the frame on show"),
         refusal=replay.replay_refusal, follows=(replay.changed,))  # fmt: skip
@@ -131,7 +134,9 @@ def define_export(registry: ActionRegistry, replay: ReplayController, window: QM
     def ask() -> None:
         if replay.replay is not None:
             place = Path.home() / replay.replay.folder.name
-            ExportSheet(window, len(replay.replay), place, has_mp4(), replay.export_as).open()
+            ExportSheet(
+                window, len(replay.replay), place, has_mp4(), appearance.screen, replay.export_as
+            ).open()
 
     def refusal() -> str:
         return tr("An export is under way") if replay.is_exporting else replay.export_refusal()

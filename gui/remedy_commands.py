@@ -7,15 +7,34 @@ from PySide6.QtWidgets import QMainWindow
 from gui.actions import ActionRegistry
 from gui.controllers.archives import ArchivesController
 from gui.controllers.remedies import Remedies
+from gui.controllers.runs import RunsController
 from gui.controllers.training import TrainingController
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.disk_dialog import DiskDialog
 from gui.words import tr
+from trainer_core.protocol.runs import RunRecord
 
 
 def define_disk(
-    registry: ActionRegistry, archives: ArchivesController, window: QMainWindow
-) -> None:
+    registry: ActionRegistry, archives: ArchivesController, runs: RunsController,
+    telemetry: TelemetryModel, window: QMainWindow,
+) -> None:  # fmt: skip
+    def in_focus() -> list[RunRecord]:
+        return runs.in_focus()
+
+    follows = (telemetry.focus_changed, telemetry.run_told, archives.changed)
+    registry.add(
+        "archiveRun", tr("Archive the run"),
+        lambda: archives.archive([run.run_id for run in in_focus()]),
+        tip=tr("Into one file, which is compared before its folder goes; all trials of a folded"
+               " sweep. The filter's word archived finds it again"),
+        refusal=lambda: archives.archive_refusal(in_focus()), follows=follows,
+    )  # fmt: skip
+    registry.add(
+        "restoreRun", tr("Restore the archived run"), lambda: archives.restore_run(in_focus()),
+        refusal=lambda: archives.restore_refusal(in_focus()),
+        is_there=lambda: not archives.restore_refusal(in_focus()), follows=follows,
+    )  # fmt: skip
     registry.add(
         "diskUse", tr("Disk use and archives..."), lambda: DiskDialog(window, archives).open(),
         short=tr("Free space..."), tip=tr("What each run takes; archive old ones, bring them back"),

@@ -76,6 +76,8 @@ QPushButton:focus, QToolButton:focus { border-color: palette(link); }
 QPushButton:checked, QToolButton:checked {
   background: palette(highlight); border-color: palette(link); color: palette(text); }
 QPushButton[narrow="true"] { padding: 4px 2px; }
+QTableCornerButton::section { background: palette(window); border: none; }
+QPushButton[role="small"] { padding: 1px 6px; min-height: 16px; }
 QPushButton[primary="true"] {
   background: palette(link); border-color: palette(link); font-weight: bold; }
 QPushButton[primary="true"]:hover { border-color: palette(text); }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Iterator
+from functools import partial
 
 import shiboken6
 from PySide6.QtCore import Qt, QTimer
@@ -25,12 +26,6 @@ FONT_FAMILIES = (
     "DejaVu Sans",
 )  # fmt: skip
 MONO_FAMILIES = ("JetBrains Mono", "Noto Sans Mono", "Cascadia Mono", "Menlo", "DejaVu Sans Mono")
-SCREEN_GREEN = (0x9BBC0F, 0x8BAC0F, 0x306230, 0x0F380F)
-SCREEN_GREY = (0xF8F8F8, 0xA8A8A8, 0x585858, 0x080808)
-SCREEN_POCKET = (0xC4CFA1, 0x8B956D, 0x4D533C, 0x1F1F1F)
-SCREEN_LIGHT = (0x00B581, 0x009A71, 0x00694A, 0x004F3B)
-"""The colours of a Game Boy Pocket's and of a lit Game Boy Light's screen, as photographed."""
-
 
 DASHES = (
     Qt.PenStyle.SolidLine,
@@ -74,6 +69,8 @@ REST_S = 0.004
 """Longest that one turn of the loop goes on dressing those."""
 REST_AFTER_MS = 30
 """When that begins: what is in sight is painted first."""
+_switch = 0
+"""Number of the last switch: the rest of one before it is left to this one's."""
 
 
 def apply_theme(app: QApplication, name: str) -> Colors:
@@ -83,8 +80,9 @@ def apply_theme(app: QApplication, name: str) -> Colors:
     is polished again. To polish all at once takes 0.1 s for a thousand widgets, of which five in
     six are hidden, scrolled away or covered (docs/app.md).
     """
-    global _current
+    global _current, _switch
     _current = colors(name)
+    _switch += 1
     if app.style().objectName().lower() != "fusion":
         app.setStyle("Fusion")
     app.setFont(ui_font())
@@ -95,7 +93,7 @@ def apply_theme(app: QApplication, name: str) -> Colors:
         for widget in _in_sight(window):
             _polish(window, widget)
     _waiting[:] = [(window, window) for window in windows]
-    QTimer.singleShot(REST_AFTER_MS, _begin_rest)
+    QTimer.singleShot(REST_AFTER_MS, partial(_begin_rest, _switch))
     return _current
 
 
@@ -114,18 +112,22 @@ def _polish(window: QWidget, widget: QWidget) -> None:
     widget.update()
 
 
-def _begin_rest() -> None:
+def _begin_rest(switch: int) -> None:
     """Everything once more, out of sight or not: what is in sight may be another part by now."""
+    if switch != _switch:
+        return
     _waiting.clear()
     for window in filter(shiboken6.isValid, list(_dressed)):
         made = filter(shiboken6.createdByPython, (window, *window.findChildren(QWidget)))
         _waiting.extend((window, widget) for widget in made)
     # The last is the next: what may come in sight by a scroll goes before what is hidden.
     _waiting.sort(key=lambda pair: pair[1].isVisible())
-    _polish_rest()
+    _polish_rest(switch)
 
 
-def _polish_rest() -> None:
+def _polish_rest(switch: int) -> None:
+    if switch != _switch:
+        return
     deadline = time.perf_counter() + REST_S
     while _waiting:
         window, widget = _waiting.pop()
@@ -133,7 +135,7 @@ def _polish_rest() -> None:
             for part in (widget, *_parts_of_qt(widget)):  # it may have come in sight meanwhile
                 _polish(window, part)
         if time.perf_counter() > deadline:
-            QTimer.singleShot(0, _polish_rest)
+            QTimer.singleShot(0, partial(_polish_rest, switch))
             return
 
 

@@ -72,8 +72,8 @@ async def measure(folder: Path, home: HomePaths, frames: int, seeks: int) -> dic
         at = chance.randrange(frames - 60)
         while known[0] < frames:
             await asyncio.sleep(0.02)
+        known[0] = 0  # before the change: what follows it may be known again with its answer
         spliced = await timed(commands.Splice, first=at, removed=1, masks="10")
-        known[0] = 0
         edits.append(spliced + await timed(commands.Seek, frame=at + 59))
     await player.stop()
     return {

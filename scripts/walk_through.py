@@ -28,6 +28,8 @@ TITLE = b"NEVER SEEN\0"
 WAYS = ("Right", "Down", "Left", "Up")
 MOVED = 12
 """Pixels that another picture differs in, at least, for something to have moved."""
+FAR = 0.004
+"""Distance from the start states that a goal is worth being captured at."""
 TRIES = 14
 """Of getting through titles and menus."""
 WALKS = 4
@@ -146,12 +148,15 @@ class Walk:
         self.begun = time.monotonic()
         await self.open_rom()
         await self.play_to_start()
+        is_painted = False
         for number in range(1, WALKS + 1):
             await self.capture(3 * number)
-            if not number > 1:
-                await self.paint()
-            if await self.make():
-                break
+            if not self.refused():
+                if not is_painted:
+                    await self.paint()
+                    is_painted = True
+                if await self.make():
+                    break
             print(f"walk_through: {self.refused()}; further away", file=sys.stderr)
         else:
             raise StuckError(f"a goal that can be one: {self.refused()}")
@@ -192,6 +197,8 @@ class Walk:
             for row in range(model.rowCount(view.rootIndex()))
             if model.index(row, 0, view.rootIndex()).data() == self.rom.name
         )
+        view.scrollTo(row)  # as the wheel would
+        await asyncio.sleep(0.2)
         await self.hand.click(view.viewport(), view.visualRect(row).center())
         await asyncio.sleep(0.2)
         await self.shot("file_dialog")
@@ -212,6 +219,8 @@ class Walk:
 
     async def capture(self, legs: int) -> None:
         """Walk on, then take what is seen as the goal."""
+        from gui.models.task_draft import observe
+
         draft, live = self.app.models.task_draft, self.app.center.live
         before = draft.goal
         if self.by == "mouse":
@@ -223,6 +232,10 @@ class Walk:
             await self.hand.key("space")
             await self.until(lambda: not self.app.controllers.playing.paused, "the game going on")
         await self.hand.walk_away(legs)
+        for way in WAYS:  # the dock says how far the picture is: more than something that blinks
+            if draft.nearest_start(observe(self.hand.seen()))[1] >= FAR:
+                break
+            await self.hand.hold(way, 0.7)
         await asyncio.sleep(0.3)
         await self.press("captureGoalButton", "F8")
         await self.until(lambda: draft.goal is not before, "the goal")

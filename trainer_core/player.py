@@ -25,7 +25,7 @@ from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import home_of_player
 from trainer_core.protocol.playing import PlayerConfig, read_player_config
-from trainer_core.waiting_worker import AHEAD, wait_for_order
+from trainer_core.waiting_worker import AHEAD, FOR_PERSON, wait_for_order
 
 HEARTBEAT_S = 1.0
 
@@ -95,10 +95,10 @@ def _beat(events: Events) -> None:
         time.sleep(HEARTBEAT_S)
 
 
-def _rehearse(directory: Path) -> None:
+def _rehearse(directory: Path, with_policy: bool) -> None:
     from trainer_core.play.rehearsal import rehearse
 
-    rehearse(home_of_player(directory))
+    rehearse(home_of_player(directory), with_policy=with_policy)
 
 
 def main(make_agent: MakeAgent = Agent) -> None:
@@ -109,7 +109,8 @@ def main(make_agent: MakeAgent = Agent) -> None:
     die_with_parent()
     pipe, directory = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
-        os.environ.update(wait_for_order(lambda: _rehearse(directory), int(order)))
+        with_policy = not os.environ.pop(FOR_PERSON, "")
+        os.environ.update(wait_for_order(lambda: _rehearse(directory, with_policy), int(order)))
     code = run(directory, make_agent, pipe)
     sys.stderr.flush()
     end_group(code)

@@ -14,6 +14,8 @@ from typing import Any
 
 AHEAD = "DMGLAB_AHEAD"
 """Environment variable with the descriptor of the socket on which the order comes."""
+FOR_PERSON = "DMGLAB_FOR_PERSON"
+"""Set where a person is to play: a policy is not loaded ahead."""
 MOST_BYTES, MOST_DESCRIPTORS = 1 << 20, 8
 
 

@@ -63,11 +63,14 @@ def obey(command: commands.AnyCommand, control: Control, writer: RunWriter) -> s
             writer.tell(records.StateEvent, state="stopping", detail="finishing the update")
             control.stop("stopped by command")
         case commands.Pause():
-            if not control.paused:
+            if control.begun and not control.paused:  # else there is no update to finish
                 writer.tell(records.StateEvent, state="pausing", detail="finishing the update")
             control.pause(True)
         case commands.Unpause():
+            was_paused = control.paused
             control.pause(False)
+            if control.begun and was_paused:  # the loop may not have noticed any of it
+                writer.tell(records.StateEvent, state="running")
         case commands.SaveCheckpoint():
             control.request_checkpoint()
         case commands.Watch():

@@ -33,7 +33,6 @@ SGB_BYTES = 7 + 4 + 0x2000 + 0x800 + 0x80
 LINE_PHASE = 4
 """PyBoy shows the next LY this many T-cycles before its clock reaches the line."""
 RTC_TYPES = (0x0F, 0x10)
-RUMBLE_TYPES = (0x1C, 0x1D, 0x1E)
 
 
 class _Reader:

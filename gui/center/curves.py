@@ -7,10 +7,12 @@ import time
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QComboBox,
     QFrame,
     QGridLayout,
     QHBoxLayout,
+    QLineEdit,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
@@ -33,6 +35,7 @@ from gui.models.plot_specs import (
     spec_by_name,
 )
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import SPREADS
 from gui.widgets.action_button import action_button
 from gui.widgets.curve_controls import CurveControls
 from gui.widgets.labels import label, rule
@@ -43,6 +46,8 @@ from gui.words import tr
 
 LEAST_WIDTH, HEIGHT, TALL = 232, 156, 320
 """Pixels of a small multiple: least width, height, and height where there is but one column."""
+HEAD_ROOM, SPREAD_WIDTH, SEARCH_WIDTH = 40, 260, 104
+"""Pixels around the controls above the plots; of the list of ways to show seeds; of the filter."""
 MAKE_S = 0.01
 """Longest that one turn goes on making plots: each is two dozen parts."""
 SECTIONS = {"tasks": TASKS, **PAGES, "other": MORE, "added": "Added"}
@@ -124,8 +129,10 @@ class CurvesView(QWidget):
 
     def _head(self) -> QWidget:
         head = QWidget()
-        row = QHBoxLayout(head)
-        row.setContentsMargins(12, 6, 12, 6)
+        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, head)
+        self._rows.setContentsMargins(12, 6, 12, 6)
+        self._rows.setSpacing(8)
+        row = QHBoxLayout()
         row.setSpacing(8)
         self.back = action_button(self._actions["allPlots"], "allPlotsButton")
         self.add = QComboBox()
@@ -139,9 +146,48 @@ class CurvesView(QWidget):
         self.add.setMinimumContentsLength(4)
         self.add.activated.connect(self._on_add)
         row.addWidget(self.back)
+        self.spread = QComboBox()
+        self.spread.setObjectName("spreadBox")
+        self.spread.setAccessibleName(tr("Runs that differ in their seed alone"))
+        self.spread.setToolTip(
+            tr("Runs on show that differ in nothing but their seed become one curve")
+        )
+        self.spread.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.spread.setMinimumContentsLength(12)
+        self.spread.view().setMinimumWidth(SPREAD_WIDTH)
+        for spread, words in SPREADS.items():
+            self.spread.addItem(tr(words), spread)
+        self.spread.activated.connect(
+            lambda: self._model.set_spread(str(self.spread.currentData()))
+        )
+        self._model.view_changed.connect(self._show_spread)
+        self._show_spread()
+        self.search = QLineEdit()
+        self.search.setObjectName("plotFilter")
+        self.search.setAccessibleName(tr("Filter plots"))
+        self.search.setPlaceholderText(tr("Filter plots"))
+        self.search.setClearButtonEnabled(True)
+        self.search.setFixedWidth(SEARCH_WIDTH)
+        self.search.textChanged.connect(lambda _: self._later.start())
+        row.addWidget(self.search)
         row.addWidget(self.add)
-        row.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
+        row.addWidget(self.spread)
+        row.addStretch(1)
+        self._rows.addLayout(row)
+        self._rows.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
         return head
+
+    def _fit_head(self) -> None:
+        """What is chosen goes above what is adjusted where they have no room side by side."""
+        beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        items = map(self._rows.itemAt, range(self._rows.count()))
+        needed = sum(item.sizeHint().width() for item in items if item is not None)
+        self._rows.setDirection(beside if needed + HEAD_ROOM <= self.width() else below)
+
+    def _show_spread(self) -> None:
+        self.spread.setCurrentIndex(self.spread.findData(self._model.spread))
 
     def _page(self) -> QWidget:
         body = QWidget()
@@ -204,7 +250,7 @@ class CurvesView(QWidget):
             mine = [spec for spec in specs if spec.group == group]
             if group == "added":
                 mine = [spec_by_name(name) for name in self._choices.added if name in found]
-            by_name = {spec.metric: spec for spec in mine}
+            by_name = {spec.metric: spec for spec in mine if self._is_looked_for(spec)}
             wanted = self._choices.ordered(list(by_name))
             shown = [name for name in wanted if not self._choices.is_hidden(name)]
             cards = []
@@ -221,7 +267,17 @@ class CurvesView(QWidget):
         if self.large is None:
             self.compiling_card.refresh()
             self._empty.setText(tr(WAITING if self._model.focus else NOTHING))
+            if measured and self.search.text() and not chosen:
+                self._empty.setText(tr("No plot is called so"))
+                self._stack.setCurrentIndex(2)
+                return
             self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
+
+    def _is_looked_for(self, spec: PlotSpec) -> bool:
+        """Whether every word of the filter is in its title, its group or the name of a line."""
+        names = (spec.title, tr(SECTIONS.get(spec.group, "")), *(name for name, _ in spec.lines))
+        text = " ".join(names).lower()
+        return all(word in text for word in self.search.text().lower().split())
 
     def _card(self, spec: PlotSpec) -> PlotCard:
         card = self.board.cards.get(spec.metric)
@@ -267,6 +323,7 @@ class CurvesView(QWidget):
             self.large.deleteLater()
             self.large = None
             self.board.cards.pop("", None)
+        self.search.setVisible(not metric)
         self.add.setVisible(not metric)  # on this page it would add to one that is out of sight
         if metric:
             self.large = self.board.make_card(spec_by_name(metric, self.measured()), key="")
@@ -294,4 +351,5 @@ class CurvesView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit_head()
         self._later.start()

@@ -65,7 +65,7 @@ class GamesView(QWidget):
     def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().showEvent(event)
         self._library.reload()
-        self._controller.take_pictures()
+        self._controller.look()
 
     def _reload(self) -> None:
         self.list.blockSignals(True)

@@ -27,6 +27,8 @@ from trainer_core.protocol.frames import FrameInfo
 from trainer_core.protocol.task_lists import split_tasks
 
 FRAME_MS = 16
+TIGHT_HEIGHT = 480
+"""Of the view: under it the controls draw together, so that the game keeps twice its size."""
 
 
 class LiveView(QWidget):
@@ -91,8 +93,8 @@ class LiveView(QWidget):
             return
         info, pictures = found
         self.screen_view.show_picture(self._arranged(pictures))
-        if info.who == 1:
-            self.screen_view.show_overlay(None)  # a person took over: it is the policy's no more
+        if info.who == 1 or self._playing.rewinding:
+            self.screen_view.show_overlay(None)  # what the policy looked at was another picture
         self._playing.note_frame(info, pictures[0])
         self.pictured.emit()
         if (info.buttons, info.who, info.flags, info.action) != (
@@ -107,6 +109,10 @@ class LiveView(QWidget):
             return pictures[0]
         room = (self.screen_view.width(), self.screen_view.height())
         return tile(pictures, best_columns(len(pictures), pictures.shape[1:3], room))
+
+    def resizeEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().resizeEvent(event)
+        self.strip.set_tight(self.height() < TIGHT_HEIGHT)
 
     def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().showEvent(event)
@@ -172,8 +178,8 @@ class LiveView(QWidget):
         if row < 0:
             return checkpoint.name
         card = self._checkpoints.cards[row]
-        return tr(
-            "{run}, {algo} after {count_text} steps", run=card.run_id[-4:], algo=card.algo,
+        return tr(  # what tells two checkpoints apart comes first: the end may be cut off
+            "{count_text} steps, {algo}, {run}", run=card.run_id[-4:], algo=card.algo,
             count_text=count_text(card.env_steps),
         )  # fmt: skip
 

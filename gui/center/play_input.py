@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 
 from gui.controllers.gamepad import Gamepad
 from gui.controllers.playing import PlayController
@@ -46,7 +46,7 @@ class PlayInput(QObject):
     def eventFilter(self, watched, event) -> bool:  # type: ignore[no-untyped-def]
         kind = event.type()
         if kind == QEvent.Type.ShortcutOverride and self._playing.is_active:
-            if self._is_play_key(event):
+            if self._is_play_key(event) or self._under_turbo(event):
                 event.accept()  # while one plays, these keys are the game's
                 return True
             return False
@@ -61,8 +61,22 @@ class PlayInput(QObject):
         control = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
         return not event.modifiers() & control and bool(self._keys.act_of_key(event.key()))
 
+    def _under_turbo(self, event: QKeyEvent) -> QAction | None:
+        """What a function key does by itself, while Shift is held for turbo only."""
+        is_function = Qt.Key.Key_F1 <= event.key() <= Qt.Key.Key_F35
+        if not (self._playing.is_turbo and is_function):
+            return None
+        if event.modifiers() != Qt.KeyboardModifier.ShiftModifier:
+            return None
+        keys = QKeySequence(event.key())
+        actions = self._screen.window().actions()
+        return next((action for action in actions if action.shortcut() == keys), None)
+
     def _on_key(self, event: QKeyEvent, pressed: bool) -> bool:
         if event.isAutoRepeat():
+            return True
+        if pressed and (action := self._under_turbo(event)) is not None:
+            action.trigger()
             return True
         act = self._keys.act_of_key(event.key())
         return bool(act) and self._do(act, pressed, event.key())

@@ -44,8 +44,7 @@ class PlayStrip(QWidget):
         super().__init__()
         self._playing = playing
         column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
+        self.is_tight = True
         self.what = ElidedLabel("", "muted")
         self.what.setObjectName("playsBadge")
         self.what.setAccessibleName(tr("What plays"))
@@ -59,6 +58,16 @@ class PlayStrip(QWidget):
         column.addLayout(self._info_row())
         column.addLayout(self._transport_row(actions))
         column.addLayout(self._tools_row(slots, sound, actions))
+        self.set_tight(False)
+
+    def set_tight(self, is_tight: bool) -> None:
+        """Leave a low window's room to the game."""
+        if is_tight != self.is_tight:
+            self.is_tight = is_tight
+            gap = 3 if is_tight else 8
+            self.layout().setContentsMargins(12, 4 if is_tight else 8, 12, 4 if is_tight else 8)
+            self.layout().setSpacing(gap)
+            self.thoughts.set_tight(is_tight)
 
     def _info_row(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -124,6 +133,8 @@ class PlayStrip(QWidget):
         self.who.setText(tr("HUMAN") if human else tr("AGENT"))
         set_role(self.who, "role", "warn" if human and mode is Mode.HYBRID else "")
         self.lights.set_mask(info.buttons)
+        if human and self.thoughts.event_shown is not None:
+            self.thoughts.show_thought(None)  # the policy chooses nothing now
         parts = []
         if self._playing.note:
             parts = [self._playing.note]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -23,6 +24,7 @@ from gui.actions import ActionRegistry
 from gui.center.roll_panel import RollPanel
 from gui.controllers.replay import ReplayController
 from gui.controllers.roll import RollController
+from gui.models.recording_names import recording_name
 from gui.models.replay import Replay
 from gui.widgets.action_button import action_button
 from gui.widgets.film_strip import FilmStrip
@@ -34,10 +36,12 @@ from gui.widgets.screen import FrameSource, Palette, Screen
 from gui.words import tr
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
-SPEEDS = (0.25, 1.0, 4.0)
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_BESIDE = 3
 LEAST_CHOICE = 120
 """Width of the box of recordings with the margins of its row, in a narrow window."""
+ROLL_HEIGHT = 560
+"""Of the tab, for the piano roll and the pictures along the recording both."""
 _CHOICES = {
     "openReplay": "openReplayButton", "useAsDemo": "useAsDemoButton",
     "exportAs": "exportAsButton", "exportGif": names.EXPORT_GIF_BUTTON,
@@ -98,7 +102,7 @@ class ReplayView(QWidget):
         column.addLayout(below)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_tick)
-        self._played = 0.0
+        self._played = self._ticked = 0.0
         controller.loaded.connect(self._on_loaded)
         controller.changed.connect(self._on_changed)
         controller.progressed.connect(self._on_progress)
@@ -159,7 +163,7 @@ class ReplayView(QWidget):
         self.speed.setAccessibleName(tr("Replay speed"))
         for value in SPEEDS:
             self.speed.addItem(f"{value:g}x", value)
-        self.speed.setCurrentIndex(1)
+        self.speed.setCurrentIndex(SPEEDS.index(1.0))
         row.addWidget(self.speed)
         row.addStretch(1)
         self.progress = QProgressBar()
@@ -200,8 +204,15 @@ class ReplayView(QWidget):
             row.addWidget(made)
         return row
 
+    def _leave_room(self) -> None:
+        """In a low window the piano roll takes the place of what shows the same buttons."""
+        is_shown = self.panel.isHidden() or self.height() >= ROLL_HEIGHT
+        self.strip.setVisible(is_shown)
+        self.lane.setVisible(is_shown)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._leave_room()
         row = (self.others, *self._choice_buttons.values())
         room = self.width() - LEAST_CHOICE - sum(part.sizeHint().width() + 4 for part in row)
         for name in _FIRST_TO_GO:
@@ -216,7 +227,7 @@ class ReplayView(QWidget):
         for folder in controller.folders:
             if controller.replay is not None and folder == controller.replay.folder:
                 continue
-            action = menu.addAction(folder.name)
+            action = menu.addAction(recording_name(folder))
             action.setCheckable(True)
             action.setChecked(folder in shown)
             action.triggered.connect(
@@ -265,6 +276,7 @@ class ReplayView(QWidget):
             self._roll.seek(frame)
             self.panel.piano.set_frame(frame)
             self._mark(frame)
+            self._show_beside(frame)
             return
         self.frame = frame
         own = self._controller.frame = min(frame, len(replay) - 1)
@@ -273,6 +285,9 @@ class ReplayView(QWidget):
         self.lights.set_mask(int(replay.buttons[own]))
         self.caption.setText(replay.describe(own))
         self.position.setText(f"{own + 1} / {len(replay)}")
+        self._show_beside(frame)
+
+    def _show_beside(self, frame: int) -> None:
         for shown, other in zip(self.beside, self._controller.beside, strict=False):
             shown.show_frame(other, frame)
 
@@ -301,6 +316,7 @@ class ReplayView(QWidget):
         is_open = self._roll.is_open
         if self.panel.isHidden() == is_open:
             self.panel.setVisible(is_open)
+            self._leave_room()
             self._stretch()
             if not is_open:
                 self.show_frame(min(self.frame, self.slider.maximum()))
@@ -334,17 +350,35 @@ class ReplayView(QWidget):
         elif self._controller.replay is not None:
             if self.frame >= self.slider.maximum():
                 self.slider.setValue(0)
-            self._played = float(self.frame)
+            self._played, self._ticked = float(self.frame), time.monotonic()
             self._timer.start(16)
             self.play.setIcon(icon("pause"))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """As at a player of films, wherever in the tab the keyboard is."""
+        moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self.slider.maximum()}
+        key = Qt.Key(event.key())
+        if event.modifiers() or self._controller.replay is None:
+            super().keyPressEvent(event)
+        elif key == Qt.Key.Key_Space and not event.isAutoRepeat():
+            self.toggle()
+        elif key in moves:
+            self._move(moves[key])
+        elif key in ends:
+            self._stop()
+            self.slider.setValue(ends[key])
+        else:
+            super().keyPressEvent(event)
 
     def _stop(self) -> None:
         self._timer.stop()
         self.play.setIcon(icon("play"))
 
     def _on_tick(self) -> None:
-        speed = float(self.speed.currentData())
-        self._played += speed * FRAMES_PER_SECOND * self._timer.interval() / 1000
+        speed, now = float(self.speed.currentData()), time.monotonic()
+        self._played += speed * FRAMES_PER_SECOND * (now - self._ticked)
+        self._ticked = now
         self.slider.setValue(min(int(self._played), self.slider.maximum()))
         if self.frame >= self.slider.maximum():
             self._stop()
@@ -364,14 +398,19 @@ class ReplayView(QWidget):
             widget.setEnabled(has)
         self.choices.clear()
         for folder in controller.folders:
-            self.choices.addItem(folder.name, str(folder))
+            self.choices.addItem(recording_name(folder), str(folder))
+            self.choices.setItemData(
+                self.choices.count() - 1, str(folder), Qt.ItemDataRole.ToolTipRole
+            )
         if controller.replay is not None:
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
         self.choices.setEnabled(self.choices.count() > 0)
         self.progress.setVisible(controller.is_exporting or bool(controller.opening))
         for number, shown in enumerate(self.beside):
             shown.setVisible(number < len(controller.beside))
-        if controller.replay is not None and not self._roll.is_open:
+        if self._roll.is_open:
+            self._show_beside(self.frame)
+        elif controller.replay is not None:
             self._stretch()
             self.show_frame(self.frame)
         self._hint()

@@ -40,12 +40,13 @@ class RollPanel(QWidget):
         self.tree.setObjectName("branchTree")
         self.tree.setAccessibleName(tr("Branches of the recording"))
         self.tree.setHeaderLabels([tr("Recording"), tr("From frame")])
+        self.tree.setTextElideMode(Qt.TextElideMode.ElideLeft)  # branches differ in their ends
         header = self.tree.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         self.tree.setFixedHeight(84)
-        self.tree.setFixedWidth(self.piano.sizeHint().width())
+        self.setMaximumWidth(self.piano.sizeHint().width() + 16)
         self.tree.itemActivated.connect(self._on_activated)
         self.tree.itemClicked.connect(self._on_activated)
         column = QVBoxLayout(self)
@@ -85,6 +86,8 @@ class RollPanel(QWidget):
             if _holds(root, replay.folder):
                 self._add(self.tree.invisibleRootItem(), root, replay.folder)
         self.tree.expandAll()
+        root = self.tree.topLevelItem(0)
+        self.tree.setVisible(root is not None and root.childCount() > 0)
 
     def _add(self, above: QTreeWidgetItem, branch: Branch, shown: Path) -> None:
         recording = branch.recording

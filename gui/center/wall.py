@@ -37,6 +37,8 @@ class EnvWall(QWidget):
         self._bridge, self._training = bridge, training
         self.source = FrameSource()
         self._watched = ""
+        self._pictured = ""
+        """The run whose pictures are on show: the watched one, or the last that was."""
         self._zoomed = -1
         self._columns = 1
         self._tile = (144, 160)
@@ -111,20 +113,28 @@ class EnvWall(QWidget):
             RunState.RUNNING,
             RunState.PAUSED,
         ) and self._bridge.service.takes_commands(run_id)
+        if run_id != self._pictured:
+            self._show_none()
         if not watchable or not self.isVisible():
             if self._watched and not watchable:
-                self._watched = ""
+                self._unwatch()
             self._refresh()
             return
         if run_id == self._watched and not again:
             return
         if run_id != self._watched:
             self._unwatch()
-        self._watched = run_id
+        self._watched = self._pictured = run_id
         self.order.forget()
         self.source.open(self._bridge.home.run(run_id).frames)
         self._send(run_id, int(self.count.currentData()))
         self._refresh()
+
+    def _show_none(self) -> None:
+        """Pictures of one run are none of another's."""
+        self._pictured, self._newest, self._zoomed = "", None, -1
+        self.screen_view.marks = []
+        self.screen_view.clear()
 
     def _unwatch(self) -> None:
         if self._watched and self._bridge.service.takes_commands(self._watched):
@@ -133,7 +143,8 @@ class EnvWall(QWidget):
 
     def _send(self, run_id: str, envs: int) -> None:
         work = self._bridge.service.request(run_id, commands.Watch, envs=envs)
-        self._bridge.spawn(work, title=tr("Env wall"))
+        # A run that ends before it answers is told of by its own banner, and by the caption here.
+        self._bridge.spawn(work, failed=lambda reason: None)
 
     def _on_frame(self) -> None:
         found = self.source.latest()
@@ -218,15 +229,20 @@ class EnvWall(QWidget):
     def _refresh(self) -> None:
         watching = bool(self._watched)
         starting = self._training.state in (RunState.PREFLIGHT, RunState.STARTING)
+        queued, ended = self._training.state is RunState.QUEUED, self._training.state.is_end
         self.screen_view.hint = ""
         if not watching and not self.screen_view.has_picture:
             self.screen_view.hint = (
                 tr("The run is starting") if starting
+                else tr("The run waits in the queue") if queued
+                else tr("This run has ended") if ended
                 else tr("Start a run to see its Game Boys here")
             )  # fmt: skip
         elif watching and not self.source.seq:
             self.screen_view.hint = tr("Waiting for the first picture")
-        text = tr("The run is starting") if starting else tr("Nothing is training")
+        text = tr("This run has ended") if ended else tr("Nothing is training")
+        if starting or queued:
+            text = tr("The run is starting") if starting else tr("The run waits in the queue")
         if watching:
             text = tr("Run {value}", value=self._watched[-4:])
         elif self.screen_view.has_picture:

@@ -1,8 +1,9 @@
 """Processes that have loaded before they are asked for. Settings turn them off.
 
 A worker, while somebody is at the form, or names a new task: before Start is pressed. A player,
-while a checkpoint is selected: before Deploy is. They are owned like any other: they end with the
-app, and when nobody did anything for a while; the worker also when the form is left.
+while a checkpoint is selected, or a ROM is looked for: before Deploy is, before it is found. They
+are owned like any other: they end with the app, and when nobody did anything for a while; the
+worker also when the form is left.
 """
 
 from __future__ import annotations
@@ -96,6 +97,13 @@ class PlayAhead(QObject):
         self._idle.timeout.connect(self.end)
         checkpoints.selection_changed.connect(self._soon.start)
         playing.started.connect(self._soon.start)
+
+    def prepare_for_person(self) -> None:
+        """Somebody looks for a game to play."""
+        if self._settings.flag(PLAY_SETTING, True) and not self._bridge.closing:
+            self._idle.start()
+            work = self._player.prepare(for_person=True)
+            self._bridge.spawn(work, title=tr("The player"))
 
     def is_wanted(self) -> bool:
         """Whether a checkpoint is selected that could play."""

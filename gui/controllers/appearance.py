@@ -8,11 +8,7 @@ from PySide6.QtWidgets import QApplication
 from gui import theme
 from gui.settings import Settings
 from gui.widgets.screen import Palette
-
-SCREENS = {
-    "green": theme.SCREEN_GREEN, "grey": theme.SCREEN_GREY,
-    "pocket": theme.SCREEN_POCKET, "light": theme.SCREEN_LIGHT,
-}  # fmt: skip
+from trainer_core.protocol.shades import SCREENS
 
 
 class Appearance(QObject):

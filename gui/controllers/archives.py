@@ -19,9 +19,10 @@ from gui.bridge import Bridge
 from gui.controllers.checkpoints import CheckpointsController
 from gui.models.disk_rows import DiskRow, size_text
 from gui.models.notices import Notices
-from gui.models.run_list import RunList
+from gui.models.run_list import ARCHIVED, RunList, is_archived
 from gui.words import tr
 from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.runs import RunRecord
 from trainer_core.service import Job, RunChanged, run_job
 
 CLOSE_S = 3.0
@@ -152,6 +153,27 @@ class ArchivesController(QObject):
         self.folder.mkdir(parents=True, exist_ok=True)
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder)))
 
+    # -- the run in focus -------------------------------------------------------------------
+
+    def archive_refusal(self, runs: list[RunRecord]) -> str:
+        """Why these runs cannot be archived now; empty when they can."""
+        if not runs:
+            return tr("Select a run first")
+        if not all(run.state.is_end for run in runs):
+            return tr("It has not ended")
+        if any(map(is_archived, runs)):
+            return tr("It is archived already")
+        return self.working
+
+    def restore_refusal(self, runs: list[RunRecord]) -> str:
+        """Why these runs cannot be restored now; empty when the one can."""
+        if len(runs) != 1 or not is_archived(runs[0]):
+            return tr("It is not archived")
+        return self.working
+
+    def restore_run(self, runs: list[RunRecord]) -> None:
+        self.restore(Path(runs[0].reason.removeprefix(ARCHIVED)))
+
     # -- the tool ---------------------------------------------------------------------------
 
     async def _tool(self, verb: str, *words: str) -> dict[str, Any]:
@@ -179,5 +201,5 @@ class ArchivesController(QObject):
     def _on_run_changed(self, notice: RunChanged) -> None:
         """An archived run's checkpoints are no cards any more; a restored one's are."""
         run = notice.record
-        if run.state.is_end and run.reason.startswith("archived:"):
+        if is_archived(run):
             self._checkpoints.model.drop_missing(run.run_id)

@@ -48,6 +48,9 @@ class CheckpointsController(QObject):
         self._draft, self._playing = training.draft, playing
         self.playing_changed = playing.changed
         self._navigation, self._notices = navigation, notices
+        self.is_own_only = False
+        """Only checkpoints of the run in focus are on show."""
+        self.training_changed.connect(self._show_own)
         bridge.event_received.connect(self._on_event)
         bridge.run_changed.connect(self._on_run_changed)
         session.operation_changed.connect(self._on_operation)
@@ -72,6 +75,18 @@ class CheckpointsController(QObject):
         if run is not None:
             work = in_thread(scan, self._bridge.home, [run])
             self._bridge.spawn(work, title=tr("Checkpoints"), then=self.model.put_all)
+
+    def toggle_own(self) -> None:
+        """Show the checkpoints of the run in focus alone, or of all runs again."""
+        self.is_own_only = not self.is_own_only
+        self._show_own()
+        self.model.shown_changed.emit()
+
+    def _show_own(self) -> None:
+        run_id = self._training.run_id if self.is_own_only else ""
+        if run_id and run_id != self.model.only:
+            self.look_at(run_id)
+        self.model.show_only(run_id)
 
     # -- playing one ------------------------------------------------------------------------
 

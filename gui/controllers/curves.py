@@ -13,6 +13,7 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.plot_choices import PlotChoices
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import APART
 from gui.words import tr
 
 
@@ -39,6 +40,14 @@ class CurvesController(QObject):
 
     def follow(self) -> None:
         self._telemetry.set_x_range(None)
+
+    def toggle_outliers(self) -> None:
+        self._telemetry.set_trims_outliers(not self._telemetry.trims_outliers)
+
+    def toggle_spread(self, spread: str) -> None:
+        """Runs of one configuration as one curve with a band, or each its own again."""
+        telemetry = self._telemetry
+        telemetry.set_spread(APART if telemetry.spread == spread else spread)
 
     def toggle_maximised(self) -> None:
         choices = self.choices

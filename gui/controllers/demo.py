@@ -43,6 +43,7 @@ class Demo(QObject):
 
     def _on_started(self, run_id: str) -> None:
         plan = self._training.plan
+        self._notices.withdraw(tr("Not yet"))
         asked = plan is not None and plan.run_id == run_id and _is_demo(plan.spec.to_dict())
         if asked or run_id == self._again:
             self.run_id, self._again, self._is_over = run_id, "", False

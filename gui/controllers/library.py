@@ -20,7 +20,7 @@ from gui.models.session import Session
 from gui.models.zipped_roms import is_zip, roms_in, unpack
 from gui.widgets.screen import Palette
 from gui.words import tr
-from trainer_core.protocol.roms import ROM_SUFFIXES, sha256_of_rom
+from trainer_core.protocol.roms import ROM_SUFFIXES, has_rom_header, sha256_of_rom
 from trainer_core.service import run_job
 
 PICTURES_AFTER_MS = 8000
@@ -30,6 +30,8 @@ PICTURES_AFTER_MS = 8000
 class LibraryController(QObject):
     file_wanted = Signal(str, object)
     """Title of a question for a ROM file, and what takes its path: the window asks."""
+    looked_for = Signal()
+    """A game is about to be chosen."""
 
     def __init__(
         self, bridge: Bridge, session: Session, library: RomLibrary, playing: PlayController,
@@ -49,7 +51,13 @@ class LibraryController(QObject):
 
     # -- opening ----------------------------------------------------------------------------
 
+    def look(self) -> None:
+        """Somebody looks for a game to play."""
+        self.looked_for.emit()
+        self.take_pictures()
+
     def ask_open(self) -> None:
+        self.looked_for.emit()
         self.file_wanted.emit(tr("Open ROM"), self.open_rom)
 
     def open_rom(self, path: Path) -> None:
@@ -241,6 +249,8 @@ def why_no_rom(path: Path) -> str:
         return tr("there is no such file")
     if path.suffix.lower() not in ROM_SUFFIXES:
         return tr("no .gb file; DMG Lab plays Game Boy ROMs")
+    if not has_rom_header(path):
+        return tr("no Game Boy ROM: neither its logo nor the checksum of its header is right")
     return ""
 
 

@@ -21,6 +21,7 @@ from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
 from trainer_core.protocol.playing import PlayerConfig, PolicyMode
+from trainer_core.protocol.recording import MANIFEST
 from trainer_core.protocol.roms import ROM_SUFFIXES, find_game_again
 from trainer_core.service import PlayerService
 
@@ -68,7 +69,7 @@ class PlayController(QObject):
         self.paused = False
         self.recording = False
         self.taken_over = False
-        self.rewinding = self._is_turbo = False
+        self.rewinding = self.is_turbo = False
         self.until: commands.RecordUntil = "stopped"
         """What ends a recording that is begun next."""
         self.recorded_frames = 0
@@ -78,6 +79,8 @@ class PlayController(QObject):
         self.checkpoint = ""
         self.policy_mode: PolicyMode = "leave_loops"
         self._starting: asyncio.Task[None] | None = None
+        self._capturing = asyncio.Lock()
+        """One at a time: each has to know whether the game was paused before it."""
         self._mask = 0
         self.picture: np.ndarray | None = None
         """u8[H, W] that the live view shows; None before there is one."""
@@ -178,13 +181,17 @@ class PlayController(QObject):
             self._starting = None
 
     async def _start_player(self, request: PlayerConfig) -> None:
+        before = self.player.directory
         await self.player.start(request)
+        was_recording = self.recording
         self.paused = self.recording = self.taken_over = False
-        self.rewinding = self._is_turbo = False
+        self.rewinding = self.is_turbo = False
         self._mask = 0
         self._end_busy()
         self.frames_changed.emit(self.player.frames_path)
         self.started.emit()
+        if was_recording:
+            self._tell_last(before)
 
     def stop(self) -> None:
         self._bridge.spawn(self.end(), title=tr("The player did not stop"))
@@ -192,17 +199,29 @@ class PlayController(QObject):
     async def end(self) -> None:
         """End the player, and one that is still starting."""
         self._forget_start()
+        before, was_recording = self.player.directory, self.recording
         await self.player.stop()
         self.paused = self.recording = self.taken_over = False
         self.busy = ""
         self.frames_changed.emit(None)
         self.changed.emit()
+        if was_recording:
+            self._tell_last(before)
+
+    def _tell_last(self, player: Path | None) -> None:
+        """Tell of the recording that the player with this folder kept as it ended."""
+        done = player.glob(f"recordings/*/{MANIFEST}") if player else ()
+        if newest := max(done, default=None):
+            self.recorded.emit(newest.parent)
 
     # -- while it plays ---------------------------------------------------------------------
 
     def toggle_pause(self) -> None:
-        kind = commands.Unpause if self.paused else commands.Pause
-        self.ask(kind, lambda ack: setattr(self, "paused", not self.paused))
+        """Stand still, or go on; a second press counts before the first is answered."""
+        if self.is_active:
+            self.paused = not self.paused
+            self.changed.emit()
+            self.ask(commands.Pause if self.paused else commands.Unpause)
 
     def step(self) -> None:
         if self.paused:
@@ -212,7 +231,8 @@ class PlayController(QObject):
 
     def set_speed(self, speed: float) -> None:
         self.speed = speed
-        self.player.send(commands.SetSpeed, value=speed)
+        if not self.is_turbo:  # else the key that is held would do nothing any more
+            self.player.send(commands.SetSpeed, value=speed)
         self.changed.emit()
 
     def shift_speed(self, step: int) -> None:
@@ -221,9 +241,9 @@ class PlayController(QObject):
 
     def turbo(self, on: bool) -> None:
         """As fast as possible for as long as a key is held."""
-        if on == self._is_turbo:
+        if on == self.is_turbo:
             return
-        self._is_turbo = on
+        self.is_turbo = on
         self.player.send(commands.SetSpeed, value=0.0 if on else self.speed)
 
     def restart(self) -> None:
@@ -295,17 +315,19 @@ class PlayController(QObject):
 
         Then it goes on, unless it was paused or is to `hold`. Raises LabError.
         """
-        was_paused = self.paused
-        await self._accepted(self.player.request(commands.Pause))
-        self.paused = True
-        try:
-            ack = await self._accepted(self.player.request(kind, **fields))
-            picture = self._picture()
-        finally:
-            if not was_paused and not hold and self.is_active:
-                await self.player.request(commands.Unpause)
-                self.paused = False
-            self.changed.emit()
+        self.rewind(False)  # the game would go on backwards though it is paused
+        async with self._capturing:
+            was_paused = self.paused
+            await self._accepted(self.player.request(commands.Pause))
+            self.paused = True
+            try:
+                ack = await self._accepted(self.player.request(kind, **fields))
+                picture = self._picture()
+            finally:
+                if not was_paused and not hold and self.is_active:
+                    await self.player.request(commands.Unpause)
+                    self.paused = False
+                self.changed.emit()
         return ack, picture
 
     def _picture(self) -> np.ndarray:

@@ -15,9 +15,6 @@ from trainer_core.protocol.errors import LabError
 from trainer_core.runners.catalog import AgentRunner, Installation
 from trainer_core.service import Job, run_job
 
-CANCELLED = "cancelled"
-"""run_job's word for a tool that was ended on purpose."""
-
 
 class RunnersController(QObject):
     """One installation at a time; it goes on while another trainer is looked at."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
@@ -14,13 +15,17 @@ from gui.controllers.training import TrainingController
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
+from gui.models.run_columns import RunColumns, differing
+from gui.models.run_history import RunTelemetry, reading
 from gui.models.run_list import RunList
 from gui.models.run_notes import Note, RunNotes
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel, reading
+from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import flat
 from gui.models.session import Session
 from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.metrics import METRICS
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.service import RunChanged
 
@@ -30,17 +35,6 @@ RENEW_MS = 1000
 
 MOST_COMPARED = 8
 """Columns of a comparison that still fit a window."""
-
-
-def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Texts by dotted name of a configuration that may hold further ones."""
-    found: dict[str, str] = {}
-    for name, value in config.items():
-        if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{name}.")
-        else:
-            found[prefix + name] = str(value)
-    return found
 
 
 def sweep_of(run: RunRecord | None) -> str:
@@ -54,13 +48,17 @@ class RunsController(QObject):
     def __init__(
         self, bridge: Bridge, session: Session, model: RunList, telemetry: TelemetryModel,
         training: TrainingController, navigation: Navigation, notices: Notices, notes: RunNotes,
+        columns: RunColumns,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._notes = notes
+        self._notes, self._columns = notes, columns
         self._bridge, self._session, self._model = bridge, session, model
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
         self.queue_changed = model.places_changed
+        self._configs_asked: set[str] = set()
+        self.selected: list[str] = []
+        """Rows of the table that are picked; the focus is the last of them."""
         self._moving: set[str] = set()
         """Runs of this app that have not ended: their steps grow."""
         bridge.run_changed.connect(self._on_run_changed)
@@ -70,16 +68,19 @@ class RunsController(QObject):
         self._clock.timeout.connect(self._on_clock)
         self._clock.start()
 
-    def open_home(self) -> None:
-        """Read what earlier sessions left, and say which runs were lost."""
+    def open_home(self, pinned: Sequence[str] = ()) -> None:
+        """Read what earlier sessions left, and say which runs were lost; `pinned` were on show."""
         service = self._bridge.service
         lost = service.open()
         self._model.put_all(list(service.runs.values()))
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
         self._look_at_queue()
+        if self._columns.fields:
+            self.read_configs()
         if service.runs:
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)
+            self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
             goes_on = not self._starts_anew(run)
             self._notices.tell(
@@ -109,8 +110,15 @@ class RunsController(QObject):
         self._load_history(run_id)
 
     def toggle_pin(self) -> None:
-        """Keep the focus' curves on show beside those of other runs, or no longer."""
-        self.toggle_shown(self._telemetry.focus)
+        """Keep the focus' curves on show beside those of other runs, or no longer.
+
+        Of several picked rows all are then on show, or none.
+        """
+        pinned, wanted = self._telemetry.pinned, [run.run_id for run in self.in_focus()]
+        if all(run_id in pinned for run_id in wanted):
+            self._telemetry.set_pinned([run_id for run_id in pinned if run_id not in wanted])
+        else:
+            self.show_all([*pinned, *(run_id for run_id in wanted if run_id not in pinned)])
 
     def toggle_shown(self, run_id: str) -> None:
         """Show a run's curves beside those of the focus, or no longer."""
@@ -150,13 +158,28 @@ class RunsController(QObject):
         rows = [(name, [config.get(name, "-") for config in configs]) for name in names]
         return [(name, values) for name, values in rows if len(set(values)) > 1]
 
+    def outcomes(self) -> list[tuple[str, list[str]]]:
+        """(words, value by run): how far the compared runs came, and their newest measurements."""
+        runs, known = self.compared(), self._bridge.service.runs
+        records = [known.get(run.run_id) for run in runs]
+        rows = [
+            (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
+            (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-"
+                          for record in records]),
+        ]  # fmt: skip
+        for row in METRICS:
+            columns = [run.table.column(row.name) for run in runs]
+            if row.group == "overview" and any(map(len, columns)):
+                values = [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]
+                rows.append((tr(row.title), values))
+        return rows
+
     def parallel(self) -> tuple[list[str], list[Axis]]:
         """Names of the runs on show, and axes of what they were told differently; success last."""
         runs = [run for run in self._on_show() if run.meta is not None]
         configs = [flat(run.meta.config) if run.meta else {} for run in runs]
-        names = list({name: True for config in configs for name in config})
-        columns = {name: [config.get(name) for config in configs] for name in names}
-        axes = [axis_of(name, told) for name, told in columns.items() if len(set(told)) > 1]
+        axes = [axis_of(name, [config.get(name) for config in configs])
+                for name in differing(configs)]  # fmt: skip
         known = self._bridge.service.runs
         rates = [known[run.run_id].best_success_rate if run.run_id in known else 0.0
                  for run in runs]  # fmt: skip
@@ -171,6 +194,14 @@ class RunsController(QObject):
         name = sweep_of(self.current)
         runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
         return [run.run_id for run in runs if name and sweep_of(run) == name]
+
+    def in_focus(self) -> list[RunRecord]:
+        """The run in focus and those that are picked with it; every trial of a folded sweep."""
+        known, focus = self._bridge.service.runs, self._telemetry.focus
+        picked = self.selected if focus in self.selected else [focus]
+        rows = [self._model.row_of(run_id) for run_id in picked]
+        behind = [name for row in rows if row >= 0 for name in self._model.sweeps.behind(row)]
+        return [known[run_id] for run_id in dict.fromkeys(behind) if run_id in known]
 
     def show_sweep(self) -> None:
         """Show the curves of every trial of the sweep."""
@@ -218,6 +249,34 @@ class RunsController(QObject):
             self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
         self._look_at_queue()
 
+    def take_place_of(self, run_id: str, other: str) -> None:
+        """Let a run that waits begin when another one that waits would have."""
+        queue = self._bridge.service.queue
+        try:
+            self._look_at_queue()
+            if run_id in self._model.places and other in self._model.places:
+                queue.move(run_id, self._model.places[other])
+        except LabError as error:
+            self._bridge.problem.emit(tr("The queue was not changed"), cause_of(error))
+        self._look_at_queue()
+
+    def toggle_field(self, name: str) -> None:
+        """Give a field of the configuration a column of the table, or take it away."""
+        self._columns.toggle_field(name)
+        if name in self._columns.fields:
+            self.read_configs()
+
+    def read_configs(self) -> None:
+        """Read what every run was told, a little a turn; then the table can sort by it."""
+        run_ids = [name for name in self._bridge.service.runs if name not in self._configs_asked]
+        if not run_ids:
+            return
+        self._configs_asked |= set(run_ids)
+        self._bridge.spawn(
+            self._bridge.in_slices(self._columns.configs.reading(run_ids)),
+            then=lambda _: self._model.renew_columns(),
+        )
+
     def _look_at_queue(self) -> None:
         entries = self._bridge.service.queue.entries()
         self._model.set_places([entry.run_id for entry in entries])
@@ -225,6 +284,18 @@ class RunsController(QObject):
     def open_folder(self) -> None:
         folder = self._bridge.home.run(self._telemetry.focus).root
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    def _log_file(self) -> Path:
+        return self._bridge.home.run(self._telemetry.focus).worker_log
+
+    def open_log(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._log_file())))
+
+    def log_refusal(self) -> str:
+        """Why there is no log file to open."""
+        if refusal := self.refusal():
+            return refusal
+        return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
 
     def show_log(self) -> None:
         """Bring the log, where a failed run's last words are, to the front."""
@@ -319,7 +390,10 @@ class RunsController(QObject):
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record
         (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
+        before = self._model.label(run.run_id)
         self._model.put(run)
+        if self._model.label(run.run_id) != before:
+            self._telemetry.renamed.emit(run.run_id)
         if run.state.is_end:
             self._wait_no_more(run)
         if run.state is RunState.QUEUED or run.run_id in self._model.places:
@@ -334,7 +408,8 @@ class RunsController(QObject):
         self.show(run_id)
         if self._navigation.welcome:
             self._navigation.leave_welcome()
-            self._navigation.show(Place.WALL)
+            if self._navigation.place is Place.LIVE:  # who went elsewhere stays there
+                self._navigation.show(Place.WALL)
 
     def _on_clock(self) -> None:
         for run_id in self._moving:

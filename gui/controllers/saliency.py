@@ -21,7 +21,7 @@ class SaliencyController(QObject):
     def __init__(self, playing: PlayController) -> None:
         super().__init__()
         self._playing = playing
-        self.is_on = False
+        self.is_on = self._comes_back = False
         playing.looked.connect(self._on_looked)
         playing.started.connect(self._on_started)
         playing.changed.connect(self.changed)
@@ -47,8 +47,10 @@ class SaliencyController(QObject):
         self._playing.ask(commands.ShowSaliency, lambda ack: self._set(True), on=True)
 
     def _on_started(self) -> None:
-        was_on = self.is_on
+        """What was asked for is asked of each player that can tell; others only interrupt it."""
+        was_on = self.is_on or self._comes_back
         self._set(False)
+        self._comes_back = was_on and not self.is_possible
         if was_on and self.is_possible:
             self._ask()
 

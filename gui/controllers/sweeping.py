@@ -113,13 +113,13 @@ class SweepController(QObject):
     # -- what comes of it -------------------------------------------------------------------
 
     def _on_run_changed(self, notice: RunChanged) -> None:
-        """The first trial shows the curves of the sweep; each further one joins them."""
+        """Every trial's curves join those on show: a comparison that was made before stays."""
         run: RunRecord = notice.record
         if not self.is_busy or run.run_id in self._seen or not sweep_of(run):
             return
         self._seen.add(run.run_id)
         self._trials.append(run.run_id)
-        self._runs.show_all(self._trials)
+        self._runs.toggle_shown(run.run_id)
         if len(self._trials) == 1:
             self._navigation.show(Place.CURVES)
 

@@ -17,7 +17,7 @@ from gui.controllers.playing import PlayController
 from gui.controllers.training import TrainingController
 from gui.models.notices import Notices
 from gui.models.session import Session
-from gui.models.task_draft import Captured, DraftModel, Goal, read_template
+from gui.models.task_draft import LEAST_DISTANCE, Captured, DraftModel, Goal, read_template
 from gui.words import tr
 from trainer_core.preflight.checks import BUILT_IN_TASKS
 from trainer_core.protocol import commands
@@ -147,13 +147,30 @@ class TaskDraft(QObject):
                 run_job(argv, on_progress=self._on_played),
                 failed=lambda reason: self._forget_play(),  # the probe itself will say why
             )
-        if model.goal is None:
+        if model.goal is None or self._is_start_again():
             return
         self._cancel_job()
         model.tell(working=tr("Playing a minute at random"), share=0.0, probe=None, error="")
         self._run(
             [*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play
         )
+
+    def _is_start_again(self) -> bool:
+        """Whether the goal looks like a start state; said at once, and the game goes on."""
+        goal, playing = self.model.goal, self._playing
+        if goal is None:
+            return False
+        number, apart = self.model.nearest_start(goal.template)
+        if apart >= LEAST_DISTANCE:
+            return False
+        self._cancel_job()
+        self.model.tell(working="", error=tr(
+            "This looks like start state {number} (distance {apart:.4f}): play on and capture "
+            "again, or paint the region that differs", number=number, apart=apart,
+        ))  # fmt: skip
+        if playing.paused and not self.model.painted.any():
+            playing.toggle_pause()
+        return True
 
     def _on_played(self, share: float) -> None:
         if self.model.goal is not None and not self.model.made:
@@ -278,10 +295,28 @@ class TaskDraft(QObject):
 
         work = in_turn()
         self._job = self._bridge.spawn(
-            work, then=then, failed=lambda reason: self.model.tell(working="", error=reason)
-        )
+            work, then=then,
+            failed=lambda reason: self.model.tell(working="", error=in_the_app(reason)),
+        )  # fmt: skip
 
     def _cancel_job(self) -> None:
         if self._job is not None:
             self._job.cancel()
             self._job = None
+
+
+def in_the_app(reason: str) -> str:
+    """A tool's reason with the way out that the app has, in place of the command's options."""
+    if "different start pictures were found" in reason:
+        return tr(
+            "Too few different pictures lie around this way: save another start state elsewhere "
+            "(F7), or capture a goal further away"
+        )
+    if "looks like a picture before it" in reason:
+        return tr(
+            "A picture on the way looks like the goal: capture one further away, or paint the "
+            "region that differs"
+        )
+    if "every play ended in one dead picture" in reason:
+        return tr("From these start states the game is lost already: save an earlier one (F7)")
+    return reason

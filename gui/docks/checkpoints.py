@@ -1,7 +1,8 @@
-"""The checkpoint browser: cards, integrity, deploy, warm start, import."""
+"""The checkpoint browser: cards under headings, integrity, deploy, warm start, import."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QRect, QRectF, QSize, Qt
@@ -29,7 +30,8 @@ from gui.widgets.labels import label
 from gui.words import tr
 from trainer_core.protocol.task_lists import short_task
 
-ROW_HEIGHT = 48
+ROW_HEIGHT, HEADING = 48, 24
+"""Pixels of a card, and of the line above the first card of a task and algorithm."""
 SPARK_WIDTH = 44
 THUMB = QRect(12, 6, 40, 36)
 """Where the picture of a card is in its row; a click on it lets the checkpoint play."""
@@ -37,20 +39,30 @@ _TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing
 
 
 class _CardDelegate(QStyledItemDelegate):
-    """Thumbnail, steps and task, success and integrity at the right; a star for a run's best."""
+    """Thumbnail, steps and run, success and integrity at the right; a star for a run's best."""
 
-    def __init__(self, model: CheckpointList, parent: QWidget) -> None:
+    def __init__(
+        self, model: CheckpointList, run_label: Callable[[str], str], parent: QWidget
+    ) -> None:
         super().__init__(parent)
-        self._model = model
+        self._model, self._run_label = model, run_label
+        self.heads: set[int] = set()
+        """Rows with a heading: the first on show of their task and algorithm."""
 
     def sizeHint(self, option, index: QModelIndex) -> QSize:  # type: ignore[no-untyped-def]
-        return QSize(200, ROW_HEIGHT)
+        return QSize(200, ROW_HEIGHT + self.heading(index.row()))
+
+    def heading(self, row: int) -> int:
+        """Pixels of the heading in a row, above its card."""
+        return HEADING if row in self.heads else 0
 
     def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
         card: CheckpointCard = index.data(Qt.ItemDataRole.UserRole)
         colors = theme.current()
-        rect = option.rect
+        rect = option.rect.adjusted(0, self.heading(index.row()), 0, 0)
         painter.save()
+        if rect.top() != option.rect.top():
+            self._paint_heading(painter, option.rect, card)
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(rect, QColor(colors.accent_soft))
         thumb = THUMB.translated(rect.topLeft())
@@ -85,13 +97,23 @@ class _CardDelegate(QStyledItemDelegate):
         used = painter.fontMetrics().horizontalAdvance(integrity) + 8
         painter.setPen(QColor(colors.muted))
         text = painter.fontMetrics().elidedText(
-            f"{short_task(card.task)}, {card.algo}, {ago(card.created_at)}, "
-            f"{size_text(card.size_bytes)}",
+            f"{self._run_label(card.run_id)}, {ago(card.created_at)}, {size_text(card.size_bytes)}",
             Qt.TextElideMode.ElideRight,
             low.width() - used,
         )
         painter.drawText(low, _LEFT, text)
         painter.restore()
+
+    @staticmethod
+    def _paint_heading(painter: QPainter, rect: QRect, card: CheckpointCard) -> None:
+        line = QRect(rect.x() + 12, rect.y(), rect.width() - 24, HEADING)
+        painter.setPen(QColor(theme.current().muted))
+        text = f"{short_task(card.task)}, {card.algo}"
+        painter.drawText(line, _LEFT, text)
+        used = painter.fontMetrics().horizontalAdvance(text) + 8
+        painter.setPen(QColor(theme.current().border))
+        middle = line.center().y() + 1
+        painter.drawLine(line.left() + used, middle, line.right(), middle)
 
 
 def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -> None:
@@ -133,26 +155,31 @@ def _inside(room: QRect, size: QSize) -> QRect:
 
 
 class CheckpointsDock(Dock):
-    def __init__(self, model: CheckpointList, actions: ActionRegistry) -> None:
+    def __init__(
+        self, model: CheckpointList, run_label: Callable[[str], str], actions: ActionRegistry
+    ) -> None:
         super().__init__(tr("Checkpoints"), names.CHECKPOINTS_DOCK)
         self._model = model
         self.list = QListView()
         self.list.setObjectName(names.CHECKPOINT_LIST)
         self.list.setAccessibleName(tr("Checkpoints"))
         self.list.setModel(model)
-        self.list.setItemDelegate(_CardDelegate(model, self.list))
+        self._delegate = _CardDelegate(model, run_label, self.list)
+        self.list.setItemDelegate(self._delegate)
         self.list.setMouseTracking(True)
         self.list.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.list.viewport().installEventFilter(self)
         self._deploy = actions["deploy"]
-        self.list.setUniformItemSizes(True)
         self.list.doubleClicked.connect(actions["deploy"].trigger)
         self.list.selectionModel().currentChanged.connect(self._on_current)
-        empty = label(tr("No checkpoints yet.\nA run writes one every few updates."), "muted")
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty = label("", "muted")
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.list)
-        self._stack.addWidget(empty)
+        self._stack.addWidget(self._empty)
+        own = action_button(actions["ownCheckpoints"], "ownCheckpointsButton")
+        own.setProperty("role", "small")
+        self.head.addWidget(own)
         row = QHBoxLayout()
         row.setContentsMargins(12, 8, 12, 12)
         row.setSpacing(4)
@@ -173,6 +200,9 @@ class CheckpointsDock(Dock):
         column.addLayout(row)
         self.setWidget(body)
         model.selection_changed.connect(self._on_selection)
+        for signal in (model.rowsInserted, model.rowsRemoved, model.shown_changed):
+            signal.connect(self._arrange)
+        self._arrange()
         self._on_selection()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -181,11 +211,31 @@ class CheckpointsDock(Dock):
             place = event.position().toPoint()
             index = self.list.indexAt(place)
             if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
-                thumb = THUMB.translated(self.list.visualRect(index).topLeft())
+                rect = self.list.visualRect(index)
+                rect.setTop(rect.top() + self._delegate.heading(index.row()))
+                thumb = THUMB.translated(rect.topLeft())
                 if thumb.contains(place):
                     self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
                     self._deploy.trigger()
         return super().eventFilter(watched, event)
+
+    def _arrange(self, *_: object) -> None:
+        """Hide the cards of other runs where that was asked for; name each group once."""
+        heads, before = set(), None
+        for row, card in enumerate(self._model.cards):
+            is_hidden = not self._model.shows(card)
+            if is_hidden != self.list.isRowHidden(row):
+                self.list.setRowHidden(row, is_hidden)
+            if not is_hidden and (card.task, card.algo) != before:
+                before = (card.task, card.algo)
+                heads.add(row)
+        self._delegate.heads = heads
+        self._empty.setText(
+            tr("This run has no checkpoint yet.") if self._model.only
+            else tr("No checkpoints yet.\nA run writes one every few updates.")
+        )  # fmt: skip
+        self._stack.setCurrentIndex(0 if heads else 1)
+        self.list.scheduleDelayedItemsLayout()
 
     def _on_current(self, index: QModelIndex) -> None:
         """The person picked a row."""
@@ -194,7 +244,6 @@ class CheckpointsDock(Dock):
 
     def _on_selection(self) -> None:
         card = self._model.selected
-        self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
         index = self._model.index(self._model.row_of(card.folder)) if card else QModelIndex()
         if index != self.list.currentIndex():
             self.list.setCurrentIndex(index)

@@ -2,148 +2,89 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelection, QModelIndex, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPen, QResizeEvent
+from collections.abc import Callable
+
+from PySide6.QtCore import QItemSelection, QModelIndex, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QLineEdit,
     QMenu,
     QStackedWidget,
-    QStyledItemDelegate,
-    QTableView,
     QVBoxLayout,
     QWidget,
 )
 
 from gui import object_names as names
-from gui import theme
 from gui.actions import ActionRegistry
 from gui.controllers.runs import RunsController
+from gui.models.run_columns import RunColumns
 from gui.models.run_filter import RunFilter
 from gui.models.run_list import COLUMNS, RUN_ROLE, SHOWN, RunList
 from gui.models.run_telemetry import TelemetryModel
-from gui.widgets.badge import paint_dot
 from gui.widgets.dock import Dock
 from gui.widgets.labels import button, label
+from gui.widgets.run_table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
 _WIDTHS = {
     SHOWN: 28,
-    "State": 88,
-    "Run": 76,
+    "State": 98,
+    "Run": 104,
     "Algo": 44,
     "Device": 56,
     "Steps": 62,
     "Best": 48,
     "Started": 94,
 }
-_FIRST_TO_GO = ("Device", "Algo", "Started", "Best")
-"""Columns that a narrow table leaves out, in this order: nothing is ever scrolled sideways."""
-LEAST_TASK = 96
+_FIRST_TO_GO = ("Device", "Algo", "Started", "Best", "Steps")
+"""Columns that a narrow table leaves out, in this order, those that a person asked for last:
+nothing is ever scrolled sideways."""
+LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
+"""Pixels: the least of the task's column, a configuration field's, what surrounds a title."""
+ALWAYS = (SHOWN, "State", "Run", "Task")
+LOOKED_AT = 200
+"""Runs, from the top of the list, whose configurations say which fields differ."""
 MENU = (
     "describeRun", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
     "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
-    "openRunFolder",
+    "openRunFolder", "archiveRun", "restoreRun",
 )  # fmt: skip
 """Commands about the run in focus; a click into the table puts its row there first."""
-
-
-class _StateDelegate(QStyledItemDelegate):
-    """The state's dot before its word."""
-
-    def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
-        option.rect.adjust(16, 0, 0, 0)
-        super().paint(painter, option, index)
-        painter.save()
-        run = index.data(RUN_ROLE)
-        paint_dot(painter, option.rect.x() - 4, option.rect.center().y() + 1, run.state)
-        painter.restore()
-
-
-class _EyeDelegate(QStyledItemDelegate):
-    """An open eye in the colour of the run's curves, a closed one where they are hidden."""
-
-    def __init__(self, telemetry: TelemetryModel, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._telemetry = telemetry
-
-    def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
-        super().paint(painter, option, index)
-        slot = self._telemetry.slots.get(index.data(RUN_ROLE).run_id)
-        color = QColor(theme.current().disabled) if slot is None else theme.curve_color(slot)
-        center = QRectF(option.rect).center()
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(color, 1.3))
-        lid = QPainterPath(center + QPointF(-6, 0))
-        lid.quadTo(center + QPointF(0, 6), center + QPointF(6, 0))
-        if slot is not None:
-            lid.quadTo(center + QPointF(0, -6), center + QPointF(-6, 0))
-        painter.drawPath(lid)
-        if slot is not None:
-            painter.setBrush(color)
-            painter.drawEllipse(center, 1.8, 1.8)
-        painter.restore()
-
-
-class _Table(QTableView):
-    """A click on an eye shows or hides that run's curves; it does not change what is in focus."""
-
-    eye_clicked = Signal(str)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        index = self.indexAt(event.position().toPoint())
-        is_eye = index.isValid() and index.column() == COLUMNS.index(SHOWN)
-        if is_eye and event.button() == Qt.MouseButton.LeftButton:
-            self.eye_clicked.emit(index.data(RUN_ROLE).run_id)
-        else:
-            super().mousePressEvent(event)
-
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        index = self.indexAt(event.position().toPoint())
-        if index.isValid() and index.column() == COLUMNS.index(SHOWN):
-            self.mousePressEvent(event)
-        else:
-            super().mouseDoubleClickEvent(event)
 
 
 class RunsDock(Dock):
     def __init__(
         self, model: RunList, telemetry: TelemetryModel, runs: RunsController,
-        actions: ActionRegistry,
+        columns: RunColumns, actions: ActionRegistry,
     ) -> None:  # fmt: skip
         super().__init__(tr("Runs"), names.RUNS_DOCK)
         self._model, self._runs, self._actions = model, runs, actions
-        self._telemetry = telemetry
+        self._telemetry, self._columns = telemetry, columns
+        self._is_fitting = False
         self.proxy = RunFilter(model, self)
-        self.table = _Table()
+        self.table = RunTable()
         self.table.setObjectName(names.RUN_TABLE)
         self.table.setAccessibleName(tr("Runs"))
         self.table.setModel(self.proxy)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setShowGrid(False)
         self.table.setWordWrap(False)
         self.table.setTabKeyNavigation(False)
         self.table.setSortingEnabled(True)
-        self.table.sortByColumn(COLUMNS.index("Started"), Qt.SortOrder.DescendingOrder)
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(24)
-        header = self.table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setSectionResizeMode(COLUMNS.index("Task"), QHeaderView.ResizeMode.Stretch)
-        header.setMinimumSectionSize(28)
-        for name, width in _WIDTHS.items():
-            self.table.setColumnWidth(COLUMNS.index(name), width)
-        self.table.setItemDelegateForColumn(COLUMNS.index("State"), _StateDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(self))
         self.table.setItemDelegateForColumn(
-            COLUMNS.index(SHOWN), _EyeDelegate(telemetry, self.table)
+            COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table)
         )
         self.table.eye_clicked.connect(runs.toggle_shown)
+        self.table.dropped.connect(runs.take_place_of)
         self.table.doubleClicked.connect(self._on_double_click)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(self._menu)
@@ -154,7 +95,10 @@ class RunsDock(Dock):
         self.filter.setPlaceholderText(tr("Filter: state, task, run"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(168)
-        self.filter.textChanged.connect(self.proxy.set_text)
+        self.filter.setToolTip(
+            tr("Words, and bounds such as best>0.9, steps>=1e6 or learning_rate<0.001")
+        )
+        self.filter.textChanged.connect(self._on_filter)
         self.head.addWidget(self.filter)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
@@ -163,19 +107,111 @@ class RunsDock(Dock):
         model.rowsInserted.connect(lambda *_: self._on_count())
         telemetry.focus_changed.connect(self._on_focus)
         telemetry.pins_changed.connect(self.table.viewport().update)
-        self.proxy.modelReset.connect(lambda: self.select(telemetry.focus))
+        self.proxy.modelReset.connect(self._on_reset)
+        self._make_header()
         self._on_count()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_columns()
 
+    def _make_header(self) -> None:
+        """A click sorts, an edge is pulled, a right click chooses columns; all of it is kept."""
+        header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setMinimumSectionSize(28)
+        header.setToolTip(tr("A right click chooses columns"))
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(
+            lambda place: self.column_menu().exec(header.mapToGlobal(place))
+        )
+        name, is_falling = self._columns.sort
+        shown = self._model.columns
+        order = Qt.SortOrder.DescendingOrder if is_falling else Qt.SortOrder.AscendingOrder
+        self.table.sortByColumn(shown.index(name if name in shown else "Started"), order)
+        self._on_columns()
+        header.sectionResized.connect(self._on_width)
+        header.sortIndicatorChanged.connect(self._on_sort)
+        self._columns.changed.connect(self._on_columns)
+
+    def _on_columns(self) -> None:
+        """Other columns are wanted: give each its width."""
+        if self._model.columns != (*COLUMNS, *self._columns.fields):
+            self._model.renew_columns()
+        header = self.table.horizontalHeader()
+        self._is_fitting = True
+        for place, name in enumerate(self._model.columns):
+            is_task = name == "Task"
+            mode = QHeaderView.ResizeMode.Stretch if is_task else QHeaderView.ResizeMode.Interactive
+            header.setSectionResizeMode(place, mode)
+            if not is_task:
+                self.table.setColumnWidth(place, self._width(name))
+        self._is_fitting = False
+        self._fit_columns()
+
+    def _width(self, name: str) -> int:
+        """As a person pulled it, else as wide as its title needs, in any language."""
+        title = (
+            "" if name == SHOWN else name.rpartition(".")[2] if name not in COLUMNS else tr(name)
+        )
+        needed = self.fontMetrics().horizontalAdvance(title) + TITLE_ROOM if title else 0
+        return self._columns.widths.get(name, max(_WIDTHS.get(name, FIELD_WIDTH), needed))
+
     def _fit_columns(self) -> None:
-        """Leave out as many columns as the width asks for."""
-        room = self.width() - LEAST_TASK - sum(_WIDTHS.values())
-        for name in _FIRST_TO_GO:
-            self.table.setColumnHidden(COLUMNS.index(name), room < 0)
-            room += _WIDTHS[name] if room < 0 else 0
+        """Leave out what a person hid, and as many columns more as the width asks for."""
+        shown = [name for name in self._model.columns if name not in self._columns.hidden]
+        room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
+        left_out = self._columns.hidden - set(ALWAYS)
+        for name in (*_FIRST_TO_GO, *reversed(self._columns.fields)):
+            if name not in COLUMNS and room + LEAST_TASK // 2 >= 0:
+                break  # what a person asked for is worth half of the task's name
+            if room < 0 and name in shown:
+                room += self._width(name)
+                left_out = left_out | {name}
+        self._is_fitting = True
+        for place, name in enumerate(self._model.columns):
+            self.table.setColumnHidden(place, name in left_out)
+        self._is_fitting = False
+
+    def _on_width(self, place: int, old: int, new: int) -> None:
+        """A person pulled an edge; the task's column has what is left."""
+        name = self._model.columns[place] if place < len(self._model.columns) else "Task"
+        if not self._is_fitting and new and name != "Task":
+            self._columns.set_width(name, new)
+
+    def _on_sort(self, place: int, order: Qt.SortOrder) -> None:
+        if 0 <= place < len(self._model.columns):
+            name = self._model.columns[place]
+            self._columns.set_sort(name, order == Qt.SortOrder.DescendingOrder)
+
+    def column_menu(self) -> QMenu:
+        """Which columns there are; fields of the configuration that differ come first."""
+        menu = QMenu(self)
+        for name in COLUMNS:
+            if name not in ALWAYS:
+                self._offer(menu, name, tr(name), name not in self._columns.hidden,
+                            self._columns.toggle_hidden)  # fmt: skip
+        menu.addSeparator()
+        configs, fields = self._columns.configs, self._columns.fields
+        first = list(dict.fromkeys([
+            *fields, *configs.differing(self.proxy.run_ids()[:LOOKED_AT]),
+        ]))  # fmt: skip
+        for name in first:
+            self._offer(menu, name, name, name in fields, self._runs.toggle_field)
+        rest = [name for name in configs.read(self._telemetry.focus) if name not in first]
+        if rest:
+            further = menu.addMenu(tr("Further fields"))
+            for name in rest:
+                self._offer(further, name, name, False, self._runs.toggle_field)
+        return menu
+
+    def _offer(
+        self, menu: QMenu, name: str, text: str, is_on: bool, toggle: Callable[[str], None]
+    ) -> None:
+        action = menu.addAction(text)
+        action.setCheckable(True)
+        action.setChecked(is_on)
+        action.triggered.connect(lambda: toggle(name))
 
     def _empty_page(self) -> QWidget:
         page = QWidget()
@@ -197,6 +233,17 @@ class RunsDock(Dock):
         self.select(run_id)
         self.table.viewport().update()
 
+    def _on_filter(self, text: str) -> None:
+        """Bounds on fields of the configuration need all of those to be read, once."""
+        self.proxy.set_text(text)
+        if any(bound.asks_config for bound in self.proxy.bounds):
+            self._runs.read_configs()
+
+    def _on_reset(self) -> None:
+        """Other rows: nobody picked any of them, and Qt does not tell that they are gone."""
+        self._runs.selected = []
+        self.select(self._telemetry.focus)
+
     def select(self, run_id: str) -> None:
         """Show the row of the run in focus as the selected one."""
         row, run = self.proxy.row_of(run_id), self.current()
@@ -205,10 +252,14 @@ class RunsDock(Dock):
             self.table.scrollTo(self.proxy.index(row, 0))
 
     def current(self) -> RunRecord | None:
-        rows = self.table.selectionModel().selectedRows()
-        return rows[0].data(RUN_ROLE) if rows else None
+        """The run of the row that was picked last, if it still is."""
+        picked, rows = self.table.currentIndex(), self.table.selectionModel().selectedRows()
+        last = [row for row in rows if row.row() == picked.row()]
+        return (last or rows)[0].data(RUN_ROLE) if rows else None
 
     def _on_selection(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        rows = self.table.selectionModel().selectedRows()
+        self._runs.selected = [row.data(RUN_ROLE).run_id for row in rows]
         run = self.current()
         if run is not None and selected.count():
             self._runs.show(run.run_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QIcon, QPixmap
 from PySide6.QtWidgets import (
@@ -20,7 +21,7 @@ from gui.actions import ActionRegistry
 from gui.controllers.library import image_of
 from gui.controllers.playing import PlayController
 from gui.controllers.task_draft import TaskDraft
-from gui.models.task_draft import DraftModel
+from gui.models.task_draft import LEAST_DISTANCE, DraftModel, observe
 from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
 from gui.widgets.labels import ElidedLabel, button, label, set_role
@@ -141,7 +142,10 @@ class TaskDock(Dock):
     def note_picture(self) -> None:
         """The live view shows another picture: its distance, many times a second."""
         model, picture = self._model, self._playing.picture
-        if model.goal is None or picture is None or not self.isVisible():
+        if picture is None or not self.isVisible():
+            return
+        if model.goal is None:
+            self._note_way(picture)
             return
         found = model.distance_of(picture)
         if found is None:
@@ -151,6 +155,19 @@ class TaskDock(Dock):
             tr("distance now {found:.4f}", found=found) + (tr("  goal") if met else "")
         )
         set_role(self.distance, "role", "good" if met else "muted")
+
+    def _note_way(self, picture: np.ndarray) -> None:
+        """On the way to a goal: whether what is seen could be one."""
+        model = self._model
+        if not model.starts or picture.shape != (144, 160):
+            return
+        apart = model.nearest_start(observe(picture))[1]
+        could_be = apart >= LEAST_DISTANCE
+        self.distance.setText(
+            tr("{apart:.4f} from where it begins", apart=apart)
+            if could_be else tr("looks as where it begins")
+        )  # fmt: skip
+        set_role(self.distance, "role", "muted")
 
     def _refresh(self) -> None:
         model = self._model
@@ -168,7 +185,7 @@ class TaskDock(Dock):
         self.painter.setVisible(captured[1] and not model.made)
         self.painter.show_goal(model.goal.template if model.goal else None, model.mask)
         self.clear.setVisible(bool(model.painted.any()))
-        if model.goal is None:
+        if model.goal is None and not model.starts:
             self.distance.setText("")
         self.finding.setText(self._finding())
         easy = model.probe is not None and model.probe["false_positive_rate"] >= TOO_EASY
@@ -180,7 +197,10 @@ class TaskDock(Dock):
         if model.error != self._shown_error:
             self._shown_error = model.error
             if model.error:  # once it is laid out: it may be under the edge of a small window
-                QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(self.audit))
+                for pause_ms in (0, 100):  # a text of many lines grows in more than one turn
+                    QTimer.singleShot(
+                        pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.audit)
+                    )
         self.note_picture()
 
     def _show_starts(self) -> None:

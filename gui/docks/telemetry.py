@@ -23,15 +23,15 @@ from gui.widgets.curve_controls import CurveControls
 from gui.widgets.curve_page import CurvePage
 from gui.widgets.dock import Dock
 from gui.widgets.plot_board import PlotBoard
-from gui.widgets.plot_card import PlotCard
+from gui.widgets.plot_card import PlotCard, shortened
 from gui.widgets.plot_menu import show_plot_menu
 from gui.words import tr
 
 CLOCK_MS = 250
 MOST_MAIN = 6
 """Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
-MOST_NAMED = 8
-"""Runs whose names stand under the plots."""
+MOST_NAMED, MOST_IN_TIP, LONGEST = 8, 40, 36
+"""Runs whose names stand under the plots, and in their tooltip; letters of one."""
 MARKS = (
     "\u2500\u2500",
     "\u2500 \u2500",
@@ -100,6 +100,8 @@ class TelemetryDock(Dock):
         self._later.timeout.connect(self._on_metrics)
         model.pins_changed.connect(self._on_shown)
         model.focus_changed.connect(self._on_shown)
+        model.view_changed.connect(self._on_legend)
+        model.renamed.connect(self._on_legend)
         model.run_told.connect(lambda run_id: self._later.start())
         self._on_shown()
 
@@ -151,11 +153,6 @@ class TelemetryDock(Dock):
         self.tabs.setTabVisible(self.tabs.indexOf(self.episodes), self.episodes.is_wanted)
         self.episodes.refresh()
 
-    def redraw_all(self) -> None:
-        """Draw every plot of the visible tab now."""
-        for card in self.visible_cards():
-            card.redraw()
-
     # -- which plots ------------------------------------------------------------------------
 
     def _on_shown(self) -> None:
@@ -197,18 +194,20 @@ class TelemetryDock(Dock):
                 new.add(card)
 
     def _on_legend(self) -> None:
-        shown = self.model.shown()
-        self.legend.setVisible(len(shown) > 1)
+        shown = self.model.names_shown()
+        self.legend.setVisible(len(self.model.shown()) > 1)
         texts = []
-        for run_id in shown[:MOST_NAMED]:
-            slot = self.model.slots.get(run_id, 0)
+        for name in shown[:MOST_NAMED]:
+            slot = self.model.slots.get(name, 0)
             mark = MARKS[slot % len(MARKS)] if len(shown) <= MOST_WHOLE else MARKS[0]
             color = theme.curve_color(slot).name()
-            name = html.escape(self.model.label(run_id))
-            texts.append(f'<span style="color:{color}">{mark}</span> {name}')
+            words = html.escape(shortened(self.model.label(name), LONGEST)).replace(" ", "&nbsp;")
+            mark = mark.replace(" ", "&nbsp;")
+            texts.append(f'<span style="color:{color}">{mark}</span>&nbsp;{words}')
         if len(shown) > MOST_NAMED:
             texts.append(tr("and {value} more", value=len(shown) - MOST_NAMED))
-        self.legend.setText("&nbsp; ".join(texts))
+        self.legend.setText(" &nbsp;".join(texts))
+        self.legend.setToolTip("\n".join(map(self.model.label, shown[:MOST_IN_TIP])))
 
     def recolor(self) -> None:
         self._on_legend()

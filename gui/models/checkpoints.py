@@ -119,10 +119,14 @@ class CheckpointList(QAbstractListModel):
 
     selection_changed = Signal()
     """Another card is selected, or the selected one changed."""
+    shown_changed = Signal()
+    """Cards of one run only are to be on show, or of all again."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.cards: list[CheckpointCard] = []
+        self.only = ""
+        """The run whose cards alone are on show; empty for every run's."""
         self._selected: Path | None = None
         self._best: set[Path] | None = None
         self._ways: dict[str, list[CheckpointCard]] | None = None
@@ -131,7 +135,9 @@ class CheckpointList(QAbstractListModel):
 
     @property
     def selected(self) -> CheckpointCard | None:
-        return next((card for card in self.cards if card.folder == self._selected), None)
+        """Never one that is hidden."""
+        found = next((card for card in self.cards if card.folder == self._selected), None)
+        return found if found is not None and self.shows(found) else None
 
     def select(self, folder: Path) -> None:
         """Select a card by its folder; an unknown one changes nothing."""
@@ -139,9 +145,22 @@ class CheckpointList(QAbstractListModel):
             self._selected = folder
             self.selection_changed.emit()
 
+    def shows(self, card: CheckpointCard) -> bool:
+        return not self.only or card.run_id == self.only
+
+    def show_only(self, run_id: str) -> None:
+        """Show the cards of one run, or with "" all; what is selected is among them if any is."""
+        if run_id == self.only:
+            return
+        self.only = run_id
+        self.shown_changed.emit()
+        self._keep_one_selected()
+
     def _keep_one_selected(self) -> None:
         if self.selected is None:
-            self._selected = self.cards[0].folder if self.cards else None
+            first = self.newest_of(self.only) if self.only else next(iter(self.cards), None)
+            if first is not None or not self.cards:
+                self._selected = first.folder if first is not None else None
         self.selection_changed.emit()
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:

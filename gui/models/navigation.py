@@ -31,6 +31,8 @@ class Navigation(QObject):
         super().__init__()
         self.welcome = True
         """The welcome page is in front of the game's screen until something runs."""
+        self.place = Place.LIVE
+        """The tab on show."""
 
     def show(self, place: Place) -> None:
         self.place_wanted.emit(place)

@@ -5,6 +5,7 @@ Pure numbers. What was computed for a run is kept until that run or the view cha
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from dataclasses import dataclass
@@ -13,14 +14,20 @@ import numpy as np
 
 from gui.models.metric_series import Array, decimate, nearest
 from gui.models.plot_specs import PlotSpec
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel
+from gui.models.run_history import RunTelemetry
+from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import SeedGroup
 
+Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
 """A share of steps that never exceeds this would be a flat line on an axis up to 1."""
+OUTLIERS, BULK_ROOM = 0.05, 0.25
+"""Share of the values at either end that may lie outside, and room around the others."""
 RAW, SMOOTH = "raw", "smooth"
 MOST_WHOLE = 5
-"""Runs whose lines are told apart by colour and dashes. Of more, a plot shows its first line: the
-quantiles or causes of each would be a thicket in which nobody can say which is which."""
+"""Runs whose lines are told apart by colour and dashes. Of more, and of several with bands, a plot
+shows its first line: the quantiles or causes of each would be a thicket in which nobody can say
+which is which."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +44,9 @@ class Line:
     y: Array
     low: float
     high: float
-    """Extremes of y; inf and -inf of a line without points."""
+    """Extremes of y and of the band; inf and -inf of a line without points."""
+    band: tuple[Array, Array, Array] | None = None
+    """f64[places] each: x, lower and upper edge of what the runs of a group cover."""
 
 
 class PlotLines:
@@ -51,7 +60,7 @@ class PlotLines:
         """Runs that have a point of one of the lines: they keep it."""
         self.by_run: list[list[Line]] = []
         """The lines of each run; the same list as long as nothing about that run changed."""
-        self.runs: list[RunTelemetry] = []
+        self.runs: list[Entry] = []
         """Those that `find_runs` found last."""
         self.computed = 0
         """Lines that were computed so far; a test counts them."""
@@ -59,10 +68,10 @@ class PlotLines:
         self._next = 0
         """Run with which the next call goes on; those before it were brought up to date."""
 
-    def find_runs(self) -> list[RunTelemetry]:
+    def find_runs(self) -> list[Entry]:
         """Look for the runs on show that have a point of any of the lines, the focus first."""
         wanted = [metric for metric, _ in self.spec.lines]
-        found, measured = self.model.runs_shown(), self._measured
+        found, measured = self.model.entries(), self._measured
         for run in found:
             if run.run_id not in measured and any(map(run.table.has, wanted)):
                 measured.add(run.run_id)
@@ -70,7 +79,7 @@ class PlotLines:
         return self.runs
 
     def compute(
-        self, runs: list[RunTelemetry], low: float, high: float, columns: int, deadline: float
+        self, runs: list[Entry], low: float, high: float, columns: int, deadline: float
     ) -> bool:
         """Bring `by_run` up to date for this range of x. False when time ran out before."""
         model = self.model
@@ -100,13 +109,15 @@ class PlotLines:
     def shown_lines(self) -> list[tuple[int, str, str]]:
         """(place, metric, name) of the lines that are drawn of the runs on show."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
-        if len(self.runs) <= MOST_WHOLE:
+        has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
+        if len(self.runs) <= (1 if has_bands else MOST_WHOLE):
             return every
         return [line for line in every if line[1] == self.spec.metric] or every
 
     def _layers(self, index: int) -> tuple[str, ...]:
         """The curve as measured lies behind the smoothed one, of the focus and a single line."""
-        if self.model.smoothing > 0 and index == 0 and len(self.spec.lines) == 1:
+        is_alone = not isinstance(self.runs[index], SeedGroup)
+        if self.model.smoothing > 0 and index == 0 and len(self.spec.lines) == 1 and is_alone:
             return RAW, SMOOTH
         return (SMOOTH,)
 
@@ -114,7 +125,7 @@ class PlotLines:
         return 0.0 if layer == RAW else self.model.smoothing
 
     def _lines_of(
-        self, run: RunTelemetry, index: int, low: float, high: float, columns: int
+        self, run: Entry, index: int, low: float, high: float, columns: int
     ) -> list[Line]:
         return [
             self._line(run, metric, layer, index, line, (low, high), columns)
@@ -122,20 +133,26 @@ class PlotLines:
         ]  # fmt: skip
 
     def _line(
-        self, run: RunTelemetry, metric: str, layer: str, index: int, line: int,
+        self, run: Entry, metric: str, layer: str, index: int, line: int,
         x_range: tuple[float, float], columns: int,
     ) -> Line:  # fmt: skip
         self.computed += 1
         weight = self._weight(layer)
         x, y = run.curve(metric, self.model.x_axis, weight)
         x, y = decimate(x, y, *x_range, columns)
-        kind = (self.model.x_axis, weight, run.table.rewinds, index, line)
+        kind: object = (self.model.x_axis, weight, run.table.rewinds, index, line)
         low, high = (float(y.min()), float(y.max())) if len(y) else (math.inf, -math.inf)
-        return Line(run.run_id, metric, layer, index, line, kind, x, y, low, high)
+        band = None
+        if isinstance(run, SeedGroup):
+            kind = (kind, run.table.version, run.spread)  # any place of a mean may have moved
+            band = _within(run.band(metric, self.model.x_axis, weight), *x_range)
+            if len(band[0]):
+                low, high = min(low, float(band[1].min())), max(high, float(band[2].max()))
+        return Line(run.run_id, metric, layer, index, line, kind, x, y, low, high, band)
 
     # -- ranges -----------------------------------------------------------------------------
 
-    def last_x(self, runs: list[RunTelemetry]) -> float:
+    def last_x(self, runs: list[Entry]) -> float:
         """Where the longest of the runs is by now."""
         columns = [run.table.column(self.model.x_axis) for run in runs]
         return max([float(x[-1]) for x in columns if len(x)], default=1.0)
@@ -145,9 +162,13 @@ class PlotLines:
         lines = [line for lines in self.by_run for line in lines]
         extremes = [(line.low, line.high) for line in lines if line.low <= line.high]
         if log:
-            positive = (line.y[line.y > 0] for line in lines)
+            values = [line.y for line in lines]
+            values += [edge for line in lines if line.band for edge in line.band[1:]]
+            positive = (y[y > 0] for y in values)
             extremes = [(float(y.min()), float(y.max())) for y in positive if len(y)]
             further = [y[y > 0] for y in further]
+        if self.model.trims_outliers and lines and not log:
+            extremes = [_bulk(lines)] if any(len(line.y) for line in lines) else []
         extremes += [(float(y.min()), float(y.max())) for y in further if len(y)]
         if not extremes:
             return (0.1, 1.0) if log else (0.0, 1.0)
@@ -161,7 +182,7 @@ class PlotLines:
 
     # -- values -----------------------------------------------------------------------------
 
-    def value_at(self, run: RunTelemetry, metric: str, x: float | None) -> float | None:
+    def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
         """The measurement nearest to x, the newest for None; None where the run was not there.
 
         Past a run's end, or before its first record, nothing was measured.
@@ -175,8 +196,18 @@ class PlotLines:
             return None
         return float(values[nearest(places, x)])
 
-    def rows_at(self, x: float) -> list[tuple[int, int, str, float]]:
-        """(run, line, name, value) of every line that was measured there, the highest first."""
+    def band_at(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
+        """Between what the runs of a group are there; None of one run, or where they are not."""
+        if not isinstance(run, SeedGroup):
+            return None
+        places, low, high = run.band(metric, self.model.x_axis)
+        if not len(places) or not places[0] <= x <= places[-1]:
+            return None
+        here = nearest(places, x)
+        return float(low[here]), float(high[here])
+
+    def rows_at(self, x: float) -> list[tuple[int, int, str, float, tuple[float, float] | None]]:
+        """(run, line, name, value, band) of every line measured there, the highest first."""
         found = []
         runs = self.runs
         for index, run in enumerate(runs):
@@ -186,20 +217,42 @@ class PlotLines:
                     name = self.model.label(run.run_id) if len(runs) > 1 else words
                     if len(runs) > 1 and len(self.spec.lines) > 1:
                         name = f"{name} {words}"
-                    found.append((index, line, name, value))
+                    found.append((index, line, name, value, self.band_at(run, metric, x)))
         return sorted(found, key=lambda row: -row[3])
 
     def to_csv(self) -> str:
         """Every point of every run on show, not only what is drawn."""
         names = [metric for metric, _ in self.spec.lines]
         rows = ["run," + self.model.x_axis + "," + ",".join(names)]
-        for run in self.model.runs_shown():
+        entries = self.model.entries()
+        members = [run.members if isinstance(run, SeedGroup) else [run] for run in entries]
+        for run in itertools.chain.from_iterable(members):
             columns = [run.table.raw(name) for name in (self.model.x_axis, *names)]
             rows += [
                 ",".join([run.run_id, *(_cell(value) for value in values)])
                 for values in zip(*columns, strict=True)
             ]
         return "\n".join(rows) + "\n"
+
+
+def _bulk(lines: list[Line]) -> tuple[float, float]:
+    """Where all but the extreme values of the lines lie, with some room."""
+    low, high = np.quantile(np.concatenate([line.y for line in lines]), (OUTLIERS, 1 - OUTLIERS))
+    room = BULK_ROOM * (high - low)
+    return (
+        max(float(low - room), min(line.low for line in lines)),
+        min(float(high + room), max(line.high for line in lines)),
+    )
+
+
+def _within(
+    band: tuple[Array, Array, Array], low: float, high: float
+) -> tuple[Array, Array, Array]:
+    """The part of a band between two places, and one place more on either side."""
+    first = max(0, int(band[0].searchsorted(low)) - 1)
+    last = int(band[0].searchsorted(high, side="right")) + 1
+    x, floor, top = band
+    return x[first:last], floor[first:last], top[first:last]
 
 
 def _cell(value: float) -> str:

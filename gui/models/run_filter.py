@@ -11,7 +11,9 @@ from bisect import bisect_left
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 
 from gui.models.indices import NO_PARENT, Index
-from gui.models.run_list import COLUMNS, RunList
+from gui.models.run_bounds import Bound, parse
+from gui.models.run_list import COLUMNS, RunList, is_archived
+from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
 MOST_INSERTED = 64
@@ -19,12 +21,14 @@ MOST_INSERTED = 64
 
 
 class RunFilter(QAbstractTableModel):
-    """Runs that contain every word of the filter somewhere, sorted by a column."""
+    """Runs that contain every word of the filter and keep its bounds, sorted by a column."""
 
     def __init__(self, source: RunList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._source = source
         self._words: list[str] = []
+        self.bounds: list[Bound] = []
+        """Numbers that runs have to be above or below."""
         self._column, self._falling = COLUMNS.index("Started"), True
         self._order: list[int] = []
         """Rows of the source, ascending; a falling order is read from its end."""
@@ -37,8 +41,12 @@ class RunFilter(QAbstractTableModel):
     # -- what is asked of it ----------------------------------------------------------------
 
     def set_text(self, text: str) -> None:
-        words = text.lower().split()
-        if words == self._words:
+        words, bounds = parse(text.lower().split())
+        if (words, bounds) == (self._words, self.bounds):
+            return
+        if bounds or self.bounds:
+            self._words, self.bounds = words, bounds
+            self._rebuild()
             return
         narrows = all(any(old in new for new in words) for old in self._words)
         narrows, self._words = narrows and bool(self._words), words
@@ -62,9 +70,16 @@ class RunFilter(QAbstractTableModel):
         place = self._place(source) if source >= 0 else -1
         return self._mirrored(place) if place >= 0 else -1
 
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self._words or self.bounds)
+
     def run_ids(self) -> list[str]:
-        """Ids of the runs on show, from the top."""
-        return [self.run(row).run_id for row in range(len(self._order))]
+        """Ids of the runs on show, from the top; of a folded sweep every trial."""
+        behind, rows = self._source.sweeps.behind, range(len(self._order))
+        if self.is_filtered:  # then nothing is folded
+            return [self.run(row).run_id for row in rows]
+        return [run_id for row in rows for run_id in behind(self._source_row(row))]
 
     # -- QAbstractTableModel ----------------------------------------------------------------
 
@@ -72,7 +87,7 @@ class RunFilter(QAbstractTableModel):
         return 0 if parent.isValid() else len(self._order)
 
     def columnCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
+        return 0 if parent.isValid() else len(self._source.columns)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -80,7 +95,8 @@ class RunFilter(QAbstractTableModel):
         return self._source.headerData(section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        return self._source.value(self._source_row(index.row()), index.column(), role)
+        row = self._source_row(index.row())
+        return self._source.value(row, index.column(), role, is_alone=self.is_filtered)
 
     # -- the order --------------------------------------------------------------------------
 
@@ -104,9 +120,17 @@ class RunFilter(QAbstractTableModel):
     def _matching(self, rows: list[int]) -> list[int]:
         """Those of these source rows that contain every word.
 
-        Who filters looks for trials too; without words a folded sweep is one row.
+        Who filters looks for trials too; without words a folded sweep is one row. Archived runs are
+        on show to those who ask for them by that word.
         """
-        if not self._words:
+        if tr("Archived").lower() not in self._words:
+            run = self._source.run
+            rows = [row for row in rows if not is_archived(run(row))]
+        if self.bounds:
+            run, field = self._source.run, self._source.field
+            rows = [row for row in rows
+                    if all(bound.holds(run(row), field) for bound in self.bounds)]  # fmt: skip
+        if not self.is_filtered:
             hidden = self._source.sweeps.folded_rows()
             return [row for row in rows if row not in hidden] if hidden else rows
         text = self._source.words
@@ -116,6 +140,8 @@ class RunFilter(QAbstractTableModel):
 
     def _rebuild(self) -> None:
         self.beginResetModel()
+        if self._column >= len(self._source.columns):  # it was taken away
+            self._column, self._falling = COLUMNS.index("Started"), True
         column = self._column
         self._order = self._matching(list(range(self._source.rowCount())))
         self._order.sort(key=lambda row: self._source.sort_key(row, column))  # equals stay in order
@@ -161,7 +187,7 @@ class RunFilter(QAbstractTableModel):
         high = self._key(self._order[place + 1]) if place + 1 < len(self._order) else None
         if (low is None or low < key) and (high is None or key < high):
             row = self._mirrored(place)
-            self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
+            self.dataChanged.emit(self.index(row, 0), self.index(row, self.columnCount() - 1))
         else:
             self._move(place, source_row)
 

@@ -9,15 +9,19 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 
 from gui.models.indices import NO_PARENT, Index
+from gui.models.run_columns import RunColumns, by_value
 from gui.models.run_words import WORDS
-from gui.models.sweep_groups import SweepGroups
+from gui.models.sweep_groups import SweepGroups, sweep_title
 from gui.words import tr
 from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.task_lists import short_task
 
 SHOWN = "Shown"
 """The column of the eye: whether a run's curves are on show, and in which colour."""
 COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
 NUMERIC = {"Steps", "Best"}
+ARCHIVED = "archived: "
+"""What the reason of an archived run begins with; its file follows."""
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -36,6 +40,11 @@ def count_text(value: int) -> str:
     return f"{value / 1e3:.0f}k" if value >= 10_000 else str(value)
 
 
+def is_archived(run: RunRecord) -> bool:
+    """Whether the run is in one file by now, and its folder gone."""
+    return run.state.is_end and run.reason.startswith(ARCHIVED)
+
+
 class RunList(QAbstractTableModel):
     """`sweeps` knows which rows are trials of one sweep: folded, the first speaks for all."""
 
@@ -45,42 +54,61 @@ class RunList(QAbstractTableModel):
     """Runs that wait came, went or changed places."""
 
     def __init__(
-        self, notes: Callable[[str], str] = lambda run_id: "", parent: QObject | None = None
-    ) -> None:
-        """`notes` gives what a person wrote on a run."""
+        self, notes: Callable[[str], str] = lambda run_id: "",
+        further: RunColumns | None = None, parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        """`notes` gives what a person wrote on a run, `further` the columns they asked for."""
         super().__init__(parent)
-        self._notes = notes
+        self._notes, self._further = notes, further
+        self.columns: tuple[str, ...] = COLUMNS
         self._runs: list[RunRecord] = []
         self._rows: dict[str, int] = {}
         self._words: list[str] = []
         self.sweeps = SweepGroups(self._runs)
         self.places: dict[str, int] = {}
         """Of runs that wait, by id, from 1."""
+        self.renew_columns()
+
+    def renew_columns(self) -> None:
+        """Have a column for each field that is wanted, or show what was read of them since."""
+        self.beginResetModel()
+        self.columns = (*COLUMNS, *(self._further.fields if self._further else ()))
+        self._words = [""] * len(self._words)
+        self.endResetModel()
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)
 
     def columnCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
+        return 0 if parent.isValid() else len(self.columns)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> object:
         if orientation != Qt.Orientation.Horizontal:
             return None
+        name = self.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole and section < len(COLUMNS):
+            return "" if name == SHOWN else tr(name)
         if role == Qt.ItemDataRole.DisplayRole:
-            return "" if COLUMNS[section] == SHOWN else tr(COLUMNS[section])
+            return name.rpartition(".")[2]
+        if role == Qt.ItemDataRole.ToolTipRole and section >= len(COLUMNS):
+            return name
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(COLUMNS[section])
+            return _alignment(name)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         return self.value(index.row(), index.column(), role)
 
-    def value(self, row: int, column_number: int, role: int) -> object:
-        """What `data` says, without an index to make: a view of views asks often."""
-        run, column = self._runs[row], COLUMNS[column_number]
-        if (group := self.sweeps.led_by(row)) and role == Qt.ItemDataRole.DisplayRole:
+    def value(self, row: int, column_number: int, role: int, *, is_alone: bool = False) -> object:
+        """What `data` says, without an index to make: a view of views asks often.
+
+        `is_alone`: every trial has its row, so that the first speaks for none but itself.
+        """
+        run, column = self._runs[row], self.columns[column_number]
+        is_text = role == Qt.ItemDataRole.DisplayRole
+        if is_text and not is_alone and (group := self.sweeps.led_by(row)):
             return self._group_text(run, column, group)
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(run, column)
@@ -91,8 +119,8 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
-            notes = self._notes(run.run_id)
-            return "\n".join(part for part in (run.run_id, run.reason, notes) if part)
+            words = (run.name, run.run_id, run.task, run.reason, self._notes(run.run_id))
+            return "\n".join(part for part in words if part)
         return None
 
     def _group_text(self, run: RunRecord, column: str, group: list[RunRecord]) -> str:
@@ -100,12 +128,16 @@ class RunList(QAbstractTableModel):
         match column:
             case "Run":
                 mark = "\u25b8" if self.sweeps.is_folded_sweep(run) else "\u25be"
-                return f"{mark} {run.tags['sweep']} \u00d7{len(group)}"
+                return f"{mark} {sweep_title(run)} \u00d7{len(group)}"
             case "State":
                 moving = next((one for one in group if not one.state.is_end), run)
                 return tr(WORDS[moving.state])
             case "Steps":
                 return count_text(sum(one.env_steps for one in group))
+            case name if name not in COLUMNS and self._further:
+                read = self._further.configs.read
+                told = dict.fromkeys(read(one.run_id).get(name, "") for one in group)
+                return ", ".join(told)
             case "Best":
                 best = max(one.best_success_rate for one in group)
                 return f"{best:.2f}" if best else ""
@@ -129,20 +161,22 @@ class RunList(QAbstractTableModel):
         """A trial came or changed: so did what the first of its sweep says."""
         leader = self.sweeps.leader_of(run)
         if leader >= 0:
-            last = len(COLUMNS) - 1
+            last = len(self.columns) - 1
             self.dataChanged.emit(self.index(leader, 0), self.index(leader, last))
 
     def _text(self, run: RunRecord, column: str) -> str:
         match column:
             case "Shown":
                 return ""
+            case "State" if is_archived(run):
+                return tr("Archived")
             case "State":
                 place = self.places.get(run.run_id, 0) if run.state is RunState.QUEUED else 0
                 return f"{tr(WORDS[run.state])} {place}" if place else tr(WORDS[run.state])
             case "Run":
                 return self.label(run.run_id)
             case "Task":
-                return run.task
+                return short_task(run.task)
             case "Algo":
                 return run.algo
             case "Device":
@@ -151,13 +185,17 @@ class RunList(QAbstractTableModel):
                 return count_text(run.env_steps)
             case "Best":
                 return f"{run.best_success_rate:.2f}" if run.best_success_rate else ""
-            case _:
+            case "Started":
                 return ago(run.created_at)
+            case name:
+                return self._further.configs.read(run.run_id).get(name, "") if self._further else ""
 
     def sort_key(self, row: int, column_number: int) -> Any:
         """What rows are sorted by in a column."""
         run = self._runs[row]
-        match COLUMNS[column_number]:
+        match self.columns[column_number]:
+            case name if name not in COLUMNS and self._further:
+                return by_value(self._further.configs.peek(run.run_id, name))
             case "Started":
                 return run.created_at
             case "Steps":
@@ -174,6 +212,12 @@ class RunList(QAbstractTableModel):
             run = self._runs[row]
             parts = (run.state, run.run_id, run.name, run.task, run.algo, run.device,
                      self._notes(run.run_id), *run.tags.values())  # fmt: skip
+            if self._further:
+                told = [(name, self._further.configs.peek(run.run_id, name))
+                        for name in self._further.fields]  # fmt: skip
+                parts += tuple(f"{name.rpartition('.')[2]}={text}" for name, text in told)
+            if is_archived(run):
+                parts += (tr("Archived"),)
             found = self._words[row] = " ".join(parts).lower()
         return found
 
@@ -181,6 +225,8 @@ class RunList(QAbstractTableModel):
         """Add a run or change its row."""
         row = self._rows.get(run.run_id)
         if row is None:
+            if self._further and self._further.fields:
+                self._further.configs.read(run.run_id)  # it may be sorted by what that says
             row = len(self._runs)
             self.beginInsertRows(QModelIndex(), row, row)
             self._runs.append(run)
@@ -192,7 +238,7 @@ class RunList(QAbstractTableModel):
         elif self._runs[row] != run:
             self._runs[row] = run
             self._words[row] = ""
-            self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
+            self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.columns) - 1))
             self._on_trial(run)
 
     def put_all(self, runs: list[RunRecord]) -> None:
@@ -213,12 +259,16 @@ class RunList(QAbstractTableModel):
         row = self._rows.get(run_id)
         if row is not None:
             self._words[row] = ""
-            self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
+            self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.columns) - 1))
 
     def label(self, run_id: str) -> str:
         """What a run is called where there is little room: its name, else the end of its id."""
         row = self._rows.get(run_id)
         return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
+
+    def field(self, run_id: str, name: str) -> str:
+        """A field of what a run was told, by its last name too, as far as that was read."""
+        return self._further.configs.find(run_id, name) if self._further else ""
 
     def run(self, row: int) -> RunRecord:
         return self._runs[row]

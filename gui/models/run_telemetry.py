@@ -1,125 +1,18 @@
-"""Everything known about the runs that are on show: curves, validation, marks, who is pinned."""
+"""The runs that are on show: whose records are kept, who is pinned, in which colour and view."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
 
-import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from gui.models.alerts import Alert, AlertWatch
-from gui.models.metric_series import Array, MetricTable, SmoothedColumn
+from gui.models.run_history import RunTelemetry
+from gui.models.seed_groups import APART, SeedGroup, grouped
 from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
-from trainer_core.service import read_history
 
 MAX_PINNED = 250
 KEPT = 8
 """Runs whose records stay in memory after they were looked at, beside those on show."""
-READ_BYTES = 32 << 10
-"""As much of a log is read at once: about a millisecond's work."""
-
-
-@dataclass(slots=True)
-class RunTelemetry:
-    """One run. `smoothed` remembers what was computed for each metric."""
-
-    run_id: str
-    table: MetricTable = field(default_factory=MetricTable)
-    evals: list[records.EvalRecord] = field(default_factory=list)
-    checkpoints: list[records.CheckpointRecord] = field(default_factory=list)
-    resumes: list[records.ResumeRecord] = field(default_factory=list)
-    meta: records.MetaRecord | None = None
-    last_update: records.UpdateRecord | None = None
-    error: records.ErrorRecord | None = None
-    mind: records.BeliefsEvent | None = None
-    """What its agent told last of its mind; only while this app hears the run."""
-    next_seq: int = 0
-    gaps: int = 0
-    smoothed: dict[str, SmoothedColumn] = field(default_factory=dict)
-    alerts: list[Alert] = field(default_factory=list)
-    watch: AlertWatch = field(default_factory=AlertWatch)
-
-    def column(self, name: str) -> SmoothedColumn:
-        if name not in self.smoothed:
-            self.smoothed[name] = SmoothedColumn(self.table, name)
-        return self.smoothed[name]
-
-    def curve(self, name: str, x_axis: str, weight: float = 0.0) -> tuple[Array, Array]:
-        """f64[points] twice: where the points of a metric lie, and its smoothed values."""
-        x, y = self.table.positions(name, x_axis), self.column(name).values(weight)
-        if not self.table.is_sparse(x_axis):
-            return x, y
-        known = ~np.isnan(x)
-        return (x, y) if known.all() else (x[known], y[known])
-
-    def take(self, event: records.Event) -> bool:
-        """Add one log record. False when it is an old one or no log record at all."""
-        if isinstance(event, records.BeliefsEvent):
-            self.mind = event
-        # Other events bear the number that the next record will have: they must not use it up.
-        if not isinstance(event, records.LogRecord) or event.seq < self.next_seq:
-            return False
-        self.gaps += event.seq > self.next_seq
-        self.next_seq = event.seq + 1
-        match event:
-            case records.UpdateRecord():
-                self.table.append(event)
-                self.last_update = event
-            case records.EvalRecord():
-                self.evals.append(event)
-            case records.CheckpointRecord():
-                self.checkpoints.append(event)
-            case records.ResumeRecord():
-                self.table.rewind(event.env_steps)
-                self.resumes.append(event)
-            case records.MetaRecord():
-                self.meta = event
-            case records.ErrorRecord():
-                self.error = event
-        if (alert := self.watch.take(event)) is not None:
-            self.alerts.append(alert)
-        self.table.version += 1
-        return True
-
-
-def reading(
-    run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
-) -> Generator[None, None, RunTelemetry | None]:
-    """Read what a log says of a run, a little in each step; None once it is not wanted any more.
-
-    Meant for the turns of a loop (`bridge.in_slices`), not for a thread: one that keeps the
-    interpreter makes each of the hundreds of calls from Qt into Python that paint a table wait.
-    Raises LabError.
-    """
-    run = RunTelemetry(run_id)
-    offset = 0
-    while is_wanted():
-        try:
-            past = read_history(log, offset, READ_BYTES)
-        except OSError as error:
-            raise LabError(f"{log}: {error.strerror}") from None
-        if past.offset == offset:
-            return run
-        offset = past.offset
-        for event in past.events:
-            run.take(event)
-        yield
-    return None
-
-
-def read_run(
-    run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
-) -> RunTelemetry | None:
-    """The same at one go."""
-    work = reading(run_id, log, is_wanted)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value
 
 
 class TelemetryModel(QObject):
@@ -136,17 +29,22 @@ class TelemetryModel(QObject):
     """A record that arrived now raised an Alert; those of a log that is read are only marked."""
     run_told = Signal(str)
     """A run said what it is, or measured something that it had not measured before."""
+    renamed = Signal(str)
+    """A run is called otherwise."""
 
     def __init__(self, label: Callable[[str], str] = lambda run_id: run_id[-4:]) -> None:
         """`label` is what a run is called beside its curve."""
         super().__init__()
-        self.label = label
+        self._label = label
         self.runs: dict[str, RunTelemetry] = {}
         self.focus = ""
         self.pinned: list[str] = []
         self.x_axis = "env_steps"
         self.smoothing = 0.6
-
+        self.spread = APART
+        """Whether runs of one configuration are one curve, and what its band covers."""
+        self.trims_outliers = False
+        """Whether a few extreme values may lie outside of the y axis."""
         self.x_range: tuple[float, float] | None = None
         """What every plot shows of the x axis; None follows the newest data."""
         self.waits: dict[str, str] = {}
@@ -158,7 +56,13 @@ class TelemetryModel(QObject):
         """Number of a run's colour: the lowest that was free when it came on show."""
         self.changes = 0
         """Grows when another run, or the log of one, comes on show."""
-        self._on_show: list[RunTelemetry] | None = None
+        self.groups: dict[str, SeedGroup] = {}
+        """Of the runs on show, by the id that stands for a group's where a run has its own."""
+        self._on_show: list[RunTelemetry | SeedGroup] | None = None
+
+    def label(self, run_id: str) -> str:
+        """What a run, or a group of runs on show, is called beside its curve."""
+        return self.groups[run_id].label if run_id in self.groups else self._label(run_id)
 
     # -- who holds records ------------------------------------------------------------------
 
@@ -211,6 +115,15 @@ class TelemetryModel(QObject):
     def _note_change(self) -> None:
         self.changes += 1
         self._on_show = None
+        if self.spread != APART:
+            self._regroup()
+
+    def _regroup(self) -> None:
+        """Another run, or what one was told, is known: groups and their colours may be others."""
+        before, self._on_show = self.slots, None
+        self._give_slots()
+        if before != self.slots:
+            self.pins_changed.emit()
 
     def take(self, run_id: str, event: records.Event) -> None:
         run = self.run(run_id)
@@ -219,6 +132,8 @@ class TelemetryModel(QObject):
             for alert in run.alerts[alerts:]:
                 self.alerted.emit(run_id, alert)
             self.event_taken.emit(run_id, event)
+            if isinstance(event, records.MetaRecord) and self.spread != APART:
+                self._regroup()
             if isinstance(event, records.MetaRecord) or len(run.table.names) != known:
                 self.run_told.emit(run_id)
 
@@ -226,6 +141,7 @@ class TelemetryModel(QObject):
         if run_id != self.focus:
             self.focus = run_id
             self._recent = [*(name for name in self._recent if name != run_id), run_id]
+            self._on_show = None
             self._give_slots()
             self._forget_old()
             self.focus_changed.emit(run_id)
@@ -240,35 +156,59 @@ class TelemetryModel(QObject):
         """Show these beside the focus, as many as fit."""
         self.pinned = run_ids[:MAX_PINNED]
         self._recent += [run_id for run_id in self.pinned if run_id not in self._recent]
+        self._on_show = None
         self._give_slots()
         self._forget_old()
         self.pins_changed.emit()
 
     def _give_slots(self) -> None:
-        """A run keeps its colour while it is on show; one that comes takes the lowest free."""
+        """A run keeps its colour while it is on show; one that comes takes the lowest free.
+
+        Those that are one curve have one colour, which is also the eye's in the table; groups are
+        few and come as logs are read, so that they take the first colours, far from each other.
+        """
         shown = self.shown()
-        self.slots = {name: slot for name, slot in self.slots.items() if name in set(shown)}
-        taken = set(self.slots.values())
+        groups = self._groups_now()
+        first = {run.run_id: group.members[0].run_id for group in groups for run in group.members}
+        leaders = dict.fromkeys(first.get(run_id, run_id) for run_id in shown)
+        slots: dict[str, int] = {}
+        bound = len(leaders) if groups else MAX_PINNED + 1
+        for name in leaders:
+            slot = self.slots.get(name, -1)
+            if 0 <= slot < bound and slot not in slots.values():
+                slots[name] = slot
+        taken = set(slots.values())
         free = (number for number in range(len(shown)) if number not in taken)
-        for run_id in shown:
-            if run_id not in self.slots:
-                self.slots[run_id] = next(free)
+        for name in leaders:
+            if name not in slots:
+                slots[name] = next(free)
+        self.slots = {run_id: slots[first.get(run_id, run_id)] for run_id in shown}
+        self.slots |= {group.run_id: slots[group.members[0].run_id] for group in groups}
 
     def shown(self) -> list[str]:
         """The focus first, then the pinned ones."""
         rest = [run_id for run_id in self.pinned if run_id != self.focus]
         return [self.focus, *rest] if self.focus else rest
 
-    def runs_shown(self) -> list[RunTelemetry]:
-        """Those of them whose records are here."""
+    def entries(self) -> list[RunTelemetry | SeedGroup]:
+        """What has a curve: the runs on show whose records are here, in groups where it is so."""
         if self._on_show is None:
-            runs = self.runs
-            self._on_show = [runs[name] for name in self.shown() if name in runs]
+            found = [self.runs[name] for name in self.shown() if name in self.runs]
+            self._on_show = list(found) if self.spread == APART else grouped(found, self.spread)
+            self.groups = {group.run_id: group for group in self._groups_now()}
         return self._on_show
 
+    def names_shown(self) -> list[str]:
+        """Ids of what has, or will have, a curve: runs, and groups in the place of theirs."""
+        of = {run.run_id: group.run_id for group in self._groups_now() for run in group.members}
+        return list(dict.fromkeys(of.get(run_id, run_id) for run_id in self.shown()))
+
+    def _groups_now(self) -> list[SeedGroup]:
+        return [entry for entry in self.entries() if isinstance(entry, SeedGroup)]
+
     def state_shown(self) -> object:
-        """Equal as long as `runs_shown` are the same with the same records."""
-        return self.changes, sum([run.table.version for run in self.runs_shown()])
+        """Equal as long as `entries` are the same with the same records."""
+        return self.changes, self.spread, sum([run.table.version for run in self.entries()])
 
     def set_x_axis(self, name: str) -> None:
         self.x_axis, self.x_range = name, None
@@ -282,3 +222,16 @@ class TelemetryModel(QObject):
     def set_smoothing(self, weight: float) -> None:
         self.smoothing = min(max(weight, 0.0), 0.99)
         self.view_changed.emit()
+
+    def set_trims_outliers(self, trims: bool) -> None:
+        if trims != self.trims_outliers:
+            self.trims_outliers = trims
+            self.view_changed.emit()
+
+    def set_spread(self, spread: str) -> None:
+        """Show runs of one configuration as one curve with a band (RANGE, DEVIATION), or APART."""
+        if spread != self.spread:
+            self.spread = spread
+            self.changes += 1
+            self._regroup()
+            self.view_changed.emit()

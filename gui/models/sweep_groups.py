@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from trainer_core.protocol.runs import RunRecord
+
+_VARIED = re.compile(r"( [\w.]+=\S+)+$")
+"""What a trial's name says after the sweep's."""
+
+
+def sweep_title(run: RunRecord) -> str:
+    """What people call the sweep that a run is a trial of: its name, else the end of its id."""
+    sweep_id = run.tags.get("sweep", "")
+    title = _VARIED.sub("", run.name)
+    return title if title and title != sweep_id else sweep_id.rsplit("-", 1)[-1]
 
 
 class SweepGroups:
@@ -36,6 +48,11 @@ class SweepGroups:
         """Every trial of the sweep whose first row this is; empty for any other row."""
         rows = self._rows.get(self._runs[row].tags.get("sweep", ""), [])
         return [self._runs[one] for one in rows] if len(rows) > 1 and rows[0] == row else []
+
+    def behind(self, row: int) -> list[str]:
+        """Ids of all runs that a row stands for: a folded sweep's, else its own."""
+        is_folded = self.is_folded_sweep(self._runs[row])
+        return [run.run_id for run in (self.led_by(row) if is_folded else ()) or [self._runs[row]]]
 
     def leader_of(self, run: RunRecord) -> int:
         """The row that speaks for the run's sweep, -1 where none does."""

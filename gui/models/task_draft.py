@@ -11,6 +11,8 @@ from PySide6.QtCore import QObject, Signal
 
 OBSERVATION = (72, 80)
 MAX_SHADE = 3
+LEAST_DISTANCE = 0.001
+"""A goal nearer to a start state cannot be told from it: play.authoring.goals has the same."""
 
 
 def observe(picture: np.ndarray) -> np.ndarray:
@@ -139,6 +141,16 @@ class DraftModel(QObject):
     def tau(self) -> float:
         """The distance below which a picture counts as the goal; 0 before it is suggested."""
         return float(self.probe["tau"]) if self.probe else 0.0
+
+    def nearest_start(self, observation: np.ndarray) -> tuple[int, float]:
+        """(number from 1, distance) of the start state most like u8[72, 80]; (0, 1) without any."""
+        found = [
+            (distance(observation, observe(start.picture), self.mask), number)
+            for number, start in enumerate(self.starts, 1)
+            if start.picture.shape == (144, 160)
+        ]
+        apart, number = min(found, default=(1.0, 0))
+        return number, apart
 
     def distance_of(self, picture: np.ndarray) -> float | None:
         """How far a screen u8[144, 160] is from the goal; None without a goal."""

@@ -1,4 +1,4 @@
-"""What several runs were told differently, side by side."""
+"""What several runs were told differently and what came of it, side by side."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ from PySide6.QtWidgets import (
 from gui.models.parallel import Axis
 from gui.widgets.labels import button, label
 from gui.widgets.parallel import ParallelView
+from gui.widgets.plot_card import shortened
 from gui.words import tr
+
+LEAST, WIDEST, LETTERS = 84, 168, 20
+"""Pixels of a run's column, whatever its name, and letters of that."""
 
 
 class Comparison(QDialog):
     def __init__(
         self, parent: QWidget, runs: list[str], rows: list[tuple[str, list[str]]],
-        parallel: tuple[list[str], list[Axis]],
+        outcomes: list[tuple[str, list[str]]], parallel: tuple[list[str], list[Axis]],
     ) -> None:  # fmt: skip
-        """`rows` are (field, value by run), the runs in the order of their names.
+        """`rows` and `outcomes` are (field, value by run), the runs in the order of their names.
 
         `parallel` are the names and axes of all runs on show, more than a table has room for.
         """
@@ -42,24 +46,39 @@ class Comparison(QDialog):
             else same
         )
         column.addWidget(label(told, "muted"))
-        self.table = QTableWidget(len(rows), len(runs))
-        self.table.setAccessibleName(tr("Fields that differ"))
-        self.table.setHorizontalHeaderLabels(runs)
-        self.table.setVerticalHeaderLabels([name for name, _ in rows])
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setTabKeyNavigation(False)
-        for row, (_, values) in enumerate(rows):
-            for place, value in enumerate(values):
-                item = QTableWidgetItem(value)
-                item.setToolTip(value)
-                self.table.setItem(row, place, item)
-        self.table.resizeColumnsToContents()
+        self.table = _side_by_side(tr("Fields that differ"), runs, rows)
+        self.outcomes = _side_by_side(tr("What came of it"), runs, outcomes)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("Ways to compare"))
-        self.tabs.addTab(self.table, tr("Fields"))
-        self.tabs.addTab(ParallelView(*parallel), tr("Parallel"))
-        self.tabs.setVisible(bool(rows))
+        if rows:
+            self.tabs.addTab(self.table, tr("Fields"))
+        self.tabs.addTab(self.outcomes, tr("Outcome"))
+        if rows:
+            self.tabs.addTab(ParallelView(*parallel), tr("Parallel"))
         column.addWidget(self.tabs, 1)
         column.addWidget(button(tr("Close"), clicked=self.accept), 0, Qt.AlignmentFlag.AlignRight)
         self.resize(min(900, 420 + 110 * len(runs)), min(560, 380 + 12 * len(rows)))
+
+
+def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]) -> QTableWidget:
+    """A column a run, a row a field; long names end in an ellipsis and have a tooltip."""
+    table = QTableWidget(len(rows), len(runs))
+    table.setAccessibleName(words)
+    table.setCornerButtonEnabled(False)
+    table.setVerticalHeaderLabels([name for name, _ in rows])
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setTabKeyNavigation(False)
+    for row, (_, values) in enumerate(rows):
+        for place, value in enumerate(values):
+            item = QTableWidgetItem(value)
+            item.setToolTip(value)
+            table.setItem(row, place, item)
+    for place, name in enumerate(runs):
+        head = QTableWidgetItem(shortened(name, LETTERS))
+        head.setToolTip(name)
+        table.setHorizontalHeaderItem(place, head)
+    table.resizeColumnsToContents()
+    for place in range(len(runs)):
+        table.setColumnWidth(place, min(max(table.columnWidth(place), LEAST), WIDEST))
+    return table

@@ -24,8 +24,12 @@ from gui.models.run_list import ago
 from gui.models.run_words import WORDS
 from gui.widgets.labels import button, label, spin_box
 from gui.words import tr
+from trainer_core.protocol.task_lists import short_task
 
 COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
+NARROW = {"State": 84, "Ended": 104, "Best": 60, "Checkpoints": 96, "Total": 76}
+"""Pixels; the others share what is left."""
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 DAYS, KEEP = 30, 20
 
 
@@ -85,7 +89,15 @@ class DiskDialog(QDialog):
         header = table.horizontalHeader()
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionResizeMode(COLUMNS.index("Task"), QHeaderView.ResizeMode.Stretch)
+        for place, name in enumerate(COLUMNS):
+            if name in NARROW:
+                table.setColumnWidth(place, NARROW[name])
+            else:
+                header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
+            if place >= COLUMNS.index("Best"):
+                head = QTableWidgetItem(tr(name))
+                head.setTextAlignment(_RIGHT)
+                table.setHorizontalHeaderItem(place, head)
         table.itemSelectionChanged.connect(self._on_selection)
         return table
 
@@ -142,7 +154,7 @@ class DiskDialog(QDialog):
         for place, row in enumerate(rows):
             run = row.run
             texts = (
-                row.label, run.task, tr(WORDS[run.state]),
+                row.label, short_task(run.task), tr(WORDS[run.state]),
                 ago(run.finished_at) if run.finished_at else "",
                 f"{run.best_success_rate:.0%}" if run.best_success_rate else "",
                 size_text(row.checkpoints), size_text(row.total),
@@ -153,9 +165,7 @@ class DiskDialog(QDialog):
                 if not row.is_movable:
                     item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsSelectable)
                 if index >= COLUMNS.index("Best"):
-                    item.setTextAlignment(
-                        Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-                    )
+                    item.setTextAlignment(_RIGHT)
                 self.table.setItem(place, index, item)
 
     def chosen(self) -> list[DiskRow]:

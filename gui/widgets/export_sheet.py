@@ -22,17 +22,22 @@ from gui.widgets.labels import button, label, spin_box
 from gui.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
-PALETTES = (("Greens", "green"), ("Greys", "grey"))
+PALETTES = (
+    ("Green screen", "screen-green"), ("Grey screen", "screen-grey"),
+    ("Game Boy Pocket", "screen-pocket"), ("Game Boy Light", "screen-light"),
+    ("Pale greens", "green"), ("Plain greys", "grey"),
+)  # fmt: skip
 
 
 class ExportSheet(QDialog):
     """`export` gets the options of `dmglab export` when the person agrees."""
 
     def __init__(
-        self, parent: QWidget, frames: int, place: Path, has_mp4: bool,
+        self, parent: QWidget, frames: int, place: Path, has_mp4: bool, screen: str,
         export: Callable[[Path, list[str]], object],
     ) -> None:  # fmt: skip
-        """`frames` of the recording; `place` is where it goes, without a suffix."""
+        """`frames` of the recording; `place` is where it goes, without a suffix; `screen` has the
+        colours on show."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("exportSheet")
@@ -48,8 +53,11 @@ class ExportSheet(QDialog):
         self.format.currentIndexChanged.connect(self._on_format)
         self.scale = spin_box("exportScale", tr("Screen pixels a pixel"), 1, 8, 3)
         self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
-        self.first = spin_box("exportFirst", tr("First frame"), 0, frames - 1, 0)
-        self.last = spin_box("exportLast", tr("Last frame"), 0, frames - 1, frames - 1)
+        self.palette_box.setCurrentIndex(self.palette_box.findData(f"screen-{screen}"))
+        # Counted from 1, as the replay and the piano roll do.
+        self.first = spin_box("exportFirst", tr("First frame"), 1, frames, 1)
+        self.last = spin_box("exportLast", tr("Last frame"), 1, frames, frames)
+        self.first.valueChanged.connect(self.last.setMinimum)
         self.speed = QDoubleSpinBox()
         self.speed.setObjectName("exportSpeed")
         self.speed.setAccessibleName(tr("Speed"))
@@ -98,7 +106,7 @@ class ExportSheet(QDialog):
     def _agree(self) -> None:
         options = [
             "--scale", str(self.scale.value()), "--palette", str(self.palette_box.currentData()),
-            "--from-frame", str(self.first.value()), "--to-frame", str(self.last.value()),
+            "--from-frame", str(self.first.value() - 1), "--to-frame", str(self.last.value() - 1),
             "--speed", f"{self.speed.value():g}",
         ]  # fmt: skip
         self._export(Path(self.place.text()).expanduser().absolute(), options)

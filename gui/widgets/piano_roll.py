@@ -10,7 +10,7 @@ from gui import theme
 from gui.words import tr
 from trainer_core.protocol.buttons import MASK_BITS
 
-ROW, HEAD, NUMBER, CELL = 18, 20, 52, 24
+ROW, HEAD, NUMBER, CELL, LEAST_CELL = 18, 20, 52, 24, 16
 """Pixels: height of a row and of the titles, width of the frame's number and of a button."""
 COLUMNS = ("up", "down", "left", "right", "a", "b", "select", "start")
 TITLES = ("U", "D", "L", "R", "A", "B", "Se", "St")
@@ -51,14 +51,14 @@ class PianoRoll(QAbstractScrollArea):
         ))  # fmt: skip
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)
         self.verticalScrollBar().valueChanged.connect(self.viewport().update)
 
     def sizeHint(self) -> QSize:
         return QSize(NUMBER + len(COLUMNS) * CELL + 24, 200)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(self.sizeHint().width(), 120)
+        return QSize(NUMBER + len(COLUMNS) * LEAST_CELL + 20, 120)
 
     def show_masks(self, masks: bytes, known: int, fork: int) -> None:
         """`masks`, one a frame; rows from `known` on are still to be played, from `fork` new."""
@@ -128,9 +128,14 @@ class PianoRoll(QAbstractScrollArea):
                 painter.setPen(QColor(colors.on_accent))
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, TITLES[column])
 
-    @staticmethod
-    def _cell(column: int, top: int, height: int) -> QRect:
-        return QRect(NUMBER + column * CELL, top, CELL, height)
+    @property
+    def cell(self) -> int:
+        """Width of a button's column: narrower where there is less room."""
+        room = (self.viewport().width() - NUMBER) // len(COLUMNS)
+        return min(max(room, LEAST_CELL), CELL)
+
+    def _cell(self, column: int, top: int, height: int) -> QRect:
+        return QRect(NUMBER + column * self.cell, top, self.cell, height)
 
     # -- mouse ------------------------------------------------------------------------------
 
@@ -138,7 +143,7 @@ class PianoRoll(QAbstractScrollArea):
         """(frame, column) under the pointer; column -1 beside the buttons."""
         x, y = int(event.position().x()), int(event.position().y())
         frame = self.verticalScrollBar().value() + (y - HEAD) // ROW
-        column = (x - NUMBER) // CELL if x >= NUMBER else -1
+        column = (x - NUMBER) // self.cell if x >= NUMBER else -1
         return min(max(frame, 0), len(self._masks) - 1), column if column < len(COLUMNS) else -1
 
     def viewportEvent(self, event: QEvent) -> bool:

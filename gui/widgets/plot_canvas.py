@@ -76,6 +76,16 @@ class Dots:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """An area between two lines over the same places, painted under all curves."""
+
+    x: Array
+    low: Array
+    high: Array
+    color: QColor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Rules:
     """Vertical lines where something happened."""
 
@@ -96,6 +106,7 @@ class Scene:
     log_y: bool = False
     theme: str = ""
     """Name of the theme that the colours are of."""
+    bands: tuple[Band, ...] = ()
 
 
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
@@ -258,6 +269,8 @@ class PlotCanvas(QWidget):
         picture = self._picture
         assert picture is not None
         painter = QPainter(self)
+        if picture.look == self._look():
+            self._paint_bands(painter)
         painter.drawPixmap(0, 0, picture.pixmap)
         if (lacks := picture.lacks(self._look(), self.scene)) is not None:
             self._paint_curves(painter, lacks)
@@ -303,6 +316,7 @@ class PlotCanvas(QWidget):
 
     def paint_lines(self, painter: QPainter) -> None:
         """Everything but the crosshair, as lines: for a file that scales."""
+        self._paint_bands(painter)
         self._paint_grid(painter)
         self._paint_curves(painter, self.scene.curves)
         self._paint_marks(painter)
@@ -349,6 +363,22 @@ class PlotCanvas(QWidget):
                 painter.drawEllipse(points.first(), 1.5, 1.5)
             else:
                 painter.drawPolyline(points)
+        painter.restore()
+
+    def _paint_bands(self, painter: QPainter) -> None:
+        if not self.scene.bands:
+            return
+        painter.save()
+        painter.setClipRect(self.plot_rect())
+        painter.setPen(Qt.PenStyle.NoPen)
+        across, down = self._scales()
+        for band in self.scene.bands:
+            count = len(band.x)
+            area, pairs = _polygon(2 * count)
+            pairs[:count, 0], pairs[:count, 1] = across(band.x), down(band.high)
+            pairs[count:, 0], pairs[count:, 1] = pairs[:count, 0][::-1], down(band.low)[::-1]
+            painter.setBrush(band.color)
+            painter.drawPolygon(area)
         painter.restore()
 
     def _paint_marks(self, painter: QPainter) -> None:

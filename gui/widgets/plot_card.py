@@ -30,19 +30,23 @@ from PySide6.QtWidgets import (
 
 from gui import theme
 from gui.models.metric_series import Array
-from gui.models.plot_scene import MOST_WHOLE, RAW, Line, PlotLines, settled
+from gui.models.plot_scene import MOST_WHOLE, RAW, Entry, Line, PlotLines, settled
 from gui.models.plot_specs import PlotSpec
-from gui.models.run_telemetry import RunTelemetry, TelemetryModel
+from gui.models.run_telemetry import TelemetryModel
 from gui.object_names import PLOT_PREFIX
 from gui.widgets.labels import label
-from gui.widgets.plot_canvas import LEFT, RIGHT, Curve, Dots, PlotCanvas, Rules, Scene
+from gui.widgets.plot_canvas import LEFT, RIGHT, Band, Curve, Dots, PlotCanvas, Rules, Scene
 from gui.widgets.plot_ticks import short_number
 from gui.words import tr
 from trainer_core.protocol.records import EvalRecord
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
+UNMEASURED = "No run on show measures this"
 RAW_ALPHA = 70
+BAND_ALPHA = 46
+LONGEST = 36
+"""Letters of a name beside the crosshair."""
 ROOM_A_VALUE = 96
 """Pixels of header that a line's name and value take; with less there is room for names only."""
 NEAR_ALERT = 0.01
@@ -52,7 +56,7 @@ MARK_GAP = 48
 PLOT_MIME = "application/x-dmglab-plot"
 
 
-def greedy_results(run: RunTelemetry, metric: str) -> list[EvalRecord]:
+def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
     """Greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
     the run's tasks together."""
     task = metric.partition("/")[2]
@@ -149,7 +153,8 @@ class PlotCard(QWidget):
 
     def _key(self) -> object:
         model = self.model
-        view = (model.x_axis, model.smoothing, model.x_range, theme.current().name, self.log_y)
+        view = (model.x_axis, model.smoothing, model.x_range, model.trims_outliers,
+                theme.current().name, self.log_y)  # fmt: skip
         size = (self._stack.width(), self._stack.height(), self.devicePixelRatioF())
         return model.state_shown(), view, model.waits.get(model.focus), size
 
@@ -182,21 +187,25 @@ class PlotCard(QWidget):
         self._made.clear()
         self._drawn = key
         waiting = self.model.waits.get(self.model.focus) or tr(WAITING)
+        if any(run.table.names for run in self.model.entries()):
+            waiting = tr(UNMEASURED)
         self._empty.setText(waiting if self.model.focus else tr(NOTHING))
         self._stack.setCurrentWidget(self._empty)
         self.values.clear()
 
-    def _scene(self, runs: list[RunTelemetry], x_range: tuple[float, float]) -> Scene:
+    def _scene(self, runs: list[Entry], x_range: tuple[float, float]) -> Scene:
         dots = self._dots(runs)
         new = self._lines.y_range([dot.y for dot in dots], log=self.log_y)
         is_followed = self.model.x_range is None and not self.log_y
+        is_followed = is_followed and not self.model.trims_outliers
         self._y_range = settled(self._y_range, new) if is_followed else new
         return Scene(
             curves=self._curves(len(runs)), x_range=x_range, y_range=self._y_range, dots=dots,
             rules=self._rules(runs[0], x_range), log_y=self.log_y, theme=theme.current().name,
+            bands=self._bands(len(runs)),
         )  # fmt: skip
 
-    def _x_range(self, runs: list[RunTelemetry]) -> tuple[float, float]:
+    def _x_range(self, runs: list[Entry]) -> tuple[float, float]:
         """The range that was chosen; else all, with room to grow so that not all moves at once."""
         if self.model.x_range is not None:
             return self.model.x_range
@@ -235,7 +244,7 @@ class PlotCard(QWidget):
         color, dash = theme.curve_color(slot), Qt.PenStyle.SolidLine
         if line.layer == RAW:
             color.setAlpha(RAW_ALPHA)
-        elif runs <= MOST_WHOLE:
+        elif runs <= MOST_WHOLE and line.band is None:
             place = slot if runs == 1 else slot + line.line
             dash = theme.DASHES[place % len(theme.DASHES)]
         return Curve(
@@ -243,7 +252,18 @@ class PlotCard(QWidget):
             line.x, line.y, color, dash,
         )  # fmt: skip
 
-    def _dots(self, runs: list[RunTelemetry]) -> tuple[Dots, ...]:
+    def _bands(self, runs: int) -> tuple[Band, ...]:
+        """What the runs of each group cover, under its mean."""
+        lines = [line for lines in self._lines.by_run for line in lines if line.band is not None]
+        made = []
+        for line in lines:
+            assert line.band is not None
+            color = self.color_of(line.run, line.line, runs)
+            color.setAlpha(BAND_ALPHA)
+            made.append(Band(*line.band, color))
+        return tuple(made)
+
+    def _dots(self, runs: list[Entry]) -> tuple[Dots, ...]:
         """Greedy validations, where the x axis counts what they were told with."""
         if not self.spec.evals or self.model.x_axis != "env_steps":
             return ()
@@ -269,7 +289,7 @@ class PlotCard(QWidget):
     def _eval_color() -> QColor:
         return theme.curve_color(1)
 
-    def _rules(self, run: RunTelemetry, x_range: tuple[float, float]) -> tuple[Rules, ...]:
+    def _rules(self, run: Entry, x_range: tuple[float, float]) -> tuple[Rules, ...]:
         """Where the focus was resumed, dashed, a few of its checkpoints, dotted, and its alerts."""
         if self.model.x_axis != "env_steps":
             return ()
@@ -312,8 +332,11 @@ class PlotCard(QWidget):
             head,
             *told,
             *(
-                (self.color_of(run, line, runs), f"{name}  {short_number(value)}")
-                for run, line, name, value in rows
+                (
+                    self.color_of(run, line, runs),
+                    f"{shortened(name, LONGEST)}  {short_number(value)}{_edges(band)}",
+                )
+                for run, line, name, value, band in rows
             ),
         )
 
@@ -441,6 +464,20 @@ class PlotCard(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         self.dropped.emit(bytes(event.mimeData().data(PLOT_MIME).data()).decode())
         event.acceptProposedAction()
+
+
+def shortened(name: str, letters: int) -> str:
+    """A name that may have to lose its middle: what tells two apart is often at the end."""
+    if len(name) <= letters:
+        return name
+    return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
+
+
+def _edges(band: tuple[float, float] | None) -> str:
+    """A band's edges in words."""
+    if band is None:
+        return ""
+    return "  " + tr("{low} to {high}", low=short_number(band[0]), high=short_number(band[1]))
 
 
 def thinned(places: list[float], gap: float) -> Array:

@@ -12,7 +12,8 @@ from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS, ALL_ACTIONS
 from trainer_core.protocol.records import PolicyEvent
 
-HEIGHT, BAR = 40, 20
+HEIGHT, TIGHT_HEIGHT, NAMES = 40, 28, 14
+"""The names lie under the bars."""
 VALUE_WIDTH = 104
 NAME_WIDTH, ONE_NAME_WIDTH = 22, 72
 """Columns narrower than the first name the chosen action alone, in the room of the second."""
@@ -24,12 +25,18 @@ class PolicyBars(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.event_shown: PolicyEvent | None = None
+        self._height = HEIGHT
         self.setObjectName(names.POLICY_BARS)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.show_thought(None)
 
     def sizeHint(self) -> QSize:
-        return QSize(280, HEIGHT)
+        return QSize(280, self._height)
+
+    def set_tight(self, is_tight: bool) -> None:
+        """Lower bars, for a low window."""
+        self._height = TIGHT_HEIGHT if is_tight else HEIGHT
+        self.updateGeometry()
 
     def show_thought(self, event: PolicyEvent | None) -> None:
         """None while no policy plays, or one that does not tell."""
@@ -66,22 +73,23 @@ class PolicyBars(QWidget):
         painter.setFont(theme.ui_font(8))
         width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
         named = width >= NAME_WIDTH
+        bar = self.height() - NAMES
         for index, (name, share) in enumerate(zip(ALL_ACTIONS, told.probabilities, strict=False)):
             gap = min(2.0, width / 8)
-            box = QRectF(index * width + gap, 0, width - 2 * gap, BAR)
+            box = QRectF(index * width + gap, 0, width - 2 * gap, bar)
             painter.fillRect(box, QColor(colors.raised))
-            height = BAR * min(1.0, max(0.0, share))
+            height = bar * min(1.0, max(0.0, share))
             color = colors.accent if index == told.action else colors.curves[0]
-            painter.fillRect(box.adjusted(0, BAR - height, 0, 0), QColor(color))
+            painter.fillRect(box.adjusted(0, bar - height, 0, 0), QColor(color))
             painter.setPen(QColor(colors.text if index == told.action else colors.muted))
             if named or index == told.action:
                 room = max(width, ONE_NAME_WIDTH)
                 left = min(index * width, self.width() - VALUE_WIDTH - room)
                 text = QRectF(
-                    index * width if named else left, BAR, width if named else room, HEIGHT - BAR
+                    index * width if named else left, bar, width if named else room, NAMES
                 )
                 painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
         painter.setPen(QColor(colors.text))
-        right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, BAR)
+        right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, bar)
         flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.drawText(right, flags, self.value_words())

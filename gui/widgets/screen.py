@@ -11,12 +11,22 @@ from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFontMetrics,
+    QImage,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
+from trainer_core.protocol.shades import SCREENS
 
 GAP = QColor(255, 255, 255, 56)
 """Over the picture: the panel behind the crystals is the lightest there is."""
@@ -56,7 +66,7 @@ class Palette:
         self.table = np.zeros(4, np.uint32)
         self.is_lcd = False
         """Whether screens look like liquid crystals: a grid, and pictures that fade slowly."""
-        self.set_colors(theme.SCREEN_GREEN)
+        self.set_colors(SCREENS["green"])
 
     def set_colors(self, shades: tuple[int, int, int, int]) -> None:
         self.table[:] = [0xFF000000 | shade for shade in shades]
@@ -117,6 +127,11 @@ class FrameSource:
         if self._reader is not None:
             self._reader.close()
         self._reader, self._inode, self.seq = None, 0, 0
+
+
+HINT_MARGIN = 12
+"""Pixels between a hint and the edges of the screen."""
+_WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 
 
 class Screen(QWidget):
@@ -319,19 +334,23 @@ class Screen(QWidget):
                 painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, mark.text)
 
     def _paint_hint(self, painter: QPainter, colors: theme.Colors) -> None:
-        metrics = painter.fontMetrics()
-        width = metrics.horizontalAdvance(self.hint) + 24
-        height = metrics.height() + 12
-        bottom = self.rect().bottom() - 12
-        if self._image is None:
-            bottom = self.rect().center().y() + height // 2
-        box = QRect((self.width() - width) // 2, bottom - height, width, height)
+        box = self.hint_box(painter.fontMetrics())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QColor(colors.border))
         painter.setBrush(QColor(colors.window))
         painter.drawRoundedRect(box, 4, 4)
         painter.setPen(QColor(colors.text))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self.hint)
+        painter.drawText(box, _WRAPPED, self.hint)
+
+    def hint_box(self, metrics: QFontMetrics) -> QRect:
+        """Where the hint is: in lines as wide as the screen allows, at its foot over a picture."""
+        room = QRect(0, 0, max(40, self.width() - 2 * HINT_MARGIN - 24), self.height())
+        text = metrics.boundingRect(room, _WRAPPED, self.hint)
+        width, height = text.width() + 24, text.height() + 12
+        bottom = self.rect().bottom() - HINT_MARGIN
+        if self._image is None:
+            bottom = self.rect().center().y() + height // 2
+        return QRect((self.width() - width) // 2, bottom - height, width, height)
 
     def focusOutEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().focusOutEvent(event)

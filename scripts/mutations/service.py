@@ -65,10 +65,28 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         TESTS + "test_service_ends.py -k status_0",
     ),
     (  # a run of another folder changes this one
-        TRAINER,
+        "trainer_core/service/hearing.py",
         "if live.plan.runner.writes_log and event.run_id != run_id:",
         "if False:",
         TESTS + "test_service_ends.py -k another_run",
+    ),
+    (  # an order that its runner refuses keeps its device
+        "trainer_core/runs/waiting.py",
+        "    started(home, claim.life.record.run_id)\n    claim.device.release()\n",
+        "",
+        TESTS + "test_queue.py -k refuses",
+    ),
+    (  # the newest checkpoint is a late one without consoles
+        "trainer_core/train/late_validation.py",
+        "        self._saved = True\n",
+        "        self._saved = False\n",
+        TESTS + "test_validation_beside.py -k kill_after",
+    ),
+    (  # a pause within an update stays
+        "trainer_core/worker.py",
+        "if control.begun and was_paused:",
+        "if False:",
+        TESTS + "test_run_life.py -k taken_back",
     ),
     (  # damaged checkpoints mean a new beginning
         PERSISTENCE,

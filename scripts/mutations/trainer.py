@@ -14,8 +14,8 @@ MUTATIONS = [
      "        now, pictures = pictures.copy(), getattr(self, 'old', pictures)\n"
      "        self.old = now\n        self._writer.publish(pictures.tobytes(), ",
      NOTICING + "wall"),
-    ("trainer_core/play/player.py", "self.writer.publish(self.game.picture().tobytes(), info)",
-     "now = self.game.picture().tobytes()\n"
+    ("trainer_core/play/player.py", "self.writer.publish(shown.tobytes(), info)",
+     "now = shown.tobytes()\n"
      "        self.writer.publish(getattr(self, 'old', now), info)\n        self.old = now",
      NOTICING + "live_view"),
     ("trainer_core/train/validator.py", "EPISODE_GIF_DELAY_CS = 10", "EPISODE_GIF_DELAY_CS = 100",
@@ -23,8 +23,8 @@ MUTATIONS = [
     ("trainer_core/train/checkpoint.py", "    final = paths.checkpoint(meta.env_steps)\n",
      "    final = paths.checkpoint(meta.env_steps)\n    final.mkdir(parents=True, exist_ok=True)\n"
      "    (final / layout.META).write_bytes(b'half')\n", NOTICING + "rename"),
-    ("trainer_core/train/measures.py", '("success", "reset_mask")', '("done", "reset_mask")',
-     NOTICING + "verdict"),
+    ("trainer_core/train/measures.py", '("success_rate",), ("success", ',
+     '("success_rate",), ("done", ', NOTICING + "verdict"),
     ("trainer_core/train/evaluate.py", "success |= alive & result.info.success",
      "success |= alive & result.done", NOTICING + "verdict"),
     ("trainer_core/envs/scoring.py", "(steps >= rules.horizon)", "(steps > rules.horizon)",

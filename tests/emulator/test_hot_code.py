@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -82,6 +84,26 @@ def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
     taken = parser().parse_args(said)
     assert (taken.device, taken.running) == ("cuda:1", 4)
     assert taken.rom == [tmp_path / "a", tmp_path / "b"]
+
+
+def test_a_search_ends_with_a_process_that_was_killed() -> None:
+    """Its own parent cannot tell it."""
+    code = (
+        "import subprocess, sys\n"
+        "child = 'import os, time; from emulator.launch.hot_pieces import end_with; "
+        "end_with(os.getppid()); print(os.getpid(), flush=True); time.sleep(60)'\n"
+        "subprocess.Popen([sys.executable, '-c', child], stdout=1)\n"
+        "sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline()
+        began = time.monotonic()
+        owner.kill()
+        assert owner.stdout.read() == "", "its other end is closed by the last process that has it"
+        assert time.monotonic() - began < 30
 
 
 @pytest.mark.slow

@@ -2,7 +2,8 @@
 
     python tests/gui/echo_player.py PLAYER_DIR
 
-The picture's row 0 tells what it knows: the mask's bits, who plays, the frame's low bits. A
+The picture's row 0 tells what it knows: the mask's bits, who plays, the frame's low bits; while a
+button is held the rows below are inverted. A
 checkpoint folder that does not exist cannot be loaded. Lines and files are written here in full, as
 docs/protocol.md and the modules' pictures of their layouts have them, by no code of the product.
 """
@@ -29,10 +30,11 @@ WIDTH, HEIGHT = 160, 144
 BOARD = bytes(
     (x // 8 + y // 8) % 4 if y else 0 for y in range(HEIGHT) for x in range(WIDTH)
 )  # fmt: skip
+HELD = BOARD[:WIDTH] + bytes(3 - shade for shade in BOARD[WIDTH:])
 
 
 def picture(mask: int, who: int, frame: int) -> bytes:
-    rows = bytearray(BOARD)
+    rows = bytearray(HELD if mask else BOARD)
     for bit in range(8):
         rows[bit] = 3 * (mask >> bit & 1)
         rows[16 + bit] = 3 * (frame >> bit & 1)
@@ -164,8 +166,9 @@ class EchoPlayer:
                 except Empty:
                     break
             if self.backwards or not self.paused:
-                self.frame += -1 if self.backwards else 1
+                self.frame = max(0, self.frame + (-1 if self.backwards else 1))
                 self.show()
+        self.record(False)
         return 0
 
     def show(self) -> None:

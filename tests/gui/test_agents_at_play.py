@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QPushButton
@@ -14,10 +15,13 @@ from gui import object_names as names
 from gui.app import App
 from gui.models.checkpoints import CheckpointCard
 from gui.models.navigation import Place
+from gui.widgets.screen import Palette, Screen
 from gui.widgets.tiles import place_of
 from tests.gui.conftest import click, find, until
 from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
+from trainer_core.protocol.runs import RunState
 
 
 def card(folder: Path, steps: int) -> CheckpointCard:
@@ -39,8 +43,10 @@ def deploy(app: App, shown: CheckpointCard) -> None:
 def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Path) -> None:
     view, saliency = app.center.live.screen_view, app.actions["saliency"]
     assert not saliency.isEnabled()
+    app.window.resize(1024, 700)
     deploy(app, card(tmp_path / "sees", 1))
-    until(lambda: view.has_picture)
+    until(lambda: view.has_picture and not app.center.live.strip.thoughts.isHidden())
+    until(lambda: view.fit() >= 2)  # in a small window the game keeps twice its size
     cold = view.grab().toImage()
     click(app, "saliencyButton")
     until(lambda: view._overlay is not None and saliency.isChecked())
@@ -49,6 +55,9 @@ def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Pa
     assert view.grab().toImage().pixelColor(hot).red() > cold.pixelColor(hot).red()
     cool = target.topLeft() + QPoint(target.width() // 8, 20)
     assert view._overlay.pixelColor(0, 0).alpha() == 0, cool
+    QTest.keyPress(view, Qt.Key.Key_R)
+    until(lambda: view._overlay is None)  # going back shows other pictures
+    QTest.keyRelease(view, Qt.Key.Key_R)
     # The next player is asked again; one that cannot tell ends it, and says so.
     problems: list[str] = []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
@@ -73,10 +82,11 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     assert "plays already" in beside.toolTip()
     app.models.checkpoints.select(right.folder)
     assert beside.isEnabled()
+    app.actions["saliency"].trigger()
+    until(lambda: app.controllers.saliency.is_on)
     app.controllers.playing.deploy("tiny_goal", left.folder, str(right.folder))
     until(lambda: board.ways[1].text() and board.names[1].text())
-    assert [name.text() for name in board.names] == ["beef, ppo after 1 steps",
-                                                     "beef, ppo after 2 steps"]  # fmt: skip
+    assert [name.text() for name in board.names] == ["1 steps, ppo, beef", "2 steps, ppo, beef"]
     assert board.ways[1].text() == "goal after 9 steps"
     assert board.ways[0].text().startswith("step 9   distance 0.500")
     until(lambda: app.center.live.screen_view._picture is not None
@@ -90,6 +100,7 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     deploy(app, other)
     assert not app.controllers.playing.is_versus
     assert board.isHidden()
+    until(lambda: app.controllers.saliency.is_on)  # as before the two
 
 
 def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
@@ -151,3 +162,49 @@ def test_games_get_their_title_screens(app: App) -> None:
         picture = controller.picture_of(shown)
         assert (picture.width(), picture.height()) == (160, 144)
     assert len(library.cards) == 3
+
+
+def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
+    """The run that was watched is told so, and its pictures go, when another comes into focus."""
+    wall, training = app.center.wall, app.controllers.training
+    app.models.navigation.show(Place.WALL)
+    training.set_consent(True)
+    training.start()
+    until(lambda: training.state is RunState.RUNNING and wall._watched)
+    wall.screen_view.show_picture(np.zeros((144, 160), np.uint8))
+    first, sent = training.run_id, []
+    wall._send = lambda run_id, envs: sent.append((run_id, envs))
+    training.set_consent(True)
+    training.start()
+    until(lambda: training.state is RunState.QUEUED)
+    assert sent == [(first, 0)]
+    assert not wall.screen_view.has_picture
+    assert wall.screen_view.hint == wall.caption.text() == "The run waits in the queue"
+
+
+def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, problems = [], []
+
+    async def request(run_id: str, *words: object, **more: object) -> None:
+        asked.append(run_id)
+        raise LabError("the process ended before it answered")
+
+    app.bridge.problem.connect(lambda title, cause: problems.append(title))
+    monkeypatch.setattr(app.bridge.service, "request", request)
+    app.center.wall._send("gone", 16)
+    until(lambda: asked)
+    QTest.qWait(30)
+    assert not problems
+
+
+def test_a_long_hint_has_lines_instead_of_losing_its_ends(qapp) -> None:  # type: ignore[no-untyped-def]
+    screen = Screen(Palette(), "hinted", "A screen")
+    screen.resize(300, 200)
+    screen.hint = "Press Human again"
+    one = screen.hint_box(screen.fontMetrics())
+    screen.hint = "The player ended with status 1: " + "no such file or directory, " * 6
+    box = screen.hint_box(screen.fontMetrics())
+    assert screen.rect().contains(box)
+    assert box.height() > 3 * screen.fontMetrics().height() > one.height()

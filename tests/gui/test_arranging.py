@@ -76,3 +76,18 @@ def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
     assert telemetry.x_axis == "update"
     assert app.models.plots.is_log("reward_mean")
     assert not app.actions["redoView"].isEnabled()
+
+
+def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> None:  # type: ignore[no-untyped-def]
+    runs = RunList()
+    table = RunFilter(runs)
+    named = [replaced(trial(number, 0.5), name=f"my rates learning_rate=0.{number} seed=1")
+             for number in (1, 2, 3)]  # fmt: skip
+    runs.put_all(named)
+    assert rows(table, "Run") == ["\u25b8 my rates \u00d73"]
+    assert table.run_ids() == ["run-1", "run-2", "run-3"], "what 'every run in the list' shows"
+    table.set_text("run-2")
+    assert table.run_ids() == ["run-2"]
+    table.set_text("run-1")
+    assert rows(table, "Run") == ["my rates learning_rate=0.1 seed=1"], "it speaks for itself"
+    assert rows(table, "Steps") == ["1000"]

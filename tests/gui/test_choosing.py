@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 
 from gui import object_names as names
 from gui.app import App
-from gui.docks.checkpoints import THUMB
+from gui.docks.checkpoints import ROW_HEIGHT, THUMB
 from gui.models.checkpoints import CheckpointCard, CheckpointList
 from gui.models.equivalent import train_line
 from gui.models.notices import Notice
@@ -76,6 +76,7 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
     until(lambda: app.models.checkpoints.rowCount() == 1)
     view = app.docks.checkpoints.list
     rect = view.visualRect(view.model().index(0, 0))
+    rect.setTop(rect.bottom() + 1 - ROW_HEIGHT)  # above is the heading
     QTest.mouseClick(
         view.viewport(), Qt.MouseButton.LeftButton,
         pos=rect.topLeft() + QPoint(200, THUMB.center().y()),
@@ -200,3 +201,39 @@ def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(
     app.models.session.set_task("tiny_goal")
     QTest.qWait(50)
     assert playing.request.task == both[0], "another task is none of its own"
+
+
+def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(
+    app: App, tmp_path: Path
+) -> None:
+    model, view = app.models.checkpoints, app.docks.checkpoints.list
+    model.put_all([
+        card(tmp_path / "a1", 1, 0.5, "alone"), card(tmp_path / "a2", 2, 0.9, "alone"),
+        replaced(card(tmp_path / "b1", 4, 0.1, "other"), task="zoo/feed"),
+        replaced(card(tmp_path / "b2", 3, 0.1, "other"), task="zoo/feed"),
+    ])  # fmt: skip
+    QTest.qWait(20)
+
+    def heights() -> list[int]:
+        shown = [row for row in range(model.rowCount()) if not view.isRowHidden(row)]
+        return [view.visualRect(model.index(row)).height() for row in shown]
+
+    assert heights() == [72, 48, 72, 48], "the first of each task and algorithm has the heading"
+    model.put(card(tmp_path / "a3", 9, 0.2, "alone"))
+    QTest.qWait(20)
+    assert heights() == [72, 48, 48, 72, 48]
+    assert model.selected is not None
+    assert model.selected.folder.name == "a2", "nothing took the selection"
+    app.controllers.training.show("other")
+    click(app, "ownCheckpointsButton")
+    QTest.qWait(20)
+    assert heights() == [72, 48]
+    assert model.selected is not None
+    assert model.selected.run_id == "other"
+    app.controllers.training.show("none of these")
+    assert model.selected is None
+    assert not app.actions["deploy"].isEnabled()
+    assert heights() == []
+    click(app, "ownCheckpointsButton")
+    assert model.selected is not None
+    assert len(heights()) == 5

@@ -154,7 +154,7 @@ def test_commands_follow_the_player(app: App) -> None:
     app.actions["record"].trigger()
     until(lambda: app.controllers.playing.recording)
     button = find(app, names.RECORD_BUTTON, QPushButton)
-    assert (button.isChecked(), button.text()) == (True, "Stop recording")
+    assert (button.isChecked(), button.text()) == (True, "Stop")
     assert not app.actions["captureGoal"].isEnabled()
     assert "built in" in find(app, names.CAPTURE_GOAL_BUTTON).toolTip()
     assert_they_agree(app)

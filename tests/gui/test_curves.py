@@ -20,7 +20,7 @@ from gui.models.plot_specs import spec_by_name
 from gui.models.run_notes import Note
 from gui.models.run_telemetry import TelemetryModel
 from gui.settings import Settings
-from gui.widgets.plot_card import PlotCard, thinned
+from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard, thinned
 from gui.widgets.plot_ticks import ticks
 from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_records import run_record, update_record
@@ -62,6 +62,41 @@ def rich(model: TelemetryModel, count: int, points: int) -> list[str]:
 def view(app: App):  # type: ignore[no-untyped-def]
     app.models.navigation.show(Place.CURVES)
     return app.center.curves
+
+
+def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) -> None:  # type: ignore[no-untyped-def]
+    model = app.models.telemetry
+    model.set_smoothing(0.0)
+    for seq in range(200):
+        model.take("r", foreign_record(seq, loss=1e6 if seq == 3 else seq / 100, fun=1.0))
+    model.set_focus("r")
+    until(lambda: {"loss", "fun"} <= {card.spec.metric for card in view.cards_in_front()})
+    card = view.board.cards["loss"]
+    card.redraw()
+    assert card.canvas.scene.y_range[1] > 1e6
+    app.actions["trimOutliers"].trigger()
+    assert card.is_stale()
+    card.redraw()
+    assert 2.0 < card.canvas.scene.y_range[1] < 4.0
+    view.search.setText("LOS")
+    until(lambda: [card.spec.metric for card in view.cards_in_front()] == ["loss"])
+    view.search.setText("nothing of the kind")
+    until(lambda: view._empty.isVisible())
+    view.search.clear()
+    until(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
+
+
+def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    card = card_of(model)
+    assert card._empty.text() == NOTHING
+    model.run("r")
+    model.set_focus("r")
+    card.redraw()
+    assert card._empty.text() == WAITING
+    model.take("r", foreign_record(0, loss=1.0))
+    card.redraw()
+    assert card._empty.text() == UNMEASURED
 
 
 # -- drawing ---------------------------------------------------------------------------------
@@ -372,6 +407,7 @@ def test_a_run_is_named_tagged_and_found_by_its_tag(app: App) -> None:
     QTest.mouseClick(find(app, "keepNoteButton"), Qt.MouseButton.LeftButton)
     assert app.controllers.runs.note() == Note(("keep", "seed3"), "")
     assert app.models.telemetry.label("run-bbbb") == "the good one"
+    assert "the&nbsp;good&nbsp;one" in app.docks.telemetry.legend.text()
     app.docks.runs.filter.setText("seed3")
     assert app.docks.runs.proxy.run_ids() == ["run-bbbb"]
     again = app.bridge.service.registry.load()

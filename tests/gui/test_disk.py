@@ -44,6 +44,8 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app) -> None:  # type: i
     assert dialog.table.rowCount() == 1
     assert archives.rows[0].total > 0
     assert not dialog.archive_button.isEnabled()
+    assert app.actions["archiveRun"].isEnabled()
+    assert not app.actions["restoreRun"].isVisible()
     dialog.days.setValue(0)
     dialog.keep.setValue(0)
     dialog.select_old()
@@ -51,10 +53,18 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app) -> None:  # type: i
     dialog.archive_button.click()
     folder = app.bridge.home.run(run_id).root
     until(lambda: not archives.working and not folder.exists(), 60)
-    [file] = archives.folder.glob("*.tar.gz")
+    assert len(list(archives.folder.glob("*.tar.gz"))) == 1
     until(lambda: app.bridge.service.runs[run_id].reason.startswith("archived:"))
     until(lambda: not any(card.run_id == run_id for card in app.models.checkpoints.cards))
-    archives.restore(file)
+    table = app.docks.runs.proxy
+    until(lambda: table.row_of(run_id) < 0)
+    assert not app.actions["archiveRun"].isEnabled()
+    app.docks.runs.filter.setText("archived")
+    until(lambda: table.row_of(run_id) == 0)
+    assert table.index(0, 1).data() == "Archived"
+    app.actions["restoreRun"].trigger()
     until(lambda: not archives.working and folder.is_dir(), 60)
     until(lambda: any(card.run_id == run_id for card in app.models.checkpoints.cards))
+    app.docks.runs.filter.clear()
+    assert table.row_of(run_id) == 0
     dialog.close()

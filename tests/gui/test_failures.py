@@ -78,7 +78,7 @@ def killed(folder: Path) -> str:
 
 
 def ran_away(folder: Path) -> str:
-    from trainer_core.train.run import check_finite
+    from trainer_core.train.finite import check_finite
 
     return refused(lambda: check_finite({"metrics": {"policy_loss": float("nan")}}, 7))
 

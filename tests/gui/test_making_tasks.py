@@ -17,8 +17,9 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from gui import object_names as names
 from gui.app import App
 from gui.models.session import Mode
-from gui.models.task_draft import distance, observe
+from gui.models.task_draft import LEAST_DISTANCE, distance, observe
 from tests.gui.conftest import click, find, press, until
+from trainer_core.play.authoring import goals
 from trainer_core.play.judge import goal_distance
 from trainer_core.protocol.paths import ASSETS
 from trainer_core.protocol.roms import registered_roms
@@ -89,9 +90,16 @@ def captured(app: App, rom: Path) -> App:
     open_rom(app, rom)
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: app.models.task_draft.starts)
+    hold_a(app)
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: app.models.task_draft.probe)
     return app
+
+
+def hold_a(app: App) -> None:
+    """The echo player shows another picture then."""
+    app.controllers.playing.hold(16)
+    until(lambda: app.center.live.info.buttons == 16)
 
 
 # -- opening ---------------------------------------------------------------------------------
@@ -142,12 +150,18 @@ def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("none.gb", "no such file"), ("folder.gb", "a folder"), ("text.txt", "no .gb file")],
+    [
+        ("none.gb", "no such file"),
+        ("folder.gb", "a folder"),
+        ("text.txt", "no .gb file"),
+        ("noise.gb", "no Game Boy ROM"),
+    ],
 )
 def test_what_is_no_rom_is_one_line_with_a_way_out(
     app: App, tmp_path: Path, name: str, said: str
 ) -> None:
     (tmp_path / "folder.gb").mkdir()
+    (tmp_path / "noise.gb").write_bytes(bytes(range(256)) * 160)
     (tmp_path / "text.txt").write_text("no game")
     asked: list[str] = []
     app.controllers.library.file_wanted.disconnect()
@@ -215,17 +229,24 @@ def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(
     app.controllers.library.open_rom(own_rom)
     until(lambda: app.center.live.screen_view.has_picture)
     bad = own_rom.with_name("bad.gb")
-    bad.write_bytes(b"no ROM!")
+    bad.write_bytes(own_rom.read_bytes())  # it looks like one; the player knows better
     app.controllers.library.open_rom(bad)
     until(lambda: any("7 bytes" in made.accessibleName() for made in app.window.banners.banners))
     assert app.models.session.rom == app.controllers.playing.request.task == str(own_rom)
 
 
 def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
-    app: App, own_rom: Path
+    app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ahead: list[dict[str, bool]] = []
+
+    async def prepare(**who: bool) -> None:
+        ahead.append(who)
+
+    monkeypatch.setattr(app.controllers.playing.player, "prepare", prepare)
     sha256 = register(app, own_rom, "MINE")
     app.window.center.setCurrentWidget(app.center.games)
+    until(lambda: ahead == [{"for_person": True}])  # it loads while one chooses
     listed = find(app, names.GAME_LIST)
     titles = [listed.item(row).text() for row in range(listed.count())]
     assert {"MINE", "Pocket Quest"} <= set(titles)
@@ -242,6 +263,7 @@ def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
 
 
 def test_the_distance_on_show_is_the_one_that_the_task_will_have() -> None:
+    assert goals.LEAST_DISTANCE == LEAST_DISTANCE
     rng = np.random.default_rng(3)
     for _ in range(20):
         picture, other = rng.integers(0, 4, (2, 144, 160), np.uint8)
@@ -338,11 +360,31 @@ def test_start_states_can_be_several_and_taken_away(app: App, own_rom: Path, too
     gone = model.starts[1].path
     QTest.keyClick(starts, Qt.Key.Key_Delete)
     assert len(model.starts) == starts.count() == 2
+    hold_a(app)
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: model.probe)
     probe = tools.asked[-1]
     assert str(gone) not in probe
     assert all(str(start.path) in probe for start in model.starts)
+
+
+def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    open_rom(app, own_rom)
+    model, dock, playing = app.models.task_draft, app.docks.task, app.controllers.playing
+    click(app, names.SAVE_STATE_BUTTON)
+    until(lambda: dock.distance.text() == "looks as where it begins")
+    click(app, names.CAPTURE_GOAL_BUTTON)
+    until(lambda: model.error)
+    assert dock.audit.text().startswith("This looks like start state 1 (distance 0.000")
+    until(lambda: not playing.paused)
+    assert all("--goal" not in asked for asked in tools.asked), "no minute is spent on it"
+    hold_a(app)
+    click(app, names.CAPTURE_GOAL_BUTTON)
+    until(lambda: model.probe)
+    assert playing.paused
+    assert not model.error
 
 
 def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
@@ -351,18 +393,19 @@ def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
     from trainer_core.protocol.errors import LabError
 
     async def run(argv: list[str], **_: object) -> dict[str, Any]:
-        raise LabError("the goal looks like a start state")
+        raise LabError("1 different start pictures were found ... (--walk)")
 
     monkeypatch.setattr("gui.controllers.task_draft.run_job", run)
     app.window.resize(1024, 600)
     open_rom(app, own_rom)
     click(app, names.SAVE_STATE_BUTTON)
     until(lambda: app.models.task_draft.starts)
+    hold_a(app)
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: app.models.task_draft.error)
     audit = app.docks.task.audit
     until(lambda: audit.visibleRegion().boundingRect() == audit.rect())
-    assert app.docks.task.audit.text() == "the goal looks like a start state"
+    assert app.docks.task.audit.text().startswith("Too few different pictures"), "no option"
     assert find(app, names.MAKE_TASK_BUTTON).isEnabled(), "another region may do"
 
 
@@ -389,6 +432,9 @@ def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(
     until(lambda: QApplication.focusWidget() is screen)
     QTest.keyClick(screen, Qt.Key.Key_F7)
     until(lambda: app.models.task_draft.starts)
+    # Shift is held for turbo, and changes no other key.
+    QTest.keyClick(screen, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
+    until(lambda: len(app.models.task_draft.starts) == 2)
     QTest.keyClick(screen, Qt.Key.Key_F8)
     until(lambda: app.models.task_draft.goal)
     QTest.keyClick(screen, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)

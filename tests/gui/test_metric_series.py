@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gui.models.metric_series import MetricTable, SmoothedColumn, decimate, nearest, smooth
-from gui.models.run_telemetry import RunTelemetry
+from gui.models.run_history import RunTelemetry
 from tests.gui.conftest import foreign_record, replaced
 from tests.support.made_records import update_record
 from trainer_core.protocol import records

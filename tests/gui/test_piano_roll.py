@@ -14,7 +14,7 @@ from gui import theme
 from gui.app import App
 from gui.models.branches import branch_trees
 from gui.models.replay import Replay
-from gui.widgets.piano_roll import CELL, HEAD, NUMBER, ROW
+from gui.widgets.piano_roll import HEAD, NUMBER, ROW
 from tests.gui.conftest import click, until
 from trainer_core.play.episode import Script, play_episode
 from trainer_core.play.game import ConsoleGame, open_game
@@ -71,7 +71,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]
     # A drag over three frames of the column B: down the fifth column, from the frame on show.
     row = 60 - piano.verticalScrollBar().value()
-    at = QPoint(NUMBER + 5 * CELL + 4, HEAD + row * ROW + 4)
+    at = QPoint(NUMBER + 5 * piano.cell + 4, HEAD + row * ROW + 4)
     QTest.mousePress(piano.viewport(), Qt.MouseButton.LeftButton, pos=at)
     QTest.mouseMove(piano.viewport(), at + QPoint(0, 2 * ROW))
     QTest.mouseRelease(piano.viewport(), Qt.MouseButton.LeftButton, pos=at + QPoint(0, 2 * ROW))
@@ -86,6 +86,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
     app.actions["rollRedo"].trigger()
     assert roll.fork == 60
+    until(lambda: roll.known == 144 and "played" not in view.panel.state.text(), 60)
     QTest.keyClick(piano, Qt.Key.Key_End)
     until(lambda: view.position.text() == "144 / 144" and not roll._is_seeking, 60)
     assert "once it is saved" in view.caption.text()
@@ -102,6 +103,17 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert [child.folder.name for child in root.children] == ["take-b1"]
     until(lambda: roll.is_open and not roll.is_changed, 60)
     assert view.panel.tree.topLevelItem(0).child(0).text(1) == "61"
+    # Another recording beside the one that is edited follows it.
+    replay.toggle_beside(folder)
+    view.go_to(100)
+    np.testing.assert_array_equal(view.beside[0].screen_view._picture, Replay(folder).picture(100))
+    replay.toggle_beside(folder)
+    # In a small window nothing of it is cut off, and some frames are in sight.
+    app.window.resize(1024, 700)
+    until(lambda: piano.cell < 24 and view.strip.isHidden())
+    assert piano.viewport().width() >= NUMBER + 8 * piano.cell
+    assert view.panel.geometry().right() < view.width()
+    assert piano._rows() >= 4
     app.controllers.roll.close()
     until(lambda: not roll.player.is_active)
     assert view.panel.isHidden()

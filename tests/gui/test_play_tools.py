@@ -124,21 +124,22 @@ def play_event(**fields: Any) -> records.PlayEvent:
 def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> None:
     exported: list[tuple[Path, list[str]]] = []
     sheet = ExportSheet(
-        app.window, 100, tmp_path / "clip", False,
+        app.window, 100, tmp_path / "clip", False, "pocket",
         lambda place, options: exported.append((place, options)),
     )  # fmt: skip
     sheet.show()
     assert sheet.format.findData(".mp4") == -1, "nothing here encodes MP4"
     assert any("ffmpeg" in found.text() for found in sheet.findChildren(QLabel)), "and it says so"
     sheet.format.setCurrentIndex(sheet.format.findData(".apng"))
-    sheet.first.setValue(10)
+    sheet.first.setValue(11)  # as the replay counts
     sheet.last.setValue(500)
+    assert sheet.last.minimum() == 11
     sheet.speed.setValue(2)
     QTest.mouseClick(sheet.findChild(type(app.docks.task.clear), "exportButton"),
                      Qt.MouseButton.LeftButton)  # fmt: skip
     ((place, options),) = exported
     assert place == tmp_path / "clip.apng"
-    assert options == ["--scale", "3", "--palette", "green", "--from-frame", "10",
+    assert options == ["--scale", "3", "--palette", "screen-pocket", "--from-frame", "10",
                        "--to-frame", "99", "--speed", "2"]  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
 from gui import object_names as names
-from gui import theme
 from gui.app import App
 from gui.keymap import Joypad
 from gui.models.checkpoints import CheckpointCard
@@ -23,6 +22,7 @@ from tests.gui.conftest import click, find, until
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.protocol.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
+from trainer_core.protocol.shades import SCREENS
 
 
 def card(folder: Path, integrity: str = "verified") -> CheckpointCard:
@@ -61,7 +61,7 @@ def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float
     screen.render(image)
     got = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width())
     scale = int(4 * ratio)
-    table = np.array(theme.SCREEN_GREEN, np.uint32) | 0xFF000000
+    table = np.array(SCREENS["green"], np.uint32) | 0xFF000000
     np.testing.assert_array_equal(got, table[shades].repeat(scale, 0).repeat(scale, 1))
 
 
@@ -238,6 +238,9 @@ def recorded(app: App) -> App:
 def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
     replay, view = recorded.controllers.replay.replay, recorded.center.replay
     assert len(replay) > 5
+    assert recorded.center.replay.choices.currentText().endswith(
+        f"tiny_goal, {len(replay) / 59.7275:.1f} s"
+    )
     slider = find(recorded, names.REPLAY_SLIDER)
     packed = np.fromfile(replay.folder / "pictures.bin", np.uint8).reshape(len(replay), -1)
     for frame in (0, 3, len(replay) - 1):
@@ -251,6 +254,22 @@ def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
     assert view.frame == 1
     QTest.keyClick(slider, Qt.Key.Key_End)
     assert view.frame == len(replay) - 1
+
+
+def test_the_replay_is_steered_by_keys(recorded: App) -> None:
+    view = recorded.center.replay
+    QTest.keyClick(view.screen_view, Qt.Key.Key_End)
+    last = view.frame
+    assert last == len(recorded.controllers.replay.replay) - 1
+    QTest.keyClick(view.screen_view, Qt.Key.Key_Left)
+    assert view.frame == last - 1
+    QTest.keyClick(view.screen_view, Qt.Key.Key_Home)
+    QTest.keyClick(view.screen_view, Qt.Key.Key_Space)
+    QTest.qWait(1)
+    view._ticked -= 0.1  # a window that was busy for a tenth of a second loses none of it
+    until(lambda: view.frame >= 5)
+    QTest.keyClick(view.screen_view, Qt.Key.Key_Space)
+    assert not view._timer.isActive()
 
 
 def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: App) -> None:
@@ -287,6 +306,7 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
 
     done = []
     recorded.controllers.replay.exported.connect(done.append)
+    recorded.actions["screenPocket"].trigger()
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: done, 30)
     replay: Replay = recorded.controllers.replay.replay
@@ -294,6 +314,8 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
         assert len(frames) > 1
         scale = frames[0].width // 160
+        rgb = np.asarray(image.convert("RGB"), np.uint32).reshape(-1, 3) @ [1 << 16, 1 << 8, 1]
+        assert set(rgb.tolist()) <= set(SCREENS["pocket"]), "the colours on show"
     first = np.asarray(frames[0])[::scale, ::scale]
     shades = replay.picture(0)
     assert len({(a, b) for a, b in zip(first.ravel(), shades.ravel(), strict=True)}) == len(

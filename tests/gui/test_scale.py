@@ -11,11 +11,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gui.app import App, create_app
-from gui.models import run_telemetry
+from gui.models import run_history
 from gui.models.log_buffer import LINE_LENGTH, MAX_LINES, LogBuffer
 from gui.models.run_filter import RunFilter
+from gui.models.run_history import read_run
 from gui.models.run_list import COLUMNS, RUN_ROLE, RunList
-from gui.models.run_telemetry import KEPT, TelemetryModel, read_run
+from gui.models.run_telemetry import KEPT, TelemetryModel
 from tests.gui.conftest import close, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record, update_record
@@ -92,8 +93,8 @@ def test_a_home_of_10_000_runs_opens_without_reading_their_logs(
         read.append(path.parent.name)
         return real(path, *rest)
 
-    real = run_telemetry.read_history
-    monkeypatch.setattr(run_telemetry, "read_history", counted)
+    real = run_history.read_history
+    monkeypatch.setattr(run_history, "read_history", counted)
     begun = time.process_time()
     app = create_app(home.root, "dark")
     app.window.show()
@@ -147,7 +148,7 @@ def test_a_history_is_complete_however_it_meets_live_records(tmp_path: Path) -> 
 
 
 def test_a_log_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_telemetry, "READ_BYTES", 5000)
+    monkeypatch.setattr(run_history, "READ_BYTES", 5000)
     home = make_home(tmp_path / "home", 1, 200)
     log = home.run("run-00000").train_log
     assert len(read_run("r", log).table) == 200
@@ -158,7 +159,7 @@ def test_a_log_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_telemetry, "READ_BYTES", 5000)
+    monkeypatch.setattr(run_history, "READ_BYTES", 5000)
     made = make_home(app.bridge.home.root, 2, 500)
     log = made.run("run-00000").train_log
     asked = iter([True, True, False])

@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QDragMoveEvent, QDropEvent, QMouseEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from gui.app import App
 from gui.models.run_list import COLUMNS
+from gui.widgets import run_table
+from gui.widgets.run_table import RunTable
 from tests.gui.conftest import until, use_echo
 from tests.support.processes import SPEC
 from tests.support.scripted_native import scripted_native
@@ -117,9 +123,46 @@ def test_apps_share_one_queue_and_what_waits_outlives_the_app_that_ordered_it(
     assert other.queue.entries() == []
 
 
+def drag(app: App, moved: str, on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the mouse, from one row of the table to another."""
+    dock = app.docks.runs
+    places = []
+    for run_id in (moved, on):
+        rect = dock.table.visualRect(dock.proxy.index(dock.proxy.row_of(run_id), 2))
+        places.append(rect.center())
+
+    class Carrier:
+        """In place of QDrag, whose loop only a display server's drag would end."""
+
+        def __init__(self, source: RunTable) -> None:
+            self.setMimeData = lambda carried: setattr(self, "carried", carried)
+            self.setPixmap = lambda pixmap: None
+
+        def exec(self, kind: Qt.DropAction) -> None:
+            aim = (places[1], kind, self.carried, Qt.MouseButton.LeftButton)  # type: ignore[attr-defined]
+            move = QDragMoveEvent(*aim, Qt.KeyboardModifier.NoModifier)
+            dock.table.dragMoveEvent(move)
+            if move.isAccepted():
+                where = QPointF(places[1])
+                dock.table.dropEvent(QDropEvent(where, *aim[1:], Qt.KeyboardModifier.NoModifier))
+
+    monkeypatch.setattr(run_table, "QDrag", Carrier)
+    view, button = dock.table.viewport(), Qt.MouseButton.LeftButton
+    QTest.mousePress(view, button, pos=places[0])
+    for step in range(1, 5):
+        middle = places[0] + (places[1] - places[0]) * step / 4 + QPoint(4 * step, 0)
+        moved_on = QMouseEvent(
+            QMouseEvent.Type.MouseMove, QPointF(middle), QPointF(view.mapToGlobal(middle)),
+            Qt.MouseButton.NoButton, button, Qt.KeyboardModifier.NoModifier,
+        )  # fmt: skip
+        QApplication.sendEvent(view, moved_on)
+    QTest.mouseRelease(view, button, pos=places[1])
+
+
 def test_runs_that_wait_change_places_in_every_app(
-    make_app: Callable[..., App], home: Path, other: TrainerService
-) -> None:
+    make_app: Callable[..., App], home: Path, other: TrainerService,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     app = make_app(home)
     first = running(app, other)
     use_echo(app)
@@ -143,6 +186,11 @@ def test_runs_that_wait_change_places_in_every_app(
     assert not app.actions["queueEarlier"].isEnabled()
     other.queue.move(before, 1)  # as `dmglab queue move` does
     until(lambda: said() == ["Queued 1", "Queued 2"])
+    drag(app, behind, before, monkeypatch)
+    assert said() == ["Queued 2", "Queued 1"]
+    assert [entry.run_id for entry in other.queue.entries()] == [behind, before]
+    drag(app, behind, first, monkeypatch)
+    assert said() == ["Queued 2", "Queued 1"], "a run that runs has no place to give"
     app.controllers.runs.show(first)
     assert not app.actions["queueEarlier"].isVisible()
     done(app, app.bridge.service.stop(behind))

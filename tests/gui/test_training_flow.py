@@ -84,6 +84,14 @@ def test_train_new_and_use_trained_keep_their_own_choices(app: App) -> None:
     assert app.controllers.playing.policy_mode == "sample"
 
 
+def test_a_start_leaves_the_tab_that_one_went_to(app: App) -> None:
+    assert app.models.navigation.welcome
+    app.window.center.setCurrentWidget(app.center.replay)
+    start(app)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    assert app.window.center.currentWidget() is app.center.replay
+
+
 def test_without_consent_nothing_is_spawned(app: App) -> None:
     assert not find(app, names.CONSENT_CHECK, QCheckBox).isChecked()
     click(app, names.START_TRAINING_BUTTON)
@@ -308,4 +316,4 @@ def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None: 
     psutil.Process(run.pid).kill()
     until(lambda: app.controllers.training.state.is_end)
     assert not app.center.wall.card.is_on
-    assert "Start a run" in app.center.wall.screen_view.hint
+    assert app.center.wall.screen_view.hint == "This run has ended"

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def main(home: HomePaths) -> None:
     ranks = Ranks()
     # Two ranks of 8 machines: 4 updates of 2 x 8 x 8 steps.
     config = tiny_config(num_envs=8, total_env_steps=4 * 128, checkpoint_every=2, eval_every=2)
-    found = train(home, "run", config, ranks)
+    found = train(home, "run", config, ranks, asking(ranks))
     # The same over a record of three updates, whole and in two lives, one of them twice.
     config = dataclasses.replace(config, eval_every=0, log_every=3, total_env_steps=3 * 128)
     found["whole"] = train(home, "whole", config, ranks)["weights"]
@@ -45,11 +46,24 @@ def main(home: HomePaths) -> None:
     os._exit(0)  # as trainer_core.cli.main leaves, and for its reason
 
 
-def train(home: HomePaths, run_id: str, config: RunConfig, ranks: Ranks) -> dict[str, Any]:
+def asking(ranks: Ranks) -> Control:
+    """As when rank 0 finds in its mail: save, hold, save while held, go on."""
+    control = Control()
+    if ranks.is_first:
+        control.request_checkpoint()
+        control.pause(True)
+        threading.Timer(2.0, control.request_checkpoint).start()
+        threading.Timer(3.0, control.pause, [False]).start()
+    return control
+
+
+def train(
+    home: HomePaths, run_id: str, config: RunConfig, ranks: Ranks, control: Control | None = None
+) -> dict[str, Any]:
     """One life of a run."""
     paths = home.run(run_id)
     writer = RunWriter(paths) if ranks.is_first else SilentWriter(paths)
-    run = TrainingRun(config, paths, home, writer, Control(), ranks)
+    run = TrainingRun(config, paths, home, writer, control or Control(), ranks)
     run.prepare(["test"])
     trainer = run.trainer
     assert trainer is not None

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from trainer_core.envs import toy
-from trainer_core.play.demonstrating import record_demonstrations, train_starts
+from trainer_core.play.demonstrating import (
+    record_demonstrations,
+    require_new_folder,
+    train_starts,
+)
 from trainer_core.play.episode import Script, play_episode
 from trainer_core.play.game import TinyGame
 from trainer_core.play.recording_writer import first_difference
@@ -68,6 +72,9 @@ def test_what_fails_is_not_kept_and_too_many_failures_are_said(tmp_path: Path) -
         record_demonstrations(tmp_path / "out", game, lambda start: Script([0]), 50, "script")
     assert list_recordings(tmp_path / "out") == []
     (tmp_path / "out" / "mine").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="not a folder"):
+        require_new_folder(tmp_path / "file")
     with pytest.raises(ConfigError, match="not empty"):
         record_demonstrations(tmp_path / "out", game, lambda start: Script([0]), 1, "script")
 

@@ -7,6 +7,7 @@ NaN and one nested number each: `charts/episodic_return` counts from 0, `global_
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,13 @@ def test_a_history_that_is_none_is_one_line(tmp_path: Path) -> None:
         file.write_text(text, "latin-1")
         with pytest.raises(LabError, match="no history of W&B"):
             import_wandb(file, HomePaths(tmp_path / "home"))
+
+
+@pytest.mark.parametrize("name", ["run-x.wandb", "history.jsonl"])
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(LabError, match="not a regular file"):
+        import_wandb(tmp_path / name, HomePaths(tmp_path / "home"))
 
 
 def test_a_shell_imports_too_and_a_wrong_path_is_one_line(tmp_path: Path) -> None:

@@ -130,6 +130,17 @@ def test_the_nearest_recorded_picture_decides_and_a_loop_tries_the_next() -> Non
     assert player.act() == 6
 
 
+def test_what_a_library_says_on_standard_error_stops_nobody(tmp_path: Path) -> None:
+    talker = tmp_path / "python"
+    talker.write_text("#!/bin/sh\nhead -c 1000000 /dev/zero >&2\necho >&2\necho last words >&2\n")
+    talker.chmod(0o755)
+    with pytest.raises(CheckpointError, match="last words"):
+        Contestant(str(talker), "", tmp_path, mode="greedy", seed=1)
+    with talker.open("a") as file:
+        file.write("printf R; cat >/dev/null\n")
+    Contestant(str(talker), "", tmp_path, mode="greedy", seed=1).close()
+
+
 def test_a_policy_plays_in_a_process_of_its_own(tmp_path: Path) -> None:
     """It presses what the same network chooses here."""
     folder = save_policy(tmp_path / "run")

@@ -319,6 +319,9 @@ def test_only_regular_files_are_read(tmp_path: Path, capsys: pytest.CaptureFixtu
     for name in (tmp_path / "train_log.jsonl", Path("/dev/zero")):
         assert main(["validate", str(name)]) == 1
         assert "not a regular file" in json.loads(capsys.readouterr().out)["error"]
+    (tmp_path / "loop").symlink_to("loop")
+    assert main(["validate", str(tmp_path / "loop")]) == 1
+    assert "Symlink loop" in json.loads(capsys.readouterr().out)["error"]
 
 
 def test_a_long_log_costs_no_memory(good: Lines, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Each test states the fact by other means than the code that it watches.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -190,3 +191,31 @@ def test_success_is_the_named_functions_verdict_and_not_the_end() -> None:
     act = uniform(env.num_actions, torch.Generator().manual_seed(1))
     played = run_episodes(env, act, torch.tensor([0, 1, 2, 3]), "sample")
     assert [episode.success for episode in played.episodes] == [True, False, True, False]
+
+
+def test_a_full_disk_takes_the_pictures_and_not_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pictures lie in a file that is mapped: without a place on the disk of its own, writing to it
+    would end the process by SIGBUS."""
+    env, control, told = TinyGoalEnv(4, stack_k=1, seed=1), Control(), []
+    control.watch(2)
+    watcher = watching.Watcher(
+        tmp_path / "frames.bin", env, control, lambda kind, **fields: told.append(fields)
+    )
+    with monkeypatch.context() as full:
+        full.setattr(os, "posix_fallocate", lambda *_: raise_full())
+        watcher.show(1)
+        assert list(tmp_path.iterdir()) == []
+        assert [fields["detail"] for fields in told] == [
+            "warning: no pictures of the Game Boys: No space left on device"
+        ]
+    monkeypatch.setattr(watcher, "_next", 0.0)
+    watcher.show(2)
+    found = (tmp_path / "frames.bin").stat()
+    assert found.st_blocks * 512 >= found.st_size, "no holes"
+    watcher.close()
+
+
+def raise_full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

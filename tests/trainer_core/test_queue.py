@@ -17,7 +17,9 @@ from trainer_core.protocol import commands
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
+from trainer_core.runners.catalog import NATIVE
 from trainer_core.runs import waiting
+from trainer_core.runs.config_file import read_config, tags_of
 from trainer_core.runs.devices import DeviceLock
 from trainer_core.runs.index import FORGOTTEN, RunRegistry
 from trainer_core.runs.lock import RunLock
@@ -25,6 +27,7 @@ from trainer_core.runs.mailbox import Mailbox
 from trainer_core.runs.queue import QueueBusyError, QueueEntry, RunQueue
 from trainer_core.runs.writer import DiskError
 from trainer_core.service.keeper import KeeperLock
+from trainer_core.service.turns import Turns
 
 
 @pytest.fixture
@@ -90,12 +93,13 @@ def test_the_second_device_is_taken_when_the_first_is_busy_and_written_down(
 ) -> None:
     busy = DeviceLock.take(home, "cuda", "elsewhere")
     assert busy is not None
-    put(home, "g", devices=("cuda", "cuda:1"))
+    put(home, "g", devices=("cuda", "cuda:1"), tags={"sweep": "s"})
     found = waiting.claim(home, everybody)
     assert found is not None
     assert found.spec.device == "cuda:1"
     assert RunRegistry(home).load()["g"].device == "cuda:1"
     assert b'"cuda:1"' in home.run("g").config.read_bytes()
+    assert tags_of(read_config(home.run("g"))) == {"sweep": "s"}
 
 
 def test_a_detached_run_is_left_to_the_keeper_while_there_is_one_or_one_may_come(
@@ -187,6 +191,23 @@ def test_a_run_whose_order_cannot_be_read_fails_and_the_next_has_its_turn(home: 
     assert found is not None
     assert found.life.record.run_id == "b"
     assert order(home) == ["b"]
+
+
+def test_a_run_that_its_runner_refuses_fails_and_the_next_has_its_device(home: HomePaths) -> None:
+    put(home, "a", "b")
+    config = home.run("a").config
+    config.write_text(config.read_text().replace('"stack_k"', '"of_another_version"'))
+    turns = Turns(home, is_keeper=False)
+    assert turns.next((NATIVE,)) is None
+    kept = turns.next((NATIVE,))
+    record = RunRegistry(home).load()["a"]
+    assert (record.state, record.reason) == (
+        RunState.FAILED, "unknown configuration keys: of_another_version"
+    )  # fmt: skip
+    assert kept is not None
+    assert kept.plan.run_id == "b"
+    assert order(home) == ["b"]
+    RunLock.take(home.run("a")).release()
 
 
 def test_a_waiting_run_is_dropped_once(home: HomePaths) -> None:
@@ -330,3 +351,22 @@ def test_a_device_that_becomes_free_meanwhile_belongs_to_who_asked_first(
     found = waiting.claim(home, everybody)
     assert found is not None
     assert found.life.record.run_id == "a"
+
+
+def test_a_full_disk_lets_go_of_no_lock(home: HomePaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who holds one is written into it only for those who are refused."""
+    paths = home.run("r")
+    paths.root.mkdir(parents=True)
+
+    def full(*_: object) -> int:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    lock, keeper = RunLock.take(paths), KeeperLock(home)
+    assert keeper.take(0.0)
+    lock.name_holder(7)
+    with pytest.raises(LabError, match="is being trained by process"):
+        RunLock.take(paths)
+    assert not KeeperLock(home).take(0.0)
+    lock.release()
+    keeper.release()

@@ -50,6 +50,9 @@ def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
     records = read_log(tmp_path)
     assert [r["env_steps"] for r in records if r["type"] == "update"] == [128, 256, 384, 512]
     assert all(sum(r["action_hist"]) == 128 for r in records if r["type"] == "update")
+    asked = [r["env_steps"] for r in records if r["type"] == "checkpoint" and
+             r["reason"] == "request"]  # fmt: skip
+    assert asked == [128], "rank 0 alone was asked, and held in the meantime; all obey"
     newest = list_checkpoints(HomePaths(tmp_path).run("run"))[-1]
     verify(newest)
     assert {"machines.bin", "machines-1.bin"} <= {path.name for path in newest.iterdir()}

@@ -96,12 +96,17 @@ def test_a_player_knows_again_what_it_knew(player: Player) -> None:
     assert not player.one_frame_back(), "there is nothing before the beginning"
 
 
-def test_what_is_rewound_was_never_recorded(player: Player, tmp_path: Path) -> None:
+def test_what_is_rewound_was_never_recorded(
+    player: Player, told: list[Any], tmp_path: Path
+) -> None:
     play(player, 5)
     player.record(True)
     play(player, 60)
-    for _ in range(25):
+    for _ in range(24):
         player.one_frame_back()
+    player._next_event = 0.0
+    player.one_frame_back()
+    assert told[-1][1]["recording_frames"] == 35, "the clock of the recording goes back as well"
     play(player, 30, 1000)
     folder = Path(player.record(False))
     recording = read_recording(folder)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from emulator.rom.cartridge import EmulatorError, parse_header
 from trainer_core.cli.main import main
 from trainer_core.envs.rom_registry import add_rom
 from trainer_core.envs.roms import load_rom
@@ -17,7 +18,7 @@ from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.named_roms import named_rom
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.profiles import load_profiles
-from trainer_core.protocol.roms import registered_roms
+from trainer_core.protocol.roms import has_rom_header, registered_roms
 from trainer_core.protocol.tasks import find_task
 
 GAME = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
@@ -79,6 +80,23 @@ def test_what_cannot_be_registered_is_one_line_and_registers_nothing(
     assert not found["ok"]
     assert "\n" not in found["error"]
     assert not (home.settings / "roms.json").exists()
+
+
+@pytest.mark.parametrize(("at", "is_one"), [((), True), ((0x104,), True), ((0x14D,), True),
+                                            ((0x104, 0x14D), False)])  # fmt: skip
+def test_the_look_at_a_header_is_the_emulators(
+    tmp_path: Path, at: tuple[int, ...], is_one: bool
+) -> None:
+    data = bytearray((ASSETS / "games/pocket_quest/pocket_quest.gb").read_bytes())
+    for place in at:
+        data[place] ^= 0xFF
+    (tmp_path / "a.gb").write_bytes(data)
+    assert has_rom_header(tmp_path / "a.gb") is is_one
+    if is_one:
+        parse_header(bytes(data))
+    else:
+        with pytest.raises(EmulatorError, match="no Game Boy ROM"):
+            parse_header(bytes(data))
 
 
 def test_a_task_without_its_rom_names_the_command(home: HomePaths, tmp_path: Path) -> None:

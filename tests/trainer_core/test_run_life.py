@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -18,7 +19,8 @@ import pytest
 from tests.support.sockets import listening
 from tests.trainer_core.building import tiny_config
 from trainer_core.cli import resume, runs, train
-from trainer_core.protocol import records
+from trainer_core.cli.running import Narrator
+from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
@@ -28,6 +30,8 @@ from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.life import RunLife
 from trainer_core.runs.lock import INHERITED, RunLock
 from trainer_core.runs.writer import RunWriter
+from trainer_core.train.control import Control
+from trainer_core.worker import obey
 
 SPEC = RunSpec.of(tiny_config())
 CHECKPOINT = {
@@ -246,3 +250,23 @@ def test_a_number_that_is_no_lock_is_not_believed(tmp_path: Path) -> None:
         with pytest.raises(LabError, match="is being trained"):
             RunLock.take_or_inherit(life.paths, leftover)
     assert RunLock.take_or_inherit(life.paths, str(life.lock.descriptor)).descriptor >= 0
+
+
+def test_a_pause_that_is_taken_back_within_an_update_leaves_the_run_running(
+    tmp_path: Path,
+) -> None:
+    home, control = HomePaths(tmp_path), Control()
+    life = RunLife.begin(home, "r", SPEC, algo="ppo")
+    with contextlib.closing(RunWriter(life.paths, Narrator(life))) as writer:
+        assert obey(commands.Pause(id=1), control, writer) == ""
+        assert life.record.state is RunState.STARTING, "no update is there to finish"
+        assert control.paused
+        control.pause(False)
+        control.begin()
+        writer.tell(records.StateEvent, state="running")
+        obey(commands.Pause(id=2), control, writer)
+        assert life.record.state is RunState.PAUSING
+        obey(commands.Unpause(id=3), control, writer)
+        assert life.record.state is RunState.RUNNING
+        writer.tell(records.StateEvent, state="queued")  # from nowhere: the run goes on
+    life.end(RunState.STOPPED, "")

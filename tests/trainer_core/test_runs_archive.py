@@ -7,12 +7,15 @@ import json
 import os
 import shutil
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.made_homes import make_home
+from trainer_core.cli.archive import ended_before
+from trainer_core.cli.main import main
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
@@ -123,6 +126,9 @@ def test_an_archive_damaged_anywhere_is_refused_whole(home: HomePaths, tmp_path:
     for end in (0, 1, 10, 500, len(data) // 2):
         damaged.write_bytes(data[:end])
         assert "damaged" in refusal(damaged, home)
+    damaged.unlink()
+    os.mkfifo(damaged)  # nobody ever writes into it
+    assert "not a regular file" in refusal(damaged, home)
     assert not list(home.runs.iterdir())
 
 
@@ -179,3 +185,23 @@ def test_an_archive_that_lies_is_refused(
     assert not elsewhere.runs.exists() or not list(elsewhere.runs.iterdir())
     assert not list(tmp_path.rglob("*evil*"))
     assert RunState.RUNNING not in {run.state for run in RunRegistry(elsewhere).load().values()}
+
+
+def test_the_newest_are_spared_also_where_there_are_fewer(tmp_path: Path) -> None:
+    home = make_home(tmp_path, runs=3, log_records=1)
+    for record in RunRegistry(home).load().values():
+        home.run(record.run_id).config.write_text("{}")
+    found = [ended_before(home, time.time(), keep) for keep in range(5)]
+    assert [len(ids) for ids in found] == [3, 2, 1, 0, 0]
+    assert found[1] == found[0][:2]
+
+
+def test_only_runs_are_looked_at(home: HomePaths, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("/", "..", "none"):
+        assert main(["archive", RUN, word, "--dry-run", "--home", str(home.root)]) == 1
+        assert f"no run {word!r}" in capsys.readouterr().err
+
+
+def test_restore_wants_an_archive(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["restore"]) == 1
+    assert "name at least one archive" in capsys.readouterr().err

@@ -84,6 +84,7 @@ def test_the_logs_are_read_only_for_questions_about_them(home: HomePaths) -> Non
         "CREATE TABLE mine (a)", "SELECT 1; SELECT 2", "BEGIN", "", "gibberish",
         "SELECT load_extension('x')", "SELECT * FROM nowhere", "SELECT 'half",
         "WITH a AS (SELECT 1) DELETE FROM runs", "SELECT \0", "EXPLAIN SELECT 1",
+        "SELECT '\udcff'",
     ],
 )  # fmt: skip
 def test_whatever_is_no_question_is_refused_in_one_line_and_changes_nothing(

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import RunSpec
@@ -53,7 +53,15 @@ def test_the_waiting_player_plays_what_it_is_asked_and_the_next_is_another(tmp_p
         assert not player.home.players.exists(), "it must write nothing before its order"
         await player.prepare()
         assert player.ahead._child is first, "one is enough"
+        old, kept, fresh = (player.home.players / name for name in ("old", "kept", "fresh"))
+        for folder in (old, kept / "recordings", fresh):
+            folder.mkdir(parents=True)
+            (folder / "config.json").touch()
+        for path in (old, kept):
+            for each in (*path.iterdir(), path):
+                os.utime(each, (1.0, 1.0))
         await player.start(PlayerConfig(task="tiny_goal", mode="human"))
+        assert [folder.exists() for folder in (old, kept, fresh)] == [False, True, True]
         assert player._child is first
         assert not player.ahead.is_waiting
         assert player.frames_path is not None
@@ -67,6 +75,24 @@ def test_the_waiting_player_plays_what_it_is_asked_and_the_next_is_another(tmp_p
         await player.stop()
         await player.ahead.end()
         assert await gone(waiting.pid)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_a_player_that_waits_for_a_person_loads_the_game_and_no_policy(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        player = PlayerService(HomePaths(tmp_path))
+        await player.prepare(for_person=True)
+        first = player.ahead._child
+        assert first is not None
+        game = ASSETS / "games/pocket_quest/pocket_quest.gb"
+        await player.start(PlayerConfig(task=str(game), mode="human"))
+        loaded = Path(f"/proc/{first.pid}/maps").read_text()
+        assert player._child is first
+        assert "warp" in loaded
+        assert "libtorch" not in loaded
+        await player.stop()
 
     asyncio.run(scenario())
 
@@ -149,6 +175,21 @@ def test_another_plan_gets_a_process_of_its_own(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_worker_of_another_runner_is_sent_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path, updates=3)
+        plan = service.plan(SPEC)
+        await service.ahead.prepare(plan)
+        pid = waiting_pid(service)
+        other = dataclasses.replace(plan.runner, id="other", install="")
+        absent = (str(tmp_path / "not_installed"), *plan.argv[1:])
+        await service.ahead.prepare(dataclasses.replace(plan, runner=other, argv=absent))
+        assert await gone(pid)
+        assert not service.ahead.is_waiting
+
+    asyncio.run(scenario())
+
+
 def test_one_that_was_killed_is_replaced(tmp_path: Path) -> None:
     async def scenario() -> None:
         service = service_of(tmp_path, updates=3, interval_s=0.01)
@@ -160,6 +201,21 @@ def test_one_that_was_killed_is_replaced(tmp_path: Path) -> None:
         record = await service.start(plan)
         assert record.pid != pid
         assert (await finished(service, record.run_id)).state is RunState.FINISHED
+
+    asyncio.run(scenario())
+
+
+def test_one_that_is_sent_away_while_it_is_being_started_goes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path)
+        loading = asyncio.create_task(service.ahead.prepare(service.plan(SPEC)))
+        await asyncio.sleep(0)
+        await service.ahead.end()
+        await loading
+        assert not service.ahead.is_waiting
+        assert service.ahead.run_id == "", "else the next plan would take the id of another run"
+        waiting = [p for p in psutil.Process().children() if str(WAITING_ECHO) in p.cmdline()]
+        assert waiting == []
 
     asyncio.run(scenario())
 

@@ -10,15 +10,16 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.support.echo_sweeps import ENDLESS, conductor, made_sweep
+from tests.support.echo_sweeps import ENDLESS, EchoSlot, conductor, made_sweep
 from tests.support.processes import until
 from trainer_core.cli.main import main
 from trainer_core.protocol.paths import CHECKOUT, HomePaths
-from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.lock import is_locked
+from trainer_core.runs.lock import RunLock, is_locked
 from trainer_core.sweeps.results import ranking
 from trainer_core.sweeps.sweep import load_ended, load_sweep
 
@@ -75,6 +76,25 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     assert all(run.state is RunState.FINISHED for run in RunRegistry(home).load().values())
     assert sum("goes on" in line for line in said) == 2
     assert sum("begins" in line for line in said) == 1
+
+
+def test_a_trial_that_waits_for_its_former_life_can_be_stopped(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    sweep = made_sweep(home, [{"learning_rate": 1e-3}])
+    paths = home.run(sweep.trials[0].run_id)
+    paths.root.mkdir(parents=True)
+    former = RunLock.take(paths)  # whose process saves still
+    slot = EchoSlot(str(home.root), sweep.sweep_id)
+
+    async def scenario() -> RunRecord:
+        trial = asyncio.create_task(slot.run(0))
+        await asyncio.sleep(0.2)
+        await slot.stop("interrupted")
+        return msgspec.json.decode(await asyncio.wait_for(trial, 5), type=RunRecord)
+
+    record = asyncio.run(scenario())
+    assert (record.state, record.reason) == (RunState.IDLE, "interrupted")
+    former.release()
 
 
 def _make_short(home: HomePaths, run_ids: list[str]) -> None:

@@ -19,12 +19,16 @@ from emulator.tools.replay import replay
 from tests.trainer_core.building import read_log, tiny_config, train_in
 from trainer_core.cli.main import main
 from trainer_core.envs.demonstrations import task_demonstrations
+from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, save_goal
+from trainer_core.play.authoring.demonstration import play_demonstration
+from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures, suggest_tau
 from trainer_core.play.authoring.inputs import follows_codec, read_inputs, steps_of
 from trainer_core.play.authoring.replaying import Replay
 from trainer_core.play.authoring.reports import aliasing
 from trainer_core.play.authoring.suggestions import rank_correlation, suggest_reward
+from trainer_core.play.authoring.walks import random_walks
 from trainer_core.play.game import ConsoleGame, open_game
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.play.rollout import write_rollout
@@ -105,6 +109,21 @@ def test_a_script_becomes_a_task_with_held_out_starts_and_its_way(made: Path) ->
         assert game.judge.dist >= manifest.goal.tau
         shown.add(game.observation().tobytes())
     assert len(shown) == 6
+
+
+def test_no_start_shows_what_no_tau_tells_from_the_goal(made: Path) -> None:
+    task = walk(made)
+    cartridge, codec = load_rom(task, HomePaths(made)), task.manifest.codec
+    (demo,) = task_demonstrations(task)
+    trace = play_demonstration(cartridge, demo, codec)
+    alike = trace.pictures[0].copy()
+    alike[:2, :4] ^= 1  # eight pixels by a shade: between a tau of 0.0002 and LEAST_DISTANCE
+    goal = GoalPictures(alike[None], np.ones((1, 72, 80), bool), "l1")
+    assert 0.0002 < goal.distances(trace.pictures[:1])[0] < LEAST_DISTANCE
+    found = random_walks(cartridge, trace.states[:2], goal, 0.0002, codec, count=4, longest=3,
+                         least=1, seed=1)  # fmt: skip
+    near = goal.distances(np.stack([start.picture for start in found]))
+    assert suggest_tau(near)[0] > 0
 
 
 def test_the_starts_can_be_made_again_from_their_inputs(made: Path) -> None:

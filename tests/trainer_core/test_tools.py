@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from trainer_core.cli.main import main
+from trainer_core.cli.summaries import VERBS, summary
 from trainer_core.exports.gif import picked_frames
 from trainer_core.exports.plot import read_series, smooth
 from trainer_core.play.game import TinyGame
@@ -85,6 +86,7 @@ def test_eval_and_its_baselines(home: Path, capsys: pytest.CaptureFixture[str]) 
         "resume none", "train --num-envs 0", "train --device gpu", "train --task none",
         "train --preset none", "train --lr-schedule linear --task tiny_goal",
         "train --task tiny_goal --device cuda:0 --seconds 1", "bench train --updates 0",
+        "restore", "resume latest --seconds nan", "resume latest --total-env-steps -1",
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_one_line_that_names_it(
@@ -266,3 +268,32 @@ def test_a_home_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[st
     assert code == 1
     assert "/proc/nope" in found["error"]
     assert HomePaths(Path("/proc/nope")).runs.exists() is False
+
+
+def test_a_player_that_ends_by_itself_is_no_success(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "player").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "player").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "player"))
+    code, found = call(capsys, "play", "--checkpoint", "latest", "--home", home, "--record")
+    assert (code, found["ok"]) == (1, False)
+    assert "ended by itself with status 3" in found["error"]
+
+
+@pytest.mark.parametrize("command", ["stop", "archive", "queue add", "task check", *VERBS])
+def test_help_is_what_was_asked_for(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard output, where `| less` finds it, and with status 0."""
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "--help"])
+    told = capsys.readouterr()
+    assert ended.value.code in (0, None)
+    assert told.err == ""
+    assert f"usage: dmglab {command}" in told.out
+    assert summary(command)[1:] in " ".join(told.out.split()) or command in VERBS
+
+
+@pytest.mark.parametrize("command", VERBS)
+def test_each_verb_has_its_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    error = call(capsys, command)[1]["error"]
+    assert f"one of {', '.join(VERBS[command])};" in error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tests.trainer_core.building import (
     train_in,
     without_clocks,
 )
-from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.checkpoints import MACHINES, list_checkpoints, read_meta
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.finding import _merit
 from trainer_core.runs.log_check import check_log
@@ -70,6 +71,45 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     assert best.success_rate == max(record["success_rate"] for (_, mode), record in late.items()
                                     if mode == "greedy")  # fmt: skip
     assert best.success_rate == late[best.env_steps, "greedy"]["success_rate"]
+
+
+def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_best(
+    tmp_path: Path,
+) -> None:
+    config = tiny_config(eval_every=1, validate_on="cpu", total_env_steps=200 * UPDATE)
+    run = prepared_run(tmp_path, config)
+    ready(run)
+
+    class Killed(BaseException):
+        """As SIGKILL: nothing is done after it."""
+
+    learn = run.trainer.run_update  # type: ignore[union-attr]
+
+    def killed_after_a_best() -> Any:
+        if run.progress.best_folder:
+            raise Killed
+        run.late.process.wait(1.0)  # type: ignore[union-attr]
+        return learn()
+
+    run.trainer.run_update = killed_after_a_best  # type: ignore[method-assign, union-attr]
+    with pytest.raises(Killed):
+        run.train()
+    run.close()
+    newest = list_checkpoints(run.paths)[-1]
+    assert int(newest.name) > int(run.progress.best_folder), "the best one came late"
+    assert (newest / MACHINES).is_file(), "a resumed run goes on with the consoles"
+    resumed = prepared_run(tmp_path, config)
+    assert resumed.progress.best_folder == run.progress.best_folder
+    resumed.close()
+    assert check_log(run.paths.train_log).errors == []
+    # As if it had been killed between the best one's rename and its record.
+    lines = run.paths.train_log.read_text().splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if '"reason":"best"' in line)
+    run.paths.train_log.write_text("".join(lines[:at]))
+    shutil.rmtree(newest)
+    prepared_run(tmp_path, config).close()
+    assert read_log(tmp_path)[-1]["env_steps"] == int(run.progress.best_folder)
+    assert check_log(run.paths.train_log).errors == []
 
 
 def test_a_target_that_is_reached_late_names_the_weights_that_reached_it(tmp_path: Path) -> None:

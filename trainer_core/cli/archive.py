@@ -45,7 +45,10 @@ def run(argv: list[str]) -> dict[str, Any]:
         chosen += ended_before(home, time.time() - 86_400 * options.older_than, options.keep)
     if not chosen and options.older_than < 0:
         raise ConfigError("say which runs, or --older-than DAYS; `dmglab runs` lists them")
-    rows = []
+    known, rows = RunRegistry(home).load(), []
+    for run_id in chosen:
+        if run_id not in known:  # a path would be walked through
+            raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
     for run_id in dict.fromkeys(chosen):
         row: dict[str, Any] = {"run_id": run_id, "bytes": disk_use(home, run_id).total}
         if not options.dry_run:
@@ -66,5 +69,5 @@ def ended_before(home: HomePaths, when: float, keep: int) -> list[str]:
         ),
         key=lambda record: record.finished_at,
     )
-    spared = ended[: len(ended) - keep] if keep else ended
-    return [record.run_id for record in spared if record.finished_at < when]
+    older = ended[: max(0, len(ended) - keep)]
+    return [record.run_id for record in older if record.finished_at < when]

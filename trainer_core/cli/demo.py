@@ -57,6 +57,8 @@ def run(argv: list[str]) -> dict[str, Any]:
         paths.videos, checkpoint, home, mode="greedy", steps=0, start=-1, gif_every=2, seed=1
     )
     dmglab = dmglab_command()
+    # With the target that it has reached it would end at once.
+    beyond = " --target-success 0" if trained["reason"].startswith("validation") else ""
     solved = round(100 * trained["success_rate"])
     print(
         f"\nreached the goal from {solved} % of the start states it never trained on\n"
@@ -64,7 +66,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         f"  checkpoint  {checkpoint}\n"
         f"  one episode {paths.videos / 'rollout.gif'}\n"
         f"go on with\n"
-        f"  {dmglab} resume {paths.run_id}\n"
+        f"  {dmglab} resume {paths.run_id}{beyond}\n"
         f"  {dmglab} eval --checkpoint {paths.run_id}\n"
         f"  {dmglab} --help",
         file=sys.stderr,

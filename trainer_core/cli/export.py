@@ -24,7 +24,10 @@ class Options:
     """What to write: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs."""
     scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
     """Screen pixels per Game Boy pixel, 1 to 8."""
-    palette: Literal["green", "grey"] = "green"
+    palette: Literal[
+        "green", "grey", "screen-green", "screen-grey", "screen-pocket", "screen-light"
+    ] = "green"
+    """Pale greens, greys, or the colours of one of the app's screens."""
     from_frame: int = field(default=0, metadata=limits(0, MAX_FRAMES))
     to_frame: int = field(default=-1, metadata=limits(-1, MAX_FRAMES))
     """Last frame to show; -1 = the recording's."""

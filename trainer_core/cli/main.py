@@ -14,6 +14,7 @@ import os
 import sys
 from typing import NoReturn
 
+from trainer_core.cli.summaries import COMMANDS, rows
 from trainer_core.early_start import keep_bytecode
 from trainer_core.owned import PARENT, die_with_parent, outlive_reader_of_stderr
 from trainer_core.protocol.errors import LabError
@@ -21,39 +22,7 @@ from trainer_core.protocol.errors import LabError
 GARBAGE_THRESHOLD = 50_000
 """New objects between two looks for garbage; Python's own is 700."""
 
-COMMANDS = {
-    "train": "train a policy on a task",
-    "resume": "continue a run from its newest checkpoint, or one that is paused",
-    "stop": "stop any run of the home, whichever process keeps it",
-    "pause": "hold any run of the home",
-    "queue": "runs that wait for a device: list, add, move, hold, release, remove, run",
-    "eval": "success of a checkpoint, or of a baseline, on held-out starts",
-    "rollout": "one episode as GIF, JSON lines and a manifest",
-    "league": "a policy, a script, a recording, a language model on one task: one table",
-    "record": "a checkpoint's episodes as recordings, to learn from offline",
-    "play": "one Game Boy in real time, frames to a file",
-    "plot": "curves of one or more logs as a PNG",
-    "disk": "what each run takes of the disk",
-    "archive": "runs as one file each, with hashes; --remove makes room",
-    "restore": "archived runs back into a home",
-    "curves": "curves for TensorBoard, or in the form of W&B's history",
-    "import": "a file of W&B as a run with its curves, or a checkpoint's folder",
-    "validate": "check a train_log.jsonl",
-    "runs": "list runs",
-    "export": "a recording as GIF, APNG, MP4 or PNGs: range, speed, scale",
-    "clip": "a rollout, GIF, input movie or failed run's receipt as a recording",
-    "query": "ask runs and records in SQL, read-only",
-    "task": "make, check, audit, share and list tasks",
-    "rom": "register your own ROMs: add, list, remove",
-    "runner": "install, check or remove the environment of another library's trainer",
-    "gif": "a recording as an animated GIF",
-    "replay": "press a recording's buttons again and compare the pictures",
-    "sound": "what a game sounds like, as a WAV file",
-    "bench": "measure training, the consoles alone, or the consoles beside PyBoy",
-    "doctor": "device, driver, versions, compiled kernels and caches of this machine",
-    "sweep": "many runs side by side: grid or random, on this computer or a Ray cluster",
-    "demo": "train Pocket Quest's first stage and leave plot, checkpoint and GIF",
-}
+HELP = {"-h", "--help"}
 MODULES = {"bench": "bench.command", "import": "importing"}
 """Commands whose module has another name."""
 OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runner", "runs"}
@@ -72,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     if not argv:
         # By its name, not as `-m gui`: a folder `gui` where the user stands must not answer.
         return importlib.import_module("gui.__main__").main()
-    if argv[0] in ("-h", "--help", "help"):
+    if argv[0] in {*HELP, "help"}:
         _say(usage())
         return 0
     if argv[0] not in COMMANDS:
@@ -80,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     module = importlib.import_module(f"trainer_core.cli.{MODULES.get(argv[0], argv[0])}")
     try:
-        with contextlib.nullcontext() if argv[0] in OWN_STDOUT else _stdout_to_stderr():
+        with contextlib.nullcontext() if _owns_stdout(argv) else _stdout_to_stderr():
             result = module.run(argv[1:])
     except LabError as error:
         result = {"ok": False, "error": str(error)}
@@ -90,6 +59,10 @@ def main(argv: list[str] | None = None) -> int:
         if error.filename is None:
             raise
         result = {"ok": False, "error": f"{error.filename}: {error.strerror}"}
+    except RuntimeError as error:
+        if not str(error).startswith("Symlink loop"):  # pathlib's word for it before Python 3.13
+            raise
+        result = {"ok": False, "error": f"{error}; name a file or folder that is there"}
     except KeyboardInterrupt:
         result = {"ok": False, "error": "interrupted"}
     if not result.get("ok", True) and "error" in result:
@@ -107,16 +80,19 @@ def _say(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _owns_stdout(argv: list[str]) -> bool:
+    return argv[0] in OWN_STDOUT or not HELP.isdisjoint(argv[1:])
+
+
 def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
     """Libraries greet on standard output, where only the result belongs."""
     return contextlib.redirect_stdout(sys.stderr)
 
 
 def usage() -> str:
-    rows = "\n".join(f"  {name:<9} {summary}" for name, summary in COMMANDS.items())
     return (
         "usage: dmglab COMMAND [options]   (no command: open the app)\n"
-        f"{rows}\n`dmglab COMMAND --help` shows its options."
+        f"{rows(COMMANDS)}\n`dmglab COMMAND --help` shows its options."
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import tyro
 
+from trainer_core.cli.summaries import summary
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import check_device, check_fields
 from trainer_core.protocol.paths import HomePaths, default_home
@@ -33,6 +34,8 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
     metadata; --help prints and ends.
     """
     options: dict[str, Any] = {"prog": f"dmglab {command}", "args": argv}
+    if words := summary(command):
+        options["description"] = f"{words[0].upper()}{words[1:]}."
     if default is not None:
         options["default"] = default
     complaint = io.StringIO()
@@ -53,7 +56,7 @@ def _one_line(box: str) -> str:
     """tyro's framed message without its frame, title and colours."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     body = [line for line in plain.splitlines() if not line.startswith("\u256d")]
-    return " ".join(re.sub(r"[\u2500-\u257f]", " ", " ".join(body)).split())
+    return " ".join(re.sub(r"[\u2500-\u257f]|-{3,}", " ", " ".join(body)).split())
 
 
 def home_paths(home: Path | None) -> HomePaths:

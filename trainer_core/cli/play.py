@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import tempfile
@@ -70,7 +71,7 @@ def _play(directory: Path, options: Options) -> dict[str, Any]:
     assert player.stdin is not None
     assert player.stdout is not None
     episodes = successes = 0
-    recording, deadline = "", 0.0
+    recording, deadline, told_to_stop = "", 0.0, False
     try:
         for line in player.stdout:
             try:
@@ -86,18 +87,23 @@ def _play(directory: Path, options: Options) -> dict[str, Any]:
             if isinstance(event, records.AckEvent) and event.id == 2:
                 recording = event.detail
                 _send(player, commands.Stop(id=3))
+                told_to_stop = True
             if isinstance(event, records.PlayEvent) and (event.done or event.trunc):
                 episodes, successes = episodes + 1, successes + event.success
             if deadline and time.monotonic() > deadline:
                 deadline = float("inf")
                 _send(player, commands.Record(id=2, on=False))
     finally:
-        player.stdin.close()
-        player.wait()
+        with contextlib.suppress(BrokenPipeError):
+            player.stdin.close()
+        status = player.wait()
+    if not told_to_stop:
+        raise LabError(f"the player ended by itself with status {status}, before its time")
     return {"episodes": episodes, "successes": successes, "recording": recording}
 
 
 def _send(player: subprocess.Popen[bytes], command: commands.Command) -> None:
     assert player.stdin is not None
-    player.stdin.write(commands.encode(command))
-    player.stdin.flush()
+    with contextlib.suppress(BrokenPipeError):  # it has ended, which the end of its events tells
+        player.stdin.write(commands.encode(command))
+        player.stdin.flush()

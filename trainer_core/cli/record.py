@@ -37,7 +37,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "record", argv)
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
-    from trainer_core.play.demonstrating import record_demonstrations
+    from trainer_core.play.demonstrating import record_demonstrations, require_new_folder
+
+    require_new_folder(options.out)
     from trainer_core.play.game import open_game
     from trainer_core.play.league.players import Settings, open_checkpoint
 

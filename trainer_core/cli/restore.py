@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.errors import ConfigError
 from trainer_core.runs.archive import check, restore
 
 
@@ -24,6 +25,8 @@ class Options:
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "restore", argv)
+    if not options.files:
+        raise ConfigError("name at least one archive; `dmglab archive` writes them")
     home = home_paths(options.home)
     if options.check:
         return {"ok": True, "whole": [check(file).run_id for file in options.files]}

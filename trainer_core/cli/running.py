@@ -17,7 +17,7 @@ from trainer_core.preflight.startable import check_startable
 from trainer_core.protocol import records
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
@@ -45,7 +45,8 @@ class Narrator:
 
     def __call__(self, line: bytes) -> None:
         event = records.decode(line)
-        self.life.fold(event)
+        with contextlib.suppress(ProtocolError):  # a state that cannot follow changes nothing
+            self.life.fold(event)
         match event:
             case records.UpdateRecord() if time.monotonic() >= self._next:
                 self._next = time.monotonic() + PROGRESS_S

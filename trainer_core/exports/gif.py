@@ -26,7 +26,7 @@ from trainer_core.protocol.recording import (
     unpack_picture,
 )
 from trainer_core.protocol.regular_files import check_target
-from trainer_core.protocol.shades import GREY_LEVELS
+from trainer_core.protocol.shades import GREY_LEVELS, SCREENS
 
 CENTISECOND_S = 0.01
 DEFAULT_DELAY_CS = 2
@@ -35,7 +35,11 @@ MAX_DELAY_CS = 6000
 MAX_SCALE = 8
 GREENS = ((224, 248, 208), (136, 192, 112), (52, 104, 86), (8, 24, 32))
 GREYS = tuple((level, level, level) for level in GREY_LEVELS)
-PALETTES = {"green": GREENS, "grey": GREYS}
+PALETTES = {"green": GREENS, "grey": GREYS} | {
+    f"screen-{name}": tuple((shade >> 16, shade >> 8 & 0xFF, shade & 0xFF) for shade in shades)
+    for name, shades in SCREENS.items()
+}
+"""Pale greens and greys of files, and the colours of the app's screens."""
 
 
 def picked_frames(frames: int, delay_cs: int) -> list[int]:

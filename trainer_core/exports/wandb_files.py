@@ -17,9 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.regular_files import read_regular
 
 HEAD = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
 BLOCK_BYTES = 32 << 10
+MOST_BYTES = 1 << 30
+"""Of a file that is read; whole files are held."""
 _PIECE = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _HISTORY, _CONFIG, _RUN = 2, 5, 17
@@ -47,7 +50,7 @@ def read_file(path: Path) -> WandbRun:
     Raises LabError for a file of another kind and for one whose bytes do not fit their CRC.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path, MOST_BYTES)
     except OSError as error:
         raise LabError(f"{path}: cannot be read: {error.strerror}") from None
     if not data.startswith(HEAD):

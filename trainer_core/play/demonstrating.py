@@ -20,6 +20,13 @@ AT_FIRST = 2
 """So many times PATIENCE before the first one is kept."""
 
 
+def require_new_folder(out: Path) -> None:
+    """Raises ConfigError unless recordings may go there."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        what = "not empty" if out.is_dir() else "not a folder"
+        raise ConfigError(f"{out}: {what}; name a new folder")
+
+
 def train_starts(game: Game) -> range:
     """The start states that training may see."""
     return range(game.held_out_start or game.num_starts)
@@ -58,8 +65,7 @@ def record_demonstrations(
     Raises ConfigError when `out` holds something already or as soon as fewer than one episode in
     PATIENCE succeeds, DiskError.
     """
-    if out.exists() and any(out.iterdir()):
-        raise ConfigError(f"{out}: not empty; name a new folder")
+    require_new_folder(out)
     starts, kept, attempt, steps = train_starts(game), 0, 0, []
     while attempt < PATIENCE * min(episodes, kept + AT_FIRST):
         start = starts[attempt % len(starts)]
@@ -77,7 +83,8 @@ def record_demonstrations(
                 "out": str(out), "task": game.task, "recordings": kept, "attempts": attempt,
                 "steps": sum(steps), "median_steps": sorted(steps)[len(steps) // 2],
             }  # fmt: skip
+    left = f"What succeeded is in {out}" if kept else "None is kept"
     raise ConfigError(
         f"only {kept} of {attempt} episodes reached the goal of {game.task}; the "
-        f"{episodes} that were asked for need a better player. What succeeded is in {out}"
+        f"{episodes} that were asked for need a better player. {left}"
     )

@@ -152,6 +152,8 @@ class Player:
             self._left = None
         self._know(present.known)
         self._publish(max(present.buttons, 0))
+        if time.monotonic() >= self._next_event:
+            self._tell_play()
         return True
 
     def close(self) -> None:
@@ -371,16 +373,18 @@ class Player:
                 success=success, done=success, trunc=trunc,
                 terms=self.game.judge.terms if self.game.judge else None, value=self._value,
             )  # fmt: skip
-        now = time.monotonic()
-        if now >= self._next_event or success or trunc:
-            self._next_event = now + EVENT_INTERVAL_S
-            self._tell(
-                records.PlayEvent, step=step, action=action, reward=reward, dist=dist,
-                success=success, done=success, trunc=trunc, episode=self._episode,
-                who="human" if self.human else "agent", speed=self.pacer.measured,
-                recording_frames=self.recording.frames if self.recording else 0,
-                note=getattr(self.game, "note", str)(),
-            )  # fmt: skip
+        if time.monotonic() >= self._next_event or success or trunc:
+            self._tell_play(success, trunc)
+
+    def _tell_play(self, success: bool = False, trunc: bool = False) -> None:
+        self._next_event = time.monotonic() + EVENT_INTERVAL_S
+        self._tell(
+            records.PlayEvent, step=self._step, action=self._action, reward=self._reward,
+            dist=self._dist, success=success, done=success, trunc=trunc, episode=self._episode,
+            who="human" if self.human else "agent", speed=self.pacer.measured,
+            recording_frames=self.recording.frames if self.recording else 0,
+            note=getattr(self.game, "note", str)(),
+        )  # fmt: skip
 
     def _publish(self, buttons: int) -> None:
         """Show the game's picture."""

@@ -1,29 +1,38 @@
 """Everything slow before a player's first picture, done once before anybody asks for one.
 
-A player that is started ahead of its order loads torch and the kernels here. Nothing of it is kept.
+A player that is started ahead of its order loads the kernels here, and torch where a policy may be
+to play. Nothing of it is kept.
 """
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 
-from trainer_core.algo.policy import PixelActorCritic, policy_kind
 from trainer_core.play.game import open_game
 from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.train import checkpoint  # noqa: F401  what opens the weights
 
 TASK = RunConfig().task
 
 
-def rehearse(home: HomePaths) -> None:
-    """A frame of the first task and one thought of a policy without training. Raises LabError."""
-    torch.set_num_threads(1)
+def rehearse(home: HomePaths, *, with_policy: bool = True) -> None:
+    """A frame of the first task, and one thought of a policy without training. Raises LabError."""
     game = open_game(TASK, home)
     game.restart(0)
     game.frame(0)
-    observation = game.observation()
+    if with_policy:
+        _think(game.observation())
+
+
+def _think(observation: np.ndarray) -> None:
+    """Of a picture u8[72, 80]."""
+    import torch
+
+    from trainer_core.algo.policy import PixelActorCritic, policy_kind
+    from trainer_core.train import checkpoint  # noqa: F401  what opens the weights
+
+    torch.set_num_threads(1)
     config = RunConfig()
     shape = (config.stack_k, *observation.shape)
     policy = PixelActorCritic(policy_kind(config), shape, len(ACTION_MASKS))

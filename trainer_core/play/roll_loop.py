@@ -19,6 +19,7 @@ from trainer_core.protocol.recording import HEIGHT, PICTURES, WIDTH
 
 FRAMES_AT_ONCE = 32
 """Played between two looks at the commands: 10 ms."""
+UNTOLD = (-1, -1, -1)
 
 
 class RollLoop:
@@ -35,7 +36,7 @@ class RollLoop:
             directory / "frames.bin.new", frames.FrameShape(WIDTH, HEIGHT)
         )
         self._next_event = 0.0
-        self._told = (-1, -1, -1)
+        self._told = UNTOLD
         self._show(0)
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
@@ -73,6 +74,7 @@ class RollLoop:
                 self._show(command.frame)
             case commands.Splice():
                 self.roll.splice(command.first, command.removed, bytes.fromhex(command.masks))
+                self._told = UNTOLD  # it may come to where it was at once, which is news again
             case commands.SaveBranch():
                 return str(write_branch(self.roll, Path(command.path)))
             case _:

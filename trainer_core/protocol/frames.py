@@ -27,6 +27,7 @@ A plain file has no name to clean up, no tracker that deletes it, and works the 
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import struct
@@ -115,12 +116,17 @@ class FrameWriter:
     """The one writer of a frames.bin. Replaces an old file, so that old readers keep theirs."""
 
     def __init__(self, path: Path, shape: FrameShape) -> None:
+        """Raises OSError; nothing half-made is left then."""
         self.shape = shape
         self._seq = 0
         partial = path.with_suffix(".tmp")
-        with partial.open("w+b") as file:
-            file.truncate(shape.file_bytes)
-            self._map = mmap.mmap(file.fileno(), shape.file_bytes)
+        try:
+            with partial.open("w+b") as file:
+                _allocate(file.fileno(), shape.file_bytes)
+                self._map = mmap.mmap(file.fileno(), shape.file_bytes)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
         _HEADER.pack_into(
             self._map, 0, MAGIC, VERSION, shape.format, shape.slots,
             shape.width, shape.height, shape.envs, 0,
@@ -147,6 +153,19 @@ class FrameWriter:
 
     def close(self) -> None:
         self._map.close()
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    """Zeros with a place on the disk: writing to a hole that a full one cannot fill ends the
+    process by SIGBUS."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+                raise
+    os.truncate(descriptor, size)
 
 
 class FrameReader:

@@ -7,6 +7,7 @@ before that command was there, to a path alone. `trainer_core.envs.rom_registry`
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,9 @@ REGISTER = "dmglab rom add PATH"
 ROM_SUFFIXES = (".gb", ".gbc")
 MAX_ROM_BYTES = 8 << 20
 """The largest cartridge there was."""
+HEADER_BYTES = 0x150
+LOGO_CRC32 = 0x46195417
+"""Of the boot logo at 0104 to 0133."""
 MAX_BYTES = 64 << 20
 """Of roms.json: some 100,000 ROMs."""
 
@@ -39,6 +43,23 @@ class RegisteredRom(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
     ram_size: int = 0
     sha1: str = ""
     warnings: tuple[str, ...] = ()
+
+
+def has_rom_header(path: Path) -> bool:
+    """Whether the logo or the header's checksum is right: else no console would be made of it.
+
+    The same look as the emulator's (Pan Docs, "The cartridge header"), without loading that. True
+    for what cannot be read: who opens it will say why.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(HEADER_BYTES)
+    except OSError:
+        return True
+    if len(header) < HEADER_BYTES:
+        return False
+    checksum = -sum(header[0x134:0x14D]) - (0x14D - 0x134) & 0xFF
+    return checksum == header[0x14D] or zlib.crc32(header[0x104:0x134]) == LOGO_CRC32
 
 
 def roms_file(home: HomePaths) -> Path:

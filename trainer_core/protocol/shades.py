@@ -1,4 +1,4 @@
-"""A Game Boy's four shades as numbers, and the greys that files show them in."""
+"""A Game Boy's four shades as numbers, and the colours that files and screens show them in."""
 
 from __future__ import annotations
 
@@ -6,3 +6,11 @@ MAX_SHADE = 3
 """Shades go from 0, the lightest, to this."""
 GREY_LEVELS = (255, 170, 85, 0)
 """8-bit grey of each shade."""
+SCREENS = {
+    "green": (0x9BBC0F, 0x8BAC0F, 0x306230, 0x0F380F),
+    "grey": (0xF8F8F8, 0xA8A8A8, 0x585858, 0x080808),
+    "pocket": (0xC4CFA1, 0x8B956D, 0x4D533C, 0x1F1F1F),
+    "light": (0x00B581, 0x009A71, 0x00694A, 0x004F3B),
+}
+"""0xRRGGBB of each shade on the app's screens; the last two are a Game Boy Pocket's and a lit Game
+Boy Light's, as photographed."""

@@ -22,6 +22,7 @@ import msgspec
 
 from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.regular_files import open_regular
 from trainer_core.protocol.runs import RunRecord
 from trainer_core.runs import durable
 from trainer_core.runs.index import RunRegistry
@@ -182,7 +183,7 @@ def _remove(home: HomePaths, record: RunRecord, target: Path) -> None:
 def _opened(file: Path) -> Iterator[tarfile.TarFile]:
     """Raises LabError for what is no archive, also where that shows while it is read."""
     try:
-        with tarfile.open(file, mode="r|gz") as tar:
+        with open_regular(file) as source, tarfile.open(fileobj=source, mode="r|gz") as tar:
             yield tar
     except (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError) as error:
         raise LabError(f"{file}: damaged, or no archive of a run: {error}") from None

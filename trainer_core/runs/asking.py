@@ -42,7 +42,7 @@ def ask(home: HomePaths, question: str, *, limit: int = 10_000, seconds: float =
         return _answer(cache.database, question, limit, seconds)
     except OSError as error:
         raise LabError(f"{error.filename or home.root}: {error.strerror}") from None
-    except (sqlite3.Error, sqlite3.Warning) as error:
+    except (sqlite3.Error, sqlite3.Warning, UnicodeError) as error:
         raise LabError(
             f"{error}; one SELECT over {', '.join(PUBLIC)} "
             "(`SELECT * FROM runs LIMIT 1` shows columns)"

@@ -31,7 +31,7 @@ def find_checkpoint(text: str, home: HomePaths) -> Path:
     if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
         return Path(text).resolve()
     try:
-        found = list_checkpoints(find_run(text or "latest", home))
+        run = find_run(text or "latest", home)
     except LabError as error:
         if text in ("", "latest"):
             raise CheckpointError(str(error)) from None
@@ -39,8 +39,8 @@ def find_checkpoint(text: str, home: HomePaths) -> Path:
             f"{text!r} is neither a checkpoint folder nor a run below {home.runs}; `dmglab runs` "
             "lists the runs"
         ) from None
-    if not found:
-        raise CheckpointError(f"run {text!r} has no checkpoint yet")
+    if not (found := list_checkpoints(run)):
+        raise CheckpointError(f"run {run.run_id} has no checkpoint yet; `dmglab runs` lists others")
     return max(found, key=_merit)
 
 

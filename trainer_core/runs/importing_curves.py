@@ -10,11 +10,12 @@ from typing import Any
 
 import msgspec
 
-from trainer_core.exports.wandb_files import WandbRun, read_file
+from trainer_core.exports.wandb_files import MOST_BYTES, WandbRun, read_file
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import BAD_JSON, LabError, ProtocolError
 from trainer_core.protocol.metrics import METRICS
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs import durable
@@ -26,7 +27,6 @@ RUNNER = "wandb"
 """No runner that could be started: the name says where the curves are from."""
 STEPS = ("env_steps", "global_step", "_step")
 """Names under which a row may tell environment steps, the best first."""
-HISTORY = "history.jsonl"
 _OURS = {metric.name for metric in METRICS}
 MOST_SCALARS = 500
 """Curves of one row that are kept; a record is 64 KiB at most."""
@@ -39,7 +39,7 @@ def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
     damaged one, one without a curve, and a home that cannot be written.
     """
     found = _read_history(file) if file.suffix == ".jsonl" else read_file(file)
-    run_id = f"wandb-{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
+    run_id = f"wandb-{hashlib.sha256(read_regular(file, MOST_BYTES)).hexdigest()[:12]}"
     lost = "the file ends within a record" if found.is_torn else ""
     known = RunRegistry(home).load().get(run_id)
     if known is not None:
@@ -71,10 +71,10 @@ def _read_history(file: Path) -> WandbRun:
     beside = file.with_name("config.json")
     run = WandbRun(name=file.parent.parent.name)
     try:
-        *whole, tail = file.read_bytes().split(b"\n")
+        *whole, tail = read_regular(file, MOST_BYTES).split(b"\n")
         run.rows = [json.loads(line) for line in whole]
         run.is_torn = bool(tail)
-        run.config = json.loads(beside.read_bytes()) if beside.is_file() else {}
+        run.config = json.loads(read_regular(beside)) if beside.is_file() else {}
     except OSError as error:
         raise LabError(f"{error.filename}: cannot be read: {error.strerror}") from None
     except (*BAD_JSON, ValueError):

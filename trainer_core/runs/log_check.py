@@ -91,6 +91,11 @@ class Life:
         self.scalars: set[str] | None = None
         """Of its first update record: later ones have the same."""
 
+    def standing_at(self, env_steps: int) -> Standing:
+        """Of the newest update record up to there."""
+        return max((one for one in self.standings if one.env_steps <= env_steps),
+                   default=Standing())  # fmt: skip
+
 
 class LogChecker:
     """A fold over the lines of one log."""
@@ -300,8 +305,9 @@ class LogChecker:
         late = self._validates_late and record.reason == "best"
         past = record.env_steps < life.env_steps or record.env_steps == life.saved
         if late and past and record.env_steps == life.validated:
-            before = (one for one in life.standings if one.env_steps <= record.env_steps)
-            self._checkpoints[record.path] = (record.env_steps, max(before, default=Standing()))
+            self._checkpoints[record.path] = (
+                record.env_steps, life.standing_at(record.env_steps)
+            )  # fmt: skip
             return
         yield from self._reach(record.env_steps)
         # A best one that was told late may be saved again with its envs when the run ends there.
@@ -339,17 +345,20 @@ class LogChecker:
                 yield f"resumes at {record.env_steps} steps, {record.checkpoint} has {env_steps}"
         else:
             yield from self._unannounced(record)
-            base = self._life.recorded
+            base = self._life.standing_at(record.env_steps)
             self._checkpoints[record.checkpoint] = (record.env_steps, base)
         self._life = Life(base, record.env_steps, record.update)
 
     def _unannounced(self, record: records.ResumeRecord) -> Iterator[str]:
-        """A crash between a checkpoint's rename and its record: no later record can be there."""
+        """A crash between a checkpoint's rename and its record: no later record can be there,
+        but for weights whose validation came late."""
         life = self._life
         name = f"checkpoints/{record.env_steps:012d}"
         owed = bool(self._log_every) and record.update >= self._due()
         over = life.ended not in ("", AN_ERROR)
-        if record.checkpoint != name or record.env_steps < life.env_steps or over or owed:
+        late = self._validates_late and record.env_steps == life.validated
+        past = record.env_steps < life.env_steps and not late
+        if record.checkpoint != name or past or over or owed:
             yield f"resumes from {record.checkpoint}, which no record announced"
 
 

@@ -21,7 +21,7 @@ from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import RunSpec
-from trainer_core.runs.config_file import read_config, read_spec, write_config
+from trainer_core.runs.config_file import read_config, read_spec, tags_of, write_config
 from trainer_core.runs.devices import DeviceLock, full_name
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.life import RunLife
@@ -160,6 +160,14 @@ def started(home: HomePaths, run_id: str) -> None:
         RunQueue(home).remove(run_id)
 
 
+def give_up(home: HomePaths, claim: Claim, reason: str) -> None:
+    """What was taken up cannot be started: it ends as failed, and its device is free again."""
+    with contextlib.suppress(LabError):  # a full disk: nobody trains it all the same
+        claim.life.end(RunState.FAILED, reason)
+    started(home, claim.life.record.run_id)
+    claim.device.release()
+
+
 def _claim_one(
     home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry,
     knows: Callable[[str], bool], busy: set[str],
@@ -182,7 +190,8 @@ def _claim_one(
     spec = dataclasses.replace(asked, device=device.device)
     try:
         if spec != asked:
-            write_config(paths, spec, str(read_config(paths).get("name", "")))
+            raw = read_config(paths)
+            write_config(paths, spec, str(raw.get("name", "")), tags_of(raw))
         life = RunLife.resume(
             home, entry.run_id, lock, state=RunState.PREFLIGHT, device=device.device
         )

@@ -35,6 +35,8 @@ class AheadProcess:
         self._child: ChildProcess | None = None
         self._order: socket.socket | None = None
         self._starting = False
+        self._ends = 0
+        """How often it was sent away: also one that is being started just then goes."""
         self._said: records.StateEvent | None = None
 
     @property
@@ -63,19 +65,19 @@ class AheadProcess:
         except psutil.Error:
             return 0
 
-    async def load(self, argv: Sequence[str], cwd: Path) -> bool:
+    async def load(self, argv: Sequence[str], cwd: Path, **env: str) -> bool:
         """Have a process with this argv load. Whether it does: one that waits already stays.
 
-        Raises LabError.
+        `env` are further variables of its environment. Raises LabError.
         """
         if self.is_waiting or self._starting:
             return False
         ours, theirs = socket.socketpair()
-        self._starting, self._said = True, None
+        self._starting, self._said, ends = True, None, self._ends
         try:
-            self._child = await start_child(
+            child = await start_child(
                 argv, cwd=cwd, pass_fds=(theirs.fileno(),), on_event=self._hear,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno())},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", AHEAD: str(theirs.fileno()), **env},
             )  # fmt: skip
         except LabError:
             ours.close()
@@ -83,7 +85,11 @@ class AheadProcess:
         finally:
             self._starting = False
             theirs.close()
-        self._argv, self._order = tuple(argv), ours
+        if ends != self._ends:
+            ours.close()
+            await _send_away(child)
+            return False
+        self._argv, self._child, self._order = tuple(argv), child, ours
         return True
 
     async def start_child(
@@ -113,15 +119,20 @@ class AheadProcess:
         return child
 
     async def end(self) -> None:
-        """Send the waiting process away."""
+        """Send the waiting process away, and one that is on its way."""
+        self._ends += 1
         child, self._child = self._child, None
         if self._order is not None:
             self._order.close()
             self._order = None
         if child is not None and not child.exited.done():
-            child.signal_group(signal.SIGKILL)  # it holds nothing that could be lost
-            with contextlib.suppress(asyncio.CancelledError):
-                await child.wait(5.0)
+            await _send_away(child)
+
+
+async def _send_away(child: ChildProcess) -> None:
+    child.signal_group(signal.SIGKILL)  # it holds nothing that could be lost
+    with contextlib.suppress(asyncio.CancelledError):
+        await child.wait(5.0)
 
 
 class AheadWorker(AheadProcess):
@@ -129,7 +140,7 @@ class AheadWorker(AheadProcess):
 
     def __init__(self) -> None:
         super().__init__()
-        self._run_id = ""
+        self._run_id = self._runner = ""
 
     @property
     def run_id(self) -> str:
@@ -137,9 +148,12 @@ class AheadWorker(AheadProcess):
         return self._run_id if self.is_waiting else ""
 
     async def prepare(self, plan: LaunchPlan) -> None:
-        """Have a process for this plan load. One that waits for another plan stays.
+        """Have a process for this plan load. One that waits for another plan of its runner stays.
 
-        Does nothing for a runner whose process cannot wait. Raises LabError.
+        Does nothing for a runner whose process cannot wait, or is not installed. Raises LabError.
         """
-        if plan.runner.waits and await self.load(plan.argv, plan.cwd):
-            self._run_id = plan.run_id
+        if self.is_waiting and self._runner != plan.runner.id:
+            await self.end()
+        can_wait = plan.runner.waits and Path(plan.argv[0]).exists()
+        if can_wait and await self.load(plan.argv, plan.cwd):
+            self._run_id, self._runner = plan.run_id, plan.runner.id

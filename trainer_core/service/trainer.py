@@ -20,7 +20,7 @@ import msgspec
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.runs import END_STATES, RunRecord, RunState, fold
+from trainer_core.protocol.runs import RunRecord, RunState, fold
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
 from trainer_core.runs import waiting
@@ -35,11 +35,11 @@ from trainer_core.runs.queue import RunQueue
 from trainer_core.runs.writer import RunWriter
 from trainer_core.service.ahead import AheadWorker
 from trainer_core.service.climbing import climb
+from trainer_core.service.hearing import Hearing
 from trainer_core.service.keeper import ensure_keeper
 from trainer_core.service.kept import Kept, end_of
 from trainer_core.service.mailroom import obey, require
 from trainer_core.service.notices import (
-    BadLineSeen,
     EventReceived,
     LogLines,
     Notice,
@@ -48,7 +48,6 @@ from trainer_core.service.notices import (
 from trainer_core.service.others import Others, ask
 from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
 from trainer_core.service.scribe import Scribe
-from trainer_core.service.stream import BadLine
 from trainer_core.service.telemetry import Telemetry
 from trainer_core.service.turns import Turns
 
@@ -86,6 +85,7 @@ class TrainerService:
         """Records by run that its pipe left out while this process was busy; read from the log."""
         self._live: dict[str, Kept] = {}
         self._launching: dict[str, Kept] = {}
+        self._hearing = Hearing(self._live, self._note, self.missed, self._tell)
         self._turns = Turns(home, is_keeper)
         self.telemetry = Telemetry(self)
         self._listeners: list[Callable[[Notice], None]] = []
@@ -234,8 +234,8 @@ class TrainerService:
                 log_path=life.paths.worker_log,
                 pass_fds=(lock, kept.device.descriptor) if kept.device else (lock,),
                 decode=plan.runner.parse,
-                on_event=lambda event: self._on_event(run_id, event),
-                on_bad_line=lambda line: self._on_bad_line(run_id, line),
+                on_event=lambda event: self._hearing.on_event(run_id, event),
+                on_bad_line=lambda line: self._hearing.on_bad_line(run_id, line),
                 on_output=lambda lines: self._tell(LogLines(run_id, tuple(lines))),
                 on_exit=lambda code: self._on_exit(run_id, code),
             )
@@ -313,7 +313,8 @@ class TrainerService:
     async def pause(self, run_id: str) -> None:
         """Raises ProtocolError when the run cannot be paused."""
         live = self._live.get(run_id)
-        if live is not None and live.plan.runner.capabilities.pause:
+        can_hold = live is not None and live.plan.runner.capabilities.pause
+        if live is not None and can_hold and live.life.record.state is RunState.RUNNING:
             self._move(live, RunState.PAUSING, "waiting for the update to end")
         require(await self.request(run_id, commands.Pause))
 
@@ -431,45 +432,7 @@ class TrainerService:
             )
         self._tell(EventReceived(run_id, event))
 
-    # -- what children say ------------------------------------------------------------------
-
-    def _on_event(self, run_id: str, event: records.Event) -> None:
-        live = self._live.get(run_id)
-        if live is None:
-            return
-        if live.plan.runner.writes_log and event.run_id != run_id:
-            self._on_bad_line(run_id, BadLine(f"a record of another run, {event.run_id!r}", ""))
-            return
-        missed = live.missed(event)
-        self.missed[run_id] = self.missed.get(run_id, 0) + len(missed)
-        for one in (*missed, event):
-            self._take_event(run_id, live, one)
-
-    def _take_event(self, run_id: str, live: Kept, event: records.Event) -> None:
-        live.said_anything = live.said_anything or isinstance(event, records.LogRecord)
-        try:
-            if live.scribe is not None:
-                event = live.scribe.keep(event)
-            worth_telling = live.life.fold(event)
-        except LabError as error:  # a state that cannot follow, a number or disk that does not fit
-            self._on_bad_line(run_id, BadLine(str(error), ""))
-            return
-        self.runs[run_id] = live.life.record
-        if isinstance(event, records.ErrorRecord):
-            live.error = event.message
-        if isinstance(event, records.StateEvent):
-            if event.state in END_STATES:
-                live.said_end = RunState(event.state)
-                live.stop_reason = live.stop_reason or event.detail
-            self._tell(RunChanged(live.life.record, event.detail, event.progress))
-        elif worth_telling:
-            self._tell(RunChanged(live.life.record))
-        self._tell(EventReceived(run_id, event))
-
-    def _on_bad_line(self, run_id: str, line: BadLine) -> None:
-        if (live := self._live.get(run_id)) is not None:
-            live.bad_line = line.reason
-        self._tell(BadLineSeen(run_id, line))
+    # -- when a child is gone -----------------------------------------------------------------
 
     def _on_exit(self, run_id: str, code: int) -> None:
         live = self._live.pop(run_id, None)
@@ -504,8 +467,11 @@ class TrainerService:
         self._show(kept.life.record)
 
     def _show(self, record: RunRecord, detail: str = "", force_at: float = 0.0) -> None:
-        self.runs[record.run_id] = record
+        self._note(record)
         self._tell(RunChanged(record, detail, force_at=force_at))
+
+    def _note(self, record: RunRecord) -> None:
+        self.runs[record.run_id] = record
 
     def _tell(self, notice: Notice) -> None:
         for listener in list(self._listeners):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runners.catalog import find_runner
@@ -34,16 +35,23 @@ class Turns:
         )
 
     def next(self, runners: Sequence[AgentRunner]) -> Kept | None:
-        """The run that may start now, taken up. Raises LabError."""
+        """The run that may start now, taken up; one that its runner refuses ends as failed, and
+        the next has its turn at the next look. Raises LabError."""
         known = {runner.id for runner in runners}
         claim = waiting.claim(self._home, known.__contains__, is_keeper=self._is_keeper)
         if claim is None:
             return None
+        try:
+            plan = self._plan(claim, runners)
+        except LabError as error:  # an order of another version of its runner, say
+            waiting.give_up(self._home, claim, str(error))
+            return None
+        return Kept(plan, claim.life, claim.device, waited=True)
+
+    def _plan(self, claim: waiting.Claim, runners: Sequence[AgentRunner]) -> LaunchPlan:
         run_id, name = claim.life.record.run_id, claim.life.record.name
         plan = self.plans.pop(run_id, None)
         if plan is not None:
-            plan = dataclasses.replace(plan, spec=claim.spec)
-        else:
-            runner = find_runner(claim.spec.runner, runners)
-            plan = plan_run(runner, claim.spec, self._home, run_id, name)
-        return Kept(plan, claim.life, claim.device, waited=True)
+            return dataclasses.replace(plan, spec=claim.spec)
+        runner = find_runner(claim.spec.runner, runners)
+        return plan_run(runner, claim.spec, self._home, run_id, name)

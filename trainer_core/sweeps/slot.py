@@ -98,7 +98,7 @@ class TrialSlot:
         """A driver or node that died leaves a process that may still be saving."""
         paths = self.home.run(trial.run_id)
         deadline = time.monotonic() + RELEASE_S
-        while is_locked(paths):
+        while is_locked(paths) and not self._stopped:
             if time.monotonic() > deadline:
                 raise LabError(
                     f"trial {trial.number}, run {trial.run_id}, is being trained by another "

@@ -71,9 +71,6 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     early_stop: EarlyStop
     trials: list[Trial]
 
-    def trial_of(self, run_id: str) -> Trial | None:
-        return next((trial for trial in self.trials if trial.run_id == run_id), None)
-
     def spec(self, trial: Trial, device: str = "") -> RunSpec:
         """What the trial's run is asked to do, on `device` if given."""
         changes = {**trial.values, "seed": trial.seed}

@@ -61,7 +61,7 @@ class Control:
             asked, self._checkpoint = self._checkpoint, False
             return asked
 
-    def wait_while_paused(self) -> None:
-        """Block until resumed, stopped or asked for a checkpoint."""
+    def wait_while_paused(self, most_s: float | None = None) -> None:
+        """Block until resumed, stopped or asked for a checkpoint, or for so long."""
         with self._wake:
-            self._wake.wait_for(lambda: not self.paused or self._checkpoint)
+            self._wake.wait_for(lambda: not self.paused or self._checkpoint, most_s)

@@ -23,6 +23,7 @@ class LateValidation:
     ) -> None:
         self.process, self.keeper, self.writer = process, keeper, writer
         self._played: Snapshot | None = None
+        self._saved = False
 
     @property
     def is_under_way(self) -> bool:
@@ -47,6 +48,11 @@ class LateValidation:
             return False
         return True
 
+    def take_saved(self) -> bool:
+        """Whether a best checkpoint was written since this was asked last."""
+        saved, self._saved = self._saved, False
+        return saved
+
     def _record(self, found: Result, progress: RunProgress) -> None:
         played, self._played = self._played, None
         assert played is not None
@@ -64,3 +70,4 @@ class LateValidation:
             setattr(then, name, getattr(progress, name))
         played.state["run"] = msgspec.to_builtins(then)
         self.keeper.save_late(played, then)
+        self._saved = True

@@ -16,10 +16,11 @@ from trainer_core.envs.restored import check_keys, restore_generator
 from trainer_core.protocol import records
 from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import CheckpointError, LabError
+from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.runs.writer import RunWriter, disk_error
 from trainer_core.train import checkpoint as ckpt
+from trainer_core.train.finite import check_weights
 from trainer_core.train.metrics import MetricsAccumulator
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.ranks import Ranks
@@ -27,10 +28,6 @@ from trainer_core.train.update import ActorLearner
 
 OF_RANK = "of_rank"
 """Key beside the state of the envs of a rank that is not the first."""
-
-
-class NonFiniteLossError(LabError):
-    """The learner produced NaN, infinity or numbers without bound."""
 
 
 class ForeignCheckpointError(CheckpointError):
@@ -78,8 +75,7 @@ class CheckpointKeeper:
         trainer = self.trainer
         if trainer.update == self._saved_update:
             return
-        if not all(bool(p.isfinite().all()) for p in trainer.learner.parameters):
-            raise NonFiniteLossError(f"weights are not finite at update {trainer.update}")
+        check_weights(trainer.learner.parameters, trainer.update)
         machines = ckpt.pack_state(trainer.env.state_dict() | self._of_rank())
         everyone = self.ranks.gather(machines)
         if self.ranks.is_first:
@@ -102,8 +98,7 @@ class CheckpointKeeper:
         It keeps the envs if it was saved at its time. Raises as `save` does.
         """
         meta = then.meta
-        if not all(bool(value.isfinite().all()) for value in then.weights.values()):
-            raise NonFiniteLossError(f"weights are not finite at update {meta.update}")
+        check_weights(then.weights.values(), meta.update)
         meta = msgspec.structs.replace(
             meta, success_rate=progress.success, sampled_success_rate=progress.sampled,
             validated_env_steps=progress.validated_env_steps,

@@ -32,9 +32,10 @@ from trainer_core.train import checkpoint as ckpt
 from trainer_core.train import validation_process
 from trainer_core.train.control import Control
 from trainer_core.train.dawdling import DawdlingWatch
+from trainer_core.train.finite import check_finite
 from trainer_core.train.late_validation import LateValidation
 from trainer_core.train.metrics import MetricsAccumulator
-from trainer_core.train.persistence import CheckpointKeeper, NonFiniteLossError
+from trainer_core.train.persistence import CheckpointKeeper
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.provenance import device_name, git_sha, versions
 from trainer_core.train.ranks import Ranks
@@ -51,8 +52,8 @@ GOALS_PER_HORIZON = 3
 early on only lucky episodes end, and nearly all of those are successes."""
 LAST_RESULT_S = 60.0
 """That a run which reached its limit waits for the validation of its last weights."""
-EXPLODED = 1e8
-"""A loss or gradient norm beyond this never comes back."""
+HELD_S = 60.0
+"""Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,9 @@ class TrainingRun:
         )
         if self._beside is None:
             self._beside = validation_process.started(config)
+        if self._beside is None and validation_process.wanted(config):
+            self._state("starting", "warning: no process that validates can be started; "
+                        f"validating on {config.device}")  # fmt: skip
         if self._beside is not None:
             self._beside.set_up(config, self.home, self.paths, policy)
             self.late = LateValidation(self._beside, self.keeper, self.writer)
@@ -222,13 +226,15 @@ class TrainingRun:
             losses = trainer.run_update()
             with trainer.stopwatch("log"):
                 self.log(losses)
-                if self._validate():
+                best = self._validate()
+                asked, paused = self._wishes()
+                if best:
                     self._save("best")
-                elif self.control.take_checkpoint_request():
-                    self._save("request")
+                elif asked:
+                    self._save(asked)
                 elif self._due(config.checkpoint_every):
                     self._save("periodic")
-            if self.control.paused:
+            if paused:
                 self._hold()
             reason, state = self._limit()
         if state is RunState.FINISHED:
@@ -278,12 +284,26 @@ class TrainingRun:
     def _reached(self) -> bool:
         return 0 < self.config.target_success <= self.progress.least
 
+    def _wishes(self) -> tuple[str, bool]:
+        """(why a checkpoint is wanted now or "", whether to hold): rank 0 hears of it, all obey.
+
+        After a late best one, which has neither the consoles nor what came since, the newest has.
+        """
+        asked = "request" if self.control.take_checkpoint_request() else ""
+        if self.late is not None and self.late.take_saved() and not asked:
+            asked = "periodic"
+        return self.ranks.agree((asked, self.control.paused))
+
     def _hold(self) -> None:
-        while self.control.paused:
+        """All ranks wait; rank 0 tells the others now and then, who else would give it up."""
+        paused = True
+        while paused:
             self._state("paused")
-            self.control.wait_while_paused()
-            if self.control.take_checkpoint_request():
-                self._save("request")
+            if self.ranks.is_first:
+                self.control.wait_while_paused(HELD_S if self.ranks.world > 1 else None)
+            asked, paused = self._wishes()
+            if asked:
+                self._save(asked)
         self._state("running")
 
     def log(self, losses: LossSums) -> None:
@@ -442,17 +462,6 @@ class TrainingRun:
 
     def _wall(self) -> float:
         return self.progress.wall_before + time.monotonic() - self.began
-
-
-def check_finite(scalars: dict[str, Any], update: int) -> None:
-    """Raises NonFiniteLossError naming the first scalar that is NaN, infinite or too large."""
-    named = {**scalars, **scalars["metrics"]}
-    for name, value in named.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise NonFiniteLossError(f"{name} is {value} at update {update}")
-    for name in ("policy_loss", "value_loss", "grad_norm"):
-        if abs(named.get(name, 0.0)) > EXPLODED:
-            raise NonFiniteLossError(f"{name} grew to {named[name]:.3g} at update {update}")
 
 
 def warm_start(learner: Learner, folder: Path) -> None:

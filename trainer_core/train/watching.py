@@ -23,6 +23,8 @@ from trainer_core.train.control import Control
 
 INTERVAL_S = 1 / 30
 EVENT_INTERVAL_S = 0.25
+AGAIN_S = 5.0
+"""Between two attempts to have a file for them."""
 
 Tell = Callable[..., None]
 """`tell(kind of record, **fields)` sends an event to the parent."""
@@ -54,6 +56,7 @@ class Watcher:
         self._writer: FrameWriter | None = None
         self._tally = Tally(0, env.device)
         self._next = self._next_event = 0.0
+        self._warned = ""
 
     def show(self, env_steps: int, info: StepInfo | None = None) -> None:
         """`info` of the step before, where the trainer has one: how far each env is."""
@@ -72,8 +75,20 @@ class Watcher:
             self.close()
             kind = FORMAT_SHADE if pictures.ndim == 3 else FORMAT_RGB888
             shape = FrameShape(pictures.shape[2], pictures.shape[1], count, kind)
-            self._writer = FrameWriter(self._path, shape)
+            try:
+                self._writer = FrameWriter(self._path, shape)
+            except OSError as error:  # who trains needs no pictures
+                self._next = time.monotonic() + AGAIN_S
+                self._warn(f"warning: no pictures of the Game Boys: {error.strerror}")
+                return
         self._writer.publish(pictures.tobytes(), FrameInfo(env_steps=env_steps))
+        self._warned = ""
+
+    def _warn(self, words: str) -> None:
+        """Once, until there are pictures again."""
+        if words != self._warned:
+            self._warned = words
+            self._tell(records.StateEvent, state="running", detail=words)
 
     def _count(self, count: int, info: StepInfo) -> None:
         if self._tally.count != count:

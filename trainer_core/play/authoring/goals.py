@@ -13,6 +13,7 @@ from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.recording import HEIGHT, WIDTH
 
 LEAST_DISTANCE = 0.001
+"""A picture that is nearer is taken for the goal itself."""
 MOST_TAU, TAU_SHARE = 0.02, 0.4
 MAX_TEMPLATES = 64
 
@@ -94,7 +95,7 @@ def suggest_tau(apart: np.ndarray) -> tuple[float, str]:
     if nearest < LEAST_DISTANCE:
         raise TaskError(
             f"the goal looks like a picture before it, or a start state (distance {nearest:.4f}); "
-            "choose another goal step or another region (--mask)"
+            "choose another goal further away, or another region (--mask)"
         )
     tau = round(min(MOST_TAU, TAU_SHARE * nearest), 5)
     return tau, f"{TAU_SHARE:g} of {nearest:.4f}, the nearest picture that is no goal" + (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emulator import Cartridge, Emulator, Snapshot
-from trainer_core.play.authoring.goals import GoalPictures
+from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec
 
@@ -41,8 +41,9 @@ def random_walks(
 ) -> list[Walk]:
     """`count` starts with different pictures, each 0 to `longest` random steps from an anchor.
 
-    A walk that meets the goal is none. The anchors themselves come first, then the order is random,
-    so that any split of them is alike. Raises TaskError when fewer than `least` are found.
+    A walk that meets the goal, or what no tau tells from it, is none. The anchors themselves come
+    first, then the order is random, so that any split of them is alike. Raises TaskError when fewer
+    than `least` are found.
     """
     rng = np.random.default_rng(seed)
     emulator = Emulator(cartridge, BATCH, "cpu")
@@ -59,7 +60,7 @@ def random_walks(
         alive = np.ones(BATCH, bool)
         for step in range(longest + 1):
             pictures = emulator.observations().numpy()
-            alive &= goal.distances(pictures) >= tau
+            alive &= goal.distances(pictures) >= max(tau, LEAST_DISTANCE)
             for env in np.flatnonzero(alive & (lengths == step)):
                 key = pictures[env].tobytes()
                 if key not in found and len(found) < count:

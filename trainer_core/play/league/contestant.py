@@ -13,6 +13,7 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from trainer_core.play.player import MakeAgent
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import child_folder
 
+LAST_WORDS = 4096
+"""Bytes of a process's standard error in which its last line is looked for."""
 BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
 
 
@@ -33,16 +36,19 @@ class Contestant:
         # An environment of a runner links our packages; our own interpreter finds them from here.
         isolated = ["-P"] if module else []
         argv = [python, *isolated, "-m", __name__, module, str(checkpoint), mode, str(seed)]
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  # a pipe would fill up unread
         self._process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
             cwd=child_folder(),
         )  # fmt: skip
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
         if self._from.read(1) != READY:
-            _, said = self._process.communicate()
-            last = (said.decode(errors="replace").strip() or "it said nothing").splitlines()[-1]
+            self._process.communicate()
+            self._said.seek(max(0, self._said.tell() - LAST_WORDS))
+            said = self._said.read().decode(errors="replace").strip()
+            last = (said or "it said nothing").splitlines()[-1]
             raise CheckpointError(f"{checkpoint}: {last}")
 
     def begin(self, observation: np.ndarray) -> None:
@@ -62,6 +68,7 @@ class Contestant:
     def close(self) -> None:
         """End its input, and it with it."""
         self._process.communicate()
+        self._said.close()
 
     def _tell(self, letter: bytes, observation: np.ndarray | None) -> None:
         try:

@@ -1,0 +1,48 @@
+"""How curves are looked at, kept between starts: axis, smoothing, seeds, pinned runs."""
+
+from __future__ import annotations
+
+import json
+
+from PySide6.QtCore import QObject
+
+from gui.models.metric_series import X_AXES
+from gui.models.run_telemetry import TelemetryModel
+from gui.models.seed_groups import APART, SPREADS
+from gui.settings import Settings
+
+AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
+    "curves/x_axis", "curves/smoothing", "curves/seeds", "curves/outliers", "curves/pinned"
+)  # fmt: skip
+
+
+class ViewMemory(QObject):
+    """Puts what was kept into the model once, and writes down every change after that."""
+
+    def __init__(self, telemetry: TelemetryModel, settings: Settings) -> None:
+        super().__init__()
+        self._telemetry, self._settings = telemetry, settings
+        axis, spread = settings.text(AXIS), settings.text(SPREAD)
+        telemetry.x_axis = axis if axis in X_AXES else telemetry.x_axis
+        telemetry.spread = spread if spread in SPREADS else APART
+        telemetry.trims_outliers = settings.flag(OUTLIERS, False)
+        telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
+        telemetry.view_changed.connect(self._on_view)
+        telemetry.pins_changed.connect(self._on_pins)
+
+    def pinned(self) -> list[str]:
+        """The runs that were pinned when the app was closed."""
+        try:
+            found = json.loads(self._settings.text(PINNED, "[]"))
+        except ValueError:
+            return []
+        return [str(run_id) for run_id in found] if isinstance(found, list) else []
+
+    def _on_view(self) -> None:
+        self._settings.set(AXIS, self._telemetry.x_axis)
+        self._settings.set(SMOOTHING, self._telemetry.smoothing)
+        self._settings.set(SPREAD, self._telemetry.spread)
+        self._settings.set(OUTLIERS, self._telemetry.trims_outliers)
+
+    def _on_pins(self) -> None:
+        self._settings.set(PINNED, json.dumps(self._telemetry.pinned))

@@ -1,0 +1,122 @@
+"""Columns of the run table: fields of configurations, hidden ones, widths and order kept."""
+
+from __future__ import annotations
+
+import json
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMenu
+
+from gui.app import App
+from tests.gui.conftest import replaced, until
+from tests.support.made_records import run_record
+from trainer_core.protocol.runs import RunState
+
+
+def tell(app: App, run_id: str, **config: object) -> None:
+    """A finished run of the home, configured so."""
+    paths = app.bridge.home.run(run_id)
+    paths.root.mkdir(parents=True)
+    paths.config.write_text(json.dumps({"runner": "native", "run": config}))
+    record = run_record(run_id, RunState.FINISHED, env_steps=5)
+    app.bridge.service.runs[run_id] = record
+    app.models.runs.put(replaced(record, created_at=1.0))
+
+
+def offered(menu: QMenu) -> list[str]:
+    return [action.text() for action in menu.actions() if not action.isSeparator()]
+
+
+def column(app: App, name: str) -> list[str]:
+    dock = app.docks.runs
+    place = app.models.runs.columns.index(name)
+    return [str(dock.proxy.index(row, place).data()) for row in range(dock.proxy.rowCount())]
+
+
+def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
+    app: App,
+    make_app,  # type: ignore[no-untyped-def]
+) -> None:
+    dock = app.docks.runs
+    for run_id, rate in (("r-1", 0.01), ("r-2", 1e-05), ("r-3", 0.5)):
+        tell(app, run_id, rate=rate, envs=32, nested={"depth": 2})
+    app.controllers.runs.show("r-1")
+    menu = dock.column_menu()
+    assert offered(menu)[:5] == ["Algo", "Device", "Steps", "Best", "Started"]
+    assert "rate" in offered(menu)
+    assert "envs" not in offered(menu), "all were told the same: it is among the further ones"
+    further = [action.menu() for action in menu.actions() if action.menu()]
+    assert offered(further[0]) == ["envs", "nested.depth"]  # type: ignore[arg-type]
+    next(action for action in menu.actions() if action.text() == "rate").trigger()
+    until(lambda: app.models.columns.configs.peek("r-3", "rate"))
+    dock.table.sortByColumn(app.models.runs.columns.index("rate"), Qt.SortOrder.AscendingOrder)
+    assert column(app, "rate") == ["1e-05", "0.01", "0.5"], "as numbers"
+    assert dock.proxy.row_of("r-1") == 1
+    assert dock.current() is not None
+    assert dock.current().run_id == "r-1", "the selection stays"  # type: ignore[union-attr]
+    dock.filter.setText("rate=0.5")
+    assert column(app, "Run") == ["r-3"[-4:]] or column(app, "Run") == ["3"]
+    dock.filter.clear()
+    app.models.columns.toggle_hidden("Device")
+    place = app.models.runs.columns.index("Device")
+    assert dock.table.isColumnHidden(place)
+    dock.resize(1200, 200)  # in a narrow table the column would be left out
+    dock._fit_columns()
+    dock.table.setColumnWidth(app.models.runs.columns.index("rate"), 123)
+    app.models.settings.save()
+    again = make_app(app.bridge.home.root)
+    table = again.docks.runs.table
+    assert again.models.runs.columns[-1] == "rate"
+    assert again.models.columns.widths == {"rate": 123}
+    assert table.isColumnHidden(place)
+    assert table.horizontalHeader().sortIndicatorSection() == len(again.models.runs.columns) - 1
+    again.controllers.runs.toggle_field("rate")
+    assert "rate" not in again.models.runs.columns
+    assert again.docks.runs.proxy.columnCount() == len(again.models.runs.columns)
+
+
+def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    dock, telemetry = app.docks.runs, app.models.telemetry
+    for number in range(4):
+        tell(app, f"r-{number}")
+    dock.table.selectRow(dock.proxy.row_of("r-0"))
+    picks = dock.table.selectionModel()
+    for run_id in ("r-2", "r-3"):
+        index = dock.proxy.index(dock.proxy.row_of(run_id), 1)
+        picks.setCurrentIndex(index, picks.SelectionFlag.Select | picks.SelectionFlag.Rows)
+    assert telemetry.focus == "r-3", "the row that was picked last is in focus"
+    app.actions["pinRun"].trigger()
+    assert set(telemetry.pinned) == {"r-0", "r-2", "r-3"}
+    app.actions["pinRun"].trigger()
+    assert not telemetry.pinned
+    archived: list[list[str]] = []
+    monkeypatch.setattr(app.controllers.archives, "archive", archived.append)
+    app.actions["archiveRun"].trigger()
+    assert [sorted(run_ids) for run_ids in archived] == [["r-0", "r-2", "r-3"]]
+    dock.filter.setText("r-0")
+    app.actions["pinRun"].trigger()
+    assert telemetry.pinned == ["r-3"], "what the filter hides is picked no more; the focus stays"
+
+
+def test_the_filter_knows_bounds(app: App) -> None:
+    dock = app.docks.runs
+    for number, rate in enumerate((0.1, 0.01, 0.001)):
+        tell(app, f"r-{number}", optim={"Rate": rate})
+        record = app.bridge.service.runs[f"r-{number}"]
+        record = replaced(record, env_steps=10**number, best_success_rate=number / 4)
+        app.bridge.service.runs[f"r-{number}"] = record
+        app.models.runs.put(record)
+
+    def found(text: str) -> set[str]:
+        dock.filter.setText(text)
+        until(lambda: app.models.columns.configs.find("r-2", "rate"), 5.0)
+        return set(dock.proxy.run_ids())
+
+    dock.filter.setText("rate<0.05")  # which has them read
+    until(lambda: set(dock.proxy.run_ids()) == {"r-1", "r-2"})
+    assert found("best>=0.25") == {"r-1", "r-2"}
+    assert found("steps<100 best>0") == {"r-1"}
+    assert found("optim.rate>0.05 finished") == {"r-0"}
+    assert found("nothing>1") == set()
+    assert found("best>") == set(), "half typed it is a word like any other"
+    assert found("") == {"r-0", "r-1", "r-2"}

@@ -1,0 +1,84 @@
+"""Two things at once at a game: keys faster than answers, a capture while it goes back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from gui import object_names as names
+from gui.app import App
+from tests.gui.conftest import click, until
+from trainer_core.protocol import commands
+
+
+@pytest.fixture
+def played(app: App) -> App:
+    click(app, names.MODE_HUMAN)
+    until(lambda: app.center.live.screen_view.has_picture)
+    until(lambda: app.center.live.info.frame > 20)
+    return app
+
+
+def goes_on(app: App) -> None:
+    seen = app.center.live.source.seq
+    until(lambda: app.center.live.source.seq > seen + 5)
+
+
+def test_two_presses_of_space_leave_the_game_going(played: App) -> None:
+    for _ in range(2):
+        QTest.keyClick(played.center.live.screen_view, Qt.Key.Key_Space)
+    assert not played.controllers.playing.paused
+    goes_on(played)
+    QTest.keyClick(played.center.live.screen_view, Qt.Key.Key_Space)
+    assert played.center.live.screen_view.hint.startswith("Paused")
+
+
+def test_a_state_saved_while_it_goes_back_is_the_one_on_its_picture(
+    played: App, tmp_path: Path
+) -> None:
+    playing, live = played.controllers.playing, played.center.live
+    playing.set_speed(8.0)
+    until(lambda: live.info.frame > 600)
+    QTest.keyPress(live.screen_view, Qt.Key.Key_R)
+    until(lambda: playing.rewinding and live.info.frame < 590)
+
+    async def both() -> list[int]:
+        states = [tmp_path / "one", tmp_path / "two"]
+        asked = [playing.capture(commands.SaveState, path=str(path)) for path in states]
+        pictures = [picture for _, picture in await asyncio.gather(*asked)]
+        # Sixteen pixels in, the echo player shows the bits of its frame.
+        shown = [sum(int(pixel > 0) << bit for bit, pixel in enumerate(picture[0, 16:24]))
+                 for picture in pictures]  # fmt: skip
+        return [frame - int(path.read_text().split()[1]) % 256
+                for frame, path in zip(shown, states, strict=True)]  # fmt: skip
+
+    found: list[list[int]] = []
+    played.bridge.spawn(both(), then=found.append)
+    until(lambda: found)
+    assert found == [[0, 0]]
+    assert not playing.paused
+    goes_on(played)
+
+
+def test_a_recording_that_ends_with_its_player_is_told(played: App) -> None:
+    playing, replay = played.controllers.playing, played.controllers.replay
+    click(played, names.RECORD_BUTTON)
+    until(lambda: playing.recording)
+    goes_on(played)
+    played.actions["endPlayer"].trigger()
+    until(lambda: replay.replay is not None)
+    assert len(replay.replay) > 5
+    assert any(banner.title == "Recorded" for banner in played.window.banners.banners)
+    # Another game in its place ends one as well.
+    played.actions["playGame"].trigger()
+    until(lambda: playing.is_active and not playing.busy)
+    click(played, names.RECORD_BUTTON)
+    until(lambda: playing.recording)
+    goes_on(played)
+    first = replay.replay.folder
+    playing.play_human()
+    until(lambda: replay.replay.folder != first)
