@@ -156,6 +156,9 @@ def define_runs(
     add("showError", tr("Show the run's log"), runs.show_log, short=tr("Error"),
         tip=tr("Its last words"), refusal=runs.error_refusal,
         is_there=lambda: not runs.error_refusal(), follows=focus)  # fmt: skip
+    add("openLog", tr("Open the run's log file"), runs.open_log, short=tr("File"),
+        tip=tr("All that its trainer said, in your editor"), refusal=runs.log_refusal,
+        follows=focus)  # fmt: skip
     add("openRunFolder", tr("Open the run's folder"), runs.open_folder, short=tr("Folder"),
         refusal=runs.refusal, follows=focus)  # fmt: skip
     add("openTensorBoard", tr("Open the run in TensorBoard"), dashboards.open_tensorboard,

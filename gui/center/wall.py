@@ -143,7 +143,8 @@ class EnvWall(QWidget):
 
     def _send(self, run_id: str, envs: int) -> None:
         work = self._bridge.service.request(run_id, commands.Watch, envs=envs)
-        self._bridge.spawn(work, title=tr("Env wall"))
+        # A run that ends before it answers is told of by its own banner, and by the caption here.
+        self._bridge.spawn(work, failed=lambda reason: None)
 
     def _on_frame(self) -> None:
         found = self.source.latest()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -137,6 +139,30 @@ def test_a_long_label_keeps_the_values(qapp) -> None:  # type: ignore[no-untyped
     model.set_pinned([f"run-{number}" for number in range(4)])
     labels = [model.label(name) for name in model.names_shown()]
     assert labels == ["0.1, small \u00d72", "0.2, nature \u00d72"]
+
+
+def test_many_seeds_are_brought_up_to_date_in_time(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    rng = np.random.default_rng(1)
+    for number in range(250):
+        told(model, f"run-{number}", [0.0, 0.0], seed=number, rate=number % 2)
+        table = model.runs[f"run-{number}"].table
+        table._data = rng.normal(size=(table._data.shape[0], 4000)).cumsum(axis=1)
+        table._length = 2000
+        table.column("env_steps")[:] = np.arange(2000) * 10.0
+    model.set_pinned(list(model.runs))
+    model.set_spread(RANGE)
+    card = PlotCard(spec_by_name("score", ["score"]), model)
+    card.resize(400, 200)
+    card.redraw()
+    costs = []
+    for seq in range(2000, 2005):
+        model.take("run-0", foreign_record(seq, score=1.0))
+        begun = time.process_time()
+        card.redraw()
+        costs.append(time.process_time() - begun)
+    assert len(card.canvas.scene.bands) == 2
+    assert min(costs) < 0.05, costs
 
 
 def test_of_several_groups_a_plot_shows_its_first_line(model: TelemetryModel) -> None:

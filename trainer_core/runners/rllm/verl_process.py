@@ -27,7 +27,8 @@ POINTER = "verl.json"
 POLL_S, GRACE_S = 0.5, 4.0
 FLAT = {
     "critic/score/mean": "reward_mean", "actor/pg_loss": "policy_loss",
-    "actor/entropy": "entropy_mean", "actor/grad_norm": "grad_norm", "actor/lr": "learning_rate",
+    "actor/entropy": "entropy_mean", "grad_norm": "grad_norm", "lr": "learning_rate",
+    "actor/grad_norm": "grad_norm", "actor/lr": "learning_rate",
     "actor/ppo_kl": "approx_kl", "actor/pg_clipfrac": "clipfrac",
 }  # fmt: skip
 """VERL's names that our records have a field for."""
@@ -66,12 +67,11 @@ class Supervisor:
     def follow(self, argv: list[str]) -> None:
         """Start VERL and read its metrics until it ends. Raises RunEnded."""
         metrics = self.run.paths.root / verl.METRICS
-        metrics.touch()
+        metrics.write_bytes(b"")  # VERL empties it as well; what it held is in our log
         env = os.environ | verl.environment(self.config, self.run.paths.root)
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.run.paths.root, env=env)
         try:
             with metrics.open() as file:
-                file.seek(0, os.SEEK_END)
                 while process.poll() is None:
                     self._read(file)
                     self._obey()

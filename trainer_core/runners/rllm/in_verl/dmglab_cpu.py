@@ -28,7 +28,8 @@ def take_the_cpu() -> None:
                  "memory_reserved", "empty_cache"):  # fmt: skip
         if not hasattr(torch.cpu, name):
             setattr(torch.cpu, name, _none)
-    torch.cpu.get_rng_state, torch.cpu.set_rng_state = torch.get_rng_state, torch.set_rng_state
+    for name in ("get_rng_state", "set_rng_state"):
+        setattr(torch.cpu, name, getattr(torch, name))
 
     from verl.workers import engine  # noqa: F401  # registers the engines
     from verl.workers.engine.base import EngineRegistry

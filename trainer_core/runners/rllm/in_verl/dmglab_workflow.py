@@ -11,7 +11,19 @@ from typing import Any
 from dmglab_form import END, form
 from rllm.parser import ChatTemplateParser
 from rllm.rewards.countdown_reward import countdown_reward_fn
+from rllm.utils import tracking
 from rllm.workflows.simple_workflow import SimpleWorkflow
+
+
+class Lines(tracking.FileLogger):
+    """rLLM's metrics file, a line at a time: its own keeps 8 kB of them back."""
+
+    def log(self, data: Any, step: int) -> None:
+        super().log(data, step)
+        self.fp.flush()
+
+
+tracking.FileLogger = Lines
 
 
 class Plain(ChatTemplateParser):
