@@ -47,7 +47,10 @@ class Skill:
 
 
 def open_skills(skills: str, home: HomePaths, asker: str) -> dict[str, Skill]:
-    """By name, for the run `asker`. Raises ConfigError or CheckpointError naming what cannot be used."""
+    """By name, for the run `asker`.
+
+    Raises ConfigError or CheckpointError naming what cannot be used.
+    """
     return {
         name: Skill(name, find_checkpoint(text, home, asker))
         for name, text in named_skills(skills).items()
