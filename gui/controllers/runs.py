@@ -56,6 +56,7 @@ class RunsController(QObject):
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
         self.queue_changed = model.places_changed
+        self._configs_asked: set[str] = set()
         self.selected: list[str] = []
         """Rows of the table that are picked; the focus is the last of them."""
         self._moving: set[str] = set()
@@ -75,7 +76,7 @@ class RunsController(QObject):
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
         self._look_at_queue()
         if self._columns.fields:
-            self._read_configs()
+            self.read_configs()
         if service.runs:
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)
@@ -263,11 +264,14 @@ class RunsController(QObject):
         """Give a field of the configuration a column of the table, or take it away."""
         self._columns.toggle_field(name)
         if name in self._columns.fields:
-            self._read_configs()
+            self.read_configs()
 
-    def _read_configs(self) -> None:
+    def read_configs(self) -> None:
         """Read what every run was told, a little a turn; then the table can sort by it."""
-        run_ids = list(self._bridge.service.runs)
+        run_ids = [name for name in self._bridge.service.runs if name not in self._configs_asked]
+        if not run_ids:
+            return
+        self._configs_asked |= set(run_ids)
         self._bridge.spawn(
             self._bridge.in_slices(self._columns.configs.reading(run_ids)),
             then=lambda _: self._model.renew_columns(),

@@ -95,7 +95,10 @@ class RunsDock(Dock):
         self.filter.setPlaceholderText(tr("Filter: state, task, run"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(168)
-        self.filter.textChanged.connect(self.proxy.set_text)
+        self.filter.setToolTip(
+            tr("Words, and bounds such as best>0.9, steps>=1e6 or learning_rate<0.001")
+        )
+        self.filter.textChanged.connect(self._on_filter)
         self.head.addWidget(self.filter)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
@@ -229,6 +232,12 @@ class RunsDock(Dock):
     def _on_focus(self, run_id: str) -> None:
         self.select(run_id)
         self.table.viewport().update()
+
+    def _on_filter(self, text: str) -> None:
+        """Bounds on fields of the configuration need all of those to be read, once."""
+        self.proxy.set_text(text)
+        if any(bound.asks_config for bound in self.proxy.bounds):
+            self._runs.read_configs()
 
     def _on_reset(self) -> None:
         """Other rows: nobody picked any of them, and Qt does not tell that they are gone."""

@@ -37,6 +37,13 @@ class RunConfigs:
         """A field of a run that was read; empty for one that was not, or that lacks it."""
         return self._known.get(run_id, {}).get(name, "")
 
+    def find(self, run_id: str, name: str) -> str:
+        """`peek` by small letters, and by the last part of a dotted name."""
+        for field, text in self._known.get(run_id, {}).items():
+            if name in (field.lower(), field.lower().rpartition(".")[2]):
+                return text
+        return ""
+
     def read(self, run_id: str) -> dict[str, str]:
         """Text by field. A run that is not configured yet is looked at again."""
         known = self._known.get(run_id)

@@ -266,6 +266,10 @@ class RunList(QAbstractTableModel):
         row = self._rows.get(run_id)
         return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
 
+    def field(self, run_id: str, name: str) -> str:
+        """A field of what a run was told, by its last name too, as far as that was read."""
+        return self._further.configs.find(run_id, name) if self._further else ""
+
     def run(self, row: int) -> RunRecord:
         return self._runs[row]
 

@@ -96,3 +96,27 @@ def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkey
     dock.filter.setText("r-0")
     app.actions["pinRun"].trigger()
     assert telemetry.pinned == ["r-3"], "what the filter hides is picked no more; the focus stays"
+
+
+def test_the_filter_knows_bounds(app: App) -> None:
+    dock = app.docks.runs
+    for number, rate in enumerate((0.1, 0.01, 0.001)):
+        tell(app, f"r-{number}", optim={"Rate": rate})
+        record = app.bridge.service.runs[f"r-{number}"]
+        record = replaced(record, env_steps=10**number, best_success_rate=number / 4)
+        app.bridge.service.runs[f"r-{number}"] = record
+        app.models.runs.put(record)
+
+    def found(text: str) -> set[str]:
+        dock.filter.setText(text)
+        until(lambda: app.models.columns.configs.find("r-2", "rate"), 5.0)
+        return set(dock.proxy.run_ids())
+
+    dock.filter.setText("rate<0.05")  # which has them read
+    until(lambda: set(dock.proxy.run_ids()) == {"r-1", "r-2"})
+    assert found("best>=0.25") == {"r-1", "r-2"}
+    assert found("steps<100 best>0") == {"r-1"}
+    assert found("optim.rate>0.05 finished") == {"r-0"}
+    assert found("nothing>1") == set()
+    assert found("best>") == set(), "half typed it is a word like any other"
+    assert found("") == {"r-0", "r-1", "r-2"}
