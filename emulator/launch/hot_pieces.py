@@ -25,6 +25,8 @@ from emulator.rom.cartridge import Cartridge
 from emulator.rom.hot_code import is_piece
 
 FORMAT = 1
+NICE = 10
+"""Of the process: what runs meanwhile comes first."""
 OWNER_S = 1.0
 """Between two looks whether the process that wants a search is there."""
 Pieces = list[tuple[int, ...]]
@@ -92,6 +94,7 @@ class Search:
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         )
+        os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
         self._end = weakref.finalize(self, _end, self._process)
 
     def ended(self) -> bool:

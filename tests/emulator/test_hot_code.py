@@ -13,7 +13,7 @@ import pytest
 
 from emulator import Cartridge, Emulator
 from emulator.__main__ import parser
-from emulator.kernels.sm83.threaded_code import NUMBER
+from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch import hot_pieces
 from emulator.rom import control_rows, hot_code
 from emulator.tools.warmup import blank_rom
@@ -41,7 +41,7 @@ def program() -> Cartridge:
 
 def decoded(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
     words = control_rows.predecode(cartridge.rom, ends=True)
-    return words, hot_code.plain_instructions(words, NUMBER)
+    return words, own_numbers(words) != 0
 
 
 def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
