@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from emulator import EmulatorError, Snapshot
-from trainer_core.envs.demonstrations import MAX_DEMO_FRAMES
+from trainer_core.envs.demonstrations import MAX_DEMO_FRAMES, play_actions
 from trainer_core.protocol.buttons import CODECS, MASK_BITS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.recording import BUTTONS, read_recording, refuse_pictures_only
@@ -95,13 +95,6 @@ def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
         return False
     actions = steps_of(masks, codec)
     return bool((actions >= 0).all()) and np.array_equal(masks, play_actions(actions, codec))
-
-
-def play_actions(actions: np.ndarray, codec: Codec) -> np.ndarray:
-    """u8[F] masks of `actions` i64[S] as an agent presses them."""
-    frames = np.zeros((len(actions), codec.frames_per_step), np.uint8)
-    frames[:, : codec.release_after_frames] = np.array(codec.masks, np.uint8)[actions][:, None]
-    return frames.reshape(-1)
 
 
 def beyond_codec(masks: np.ndarray, codec: Codec) -> dict[str, int]:
