@@ -17,9 +17,6 @@ from trainer_core.envs.scoring import Rules, Standing, score_step
 from trainer_core.envs.vec_env import StepInfo, StepStats
 from trainer_core.protocol.shades import MAX_SHADE
 
-STALLED = 0.0
-"""What a step of training costs besides when it leaves the picture as it was. A press into a wall
-costs little where the goal is near: drawn play leaves it sooner or later, greedy play never."""
 MOST_COUNT = 2.0**64
 """More than any run can have seen of one picture."""
 
@@ -152,8 +149,6 @@ class Episodes:
         self.held = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self.dist = torch.zeros(num_envs, device=device)
         self.best = torch.zeros(num_envs, device=device)
-        self.shown = torch.zeros(num_envs, dtype=torch.int64, device=device)
-        """Hash of each console's last picture; 0 before an episode's first step."""
         self.counts = ScreenCounts(device) if novelty and rules.novelty_bonus > 0 else None
 
     def seed(self, seed: int) -> None:
@@ -179,7 +174,6 @@ class Episodes:
         self.start_index.copy_(starts)
         self.steps.zero_()
         self.held.zero_()
-        self.shown.zero_()
         self.dist.copy_(self.start_dist[starts])
         self.best.copy_(self.dist)
         return self.start_pictures[starts]
@@ -193,18 +187,15 @@ class Episodes:
         if self.curriculum is not None:
             rules = rules._replace(horizon=self.curriculum.limit[self.start_index])
         score = score_step(rules, before, dist, novelty)
-        reached, reward = score.standing, score.reward
+        reached = score.standing
         reset_mask = score.done | score.trunc
-        if self.counts is not None:  # as novelty is, in training only
-            reward = reward - STALLED * (hashes == self.shown)
-            self.shown = torch.where(reset_mask, 0, hashes)
         next_start = self.start_index
         if not self._asks or bool(reset_mask.any()):
             if self.curriculum is not None:
                 self.curriculum.fold(self.start_index, reset_mask, score.done)
             next_start = self.draw_starts()
         outcome = Outcome(
-            reward, score.done, score.trunc, dist, score.done, reset_mask,
+            score.reward, score.done, score.trunc, dist, score.done, reset_mask,
             self.start_index.clone(), reached.steps, self.start_index >= self.own_starts,
             next_start,
         )  # fmt: skip
@@ -223,7 +214,6 @@ class Episodes:
             "held": self.held.cpu(),
             "dist": self.dist.cpu(),
             "best": self.best.cpu(),
-            "shown": self.shown.cpu(),
             "rng": self._rng.get_state(),
         }
         if self.counts is not None:
@@ -235,8 +225,9 @@ class Episodes:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError, before anything is changed, for what is no state of these."""
         # Checkpoints from before `new_minimum` hold no `best`; their reward does not read it.
-        optional = ["best", "shown", "start_success"]
-        check_like(state, self.state_dict(), "the episodes' state", optional=optional)
+        check_like(
+            state, self.state_dict(), "the episodes' state", optional=["best", "start_success"]
+        )
         limits = {
             "start_index": len(self.start_pictures) - 1, "steps": self.rules.horizon,
             "held": self.rules.horizon, "dist": 1, "best": 1, "counts": MOST_COUNT,
@@ -248,7 +239,6 @@ class Episodes:
         for name in ("start_index", "steps", "held", "dist"):
             getattr(self, name).copy_(state[name])
         self.best.copy_(state.get("best", state["dist"]))
-        self.shown.copy_(state.get("shown", torch.zeros_like(self.shown)))
         if self.counts is not None:
             self.counts.counts.copy_(state["counts"])
         if self.curriculum is not None and "start_success" in state:
