@@ -142,8 +142,11 @@ def command_warmup(arguments: argparse.Namespace) -> None:
 
 def command_hot_code(arguments: argparse.Namespace) -> None:
     """Find and compile what ROMs spend their time in; print one JSON record."""
+    from emulator.launch.hot_pieces import end_with
     from emulator.tools.hot_code import compile_hot_code
 
+    if arguments.owner:
+        end_with(arguments.owner)
     roms = [Cartridge.from_file(rom) for rom in arguments.rom]
     print(json.dumps(compile_hot_code(roms, arguments.device, arguments.running)))
 
@@ -259,6 +262,7 @@ def parser() -> argparse.ArgumentParser:
     hot = commands.add_parser("hot-code", help="compile for a GPU what ROMs spend their time in")
     hot.add_argument("--rom", type=Path, action="append", required=True, help="those of one batch")
     hot.add_argument("--running", type=int, default=ALONE.running, help="consoles a block")
+    hot.add_argument("--owner", type=int, default=0, help="end when this is not the parent")
     hot.set_defaults(action=command_hot_code)
 
     tuning = commands.add_parser("tune", help="measure launch shapes on a GPU and keep the best")

@@ -58,8 +58,9 @@ class Emulator:
     launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
-    `hot_code`: where threaded code runs, have another process find and compile what the ROMs spend
-    their time in, and run that once it is there (ADR 17).
+    `hot_code`: where threaded code runs, be it for the tail of launches, have another process find
+    and compile what the ROMs spend their time in, and run that once it is there (ADR 17); a number:
+    begin in so many seconds.
     `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
     warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
     (generated C++, the default on a cpu and for it only); results are the same.
@@ -78,7 +79,7 @@ class Emulator:
         shape: Shape | None = None,
         cuda_graphs: bool = False,
         executor: Executor | None = None,
-        hot_code: bool = False,
+        hot_code: bool | float = False,
     ) -> None:
         start_warp()
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
@@ -117,8 +118,10 @@ class Emulator:
             device,
         )
         self._threads = RomThreads(self.cartridges, device)
-        if hot_code and self.executor == "threaded":
-            self._threads.search(self._shape().running)
+        threads_shape = self._threads_shape()
+        if hot_code is not False and threads_shape:
+            after = 0.0 if hot_code is True else float(hot_code)
+            self._threads.search(threads_shape.running, after)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -155,7 +158,8 @@ class Emulator:
             native.launch(self.batch, held, frames, release_after, self.idle_skip, self._launch)
             return
         shape = self._shape()
-        self._threads.adopt_found(shape.block)
+        if self._threads.is_searching:
+            self._threads.adopt_found((self._threads_shape() or shape).block)
         sorts = self._sorts and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
         has_tail = self._has_tail(shape)
@@ -215,9 +219,10 @@ class Emulator:
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
         (kernels/sm83/superblocks.py). Compiles them first, unless Warp's cache has them."""
-        if self.executor != "threaded":
+        shape = self._threads_shape()
+        if shape is None:
             raise EmulatorError(f"executor {self.executor!r} has no superblocks: give threaded")
-        self._threads.adopt(pieces, self._shape().block)
+        self._threads.adopt(pieces, shape.block)
 
     def freeze(self, env: int) -> None:
         """Let one console stand still until it is reset: launches pass it by."""
@@ -232,6 +237,13 @@ class Emulator:
             if (self.shape.serving == 0) != (self.executor == "threaded"):
                 self.shape = ALONE if self.executor == "threaded" else SERVED
         return self.shape
+
+    def _threads_shape(self) -> Shape | None:
+        """How launches of threaded code are spread, of all consoles or of the tail; None: none."""
+        shape = self._shape()
+        if shape.serving == 0:
+            return shape
+        return ALONE if shape.tail and wp.get_device(self.device).is_cuda else None
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
         if given is None:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gui.qt_check import check_qt
+from gui.qt_check import check_display, check_qt
 from trainer_core.protocol.paths import default_home
 
 HOME_HELP = "data folder (default: DMGLAB_HOME, var/ of a checkout, or the platform's for data)"
@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--home", type=Path, help=HOME_HELP)
     parser.add_argument("--theme", choices=("dark", "light"), help="instead of the remembered one")
     options = parser.parse_args()
-    reason = check_qt()
+    reason = check_qt() or check_display()
     if reason:
         print(f"dmglab: {reason}", file=sys.stderr)
         return 1

@@ -129,7 +129,9 @@ def define_commands(
     )  # fmt: skip
     commands.define_curves(actions, controllers.curves, models.telemetry, window)
     commands.define_checkpoints(actions, controllers.checkpoints, window)
-    commands.define_playing(actions, controllers.playing, controllers.draft, controllers.replay)
+    commands.define_playing(
+        actions, controllers.playing, controllers.draft, controllers.replay, controllers.appearance
+    )
     define_games(actions, controllers.library, window)
     define_league(actions, controllers.league)
     define_task_making(actions, controllers.draft)

@@ -156,6 +156,9 @@ def define_runs(
     add("showError", tr("Show the run's log"), runs.show_log, short=tr("Error"),
         tip=tr("Its last words"), refusal=runs.error_refusal,
         is_there=lambda: not runs.error_refusal(), follows=focus)  # fmt: skip
+    add("openLog", tr("Open the run's log file"), runs.open_log, short=tr("File"),
+        tip=tr("All that its trainer said, in your editor"), refusal=runs.log_refusal,
+        follows=focus)  # fmt: skip
     add("openRunFolder", tr("Open the run's folder"), runs.open_folder, short=tr("Folder"),
         refusal=runs.refusal, follows=focus)  # fmt: skip
     add("openTensorBoard", tr("Open the run in TensorBoard"), dashboards.open_tensorboard,
@@ -257,8 +260,9 @@ def define_checkpoints(
 
 
 def define_playing(
-    registry: ActionRegistry, playing: PlayController, draft: TaskDraft, replay: ReplayController
-) -> None:
+    registry: ActionRegistry, playing: PlayController, draft: TaskDraft, replay: ReplayController,
+    appearance: Appearance,
+) -> None:  # fmt: skip
     add, refusal, state = registry.add, playing.refusal, (playing.changed,)
 
     def capture_refusal() -> str:
@@ -286,7 +290,7 @@ def define_playing(
         tip=tr("Keep the pictures and buttons for a replay"),
         is_on=lambda: playing.recording, refusal=playing.solo_refusal, follows=state)  # fmt: skip
     add("exportGif", lambda: tr("Cancel the export") if replay.is_exporting else tr("Export GIF"),
-        replay.toggle_export, "Ctrl+E",
+        lambda: replay.toggle_export(appearance.screen), "Ctrl+E",
         short=lambda: tr("Cancel") if replay.is_exporting else tr("Export GIF"),
         refusal=replay.export_refusal, follows=(replay.changed,))  # fmt: skip
 

@@ -1,8 +1,12 @@
-"""Pairs of Python and PySide6 that cannot work, refused in words instead of an abort."""
+"""What Qt cannot work with, refused in words instead of an abort: its version, no display."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sys
+
+SHELL = "`dmglab --help` has the same without a window"
 
 
 def refusal(python: tuple[int, int], pyside: tuple[int, int]) -> str:
@@ -31,3 +35,29 @@ def check_qt() -> str:
         return "PySide6 is not installed: pip install 'dmglab[gui]', or start with ./run"
     major, minor = (int(part) for part in PySide6.__version__.split(".")[:2])
     return refusal((sys.version_info[0], sys.version_info[1]), (major, minor))
+
+
+def check_display() -> str:
+    """Why Qt would find no display and abort; empty where it has one, or nobody can tell."""
+    chosen = os.environ.get("QT_QPA_PLATFORM") or os.environ.get("WAYLAND_DISPLAY")
+    if not sys.platform.startswith("linux") or chosen:
+        return ""
+    name = os.environ.get("DISPLAY", "")
+    if not name:
+        return f"no display: DISPLAY and WAYLAND_DISPLAY are not set; {SHELL}"
+    if not _answers():
+        return f"display {name} does not answer; {SHELL}"
+    return ""
+
+
+def _answers() -> bool:
+    """Whether there is an X server at DISPLAY; True where libxcb is not there to ask."""
+    try:
+        xcb = ctypes.CDLL("libxcb.so.1")
+    except OSError:
+        return True
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    connection = ctypes.c_void_p(xcb.xcb_connect(None, None))
+    failed = xcb.xcb_connection_has_error(connection)
+    xcb.xcb_disconnect(connection)
+    return not failed

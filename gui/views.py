@@ -72,7 +72,7 @@ def make_docks(
         ),
         checkpoints=CheckpointsDock(models.checkpoints, models.runs.label, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, models.columns, actions),
-        log=LogDock(models.log),
+        log=LogDock(models.log, actions),
         trained=trained,
         task=TaskDock(controllers.draft, playing, actions, models.palette),
     )

@@ -28,6 +28,8 @@ TITLE = b"NEVER SEEN\0"
 WAYS = ("Right", "Down", "Left", "Up")
 MOVED = 12
 """Pixels that another picture differs in, at least, for something to have moved."""
+FAR = 0.004
+"""Distance from the start states that a goal is worth being captured at."""
 TRIES = 14
 """Of getting through titles and menus."""
 WALKS = 4
@@ -217,6 +219,8 @@ class Walk:
 
     async def capture(self, legs: int) -> None:
         """Walk on, then take what is seen as the goal."""
+        from gui.models.task_draft import observe
+
         draft, live = self.app.models.task_draft, self.app.center.live
         before = draft.goal
         if self.by == "mouse":
@@ -228,6 +232,11 @@ class Walk:
             await self.hand.key("space")
             await self.until(lambda: not self.app.controllers.playing.paused, "the game going on")
         await self.hand.walk_away(legs)
+        # The dock says how far the picture is; it should be more than something that blinks.
+        for way in (*WAYS, *(f"z {way}" for way in WAYS)):  # Z is A: some games jump with it
+            if draft.nearest_start(observe(self.hand.seen()))[1] >= FAR:
+                break
+            await self.hand.hold(way, 0.7)
         await asyncio.sleep(0.3)
         await self.press("captureGoalButton", "F8")
         await self.until(lambda: draft.goal is not before, "the goal")

@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +25,10 @@ from emulator.rom.cartridge import Cartridge
 from emulator.rom.hot_code import is_piece
 
 FORMAT = 1
+NICE = 10
+"""Of the process: what runs meanwhile comes first."""
+OWNER_S = 1.0
+"""Between two looks whether the process that wants a search is there."""
 Pieces = list[tuple[int, ...]]
 
 
@@ -69,7 +75,7 @@ def search_arguments(roms: Sequence[Path], device: str, running: int) -> list[st
 class Search:
     """A process that finds and compiles the pieces of some ROMs for a device, in the background.
 
-    It ends with whoever holds this object.
+    It ends with whoever holds this object, and within OWNER_S of a process that was killed.
     """
 
     def __init__(self, cartridges: Sequence[Cartridge], device: str, running: int) -> None:
@@ -77,7 +83,8 @@ class Search:
         roms = [Path(self._folder.name, f"{i}.gb") for i in range(len(cartridges))]
         for path, cartridge in zip(roms, cartridges, strict=True):
             path.write_bytes(cartridge.rom.tobytes())
-        command = [sys.executable, "-m", "emulator", *search_arguments(roms, device, running)]
+        command = [sys.executable, "-m", "emulator", *search_arguments(roms, device, running),
+                   "--owner", str(os.getpid())]  # fmt: skip
         package = str(Path(__file__).parents[2])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
@@ -87,11 +94,23 @@ class Search:
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         )
+        os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
         self._end = weakref.finalize(self, _end, self._process)
 
     def ended(self) -> bool:
         """Whether it is done, well or not."""
         return self._process.poll() is not None
+
+
+def end_with(owner: int) -> None:
+    """Leave this process once its parent is not `owner` any more."""
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(OWNER_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

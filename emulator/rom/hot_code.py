@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from emulator.rom import control_rows, isa
+from emulator.rom import isa
 
 MOST_PIECES = 640
 MOST_INSTRUCTIONS = 4000
@@ -93,12 +93,6 @@ def _piece(start: int, starts: set[int], words: np.ndarray, usable: np.ndarray) 
             break
         places.append(behind)
     return tuple(places)
-
-
-def plain_instructions(words: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Which words threaded code executes. `numbers`: of each row's block, 0 for none."""
-    leaves = words & (control_rows.SLOW_FETCH | control_rows.WAITS) != 0
-    return (numbers[words & 511] != 0) & ~leaves
 
 
 def is_piece(places: tuple[int, ...], words: np.ndarray, plain: np.ndarray) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from emulator.emulator import Emulator
-from emulator.kernels.sm83.threaded_code import NUMBER
+from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch.hot_pieces import load_pieces, store_pieces
 from emulator.launch.shapes import ALONE
 from emulator.rom import hot_code
@@ -34,8 +34,7 @@ def find_pieces(cartridge: Cartridge) -> list[tuple[int, ...]]:
         counts = hot_code.count(emulator.trace(TRACED, _buttons(random)), words)
         executed += counts.executed
         arrived += counts.arrived
-    plain = hot_code.plain_instructions(words, NUMBER)
-    return hot_code.pieces(hot_code.Counts(executed, arrived), words, plain)
+    return hot_code.pieces(hot_code.Counts(executed, arrived), words, own_numbers(words) != 0)
 
 
 def compile_hot_code(
@@ -47,7 +46,7 @@ def compile_hot_code(
     found = []
     for cartridge in cartridges:
         words = marked_words(cartridge.rom, ends=True)
-        pieces = load_pieces(cartridge, words, hot_code.plain_instructions(words, NUMBER))
+        pieces = load_pieces(cartridge, words, own_numbers(words) != 0)
         if pieces is None:
             pieces = find_pieces(cartridge)
             store_pieces(cartridge, pieces)

@@ -182,9 +182,8 @@ class CurvesView(QWidget):
     def _fit_head(self) -> None:
         """What is chosen goes above what is adjusted where they have no room side by side."""
         beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
-        needed = sum(
-            item.sizeHint().width() for item in map(self._rows.itemAt, range(self._rows.count()))
-        )
+        items = map(self._rows.itemAt, range(self._rows.count()))
+        needed = sum(item.sizeHint().width() for item in items if item is not None)
         self._rows.setDirection(beside if needed + HEAD_ROOM <= self.width() else below)
 
     def _show_spread(self) -> None:

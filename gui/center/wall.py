@@ -143,7 +143,8 @@ class EnvWall(QWidget):
 
     def _send(self, run_id: str, envs: int) -> None:
         work = self._bridge.service.request(run_id, commands.Watch, envs=envs)
-        self._bridge.spawn(work, title=tr("Env wall"))
+        # A run that ends before it answers is told of by its own banner, and by the caption here.
+        self._bridge.spawn(work, failed=lambda reason: None)
 
     def _on_frame(self) -> None:
         found = self.source.latest()
@@ -228,17 +229,18 @@ class EnvWall(QWidget):
     def _refresh(self) -> None:
         watching = bool(self._watched)
         starting = self._training.state in (RunState.PREFLIGHT, RunState.STARTING)
-        queued = self._training.state is RunState.QUEUED
+        queued, ended = self._training.state is RunState.QUEUED, self._training.state.is_end
         self.screen_view.hint = ""
         if not watching and not self.screen_view.has_picture:
             self.screen_view.hint = (
                 tr("The run is starting") if starting
                 else tr("The run waits in the queue") if queued
+                else tr("This run has ended") if ended
                 else tr("Start a run to see its Game Boys here")
             )  # fmt: skip
         elif watching and not self.source.seq:
             self.screen_view.hint = tr("Waiting for the first picture")
-        text = tr("Nothing is training")
+        text = tr("This run has ended") if ended else tr("Nothing is training")
         if starting or queued:
             text = tr("The run is starting") if starting else tr("The run waits in the queue")
         if watching:

@@ -182,19 +182,22 @@ class ReplayController(QObject):
     def export_refusal(self) -> str:
         return "" if self.replay is not None or self.is_exporting else tr("Record something first")
 
-    def toggle_export(self) -> None:
-        """Make the GIF beside the recording, or cancel the one that is being made."""
+    def toggle_export(self, screen: str = "green") -> None:
+        """Make the GIF beside the recording, or cancel the one that is being made.
+
+        `screen` names the colours on show, a key of SCREENS.
+        """
         if self._job is not None:
             self._job.cancel()
         elif self.replay is not None:
-            self.export_gif(self.replay.folder / "replay.gif")
-
-    def export_gif(self, path: Path) -> None:
-        """Make the GIF in a process of its own; a cancelled or failed one leaves no file."""
-        self._run_export("export", path, [])
+            path = self.replay.folder / "replay.gif"
+            self._run_export("export", path, ["--palette", f"screen-{screen}"])
 
     def export_as(self, path: Path, options: list[str]) -> None:
-        """The same in any format of `dmglab export`, with its options."""
+        """Any format of `dmglab export`, in a process of its own, with its options.
+
+        A cancelled or failed one leaves no file.
+        """
         if self._job is None and self.replay is not None:
             self._run_export("export", path, options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
@@ -55,6 +56,9 @@ class RunsController(QObject):
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
         self.queue_changed = model.places_changed
+        self._configs_asked: set[str] = set()
+        self.selected: list[str] = []
+        """Rows of the table that are picked; the focus is the last of them."""
         self._moving: set[str] = set()
         """Runs of this app that have not ended: their steps grow."""
         bridge.run_changed.connect(self._on_run_changed)
@@ -72,7 +76,7 @@ class RunsController(QObject):
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
         self._look_at_queue()
         if self._columns.fields:
-            self._read_configs()
+            self.read_configs()
         if service.runs:
             newest = max(service.runs.values(), key=lambda run: run.created_at)
             self.show(newest.run_id)
@@ -106,8 +110,15 @@ class RunsController(QObject):
         self._load_history(run_id)
 
     def toggle_pin(self) -> None:
-        """Keep the focus' curves on show beside those of other runs, or no longer."""
-        self.toggle_shown(self._telemetry.focus)
+        """Keep the focus' curves on show beside those of other runs, or no longer.
+
+        Of several picked rows all are then on show, or none.
+        """
+        pinned, wanted = self._telemetry.pinned, [run.run_id for run in self.in_focus()]
+        if all(run_id in pinned for run_id in wanted):
+            self._telemetry.set_pinned([run_id for run_id in pinned if run_id not in wanted])
+        else:
+            self.show_all([*pinned, *(run_id for run_id in wanted if run_id not in pinned)])
 
     def toggle_shown(self, run_id: str) -> None:
         """Show a run's curves beside those of the focus, or no longer."""
@@ -185,11 +196,12 @@ class RunsController(QObject):
         return [run.run_id for run in runs if name and sweep_of(run) == name]
 
     def in_focus(self) -> list[RunRecord]:
-        """The run in focus; every trial where it stands for a folded sweep."""
-        row = self._model.row_of(self._telemetry.focus)
-        known = self._bridge.service.runs
-        behind = self._model.sweeps.behind(row) if row >= 0 else []
-        return [known[run_id] for run_id in behind if run_id in known]
+        """The run in focus and those that are picked with it; every trial of a folded sweep."""
+        known, focus = self._bridge.service.runs, self._telemetry.focus
+        picked = self.selected if focus in self.selected else [focus]
+        rows = [self._model.row_of(run_id) for run_id in picked]
+        behind = [name for row in rows if row >= 0 for name in self._model.sweeps.behind(row)]
+        return [known[run_id] for run_id in dict.fromkeys(behind) if run_id in known]
 
     def show_sweep(self) -> None:
         """Show the curves of every trial of the sweep."""
@@ -252,11 +264,14 @@ class RunsController(QObject):
         """Give a field of the configuration a column of the table, or take it away."""
         self._columns.toggle_field(name)
         if name in self._columns.fields:
-            self._read_configs()
+            self.read_configs()
 
-    def _read_configs(self) -> None:
+    def read_configs(self) -> None:
         """Read what every run was told, a little a turn; then the table can sort by it."""
-        run_ids = list(self._bridge.service.runs)
+        run_ids = [name for name in self._bridge.service.runs if name not in self._configs_asked]
+        if not run_ids:
+            return
+        self._configs_asked |= set(run_ids)
         self._bridge.spawn(
             self._bridge.in_slices(self._columns.configs.reading(run_ids)),
             then=lambda _: self._model.renew_columns(),
@@ -269,6 +284,18 @@ class RunsController(QObject):
     def open_folder(self) -> None:
         folder = self._bridge.home.run(self._telemetry.focus).root
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+    def _log_file(self) -> Path:
+        return self._bridge.home.run(self._telemetry.focus).worker_log
+
+    def open_log(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._log_file())))
+
+    def log_refusal(self) -> str:
+        """Why there is no log file to open."""
+        if refusal := self.refusal():
+            return refusal
+        return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
 
     def show_log(self) -> None:
         """Bring the log, where a failed run's last words are, to the front."""
@@ -363,7 +390,10 @@ class RunsController(QObject):
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record
         (self._moving.discard if run.state.is_end else self._moving.add)(run.run_id)
+        before = self._model.label(run.run_id)
         self._model.put(run)
+        if self._model.label(run.run_id) != before:
+            self._telemetry.renamed.emit(run.run_id)
         if run.state.is_end:
             self._wait_no_more(run)
         if run.state is RunState.QUEUED or run.run_id in self._model.places:

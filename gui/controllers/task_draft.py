@@ -295,10 +295,28 @@ class TaskDraft(QObject):
 
         work = in_turn()
         self._job = self._bridge.spawn(
-            work, then=then, failed=lambda reason: self.model.tell(working="", error=reason)
-        )
+            work, then=then,
+            failed=lambda reason: self.model.tell(working="", error=in_the_app(reason)),
+        )  # fmt: skip
 
     def _cancel_job(self) -> None:
         if self._job is not None:
             self._job.cancel()
             self._job = None
+
+
+def in_the_app(reason: str) -> str:
+    """A tool's reason with the way out that the app has, in place of the command's options."""
+    if "different start pictures were found" in reason:
+        return tr(
+            "Too few different pictures lie around this way: save another start state elsewhere "
+            "(F7), or capture a goal further away"
+        )
+    if "looks like a picture before it" in reason:
+        return tr(
+            "A picture on the way looks like the goal: capture one further away, or paint the "
+            "region that differs"
+        )
+    if "every play ended in one dead picture" in reason:
+        return tr("From these start states the game is lost already: save an earlier one (F7)")
+    return reason

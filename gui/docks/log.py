@@ -14,7 +14,9 @@ from PySide6.QtWidgets import (
 
 from gui import object_names as names
 from gui import theme
+from gui.actions import ActionRegistry
 from gui.models.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
+from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
 from gui.widgets.labels import icon_button
 from gui.words import tr
@@ -28,7 +30,7 @@ SLICE = 100
 class LogDock(Dock):
     """Takes lines from the buffer in slices; stays put when it was scrolled up."""
 
-    def __init__(self, buffer: LogBuffer) -> None:
+    def __init__(self, buffer: LogBuffer, actions: ActionRegistry) -> None:
         super().__init__(tr("Log"), names.LOG_DOCK)
         self._buffer = buffer
         self.view = QPlainTextEdit()
@@ -55,6 +57,9 @@ class LogDock(Dock):
         self.search.textChanged.connect(self._rebuild)
         for widget in (self.level, self.search):
             self.head.addWidget(widget)
+        file = action_button(actions["openLog"], "openLogButton")
+        file.setProperty("role", "small")
+        self.head.addWidget(file)
         self.head.addWidget(icon_button("copy", tr("Copy the log"), clicked=self._copy))
         body = QWidget()
         column = QVBoxLayout(body)
@@ -68,7 +73,7 @@ class LogDock(Dock):
     def flush(self) -> None:
         """Show the next slice of what is new."""
         taken = self._buffer.take_new(SLICE)
-        lines = [line.text for line in taken if self._shows(line)]
+        lines = [f"{line.clock}  {line.text}" for line in taken if self._shows(line)]
         if lines:
             self._append(lines)
         self._timer.setInterval(BUSY_MS if len(taken) >= SLICE else FLUSH_MS)

@@ -25,7 +25,7 @@ from gui.models.run_list import COLUMNS, RUN_ROLE, SHOWN, RunList
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.dock import Dock
 from gui.widgets.labels import button, label
-from gui.widgets.run_table import EyeDelegate, RunTable, StateDelegate
+from gui.widgets.run_table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
 
@@ -70,7 +70,7 @@ class RunsDock(Dock):
         self.table.setAccessibleName(tr("Runs"))
         self.table.setModel(self.proxy)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setShowGrid(False)
         self.table.setWordWrap(False)
@@ -79,6 +79,7 @@ class RunsDock(Dock):
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(24)
         self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(self))
         self.table.setItemDelegateForColumn(
             COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table)
         )
@@ -94,7 +95,10 @@ class RunsDock(Dock):
         self.filter.setPlaceholderText(tr("Filter: state, task, run"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(168)
-        self.filter.textChanged.connect(self.proxy.set_text)
+        self.filter.setToolTip(
+            tr("Words, and bounds such as best>0.9, steps>=1e6 or learning_rate<0.001")
+        )
+        self.filter.textChanged.connect(self._on_filter)
         self.head.addWidget(self.filter)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
@@ -103,7 +107,7 @@ class RunsDock(Dock):
         model.rowsInserted.connect(lambda *_: self._on_count())
         telemetry.focus_changed.connect(self._on_focus)
         telemetry.pins_changed.connect(self.table.viewport().update)
-        self.proxy.modelReset.connect(lambda: self.select(telemetry.focus))
+        self.proxy.modelReset.connect(self._on_reset)
         self._make_header()
         self._on_count()
 
@@ -229,6 +233,17 @@ class RunsDock(Dock):
         self.select(run_id)
         self.table.viewport().update()
 
+    def _on_filter(self, text: str) -> None:
+        """Bounds on fields of the configuration need all of those to be read, once."""
+        self.proxy.set_text(text)
+        if any(bound.asks_config for bound in self.proxy.bounds):
+            self._runs.read_configs()
+
+    def _on_reset(self) -> None:
+        """Other rows: nobody picked any of them, and Qt does not tell that they are gone."""
+        self._runs.selected = []
+        self.select(self._telemetry.focus)
+
     def select(self, run_id: str) -> None:
         """Show the row of the run in focus as the selected one."""
         row, run = self.proxy.row_of(run_id), self.current()
@@ -237,10 +252,14 @@ class RunsDock(Dock):
             self.table.scrollTo(self.proxy.index(row, 0))
 
     def current(self) -> RunRecord | None:
-        rows = self.table.selectionModel().selectedRows()
-        return rows[0].data(RUN_ROLE) if rows else None
+        """The run of the row that was picked last, if it still is."""
+        picked, rows = self.table.currentIndex(), self.table.selectionModel().selectedRows()
+        last = [row for row in rows if row.row() == picked.row()]
+        return (last or rows)[0].data(RUN_ROLE) if rows else None
 
     def _on_selection(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        rows = self.table.selectionModel().selectedRows()
+        self._runs.selected = [row.data(RUN_ROLE).run_id for row in rows]
         run = self.current()
         if run is not None and selected.count():
             self._runs.show(run.run_id)

@@ -101,6 +101,7 @@ class TelemetryDock(Dock):
         model.pins_changed.connect(self._on_shown)
         model.focus_changed.connect(self._on_shown)
         model.view_changed.connect(self._on_legend)
+        model.renamed.connect(self._on_legend)
         model.run_told.connect(lambda run_id: self._later.start())
         self._on_shown()
 

@@ -243,7 +243,9 @@ class TrainingDock(Dock):
             row.setContentsMargins(0, 0, 0, 0)
             row.setSpacing(4)
             for action_id, name in verbs.items():
-                row.addWidget(action_button(self._actions[action_id], name), 1)
+                verb = action_button(self._actions[action_id], name)
+                verb.setProperty("narrow", True)  # four of them have to fit, in any language
+                row.addWidget(verb, 1)
             self._verbs.addWidget(page)
         column.addWidget(self._verbs)
         return panel

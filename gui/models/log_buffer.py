@@ -6,7 +6,9 @@ line, and nothing is judged before someone looks at it.
 
 from __future__ import annotations
 
+import functools
 import re
+import time
 from collections import deque
 from collections.abc import Sequence
 
@@ -23,17 +25,28 @@ _WARNING = re.compile(r"\b(warn|warning|deprecated|bad line)\b", re.IGNORECASE)
 class LogLine:
     """`level` is 0 for plain, 1 for a warning, 2 for an error; found when it is asked for."""
 
-    __slots__ = ("_level", "text")
+    __slots__ = ("_level", "at", "text")
 
     def __init__(self, text: str, level: int | None = None) -> None:
+        self.at = int(time.time())
         self.text = text if len(text) <= LINE_LENGTH else f"{text[:LINE_LENGTH]} ..."
         self._level = level
+
+    @property
+    def clock(self) -> str:
+        """When it came, by the wall's clock."""
+        return _clock(self.at)
 
     @property
     def level(self) -> int:
         if self._level is None:
             self._level = level_of(self.text)
         return self._level
+
+
+@functools.lru_cache(maxsize=64)
+def _clock(at: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(at))
 
 
 def level_of(text: str) -> int:

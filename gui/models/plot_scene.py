@@ -25,8 +25,9 @@ OUTLIERS, BULK_ROOM = 0.05, 0.25
 """Share of the values at either end that may lie outside, and room around the others."""
 RAW, SMOOTH = "raw", "smooth"
 MOST_WHOLE = 5
-"""Runs whose lines are told apart by colour and dashes. Of more, a plot shows its first line: the
-quantiles or causes of each would be a thicket in which nobody can say which is which."""
+"""Runs whose lines are told apart by colour and dashes. Of more, and of several with bands, a plot
+shows its first line: the quantiles or causes of each would be a thicket in which nobody can say
+which is which."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +109,8 @@ class PlotLines:
     def shown_lines(self) -> list[tuple[int, str, str]]:
         """(place, metric, name) of the lines that are drawn of the runs on show."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
-        if len(self.runs) <= MOST_WHOLE:
+        has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
+        if len(self.runs) <= (1 if has_bands else MOST_WHOLE):
             return every
         return [line for line in every if line[1] == self.spec.metric] or every
 

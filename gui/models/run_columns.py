@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -35,6 +36,13 @@ class RunConfigs:
     def peek(self, run_id: str, name: str) -> str:
         """A field of a run that was read; empty for one that was not, or that lacks it."""
         return self._known.get(run_id, {}).get(name, "")
+
+    def find(self, run_id: str, name: str) -> str:
+        """`peek` by small letters, and by the last part of a dotted name."""
+        for field, text in self._known.get(run_id, {}).items():
+            if name in (field.lower(), field.lower().rpartition(".")[2]):
+                return text
+        return ""
 
     def read(self, run_id: str) -> dict[str, str]:
         """Text by field. A run that is not configured yet is looked at again."""
@@ -79,7 +87,7 @@ class RunColumns(QObject):
         """Fields of the configuration that have a column."""
         self.hidden: set[str] = {str(name) for name in kept.get("hidden", [])}
         self.widths: dict[str, int] = {
-            str(name): int(width) for name, width in dict(kept.get("widths", {})).items()
+            name: width for name, width in kept.get("widths", {}).items() if isinstance(width, int)
         }
         """Pixels, of columns that a person pulled."""
         order = kept.get("sort", [])
@@ -88,7 +96,7 @@ class RunColumns(QObject):
         if isinstance(order, list) and len(order) == 2:
             self.sort = (str(order[0]), bool(order[1]))
 
-    def _read(self) -> dict[str, object]:
+    def _read(self) -> dict[str, Any]:
         try:
             found = json.loads(self._settings.text(KEY, "{}"))
         except ValueError:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 
 from gui.models.indices import NO_PARENT, Index
+from gui.models.run_bounds import Bound, parse
 from gui.models.run_list import COLUMNS, RunList, is_archived
 from gui.words import tr
 from trainer_core.protocol.runs import RunRecord
@@ -20,12 +21,14 @@ MOST_INSERTED = 64
 
 
 class RunFilter(QAbstractTableModel):
-    """Runs that contain every word of the filter somewhere, sorted by a column."""
+    """Runs that contain every word of the filter and keep its bounds, sorted by a column."""
 
     def __init__(self, source: RunList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._source = source
         self._words: list[str] = []
+        self.bounds: list[Bound] = []
+        """Numbers that runs have to be above or below."""
         self._column, self._falling = COLUMNS.index("Started"), True
         self._order: list[int] = []
         """Rows of the source, ascending; a falling order is read from its end."""
@@ -38,8 +41,12 @@ class RunFilter(QAbstractTableModel):
     # -- what is asked of it ----------------------------------------------------------------
 
     def set_text(self, text: str) -> None:
-        words = text.lower().split()
-        if words == self._words:
+        words, bounds = parse(text.lower().split())
+        if (words, bounds) == (self._words, self.bounds):
+            return
+        if bounds or self.bounds:
+            self._words, self.bounds = words, bounds
+            self._rebuild()
             return
         narrows = all(any(old in new for new in words) for old in self._words)
         narrows, self._words = narrows and bool(self._words), words
@@ -63,10 +70,14 @@ class RunFilter(QAbstractTableModel):
         place = self._place(source) if source >= 0 else -1
         return self._mirrored(place) if place >= 0 else -1
 
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self._words or self.bounds)
+
     def run_ids(self) -> list[str]:
         """Ids of the runs on show, from the top; of a folded sweep every trial."""
         behind, rows = self._source.sweeps.behind, range(len(self._order))
-        if self._words:  # then nothing is folded
+        if self.is_filtered:  # then nothing is folded
             return [self.run(row).run_id for row in rows]
         return [run_id for row in rows for run_id in behind(self._source_row(row))]
 
@@ -84,7 +95,8 @@ class RunFilter(QAbstractTableModel):
         return self._source.headerData(section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        return self._source.value(self._source_row(index.row()), index.column(), role)
+        row = self._source_row(index.row())
+        return self._source.value(row, index.column(), role, is_alone=self.is_filtered)
 
     # -- the order --------------------------------------------------------------------------
 
@@ -114,7 +126,11 @@ class RunFilter(QAbstractTableModel):
         if tr("Archived").lower() not in self._words:
             run = self._source.run
             rows = [row for row in rows if not is_archived(run(row))]
-        if not self._words:
+        if self.bounds:
+            run, field = self._source.run, self._source.field
+            rows = [row for row in rows
+                    if all(bound.holds(run(row), field) for bound in self.bounds)]  # fmt: skip
+        if not self.is_filtered:
             hidden = self._source.sweeps.folded_rows()
             return [row for row in rows if row not in hidden] if hidden else rows
         text = self._source.words

@@ -101,10 +101,14 @@ class RunList(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         return self.value(index.row(), index.column(), role)
 
-    def value(self, row: int, column_number: int, role: int) -> object:
-        """What `data` says, without an index to make: a view of views asks often."""
+    def value(self, row: int, column_number: int, role: int, *, is_alone: bool = False) -> object:
+        """What `data` says, without an index to make: a view of views asks often.
+
+        `is_alone`: every trial has its row, so that the first speaks for none but itself.
+        """
         run, column = self._runs[row], self.columns[column_number]
-        if (group := self.sweeps.led_by(row)) and role == Qt.ItemDataRole.DisplayRole:
+        is_text = role == Qt.ItemDataRole.DisplayRole
+        if is_text and not is_alone and (group := self.sweeps.led_by(row)):
             return self._group_text(run, column, group)
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(run, column)
@@ -261,6 +265,10 @@ class RunList(QAbstractTableModel):
         """What a run is called where there is little room: its name, else the end of its id."""
         row = self._rows.get(run_id)
         return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
+
+    def field(self, run_id: str, name: str) -> str:
+        """A field of what a run was told, by its last name too, as far as that was read."""
+        return self._further.configs.find(run_id, name) if self._further else ""
 
     def run(self, row: int) -> RunRecord:
         return self._runs[row]

@@ -29,6 +29,8 @@ class TelemetryModel(QObject):
     """A record that arrived now raised an Alert; those of a log that is read are only marked."""
     run_told = Signal(str)
     """A run said what it is, or measured something that it had not measured before."""
+    renamed = Signal(str)
+    """A run is called otherwise."""
 
     def __init__(self, label: Callable[[str], str] = lambda run_id: run_id[-4:]) -> None:
         """`label` is what a run is called beside its curve."""

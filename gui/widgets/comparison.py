@@ -66,7 +66,6 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
     table = QTableWidget(len(rows), len(runs))
     table.setAccessibleName(words)
     table.setCornerButtonEnabled(False)
-    table.setHorizontalHeaderLabels([shortened(name, LETTERS) for name in runs])
     table.setVerticalHeaderLabels([name for name, _ in rows])
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setTabKeyNavigation(False)
@@ -75,8 +74,11 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
             item = QTableWidgetItem(value)
             item.setToolTip(value)
             table.setItem(row, place, item)
-    table.resizeColumnsToContents()
     for place, name in enumerate(runs):
-        table.horizontalHeaderItem(place).setToolTip(name)
+        head = QTableWidgetItem(shortened(name, LETTERS))
+        head.setToolTip(name)
+        table.setHorizontalHeaderItem(place, head)
+    table.resizeColumnsToContents()
+    for place in range(len(runs)):
         table.setColumnWidth(place, min(max(table.columnWidth(place), LEAST), WIDEST))
     return table

@@ -95,7 +95,9 @@ class DiskDialog(QDialog):
             else:
                 header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
             if place >= COLUMNS.index("Best"):
-                table.horizontalHeaderItem(place).setTextAlignment(_RIGHT)
+                head = QTableWidgetItem(tr(name))
+                head.setTextAlignment(_RIGHT)
+                table.setHorizontalHeaderItem(place, head)
         table.itemSelectionChanged.connect(self._on_selection)
         return table
 

@@ -42,6 +42,7 @@ from trainer_core.protocol.records import EvalRecord
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
+UNMEASURED = "No run on show measures this"
 RAW_ALPHA = 70
 BAND_ALPHA = 46
 LONGEST = 36
@@ -186,6 +187,8 @@ class PlotCard(QWidget):
         self._made.clear()
         self._drawn = key
         waiting = self.model.waits.get(self.model.focus) or tr(WAITING)
+        if any(run.table.names for run in self.model.entries()):
+            waiting = tr(UNMEASURED)
         self._empty.setText(waiting if self.model.focus else tr(NOTHING))
         self._stack.setCurrentWidget(self._empty)
         self.values.clear()

@@ -45,6 +45,14 @@ class StateDelegate(QStyledItemDelegate):
         painter.restore()
 
 
+class NameDelegate(QStyledItemDelegate):
+    """A name that is too long loses its middle: trials of a sweep differ at its end."""
+
+    def initStyleOption(self, option, index) -> None:  # type: ignore[no-untyped-def]
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideMiddle
+
+
 class EyeDelegate(QStyledItemDelegate):
     """An open eye in the colour of the run's curves, a closed one where they are hidden."""
 

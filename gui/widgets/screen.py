@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFontMetrics,
+    QImage,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
@@ -118,6 +127,11 @@ class FrameSource:
         if self._reader is not None:
             self._reader.close()
         self._reader, self._inode, self.seq = None, 0, 0
+
+
+HINT_MARGIN = 12
+"""Pixels between a hint and the edges of the screen."""
+_WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 
 
 class Screen(QWidget):
@@ -320,19 +334,23 @@ class Screen(QWidget):
                 painter.drawText(plate, Qt.AlignmentFlag.AlignCenter, mark.text)
 
     def _paint_hint(self, painter: QPainter, colors: theme.Colors) -> None:
-        metrics = painter.fontMetrics()
-        width = metrics.horizontalAdvance(self.hint) + 24
-        height = metrics.height() + 12
-        bottom = self.rect().bottom() - 12
-        if self._image is None:
-            bottom = self.rect().center().y() + height // 2
-        box = QRect((self.width() - width) // 2, bottom - height, width, height)
+        box = self.hint_box(painter.fontMetrics())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QColor(colors.border))
         painter.setBrush(QColor(colors.window))
         painter.drawRoundedRect(box, 4, 4)
         painter.setPen(QColor(colors.text))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self.hint)
+        painter.drawText(box, _WRAPPED, self.hint)
+
+    def hint_box(self, metrics: QFontMetrics) -> QRect:
+        """Where the hint is: in lines as wide as the screen allows, at its foot over a picture."""
+        room = QRect(0, 0, max(40, self.width() - 2 * HINT_MARGIN - 24), self.height())
+        text = metrics.boundingRect(room, _WRAPPED, self.hint)
+        width, height = text.width() + 24, text.height() + 12
+        bottom = self.rect().bottom() - HINT_MARGIN
+        if self._image is None:
+            bottom = self.rect().center().y() + height // 2
+        return QRect((self.width() - width) // 2, bottom - height, width, height)
 
     def focusOutEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().focusOutEvent(event)

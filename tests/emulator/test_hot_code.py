@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from emulator import Cartridge, Emulator
 from emulator.__main__ import parser
-from emulator.kernels.sm83.threaded_code import NUMBER
+from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch import hot_pieces
 from emulator.rom import control_rows, hot_code
 from emulator.tools.warmup import blank_rom
@@ -39,7 +41,7 @@ def program() -> Cartridge:
 
 def decoded(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
     words = control_rows.predecode(cartridge.rom, ends=True)
-    return words, hot_code.plain_instructions(words, NUMBER)
+    return words, own_numbers(words) != 0
 
 
 def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
@@ -82,6 +84,26 @@ def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
     taken = parser().parse_args(said)
     assert (taken.device, taken.running) == ("cuda:1", 4)
     assert taken.rom == [tmp_path / "a", tmp_path / "b"]
+
+
+def test_a_search_ends_with_a_process_that_was_killed() -> None:
+    """Its own parent cannot tell it."""
+    code = (
+        "import subprocess, sys\n"
+        "child = 'import os, time; from emulator.launch.hot_pieces import end_with; "
+        "end_with(os.getppid()); print(os.getpid(), flush=True); time.sleep(60)'\n"
+        "subprocess.Popen([sys.executable, '-c', child], stdout=1)\n"
+        "sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline()
+        began = time.monotonic()
+        owner.kill()
+        assert owner.stdout.read() == "", "its other end is closed by the last process that has it"
+        assert time.monotonic() - began < 30
 
 
 @pytest.mark.slow

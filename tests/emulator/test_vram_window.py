@@ -61,3 +61,43 @@ def test_launch_and_single_steps_find_vram_open_alike(code: bytes, executor: str
     assert {result[2] for result in found} == {1}
     assert len(np.unique(found)) > 1
     assert results(launched) == found
+
+
+READS = 100
+
+
+def status_game(lyc: int, line: int, delay: int) -> Cartridge:
+    """Polls STAT from `line` on for some four lines; C100 and on are what it read. The first frame
+    of a launch from power-on ends some lines before."""
+    program = bytes([0xAF, 0xE0, 0x40, 0x3E, lyc, 0xE0, 0x45])  # LCD off; LYC
+    turns = (17556 - 114 * (line - 2)) // 4
+    for count in (turns // 2, turns - turns // 2):
+        program += bytes([0x06, count & 0xFF, 0x05, 0x20, 0xFD])  # ld b, n; dec b; jr nz
+    program += bytes([0x3E, 0x91, 0xE0, 0x40, 0x21, 0x00, 0xC1])  # LCD on
+    program += bytes([0xF0, 0x44, 0xFE, line, 0x20, 0xFA]) + bytes(delay)
+    program += bytes([0xF0, 0x41, 0x22]) * READS + bytes([0x18, 0xFE])
+    image = bytearray(0x8000)
+    image[0x14D] = 0xE7
+    image[0x100:0x104] = bytes([0x00, 0xC3, 0x50, 0x01])
+    image[0x150 : 0x150 + len(program)] = program
+    return Cartridge.from_bytes(bytes(image), f"{lyc} {line} {delay}")
+
+
+def test_status_changes_in_vblank_where_a_single_step_finds_it() -> None:
+    games = [
+        status_game(lyc, line, delay)
+        for lyc in (0, 10, 144, 153) for line in (143, 151) for delay in range(3)
+    ]  # fmt: skip
+    launched, stepped = (Emulator(games, len(games), "cpu") for _ in range(2))
+    for emulator in (launched, stepped):
+        emulator.run(None, 1)
+        emulator.draw()
+    launched.run(None, 2)
+    for _ in range(STEPS):
+        stepped.step()
+    found = [
+        emulator.batch.ram.numpy()[:, 0x4100 : 0x4100 + READS] for emulator in (stepped, launched)
+    ]
+    assert (found[0] != 0).all(), "not done"
+    assert len({row.tobytes() for row in found[0]}) > 5
+    assert np.array_equal(*found)

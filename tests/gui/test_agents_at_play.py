@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QPushButton
@@ -14,9 +15,11 @@ from gui import object_names as names
 from gui.app import App
 from gui.models.checkpoints import CheckpointCard
 from gui.models.navigation import Place
+from gui.widgets.screen import Palette, Screen
 from gui.widgets.tiles import place_of
 from tests.gui.conftest import click, find, until
 from trainer_core.protocol import records
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
 from trainer_core.protocol.runs import RunState
 
@@ -177,3 +180,31 @@ def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
     assert sent == [(first, 0)]
     assert not wall.screen_view.has_picture
     assert wall.screen_view.hint == wall.caption.text() == "The run waits in the queue"
+
+
+def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, problems = [], []
+
+    async def request(run_id: str, *words: object, **more: object) -> None:
+        asked.append(run_id)
+        raise LabError("the process ended before it answered")
+
+    app.bridge.problem.connect(lambda title, cause: problems.append(title))
+    monkeypatch.setattr(app.bridge.service, "request", request)
+    app.center.wall._send("gone", 16)
+    until(lambda: asked)
+    QTest.qWait(30)
+    assert not problems
+
+
+def test_a_long_hint_has_lines_instead_of_losing_its_ends(qapp) -> None:  # type: ignore[no-untyped-def]
+    screen = Screen(Palette(), "hinted", "A screen")
+    screen.resize(300, 200)
+    screen.hint = "Press Human again"
+    one = screen.hint_box(screen.fontMetrics())
+    screen.hint = "The player ended with status 1: " + "no such file or directory, " * 6
+    box = screen.hint_box(screen.fontMetrics())
+    assert screen.rect().contains(box)
+    assert box.height() > 3 * screen.fontMetrics().height() > one.height()

@@ -88,3 +88,6 @@ def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> Non
     assert table.run_ids() == ["run-1", "run-2", "run-3"], "what 'every run in the list' shows"
     table.set_text("run-2")
     assert table.run_ids() == ["run-2"]
+    table.set_text("run-1")
+    assert rows(table, "Run") == ["my rates learning_rate=0.1 seed=1"], "it speaks for itself"
+    assert rows(table, "Steps") == ["1000"]

@@ -20,7 +20,7 @@ from gui.models.plot_specs import spec_by_name
 from gui.models.run_notes import Note
 from gui.models.run_telemetry import TelemetryModel
 from gui.settings import Settings
-from gui.widgets.plot_card import PlotCard, thinned
+from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard, thinned
 from gui.widgets.plot_ticks import ticks
 from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_records import run_record, update_record
@@ -84,6 +84,19 @@ def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) ->
     until(lambda: view._empty.isVisible())
     view.search.clear()
     until(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
+
+
+def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    card = card_of(model)
+    assert card._empty.text() == NOTHING
+    model.run("r")
+    model.set_focus("r")
+    card.redraw()
+    assert card._empty.text() == WAITING
+    model.take("r", foreign_record(0, loss=1.0))
+    card.redraw()
+    assert card._empty.text() == UNMEASURED
 
 
 # -- drawing ---------------------------------------------------------------------------------
@@ -394,6 +407,7 @@ def test_a_run_is_named_tagged_and_found_by_its_tag(app: App) -> None:
     QTest.mouseClick(find(app, "keepNoteButton"), Qt.MouseButton.LeftButton)
     assert app.controllers.runs.note() == Note(("keep", "seed3"), "")
     assert app.models.telemetry.label("run-bbbb") == "the good one"
+    assert "the&nbsp;good&nbsp;one" in app.docks.telemetry.legend.text()
     app.docks.runs.filter.setText("seed3")
     assert app.docks.runs.proxy.run_ids() == ["run-bbbb"]
     again = app.bridge.service.registry.load()

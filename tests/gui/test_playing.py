@@ -15,6 +15,7 @@ from gui import object_names as names
 from gui.app import App
 from gui.keymap import Joypad
 from gui.models.checkpoints import CheckpointCard
+from gui.models.navigation import Place
 from gui.models.replay import Replay
 from gui.models.session import Mode
 from gui.widgets.screen import FrameSource, Palette, Screen
@@ -292,8 +293,10 @@ def test_an_unfinished_recording_is_refused_in_words(app: App, tmp_path: Path) -
 def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
     play(app)
     click(app, names.RECORD_BUTTON)
-    until(lambda: app.controllers.playing.recording and app.controllers.playing._was_recording)
-    app.controllers.playing.note_frame(FrameInfo(flags=0))
+    until(lambda: app.controllers.playing.recording)
+    app.models.navigation.show(Place.WALL)  # nobody looks at the game meanwhile
+    for _ in range(3):
+        app.controllers.playing.note_frame(FrameInfo(flags=0))
     until(lambda: app.controllers.replay.replay is not None)
     assert not app.controllers.playing.recording
 
@@ -306,6 +309,7 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
 
     done = []
     recorded.controllers.replay.exported.connect(done.append)
+    recorded.actions["screenPocket"].trigger()
     click(recorded, names.EXPORT_GIF_BUTTON)
     until(lambda: done, 30)
     replay: Replay = recorded.controllers.replay.replay
@@ -313,6 +317,8 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
         assert len(frames) > 1
         scale = frames[0].width // 160
+        rgb = np.asarray(image.convert("RGB"), np.uint32).reshape(-1, 3) @ [1 << 16, 1 << 8, 1]
+        assert set(rgb.tolist()) <= set(SCREENS["pocket"]), "the colours on show"
     first = np.asarray(frames[0])[::scale, ::scale]
     shades = replay.picture(0)
     assert len({(a, b) for a, b in zip(first.ravel(), shades.ravel(), strict=True)}) == len(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from gui.qt_check import check_qt, refusal
+from gui.qt_check import check_display, check_qt, refusal
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -78,3 +79,30 @@ import os; os._exit(0)
     heavy, cpu_s, visible = done.stdout.strip().rsplit(" ", 2)
     assert (heavy, visible) == ("[]", "True")
     assert float(cpu_s) < 4.0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux's displays")
+@pytest.mark.parametrize(
+    ("display", "said"),
+    [({}, "no display: DISPLAY and"), ({"DISPLAY": ":7777"}, "display :7777 does not answer")],
+)
+def test_without_a_display_there_is_one_line_and_no_abort(
+    display: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    assert check_display() == ""
+    monkeypatch.delenv("QT_QPA_PLATFORM")
+    for name, value in display.items():
+        monkeypatch.setenv(name, value)
+    if display and not find_library("xcb"):
+        pytest.skip("no libxcb to ask a display with")
+    done = subprocess.run(
+        [sys.executable, "-m", "gui", "--home", str(tmp_path)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())

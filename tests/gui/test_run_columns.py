@@ -73,3 +73,50 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
     again.controllers.runs.toggle_field("rate")
     assert "rate" not in again.models.runs.columns
     assert again.docks.runs.proxy.columnCount() == len(again.models.runs.columns)
+
+
+def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    dock, telemetry = app.docks.runs, app.models.telemetry
+    for number in range(4):
+        tell(app, f"r-{number}")
+    dock.table.selectRow(dock.proxy.row_of("r-0"))
+    picks = dock.table.selectionModel()
+    for run_id in ("r-2", "r-3"):
+        index = dock.proxy.index(dock.proxy.row_of(run_id), 1)
+        picks.setCurrentIndex(index, picks.SelectionFlag.Select | picks.SelectionFlag.Rows)
+    assert telemetry.focus == "r-3", "the row that was picked last is in focus"
+    app.actions["pinRun"].trigger()
+    assert set(telemetry.pinned) == {"r-0", "r-2", "r-3"}
+    app.actions["pinRun"].trigger()
+    assert not telemetry.pinned
+    archived: list[list[str]] = []
+    monkeypatch.setattr(app.controllers.archives, "archive", archived.append)
+    app.actions["archiveRun"].trigger()
+    assert [sorted(run_ids) for run_ids in archived] == [["r-0", "r-2", "r-3"]]
+    dock.filter.setText("r-0")
+    app.actions["pinRun"].trigger()
+    assert telemetry.pinned == ["r-3"], "what the filter hides is picked no more; the focus stays"
+
+
+def test_the_filter_knows_bounds(app: App) -> None:
+    dock = app.docks.runs
+    for number, rate in enumerate((0.1, 0.01, 0.001)):
+        tell(app, f"r-{number}", optim={"Rate": rate})
+        record = app.bridge.service.runs[f"r-{number}"]
+        record = replaced(record, env_steps=10**number, best_success_rate=number / 4)
+        app.bridge.service.runs[f"r-{number}"] = record
+        app.models.runs.put(record)
+
+    def found(text: str) -> set[str]:
+        dock.filter.setText(text)
+        until(lambda: app.models.columns.configs.find("r-2", "rate"), 5.0)
+        return set(dock.proxy.run_ids())
+
+    dock.filter.setText("rate<0.05")  # which has them read
+    until(lambda: set(dock.proxy.run_ids()) == {"r-1", "r-2"})
+    assert found("best>=0.25") == {"r-1", "r-2"}
+    assert found("steps<100 best>0") == {"r-1"}
+    assert found("optim.rate>0.05 finished") == {"r-0"}
+    assert found("nothing>1") == set()
+    assert found("best>") == set(), "half typed it is a word like any other"
+    assert found("") == {"r-0", "r-1", "r-2"}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,7 @@ from gui.models.seed_groups import DEVIATION, RANGE, SeedGroup, spread_of
 from gui.widgets.comparison import Comparison
 from gui.widgets.plot_card import PlotCard
 from tests.gui.conftest import find, foreign_record, until
+from tests.support.made_homes import make_home
 from tests.support.made_records import update_record
 from trainer_core.protocol import records
 
@@ -139,6 +143,43 @@ def test_a_long_label_keeps_the_values(qapp) -> None:  # type: ignore[no-untyped
     assert labels == ["0.1, small \u00d72", "0.2, nature \u00d72"]
 
 
+def test_many_seeds_are_brought_up_to_date_in_time(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    rng = np.random.default_rng(1)
+    for number in range(250):
+        told(model, f"run-{number}", [0.0, 0.0], seed=number, rate=number % 2)
+        table = model.runs[f"run-{number}"].table
+        table._data = rng.normal(size=(table._data.shape[0], 4000)).cumsum(axis=1)
+        table._length = 2000
+        table.column("env_steps")[:] = np.arange(2000) * 10.0
+    model.set_pinned(list(model.runs))
+    model.set_spread(RANGE)
+    card = PlotCard(spec_by_name("score", ["score"]), model)
+    card.resize(400, 200)
+    card.redraw()
+    costs = []
+    for seq in range(2000, 2005):
+        model.take("run-0", foreign_record(seq, score=1.0))
+        begun = time.process_time()
+        card.redraw()
+        costs.append(time.process_time() - begun)
+    assert len(card.canvas.scene.bands) == 2
+    assert min(costs) < 0.05, costs
+
+
+def test_of_several_groups_a_plot_shows_its_first_line(model: TelemetryModel) -> None:
+    for run_id in model.shown():
+        model.take(run_id, update_record(run_id, 9, 9, 1.0))
+        model.take(run_id, update_record(run_id, 10, 10, 1.0))
+    card = PlotCard(spec_by_name("dist_p50"), model)
+    card.resize(400, 200)
+    card.redraw()
+    assert len(card.canvas.scene.curves) == 4 * 3
+    model.set_spread(RANGE)
+    card.redraw()
+    assert len(card.canvas.scene.curves) == 2
+
+
 def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) -> None:
     model, runs = app.models.telemetry, app.controllers.runs
     told(model, "one", [1.0, 2.0], seed=1, rate=0.1)
@@ -156,3 +197,13 @@ def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) 
     assert shown is not None
     assert [shown.tabs.tabText(place) for place in range(3)] == ["Fields", "Outcome", "Parallel"]
     shown.close()
+
+
+def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    home = make_home(tmp_path / "home", runs=3, log_records=5).root
+    app = make_app(home)
+    app.controllers.runs.show_all(["run-00001"])
+    app.models.settings.save()
+    again = make_app(home).models.telemetry
+    assert (again.focus, again.pinned) == ("run-00002", ["run-00001"])
+    until(lambda: "run-00001" in again.runs and len(again.runs["run-00001"].table) == 5)

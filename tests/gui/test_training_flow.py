@@ -316,4 +316,4 @@ def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None: 
     psutil.Process(run.pid).kill()
     until(lambda: app.controllers.training.state.is_end)
     assert not app.center.wall.card.is_on
-    assert "Start a run" in app.center.wall.screen_view.hint
+    assert app.center.wall.screen_view.hint == "This run has ended"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QBoxLayout, QLabel
 
 from gui.app import App
 from gui.models.run_list import COLUMNS
@@ -29,6 +29,15 @@ def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) ->
     assert hidden[900] == []
     assert "State" not in hidden[300]
     assert hidden[300]
+
+
+def test_narrow_curves_have_their_controls_in_two_rows(app: App) -> None:
+    curves = app.center.curves
+    for width, beside in ((300, False), (900, True)):
+        curves.resize(width, 400)
+        curves._fit_head()
+        is_beside = curves._rows.direction() == QBoxLayout.Direction.LeftToRight
+        assert is_beside is beside
 
 
 def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:

@@ -197,7 +197,9 @@ def test_a_run_that_its_runner_refuses_fails_and_the_next_has_its_device(home: H
     put(home, "a", "b")
     config = home.run("a").config
     config.write_text(config.read_text().replace('"stack_k"', '"of_another_version"'))
-    kept = Turns(home, is_keeper=False).next((NATIVE,))
+    turns = Turns(home, is_keeper=False)
+    assert turns.next((NATIVE,)) is None
+    kept = turns.next((NATIVE,))
     record = RunRegistry(home).load()["a"]
     assert (record.state, record.reason) == (
         RunState.FAILED, "unknown configuration keys: of_another_version"
@@ -349,3 +351,22 @@ def test_a_device_that_becomes_free_meanwhile_belongs_to_who_asked_first(
     found = waiting.claim(home, everybody)
     assert found is not None
     assert found.life.record.run_id == "a"
+
+
+def test_a_full_disk_lets_go_of_no_lock(home: HomePaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who holds one is written into it only for those who are refused."""
+    paths = home.run("r")
+    paths.root.mkdir(parents=True)
+
+    def full(*_: object) -> int:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    lock, keeper = RunLock.take(paths), KeeperLock(home)
+    assert keeper.take(0.0)
+    lock.name_holder(7)
+    with pytest.raises(LabError, match="is being trained by process"):
+        RunLock.take(paths)
+    assert not KeeperLock(home).take(0.0)
+    lock.release()
+    keeper.release()

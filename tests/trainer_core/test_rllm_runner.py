@@ -1,6 +1,7 @@
 """rLLM: what needs no library, and TRL with rLLM's engine where both are; else skipped, and why.
 
-dmglab runner install rllm; clone rllm-org/rllm to var/rllm or name it in DMGLAB_RLLM;
+dmglab runner install rllm; clone rllm-org/rllm to var/rllm or name it in DMGLAB_RLLM; name the
+Python of an environment with VERL in DMGLAB_VERL;
 pytest -rs tests/trainer_core/test_rllm_runner.py
 """
 
@@ -166,6 +167,20 @@ def test_verls_metrics_are_read_and_rubbish_is_not() -> None:
         assert verl.parse_metrics(other) is None
 
 
+def test_verl_sees_the_checkout_and_one_folder_of_ours(tmp_path: Path) -> None:
+    config = RllmConfig(algo="verl", rollout="hf", checkout=str(tmp_path), gpus=2, arguments="a=b")
+    found = verl.environment(config, tmp_path)
+    assert found["PYTHONPATH"] == f"{verl.BESIDE}{os.pathsep}{tmp_path}"
+    for name in (*found["VERL_USE_EXTERNAL_MODULES"].split(","), "dmglab_workflow"):
+        assert (verl.BESIDE / f"{name}.py").is_file()
+    said = verl.overrides(config, tmp_path / "model", tmp_path)
+    assert said[-1] == "a=b"
+    assert {"+ray_init.num_gpus=2", "+ray_init.address=local"} <= set(said), "no GPU: Ray is told"
+    vllm = RllmConfig(algo="verl", device="cuda:0", checkout=str(tmp_path))
+    assert "VERL_USE_EXTERNAL_MODULES" not in verl.environment(vllm, tmp_path)
+    assert not any("num_gpus" in text for text in verl.overrides(vllm, tmp_path, tmp_path))
+
+
 FAKE_VERL = """
 import json, os, pathlib, signal, sys, time
 given = dict(text.split("=", 1) for text in sys.argv if "=" in text)
@@ -313,3 +328,30 @@ def test_it_begins_with_a_donors_weights_and_refuses_a_torn_model(tmp_path: Path
         assert "\n" not in refused.reason
 
     in_service(home, body, 3 * PATIENCE_S)
+
+
+@pytest.mark.slow
+def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Path) -> None:
+    python = os.environ.get("DMGLAB_VERL", "")
+    if not python:
+        pytest.skip("name the Python of an environment with VERL 0.8.0 in DMGLAB_VERL")
+    home = home_with("rllm", tmp_path)
+    spec = rllm_spec(
+        2, algo="verl", rollout="hf", verl_python=python, max_prompt=32, eval_every=1,
+        checkpoint_every=2, rollouts=2,
+    )  # fmt: skip
+
+    async def body(service: TrainerService) -> None:
+        run = await run_to_end(service, spec)
+        assert run.state is RunState.FINISHED, run.reason
+        updates = await history(service, run.run_id, records.UpdateRecord)
+        learned = [event for event in updates if "actor/pg_loss" in event.metrics]
+        assert [event.env_steps for event in learned] == [1, 2]
+        assert all(event.grad_norm and event.metrics["critic/score/mean"] for event in learned)
+        evals = await history(service, run.run_id, records.EvalRecord)
+        assert [event.env_steps for event in evals] == [0, 1, 2]
+        pointer = json.loads((newest(home, run.run_id) / POINTER).read_text())
+        assert (home.run(run.run_id).root / pointer["path"] / "actor").is_dir()
+        assert batches(home.run(run.run_id).root)
+
+    in_service(home, body, 5 * PATIENCE_S)

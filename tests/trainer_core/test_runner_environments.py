@@ -128,6 +128,23 @@ def test_a_cancelled_installation_leaves_nothing(
     assert left_in(environment) == []
 
 
+def test_a_second_ctrl_c_while_it_clears_up_leaves_nothing_either(
+    environment: RunnerEnvironment, python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_SCRIPT", 'echo "ERROR: no"; exit 1')
+    remove = environments._delete
+
+    def interrupted(folder: Path) -> None:
+        if folder.exists():
+            os.kill(os.getpid(), signal.SIGINT)
+        remove(folder)
+
+    monkeypatch.setattr(environments, "_delete", interrupted)
+    with pytest.raises(LabError, match=r"^no$"):
+        environment.install(lambda *_: None, str(python))
+    assert left_in(environment) == []
+
+
 def test_what_a_kill_left_is_cleared_and_two_do_not_install_at_once(
     environment: RunnerEnvironment, python: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

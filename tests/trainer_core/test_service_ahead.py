@@ -53,7 +53,15 @@ def test_the_waiting_player_plays_what_it_is_asked_and_the_next_is_another(tmp_p
         assert not player.home.players.exists(), "it must write nothing before its order"
         await player.prepare()
         assert player.ahead._child is first, "one is enough"
+        old, kept, fresh = (player.home.players / name for name in ("old", "kept", "fresh"))
+        for folder in (old, kept / "recordings", fresh):
+            folder.mkdir(parents=True)
+            (folder / "config.json").touch()
+        for path in (old, kept):
+            for each in (*path.iterdir(), path):
+                os.utime(each, (1.0, 1.0))
         await player.start(PlayerConfig(task="tiny_goal", mode="human"))
+        assert [folder.exists() for folder in (old, kept, fresh)] == [False, True, True]
         assert player._child is first
         assert not player.ahead.is_waiting
         assert player.frames_path is not None
@@ -163,6 +171,21 @@ def test_another_plan_gets_a_process_of_its_own(tmp_path: Path) -> None:
         assert (await finished(service, record.run_id)).state is RunState.FINISHED
         await service.close()
         assert await gone(pid)
+
+    asyncio.run(scenario())
+
+
+def test_a_worker_of_another_runner_is_sent_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = service_of(tmp_path, updates=3)
+        plan = service.plan(SPEC)
+        await service.ahead.prepare(plan)
+        pid = waiting_pid(service)
+        other = dataclasses.replace(plan.runner, id="other", install="")
+        absent = (str(tmp_path / "not_installed"), *plan.argv[1:])
+        await service.ahead.prepare(dataclasses.replace(plan, runner=other, argv=absent))
+        assert await gone(pid)
+        assert not service.ahead.is_waiting
 
     asyncio.run(scenario())
 

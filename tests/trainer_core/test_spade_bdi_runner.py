@@ -6,6 +6,8 @@ dmglab runner install spade_bdi; pytest -rs tests/trainer_core/test_spade_bdi_ru
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +124,7 @@ def test_wrong_plans_are_one_line_with_a_place(tmp_path: Path, text: str, words:
     [
         (".press(up); .press(sideways).", "bad.asl:2:", "the buttons are a, b, start"),
         ('.send("x@localhost", tell, hi); .press(up); !go.', "bad.asl: .send to x@localhost",
-         "messages reach coach@localhost, player@localhost, and nobody in another process"),
+         "messages reach coach@localhost, player@localhost, and agents of other processes once"),
     ],
 )  # fmt: skip
 def test_plans_that_fail_midway_end_the_run_with_one_line(
@@ -201,6 +203,46 @@ def test_it_tells_its_mind_on_the_loopback_only_and_leaves_no_orphan(
         assert not process.is_running()
         await until(lambda: not any(one.is_running() for one in company), PATIENCE_S)
         await plays(home, newest(home, run_id))
+
+    in_service(home, body)
+
+
+@pytest.mark.slow
+def test_an_agent_of_another_process_is_heard_and_answered(tmp_path: Path, plans: Path) -> None:
+    home = home_with("spade_bdi", tmp_path)
+    plans.write_text(PLANS + "+advice(How)[source(Who)] <- .send(Who, tell, result(How, 3)).")
+    guide = tmp_path / "guide.asl"
+    guide.write_text("+player(Player) <- .send(Player, tell, advice(draw)).")
+    argv = [SPADE_BDI.at(home).interpreter, "-m", "trainer_core.runners.spade_bdi.guide"]
+    told: list[str] = []
+
+    async def body(service: TrainerService) -> None:
+        def notice(one: object) -> None:
+            if isinstance(one, EventReceived) and isinstance(one.event, records.BeliefsEvent):
+                told[:] = one.event.messages
+
+        service.subscribe(notice)
+        record = await service.start(service.plan(bdi_spec(plans, 0, coach="none")))
+        log = home.run(record.run_id).worker_log
+        await until(lambda: log.is_file() and "listens" in log.read_text(), PATIENCE_S)
+        (port,) = re.findall(r"the player listens: .*:(\d+)", log.read_text())
+        with subprocess.Popen(
+            [*argv, port, str(guide)], stdout=subprocess.PIPE, text=True
+        ) as other:
+            await until(lambda: len(told) >= 2, PATIENCE_S)
+            await service.stop(record.run_id)
+            said, _ = other.communicate(timeout=PATIENCE_S)
+        assert said.splitlines() == told
+        assert told == [
+            "guide tell advice(draw) to player",
+            "player tell result(draw, 3) to guide",
+        ]
+        assert other.returncode == 0
+        late = subprocess.run(
+            [*argv, port, str(guide)], capture_output=True, text=True, check=False
+        )
+        assert (late.returncode, late.stderr.count("\n")) == (1, 1)
+        assert "no run's XMPP server answers" in late.stderr
 
     in_service(home, body)
 

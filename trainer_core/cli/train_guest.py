@@ -85,8 +85,7 @@ async def _follow(asked: Order) -> dict[str, Any]:
     async for check in run_checks(plan.spec, home, runner):
         require(check)
     service.open()
-    narrator = _Narrator()
-    service.subscribe(narrator)
+    service.subscribe(Narrator(plan.run_id))
     print(f"run {plan.run_id} in {plan.run_dir}", file=sys.stderr)
     record = await service.start(plan, wait=False)
     with _stopping(service, record.run_id):
@@ -128,16 +127,20 @@ def _result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class _Narrator:
-    """Tells a person on standard error how the run goes, by the library's own names.
+class Narrator:
+    """Tells a person on standard error how one run goes, by the library's own names.
 
-    What the library prints is in the run's worker.log: CleanRL prints a line an episode.
+    The service tells of every run in the home. What the library prints is in the run's worker.log:
+    CleanRL prints a line an episode.
     """
 
-    def __init__(self) -> None:
-        self._next = 0.0
+    def __init__(self, run_id: str) -> None:
+        self._run_id, self._next = run_id, 0.0
 
     def __call__(self, notice: Notice) -> None:
+        run_id = notice.record.run_id if isinstance(notice, RunChanged) else notice.run_id
+        if run_id != self._run_id:
+            return
         match notice:
             case EventReceived(event=records.UpdateRecord() as event):
                 if time.monotonic() >= self._next:

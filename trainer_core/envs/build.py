@@ -28,6 +28,10 @@ StartSet = Literal["train", "validation", "test", "heldout"]
 two together."""
 
 
+HOT_CODE_AFTER = 15.0
+"""Seconds of training after which a GPU looks for hot code: shorter runs need no such process."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
     """What meta records and checkpoints say about a task; of several, hashes with commas between
@@ -114,7 +118,8 @@ def make_env(
     """The environment of a run, or one that plays start states which training never sees.
 
     Only training pays a novelty bonus: other returns compare across runs. A task that holds no
-    state out has one set for everything. `demo_share`: see GameEnv. Several tasks train side by
+    state out has one set for everything. `demo_share`: see GameEnv. Training of few consoles on a
+    GPU looks for the ROM's hot code after a while (ADR 17). Several tasks train side by
     side; validation and tests play one after another, each in an environment of its own.
     """
     held_out = starts != "train"
@@ -151,6 +156,7 @@ def make_env(
             held_out=held_out,
             demo_share=demo_share,
             home=home,
+            hot_code=False if held_out else HOT_CODE_AFTER,
         )
     if held_out and holds_out:
         env.start_set = chosen_starts(env.start_set, starts)
@@ -177,5 +183,6 @@ def _mixed(
                 seed=seed + SEED_STEP * number, demo_share=demo_share, home=home,
             )
             for number, (task, count) in enumerate(zip(tasks, envs, strict=True))
-        ]
+        ],
+        hot_code=HOT_CODE_AFTER,
     )  # fmt: skip

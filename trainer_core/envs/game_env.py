@@ -70,9 +70,11 @@ class ShardedEmulator:
         shards: int,
         *,
         cuda_graphs: bool = False,
+        hot_code: bool | float = False,
         rom_of_env: np.ndarray | None = None,
     ) -> None:
-        """`rom_of_env` int[N]: which of several cartridges each console has; None is for one."""
+        """`rom_of_env` int[N]: which of several cartridges each console has; None is for one.
+        `cuda_graphs`, `hot_code`: see Emulator."""
         start_warp()
         roms = np.zeros(num_envs, np.int32) if rom_of_env is None else rom_of_env
         self.on_gpu = device.type == "cuda"
@@ -87,6 +89,7 @@ class ShardedEmulator:
                 part.stop - part.start,
                 name,
                 cuda_graphs=cuda_graphs,
+                hot_code=hot_code,
                 rom_of_env=roms[part],
             )
             for part in self.slices
@@ -240,6 +243,7 @@ class GameEnv:
         novelty: bool = True,
         demo_share: float = 0.0,
         cuda_graphs: bool = False,
+        hot_code: bool | float = False,
     ) -> None:
         """Raises TaskError when ROM, starts or goal are missing or not the manifest's.
 
@@ -249,7 +253,7 @@ class GameEnv:
         stays, so the default is to ask on a CPU only. `demo_share`: how many of the episodes begin
         along the task's demonstrations, or ways that walks found where it has none, while none is
         solved (curriculum.py). Start indices: the task's own, walks from them, states along ways.
-        `cuda_graphs`: see Emulator.
+        `cuda_graphs`, `hot_code`: see Emulator.
         """
         manifest = task.manifest
         self.task, self.num_envs, self.stack_k = task, num_envs, stack_k
@@ -265,7 +269,7 @@ class GameEnv:
         on_cpu = self.device.type == "cpu"
         self.emulator = ShardedEmulator(
             parts.cartridge, num_envs, self.device, shards_for(num_envs, self.device),
-            cuda_graphs=cuda_graphs,
+            cuda_graphs=cuda_graphs, hot_code=hot_code,
         )  # fmt: skip
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)

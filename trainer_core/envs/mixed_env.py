@@ -34,7 +34,9 @@ class MixedEnv:
     Start indices: the first task's, then the second's, and so on.
     """
 
-    def __init__(self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False) -> None:
+    def __init__(
+        self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False, hot_code: bool | float = False
+    ) -> None:
         """Takes over `parts`: their consoles are given up, their episodes go on here.
 
         Part k has as many envs as `envs_of(k, len(parts))` of all; all have one device, one stack
@@ -52,7 +54,7 @@ class MixedEnv:
         self.num_actions = len(codec.masks)
         self._frames, self._release = codec.frames_per_step, codec.release_after_frames
         self._masks = torch.tensor(codec.masks, dtype=torch.uint8, device=self.device)
-        self.emulator = self._one_batch(parts, cuda_graphs)
+        self.emulator = self._one_batch(parts, cuda_graphs=cuda_graphs, hot_code=hot_code)
         self.episodes = [part.episodes for part in parts]
         counts = [len(episodes.start_pictures) for episodes in self.episodes]
         self._first_start = [sum(counts[:number]) for number in range(len(parts))]
@@ -69,7 +71,7 @@ class MixedEnv:
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
 
-    def _one_batch(self, parts: Sequence[GameEnv], cuda_graphs: bool) -> ShardedEmulator:
+    def _one_batch(self, parts: Sequence[GameEnv], **options: bool | float) -> ShardedEmulator:
         """Consoles for all, with the starts of each part; the parts' own are closed."""
         cartridges = [part.emulator.emulators[0].cartridges[0] for part in parts]
         roms = list({each.sha256: each for each in cartridges}.values())
@@ -79,7 +81,7 @@ class MixedEnv:
             rom_of_env[own] = numbers[cartridge.sha256]
         emulator = ShardedEmulator(
             roms, self.num_envs, self.device, shards_for(self.num_envs, self.device),
-            cuda_graphs=cuda_graphs, rom_of_env=rom_of_env,
+            rom_of_env=rom_of_env, **options,
         )  # fmt: skip
         emulator.take_starts([part.emulator for part in parts])
         for part in parts:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tyro
 
@@ -42,6 +42,9 @@ class Options:
     updates: int = 16
     """Length of the run that is left alone."""
     checkpoint_every: int = 3
+    eval_every: int = 7
+    validate_on: Literal["device", "cpu"] = "device"
+    """cpu: by a process beside the learner, whose best checkpoints come late."""
     seed: int = 1
     """Of the instants; the runs all train with seed 1."""
     home: Path | None = None
@@ -100,6 +103,7 @@ def prove(options: Options, folder: Path) -> dict[str, Any]:
     held = sum(verdict.holds for verdict in verdicts)
     return {
         "ok": held == len(verdicts), "task": options.task, "num_envs": options.num_envs,
+        "validate_on": options.validate_on,
         "kills": len(verdicts), "equal": held,
         "records_compared": sum(verdict.equal_records for verdict in verdicts),
         "before_the_first_checkpoint": sum(not verdict.resumed_from for verdict in verdicts),
@@ -163,8 +167,9 @@ def start(options: Options, home: Path) -> subprocess.Popen[bytes]:
     """A run of its own home, its checkpoints and validations between the updates."""
     options_of_run = {
         "--task": options.task, "--num-envs": options.num_envs, "--num-steps": options.num_steps,
-        "--checkpoint-every": options.checkpoint_every, "--eval-every": 7, "--eval-episodes": 16,
-        "--threads": 1, "--total-env-steps": options.updates * options.batch_size,
+        "--checkpoint-every": options.checkpoint_every, "--eval-every": options.eval_every,
+        "--eval-episodes": 16, "--validate-on": options.validate_on, "--threads": 1,
+        "--total-env-steps": options.updates * options.batch_size,
     }  # fmt: skip
     words = [str(word) for pair in options_of_run.items() for word in pair]
     return subprocess.Popen(

@@ -149,7 +149,7 @@ class RunnerEnvironment:
             except OSError as error:
                 raise LabError(_disk_words(error, partial)) from None
             finally:
-                _delete(partial)
+                _delete_undisturbed(partial)
             tell(1.0, f"ready: {self.folder}")
 
     def remove(self) -> None:
@@ -346,6 +346,9 @@ def _counter(tell: Tell, low: float, high: float, count: int) -> Callable[[str],
             seen += 1
             share = low + (high - low) * 0.7 * min(1.0, seen / count)
             tell(share, f"fetching {words[1]}")
+        elif "Retrying (" in line:
+            share = low + (high - low) * 0.7 * min(1.0, seen / count)
+            tell(share, "the package index does not answer; trying again")
         elif line.startswith("Installing collected packages"):
             tell(low + (high - low) * 0.8, "unpacking")
 
@@ -364,6 +367,17 @@ def _terminated_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, old)
+
+
+def _delete_undisturbed(folder: Path) -> None:
+    """Someone who stops it stops it twice: the second Ctrl-C is not to leave the rest."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    old = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        _delete(folder)
+    finally:
+        for number, handler in zip(numbers, old, strict=True):
+            signal.signal(number, handler)
 
 
 def _delete(folder: Path) -> None:

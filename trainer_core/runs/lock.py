@@ -94,9 +94,9 @@ class RunLock:
         return cls(descriptor)
 
     def name_holder(self, pid: int) -> None:
-        """Have a refused process told `pid`."""
-        os.ftruncate(self.descriptor, 0)
-        os.pwrite(self.descriptor, b"%d\n" % pid, 0)
+        """Have a refused process told `pid`; on a full disk it is told an older one, or none."""
+        with contextlib.suppress(OSError):
+            os.pwrite(self.descriptor, b"%-19d\n" % pid, 0)
 
     def release(self) -> None:
         """Give up our share; a second call does nothing."""

@@ -140,7 +140,7 @@ class AheadWorker(AheadProcess):
 
     def __init__(self) -> None:
         super().__init__()
-        self._run_id = ""
+        self._run_id = self._runner = ""
 
     @property
     def run_id(self) -> str:
@@ -148,9 +148,12 @@ class AheadWorker(AheadProcess):
         return self._run_id if self.is_waiting else ""
 
     async def prepare(self, plan: LaunchPlan) -> None:
-        """Have a process for this plan load. One that waits for another plan stays.
+        """Have a process for this plan load. One that waits for another plan of its runner stays.
 
-        Does nothing for a runner whose process cannot wait. Raises LabError.
+        Does nothing for a runner whose process cannot wait, or is not installed. Raises LabError.
         """
-        if plan.runner.waits and await self.load(plan.argv, plan.cwd):
-            self._run_id = plan.run_id
+        if self.is_waiting and self._runner != plan.runner.id:
+            await self.end()
+        can_wait = plan.runner.waits and Path(plan.argv[0]).exists()
+        if can_wait and await self.load(plan.argv, plan.cwd):
+            self._run_id, self._runner = plan.run_id, plan.runner.id

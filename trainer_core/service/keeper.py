@@ -64,8 +64,8 @@ class KeeperLock:
         while True:
             with contextlib.suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.ftruncate(self._descriptor, 0)
-                os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+                with contextlib.suppress(OSError):  # a full disk: it is the keeper all the same
+                    os.pwrite(self._descriptor, b"%-19d\n" % os.getpid(), 0)
                 return True
             if time.monotonic() >= deadline:
                 os.close(self._descriptor)

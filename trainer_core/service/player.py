@@ -30,6 +30,7 @@ from trainer_core.runners.catalog import (
 )
 from trainer_core.service.ahead import AheadProcess
 from trainer_core.service.child import ChildProcess
+from trainer_core.service.old_players import remove_old_players
 from trainer_core.service.stream import BadLine
 from trainer_core.waiting_worker import FOR_PERSON
 
@@ -59,6 +60,7 @@ class PlayerService:
         self._starting: ChildProcess | None = None
         self._asked: set[ChildProcess] = set()
         self._lock = asyncio.Lock()
+        self._is_tidy = False
 
     @property
     def is_active(self) -> bool:
@@ -79,6 +81,7 @@ class PlayerService:
             write_player_config(directory, config)
             child = self._starting = await self._spawn(runner, directory)
             try:
+                await self._tidy()
                 await self._first_picture(child, directory)
             except BaseException:
                 await self._end(child)
@@ -89,6 +92,12 @@ class PlayerService:
             self.directory, self.config = directory, config
             if old is not None:
                 await self._end(old)
+
+    async def _tidy(self) -> None:
+        """Once, while the first player loads."""
+        if not self._is_tidy:
+            self._is_tidy = True
+            await asyncio.to_thread(remove_old_players, self.home.players)
 
     async def prepare(self, *, for_person: bool = False) -> None:
         """Have a player of our own load, for the next `start`. It writes nothing till then.

@@ -35,19 +35,18 @@ class Turns:
         )
 
     def next(self, runners: Sequence[AgentRunner]) -> Kept | None:
-        """The run that may start now, taken up; one that its runner refuses ends as failed.
-
-        Raises LabError.
-        """
+        """The run that may start now, taken up; one that its runner refuses ends as failed, and
+        the next has its turn at the next look. Raises LabError."""
         known = {runner.id for runner in runners}
-        while claim := waiting.claim(self._home, known.__contains__, is_keeper=self._is_keeper):
-            try:
-                plan = self._plan(claim, runners)
-            except LabError as error:  # an order of another version of its runner, say
-                waiting.give_up(self._home, claim, str(error))
-            else:
-                return Kept(plan, claim.life, claim.device, waited=True)
-        return None
+        claim = waiting.claim(self._home, known.__contains__, is_keeper=self._is_keeper)
+        if claim is None:
+            return None
+        try:
+            plan = self._plan(claim, runners)
+        except LabError as error:  # an order of another version of its runner, say
+            waiting.give_up(self._home, claim, str(error))
+            return None
+        return Kept(plan, claim.life, claim.device, waited=True)
 
     def _plan(self, claim: waiting.Claim, runners: Sequence[AgentRunner]) -> LaunchPlan:
         run_id, name = claim.life.record.run_id, claim.life.record.name

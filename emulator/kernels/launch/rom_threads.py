@@ -5,6 +5,7 @@ Made when first asked for: most launches never come to threaded code.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,6 @@ import warp as wp
 
 from emulator.launch.hot_pieces import Search, load_pieces
 from emulator.rom.cartridge import Cartridge
-from emulator.rom.hot_code import plain_instructions
 from emulator.rom.idle_loops import marked_words
 
 
@@ -26,6 +26,7 @@ class RomThreads:
         self._device = device
         self._table: wp.array | None = None
         self._search: Search | None = None
+        self._begin: tuple[float, int] | None = None
 
     @property
     def frames(self) -> tuple[wp.Kernel, ...]:
@@ -44,13 +45,13 @@ class RomThreads:
 
     @property
     def is_searching(self) -> bool:
-        """Whether a search was begun whose end `adopt_found` has not seen."""
-        return self._search is not None
+        """Whether a search was asked for whose end `adopt_found` has not seen."""
+        return self._search is not None or self._begin is not None
 
-    def search(self, running: int) -> None:
-        """Have another process find superblocks, and compile them for `running` consoles a block
-        of threads; `adopt_found` looks for what it left."""
-        self._search = Search(self._cartridges, self._device, running)
+    def search(self, running: int, after: float = 0.0) -> None:
+        """Have another process find superblocks in `after` seconds, and compile them for `running`
+        consoles a block of threads; `adopt_found` starts it and looks for what it left."""
+        self._begin = (time.monotonic() + after, running)
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
@@ -67,16 +68,19 @@ class RomThreads:
         self.hot = frames
 
     def adopt_found(self, block: int) -> None:
-        """Once a search has ended, adopt what it left in the cache; what it has not is run as
-        before."""
+        """Start a search when it is time. Once it has ended, adopt what it left in the cache; what
+        it has not is run as before."""
+        if self._begin is not None and time.monotonic() >= self._begin[0]:
+            self._search = Search(self._cartridges, self._device, self._begin[1])
+            self._begin = None
         if self._search is None or not self._search.ended():
             return
         self._search = None
-        from emulator.kernels.sm83.threaded_code import NUMBER
+        from emulator.kernels.sm83.threaded_code import own_numbers
 
         found = []
         for cartridge in self._cartridges:
             words = marked_words(cartridge.rom, ends=True)
-            found.append(load_pieces(cartridge, words, plain_instructions(words, NUMBER)))
+            found.append(load_pieces(cartridge, words, own_numbers(words) != 0))
         if any(found):
             self.adopt([pieces or [] for pieces in found], block)

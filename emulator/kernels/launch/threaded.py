@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
-from emulator.constants import ROW_ORIGIN, VRAM
+from emulator.constants import ROW_ORIGIN, STAT, VRAM
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
 from emulator.kernels.launch import state_kernels, uniform
 from emulator.kernels.launch.tail import ENV_MASK, still_asks
-from emulator.kernels.sm83.contract import ASK_READ, DONE, leave_request, with_kind
-from emulator.kernels.sm83.in_place import reads_plainly, set_bank
+from emulator.kernels.sm83.contract import ASK_FETCH, ASK_READ, DONE, leave_request, with_kind
+from emulator.kernels.sm83.in_place import reads_plainly, set_bank, set_ime
+from emulator.kernels.sm83.interrupts import DI, EI
 from emulator.kernels.sm83.registers import (
     Bases,
     Registers,
@@ -30,6 +31,7 @@ from emulator.kernels.sm83.registers import (
     wait_if_asked,
 )
 from emulator.kernels.sm83.service import serve
+from emulator.kernels.sm83.status_here import read_status_here
 from emulator.kernels.sm83.threaded_code import NOTHING_MORE, More, source
 from emulator.kernels.sm83.uniform import C_BIT, Z_BIT, Operands, execute, finish, watch_for_loop
 from emulator.launch.shapes import ALONE, Shape
@@ -40,6 +42,8 @@ WAITS = control_rows.WAITS
 JR_MASK, JR_WAITS = 0x7E7, 0x20 | WAITS  # of a word: JR by condition, marked
 LDH_MASK, LDH_A_N8 = 0x8003FF, 0xF0  # LDH A,(n8) below FF80
 BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
+FETCHES = ASK_FETCH | ASK_READ  # requests whose answer holds a word for the instruction at PC
+IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 BLOCK = 256
 """Threads a block at most: as many machine registers for each as the service wants."""
@@ -62,13 +66,16 @@ def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
 
 
 @wp.func(inline=True)
-def read_register(r: wp.ref[Registers], b: wp.ref[Bases]):
+def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     """LDH A,(n8) of an I/O register, as the data path does it."""
     word = r.word
     a = U(0xFF00) | ((word >> U(16)) & U(0xFF))
     if r.given == U(0):
         r.memory = ld8(r.mem + Q(a - U(ROW_ORIGIN)))
-        if not reads_plainly(r, a, r.now):
+        here = reads_plainly(r, a, r.now)
+        if not here and a == U(STAT):
+            here = read_status_here(r, c, b)
+        if not here:
             r.held = word
             ctl = ld32(row_address(b.control, U(LDH_A_N8)) + Q(24))
             leave_request(r.mem + Q(b.scratch), a, U(0), ctl, r.now)
@@ -95,12 +102,30 @@ def write_mapper(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
     return done
 
 
+@wp.func(inline=True)
+def switch_here(r: wp.ref[Registers], c: wp.ref[Console]):
+    """EI or DI, as the data path does it."""
+    kind = wp.where((r.word & U(8)) != U(0), U(EI), U(DI))
+    r.pc = (r.pc + U(1)) & U(0xFFFF)
+    r.now = r.now + U(1)
+    r.stable = r.now
+    r.work = r.work + U(1)
+    set_ime(r, c, kind)
+
+
+@wp.func(inline=True)
+def is_mapped(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
+    """Whether bank 0 lies below another one, as the table's branch targets want it."""
+    return r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
+
+
 @wp.struct
 class Handed:
     """What is different the first time for a console that the data path has passed on."""
 
     over: wp.uint32  # its registers lie in the mailbox already
     asks: wp.bool  # it waits for an answer
+    fresh: wp.bool  # the instruction at PC may be plain: nobody has looked yet
 
 
 class Threads(NamedTuple):
@@ -123,21 +148,32 @@ def threads_with(more: More, module: str) -> Threads:
 
     @wp.func(inline=True)
     def run_on(
-        r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands], code: Q
+        r: wp.ref[Registers],
+        c: wp.ref[Console],
+        b: wp.ref[Bases],
+        o: wp.ref[Operands],
+        code: Q,
+        fresh: wp.bool,
     ):
         """One instruction that is not plain, if the console goes on, and all plain ones behind it.
 
-        The first may be one that the service has fetched, so it comes from `r.word`. The
-        commonest take a short way. Branch targets in the table hold for bank 0 below another one.
+        The first may be one that the service has fetched, so it comes from `r.word`; if `fresh` it
+        may be plain. The commonest take a short way. Branch targets in the table hold for bank 0
+        below another one.
         """
         quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
-        if quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
+        if quick and fresh and r.given == U(0) and is_mapped(r, c) and r.pc < U(VRAM):
+            r.asked = U(0)  # as it is: all of it below
+        elif quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
             branch_back(r, b)
             load_word(r, b)
         elif quick and (r.word & U(LDH_MASK)) == U(LDH_A_N8):
-            read_register(r, b)
+            read_register(r, c, b)
             if r.asked == U(0):
                 load_word(r, b)
+        elif quick and (r.word & U(IME_MASK)) == U(DI_OR_EI) and r.given == U(0):
+            switch_here(r, c)
+            load_word(r, b)
         elif quick and (r.word & U(BANK_MASK)) == U(LD_BANK_A) and write_mapper(r, c):
             load_word(r, b)
         else:
@@ -145,8 +181,7 @@ def threads_with(more: More, module: str) -> Threads:
             execute(r, b, o)
             if o.unfinished:
                 finish(r, c, b, o)
-        mapped = r.rom_low == c.rom_base and r.rom_high + U(0x4000) != c.rom_base
-        if goes_on(r) and mapped and r.pc < U(VRAM):
+        if goes_on(r) and is_mapped(r, c) and r.pc < U(VRAM):
             run_threads(r, b, code)
             load_word(r, b)
 
@@ -174,6 +209,7 @@ def threads_with(more: More, module: str) -> Threads:
             h.asks = still_asks(r.mem, b, entry)
         o = Operands()
         while r.asked < DONE:
+            h.fresh = not goes_on(r) and h.over == U(0) and (r.asked & U(FETCHES)) == U(0)
             if not goes_on(r) and not close_vram(r):
                 if h.over == U(0):
                     hand_over(r, c, b)
@@ -182,7 +218,7 @@ def threads_with(more: More, module: str) -> Threads:
                 h.over = U(0)
                 h.asks = True
                 take_back(r, c, b)
-            run_on(r, c, b, o, code)
+            run_on(r, c, b, o, code, h.fresh)
 
     @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1), module=module)
     def run_frames_threaded(

@@ -7,12 +7,13 @@ import warp as wp
 
 from emulator.constants import LCDC_ENABLE, ROW_OAM, STAT_HBLANK_SOURCE
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U
-from emulator.kernels.memory.io_page import ROW_LCDC, ROW_STAT
+from emulator.kernels.memory.io_page import ROW_LCDC, ROW_LYC, ROW_STAT
 from emulator.kernels.ppu.picture_draft import keep_byte
 from emulator.kernels.ppu.picture_log import get8, set8
 from emulator.kernels.ppu.stat import roll_frame
 from emulator.kernels.ppu.timing import (
     FRAME_DOTS,
+    LAST_LINE,
     LINE_DOTS,
     VBLANK_LINE,
     dot_of,
@@ -25,7 +26,7 @@ from emulator.state.batch import Console
 # Bits of Console.fast: while VRAM is open, writes to the plain picture registers need no call,
 PICTURE_PLAIN = wp.constant(wp.uint32(0x40000000))
 STATUS_PLAIN = wp.constant(wp.uint32(0x20000000))  # and FF41 in the row is what STAT reads.
-STATUS_MARGIN = 21  # ... up to so many M-cycles before VRAM closes: HBlank and mode 2 lie between
+STATUS_MARGIN = 21  # ... up to so many M-cycles before VRAM closes: mode 2 may lie between
 ANY_PLAIN = wp.constant(wp.uint32(0x60000000))
 STATUS_SHOWN = 0x80  # bit of FF41 in the row: it holds what STAT reads (`show_status`)
 STATUS_KEPT = wp.constant(0x7F7F)  # row offset of FF7F, no register: bit 2 of FF41 meanwhile
@@ -94,8 +95,8 @@ def vram_access_here(c: wp.ref[Console], mem: Q, address: U, t: U, write: U) -> 
 
 @wp.func
 def show_status(mem: Q, value: int):
-    """Leave in the row what STAT reads until HBlank ends: a program that polls it before every byte
-    it stores to VRAM asks once a line."""
+    """Leave in the row what STAT reads until it changes: a program that polls it before
+    every byte it stores to VRAM asks once a line."""
     old = get8(mem, ROW_STAT)
     if (old & STATUS_SHOWN) == 0:
         set8(mem, STATUS_KEPT, old & 4)
@@ -125,7 +126,9 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
     At or after `t`; before `t` if it may not, if a picture needs to know, or during an OAM DMA.
     `PICTURE_PLAIN` is set in `c.fast` if until then SCY, SCX, the palettes and WX are plain memory
     for writes as well: with the LCD off, or in VBlank if mode 0 is no interrupt source.
-    `status`: what STAT was just read as, or 0; if it is mode 0 it stays so to the line's end.
+    `status`: what STAT was just read as, or 0. Mode 0 stays so to the line's end, mode 1 to the
+    frame's, anything while the LCD is off: until then FF41 in the row is what STAT reads, and
+    `STATUS_PLAIN` set in `c.fast`.
     """
     o = WindowLocals()
     o.until = t - U(1)
@@ -134,6 +137,9 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
         if not lcd_is_on(mem):
             o.until = t + FAR
             o.quiet = PICTURE_PLAIN
+            if (status & U(0x80)) != U(0):
+                show_status(mem, I(status))
+                o.quiet = o.quiet | STATUS_PLAIN
         else:
             dot = dot_of(c, access_time(t))
             line = dot / LINE_DOTS
@@ -144,6 +150,14 @@ def ppu_vram_window(c: wp.ref[Console], mem: Q, t: U, status: U) -> U:
                 if (get8(mem, ROW_STAT) & STAT_HBLANK_SOURCE) == 0:
                     o.last = FRAME_DOTS - 4
                     o.quiet = PICTURE_PLAIN
+                # Nothing but a comparison changes STAT before the next frame: with 0 in line 153.
+                lyc = get8(mem, ROW_LYC)
+                steady = lyc < VBLANK_LINE and (lyc != 0 or line < LAST_LINE)
+                if (status & U(0x83)) == U(0x81) and steady:
+                    show_status(mem, I(status))
+                    o.quiet = o.quiet | STATUS_PLAIN
+                    if lyc == 0:
+                        o.last = LAST_LINE * LINE_DOTS + 80
             elif x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end):
                 o.last = o.last + LINE_DOTS
                 if (status & U(0x83)) == U(0x80):

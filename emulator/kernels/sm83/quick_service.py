@@ -77,6 +77,7 @@ class Status:
     change: wp.int32  # dot at which STAT changes
     loop: wp.uint32  # M-cycles of a turn if the read is part of a loop that waits, else 0
     hblank: wp.bool  # ... for HBlank
+    passed: wp.uint32  # M-cycles of the turns that are passed over
     # FF40-FF4F of the row
     registers: wp.uint32
     compare: wp.uint32
@@ -118,12 +119,12 @@ def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
 
 
 @wp.func
-def find_loop(o: wp.ref[Status], c: wp.ref[Console], words: Q, word: U):
-    """Is the instruction at PC, `word`, the first of a loop that `status_loops.wait_code` knows?"""
+def find_loop(o: wp.ref[Status], words: Q, word: U, pc: U, rom_low: U, rom_high: U):
+    """Is the instruction at `pc`, `word`, the first of a loop that `wait_code` knows?"""
     o.loop = U(0)
     o.hblank = wp.bool(False)
-    if c.pc < U(VRAM) and (c.pc & U(0x3FFF)) < U(0x3FF8):
-        place = words + Q(c.pc + wp.where(c.pc >= U(0x4000), c.rom_high, c.rom_low)) * Q(4)
+    if pc < U(VRAM) and (pc & U(0x3FFF)) < U(0x3FF8):
+        place = words + Q(pc + wp.where(pc >= U(0x4000), rom_high, rom_low)) * Q(4)
         second = ld32_constant(place + Q(8))
         if (word & U(511)) == U(0xF0):
             third = ld32_constant(place + Q(16))
@@ -184,20 +185,48 @@ def time_of(o: wp.ref[Status], c: wp.ref[Console], dot: int) -> U:
 
 
 @wp.func
-def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U):
+def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U):
     """`status_loops.wait_for_hblank`, or a closer look if something intervenes."""
     hblank = time_of(o, c, o.end)
-    passed = (turns_in(hblank - t, o.loop) + U(1)) * o.loop
-    ready = c.now + passed
-    fits = I(ready - c.deadline) < I(0) and I(t + passed - U(1) - c.deadline) < I(0)
-    if I(hblank - t) > I(0) and fits:
-        masks = o.loop == U(8)
-        c.now = ready
-        c.hi = (c.hi & wp.where(masks, U(0xFFFF), A_CARRY_HL)) | U(0x200000)
-        c.hi = c.hi | wp.where(masks, U(0x02000000), U(0))
-        o.value = o.value & U(0xFC)
-    else:
-        o.value = U(0)
+    o.passed = (turns_in(hblank - t, o.loop) + U(1)) * o.loop
+    fits = I(now + o.passed - deadline) < I(0) and I(t + o.passed - U(1) - deadline) < I(0)
+    o.value = wp.where(I(hblank - t) > I(0) and fits, o.value & U(0xFC), U(0))
+
+
+@wp.func
+def after_turns(o: wp.ref[Status], hi: U) -> U:
+    """A and F as the turns that were passed over leave them."""
+    masks = o.loop == U(8)
+    kept = (hi & wp.where(masks, U(0xFFFF), A_CARRY_HL)) | U(0x200000)
+    return wp.where(o.passed != U(0), kept | wp.where(masks, U(0x02000000), U(0)), hi)
+
+
+@wp.func
+def read_in_loop(
+    o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, deadline: U, stable: U
+) -> U:
+    """`o.value` becomes STAT as the instruction that begins at `now` reads it at `t`, once the
+    turns of a loop that waits for HBlank have passed; 0 if that takes a closer look. Returns until
+    when what was read stays as it is, `stable` at most."""
+    o.value = U(0)
+    o.passed = U(0)
+    until = stable
+    if o.loop == U(0) or o.hblank:
+        see_status(o, c, mem, t)
+        if o.value != U(0):
+            until = earlier(stable, time_of(o, c, o.change))
+            if o.hblank and (o.value & U(2)) != U(0):
+                pass_mode_3(o, c, t, now, deadline)
+    return until
+
+
+@wp.func
+def window_after(c: wp.ref[Console], mem: Q, now: U, status: U) -> U:
+    """How long VRAM is plain memory for the instruction at `now`, which has read `status`."""
+    window = now
+    if (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0):
+        window = ppu_vram_window(c, mem, now + U(3), status)
+    return window
 
 
 @wp.func
@@ -208,20 +237,15 @@ def answer_status(o: wp.ref[Answer], c: wp.ref[Console], mem: Q, words: Q, idle_
     s.hblank = wp.bool(False)
     t = c.now + ((o.control >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     if idle_skip != U(0):
-        find_loop(s, c, words, o.word)
-    if s.loop == U(0) or s.hblank:
-        see_status(s, c, mem, t)
-        if s.value != U(0):
-            stable = earlier(c.stable, time_of(s, c, s.change))
-            if s.hblank and (s.value & U(2)) != U(0):
-                pass_mode_3(s, c, t)
-            if s.value != U(0):
-                c.stable = stable
-                o.answer = U(HAS_WORD | HAS_MEMORY)
-                o.memory = s.value
-                o.window = c.now
-                if (c.ppu_drafting | c.ppu_finished | c.dma_state) == U(0):
-                    o.window = ppu_vram_window(c, mem, c.now + U(3), s.value)
+        find_loop(s, words, o.word, c.pc, c.rom_low, c.rom_high)
+    stable = read_in_loop(s, c, mem, t, c.now, c.deadline, c.stable)
+    if s.value != U(0):
+        c.stable = stable
+        c.now = c.now + s.passed
+        c.hi = after_turns(s, c.hi)
+        o.answer = U(HAS_WORD | HAS_MEMORY)
+        o.memory = s.value
+        o.window = window_after(c, mem, c.now, s.value)
 
 
 @wp.func

@@ -5,7 +5,8 @@ they look up is constant in it: the instruction's word, PC, the block that comes
 assembler folds it away, and flags that are overwritten unread. Time, count and PC are brought up to
 date only where it is left. It is entered only if its last instruction begins before the deadline;
 else its first one's own block runs. An instruction that is not plain leaves it as it leaves its own
-block. Whatever writes a ROM bank is not plain, so the bank stays the same from beginning to end.
+block, and so does the branch that closes a loop that waits, if it is taken. Whatever writes a ROM
+bank is not plain, so the bank stays the same from beginning to end.
 """
 
 from __future__ import annotations
@@ -14,16 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from emulator.kernels.sm83.threaded_code import (
-    BLOCKS,
-    LDH_A_N8,
-    NUMBER,
-    More,
-    condition,
-    effects,
-    read_register,
-)
-from emulator.rom import isa
+from emulator.kernels.sm83.block_text import LDH_A_N8, condition, effects, read_register
+from emulator.kernels.sm83.threaded_code import BLOCKS, More, own_numbers
+from emulator.rom import control_rows, isa
 from emulator.rom.hot_code import always_jumps
 
 FIRST = len(BLOCKS) + 1
@@ -51,10 +45,11 @@ class Superblocks:
     def __init__(self) -> None:
         self.labels: list[str] = []
         self._lines: list[str] = []
+        self._rare: list[str] = []
 
     def more(self) -> More:
         """The text of all that were added."""
-        return More(tuple(self.labels), (*SHARED, *self._lines))
+        return More(tuple(self.labels), (*self._lines, *SHARED, *self._rare))
 
     def add_rom(self, words: np.ndarray, pieces: Sequence[tuple[int, ...]]) -> dict[int, int]:
         """Make a superblock of each piece, as long as there are numbers; return their numbers in
@@ -66,7 +61,9 @@ class Superblocks:
         for places in pieces[:room]:
             label = f"SB{len(self.labels)}"
             self.labels.append(label)
-            self._lines += _Writer(label, words, numbers).lines(places)
+            often, rare = _Writer(label, words, numbers).lines(places)
+            self._lines += often
+            self._rare += rare
         return numbers
 
 
@@ -78,35 +75,46 @@ class _Writer:
         self.words = words
         self.numbers = numbers
 
-    def lines(self, places: Sequence[int]) -> list[str]:
-        """Text of the superblock, what is rare in it behind it."""
+    def lines(self, places: Sequence[int]) -> tuple[list[str], list[str]]:
+        """Text of the superblock, and what is rare in it: that lies behind all superblocks, so that
+        it takes no room in the instruction caches."""
         rows = [isa.INSTRUCTIONS[self.words[at] & 511] for at in places]
+        own = own_numbers(self.words[list(places)])
         limit = sum(row.m_cycles for row in rows[:-1])
         label = self.label
         lines = [f"{label}:", f"setp.le.s32 q, left, {limit}; @q bra.uni {label}LATE;"]
-        aside = [
+        taken = []
+        rare = [
             f"{label}LATE:",
-            f"mov.b32 pc, {address(places[0])}; mov.b32 ix, {NUMBER[rows[0].opcode]};",
-            "bra.uni SINGLE;",
+            f"mov.b32 pc, {address(places[0])}; mov.b32 ix, {own[0]}; bra.uni SINGLE;",
         ]
         spent = 0
         for k, (at, row) in enumerate(zip(places, rows, strict=True)):
             setting = f"mov.b32 pc, {address(at)}; mov.b32 w0, {self.words[at]};"
             if row.condition:
-                before, taken, _ = condition(row)
-                lines += [*before, f"{taken} @q bra.uni {label}TAKEN{k};"]
-                aside += [f"{label}TAKEN{k}:", setting, *self._branch(at, row, k, spent)]
+                before, is_taken, _ = condition(row)
+                lines += [*before, f"{is_taken} @q bra.uni {label}TAKEN{k};"]
+                taken.append(f"{label}TAKEN{k}:")
+                if int(self.words[at]) & control_rows.WAITS:  # turns may be passed over
+                    by_itself = f"mov.b32 ix, {own[k]}; bra.uni SINGLE;"
+                    taken += [f"mov.b32 pc, {address(at)};", *_passed(spent, k), by_itself]
+                else:
+                    branch, leaving = self._branch(at, row, k, spent)
+                    taken += [setting, *branch]
+                    rare += leaving
             elif row.destination in ("pc", "vector"):
-                lines += [setting, *self._branch(at, row, k, spent)]
+                branch, leaving = self._branch(at, row, k, spent)
+                lines += [setting, *branch]
+                rare += leaving
             else:
                 leave, leaving = self._leave(at, row, k, spent)
                 lines += [setting, *self._effects(at, row, leave, spent)]
-                aside += leaving
+                rare += leaving
             spent += row.m_cycles
         if not always_jumps(rows[-1]):
             behind = places[-1] + rows[-1].length
             lines += [*_passed(spent, len(places)), *self._go(behind, address(behind))]
-        return lines + aside
+        return lines + taken, rare
 
     def _effects(self, at: int, row: isa.Instruction, leave: str, spent: int) -> list[str]:
         if row.opcode == LDH_A_N8 and int(self.words[at]) >> 16 & 0x80 == 0:
@@ -122,14 +130,16 @@ class _Writer:
         moved = [f"mov.b32 pc, {address(at)};", *_passed(spent, k)]
         return label, [f"{label}:", *moved, "bra.uni LEAVE;"]
 
-    def _branch(self, at: int, row: isa.Instruction, k: int, spent: int) -> list[str]:
-        """The taken branch and all it does."""
+    def _branch(
+        self, at: int, row: isa.Instruction, k: int, spent: int
+    ) -> tuple[list[str], list[str]]:
+        """The taken branch and all it does, and what stands where it leaves."""
         leave, leaving = self._leave(at, row, k, spent)
         after = _passed(spent + row.m_cycles + row.taken_extra, k + 1)
         lines = [*effects(row, leave, spent), *after]
         to = self._target(at, row)
         lines += ["mov.b32 pc, to;", "bra.uni AT_PC;"] if to is None else self._go(*to)
-        return [*lines, *leaving]
+        return lines, leaving
 
     def _target(self, at: int, row: isa.Instruction) -> tuple[int, int] | None:
         """Place in the ROM, -1 if that depends on the bank, and address of a branch's target; None

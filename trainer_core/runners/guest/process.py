@@ -113,10 +113,11 @@ def main() -> None:
     if len(sys.argv) != 3:
         print("usage: python -m trainer_core.runners.guest.process WORKER RUN_DIR", file=sys.stderr)
         sys.exit(2)
-    module, run_dir = sys.argv[1], Path(sys.argv[2])
+    module, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
     die_with_parent()
     if order := os.environ.pop(AHEAD, ""):
         os.environ.update(wait_for_order(lambda: _load_ahead(module), int(order)))
+    os.chdir(run_dir)
     code = run_guest(run_dir, module)
     sys.stderr.flush()
     end_group(code)  # the listener blocks in read(0); there is nothing left to finalise

@@ -12,7 +12,13 @@ from typing import Self
 from trainer_core.preflight.findings import Check, Found
 from trainer_core.protocol import checkpoints
 from trainer_core.protocol.errors import CheckpointError
-from trainer_core.protocol.paths import HomePaths, RunPaths, home_of, home_of_player
+from trainer_core.protocol.paths import (
+    HomePaths,
+    RunPaths,
+    child_folder,
+    home_of,
+    home_of_player,
+)
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.environments import (
@@ -90,6 +96,10 @@ class GuestRunner(AgentRunner):
 
     def command(self, run_dir: Path) -> list[str]:
         return self._argv(home_of(RunPaths(run_dir)), PROCESS, self.worker, str(run_dir))
+
+    def folder(self, run_dir: Path) -> Path:
+        # One that waits is started before its run has a folder; guest.process goes there then.
+        return child_folder() if self.waits else run_dir
 
     def play(self, player_dir: Path) -> list[str]:
         return self._argv(home_of_player(player_dir), self.player, str(player_dir))

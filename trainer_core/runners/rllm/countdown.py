@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import json
 import random
-import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from trainer_core.protocol.errors import ConfigError
+from trainer_core.runners.rllm.in_verl.dmglab_form import form as form
 
 NAME = "countdown"
 SPLIT_SEED = 0
 """The held-out rows are the same for every run of the same data."""
 HELD_OUT = 1 / 8
-FORM, USED = 0.2, 0.3
-"""What a whole form is worth, and all the numbers in it; a right answer is worth 1 more."""
 MAX_NUMBERS = 6
-_TOKENS = re.compile(r"\d+|</answer>|.", re.DOTALL)
 
 Row = dict[str, Any]
 """What rLLM's SimpleWorkflow and countdown_reward_fn read: question, nums, target, data_source."""
@@ -64,29 +60,6 @@ def split(rows: list[Row]) -> tuple[list[Row], list[Row]]:
     random.Random(SPLIT_SEED).shuffle(shuffled)
     count = max(1, round(len(rows) * HELD_OUT))
     return shuffled[count:], shuffled[:count]
-
-
-def form(answer: str, nums: list[int]) -> float:
-    """0 to 0.5 for what looks like a solution: a random model never meets a right one by chance.
-
-    How much of its beginning is number, operator, number ... `</answer>`; once it is whole, the
-    share of `nums` that it uses.
-    """
-    body = answer.rpartition("<answer>")[2]
-    tokens = [token for token in _TOKENS.findall(body) if not token.isspace()]
-    wanted = 2 * len(nums)
-    good = 0
-    for index, token in enumerate(tokens[:wanted]):
-        last = index == wanted - 1
-        kind = token == "</answer>" if last else token.isdigit() if index % 2 == 0 else (
-            token in "+-*/")  # fmt: skip
-        if not kind:
-            break
-        good += 1
-    if good < wanted:
-        return FORM * good / wanted
-    used = Counter(nums) & Counter(int(token) for token in tokens[:wanted:2])
-    return FORM + USED * used.total() / len(nums)
 
 
 def _row(question: str, nums: list[int], target: int) -> Row:

@@ -21,7 +21,7 @@ from trainer_core.runners.probe import PROBE, PROBE_PATIENCE_S
 from trainer_core.runners.rllm import countdown
 
 ALGORITHMS = ("grpo", "verl")
-VERL_MODULES = ("verl", "vllm", "ray")
+VERL_MODULES = ("verl", "ray")
 ENGINE = Path("rllm", "engine", "agent_workflow_engine.py")
 """What a checkout of rLLM has."""
 
@@ -41,10 +41,10 @@ class RllmConfig(GuestConfig):
     )
     """Stop once greedy answers to the held-out questions reach this; 0 = go on."""
     algo: Literal["grpo", "verl"] = field(
-        default="grpo", metadata=described("Trainer", "basics", choices=ALGORITHMS)
+        default="grpo", metadata=described("Algorithm", "basics", choices=ALGORITHMS)
     )
     """grpo: TRL's GRPOTrainer on episodes of rLLM's workflow engine, on a CPU too;
-    verl: rLLM's AgentTrainer on VERL, which needs GPUs and --verl-python."""
+    verl: rLLM's AgentTrainer on VERL, which needs --verl-python."""
     checkout: str = field(default="", metadata=described("Checkout", "basics", is_folder=True))
     """Folder with rLLM's source (its repository)."""
     model: str = field(default="", metadata=described("Model", "basics", is_folder=True))
@@ -118,9 +118,14 @@ class RllmConfig(GuestConfig):
     wandb_tables: bool = field(default=False, metadata=described("W&B tables", "logging"))
     """Keep ten episodes of each validation as a table of an offline W&B run."""
     verl_python: str = field(default="", metadata=described("VERL's Python", "env"))
-    """verl: interpreter of an environment with rLLM's extra `verl` (VERL, vLLM, Ray)."""
+    """verl: interpreter of an environment with rLLM's extra `verl` (VERL, Ray, vLLM)."""
     gpus: int = field(default=1, metadata=described("GPUs", "env", minimum=1, maximum=64))
     """verl: GPUs of this computer that it takes."""
+    rollout: Literal["vllm", "hf"] = field(
+        default="vllm", metadata=described("Rollouts", "env", choices=("vllm", "hf"))
+    )
+    """verl: who answers. vllm: VERL's own, on GPUs; hf: transformers, for small models, without
+    vLLM, on a CPU too."""
     arguments: str = field(default="", metadata=described("Arguments", "learning"))
     """verl: more of its settings, for example `algorithm.use_kl_in_reward=True`."""
 
@@ -211,12 +216,13 @@ class RllmRunner(GuestRunner):
 
 
 def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
-    """What only a GPU computer with VERL's own environment has."""
-    if not found.get("gpus") or config.device == "cpu":
+    """VERL's own environment, and a GPU for the rollouts that take one."""
+    if config.rollout == "vllm" and (not found.get("gpus") or config.device == "cpu"):
         yield Check(
             name="VERL", status="fail",
-            detail="VERL trains on CUDA GPUs alone: its rollouts are vLLM's or SGLang's",
-            fix="Train on a GPU computer, or take the trainer grpo here", remedy={"algo": "grpo"},
+            detail="with rollouts by vLLM it trains on CUDA GPUs alone",
+            fix="Take the trainer grpo here, or the rollouts hf, or a GPU computer",
+            remedy={"algo": "grpo"},
         )  # fmt: skip
         return
     if not config.verl_python:
@@ -227,7 +233,7 @@ def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
         )  # fmt: skip
         return
     try:
-        versions = find_verl(config.verl_python)
+        versions = find_verl(config)
     except ConfigError as error:
         yield Check(name="VERL", status="fail", detail=str(error), fix="pip install 'rllm[verl]'")
         return
@@ -239,11 +245,13 @@ def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
         )  # fmt: skip
 
 
-def find_verl(python: str) -> str:
-    """Versions of what `python` has of VERL. Raises ConfigError."""
+def find_verl(config: RllmConfig) -> str:
+    """Versions of what --verl-python has of VERL. Raises ConfigError."""
+    python = config.verl_python
+    wanted = (*VERL_MODULES, "vllm") if config.rollout == "vllm" else VERL_MODULES
     try:
         done = subprocess.run(
-            [python, "-P", "-c", PROBE, *VERL_MODULES],
+            [python, "-P", "-c", PROBE, *wanted],
             capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=True,
         )  # fmt: skip
         modules = json.loads(done.stdout)["modules"]

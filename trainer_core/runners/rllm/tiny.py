@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -50,6 +51,13 @@ def make_model(seed: int) -> Any:
         bos_token_id=end, eos_token_id=end, pad_token_id=0,
     )  # fmt: skip
     return LlamaForCausalLM(config)
+
+
+def prefill_of(folder: Path) -> str:
+    """What answers of the model in `folder` begin with: the small one's own, or nothing."""
+    template = folder / "chat_template.jinja"
+    is_tiny = template.is_file() and template.read_text() == TEMPLATE
+    return PREFILL if is_tiny else ""
 
 
 def teach_form(

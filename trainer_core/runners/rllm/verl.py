@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -15,19 +16,36 @@ from trainer_core.protocol.errors import ConfigError
 from trainer_core.runners.rllm.countdown import NAME, Row
 from trainer_core.runners.rllm.runner import RllmConfig
 
-MAIN = Path(__file__).with_name("verl_main.py")
+BESIDE = Path(__file__).with_name("in_verl")
+"""What runs in VERL's interpreter, and all of ours that it sees."""
+MAIN = BESIDE / "dmglab_main.py"
 SAVED = "latest_checkpointed_iteration.txt"
 METRICS = "verl_metrics.jsonl"
 NEVER = -1
+CPU_PLACES = 8
+"""Ray places actors by processors: VERL's take one each, but for what they compute with."""
 PASS_AT_1 = f"val/{NAME}/pass@1"
 
 
 def command(config: RllmConfig, model: Path, folder: Path) -> list[str]:
     """VERL's command line for a run whose files lie in `folder`. Raises ConfigError."""
     return [
-        config.verl_python, "-P", str(MAIN), str(config.source.resolve()), str(folder / "rows"),
+        config.verl_python, "-P", str(MAIN), str(folder / "rows"),
         *overrides(config, model, folder),
     ]  # fmt: skip
+
+
+def environment(config: RllmConfig, folder: Path) -> dict[str, str]:
+    """What VERL's processes find in theirs; Ray hands it on."""
+    path = [str(BESIDE), str(config.source.resolve())]
+    found = {
+        "VERL_FILE_LOGGER_PATH": str(folder / METRICS), "RLLM_HOME": str(folder / "rllm_home"),
+        "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline", "RAY_USAGE_STATS_ENABLED": "0",
+        "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(path),
+    }  # fmt: skip
+    if config.rollout == "hf":
+        found["VERL_USE_EXTERNAL_MODULES"] = "dmglab_cpu,dmglab_padding,dmglab_rollout"
+    return found
 
 
 def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
@@ -38,18 +56,21 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         "data.train_batch_size": config.prompts,
         "data.max_prompt_length": config.max_prompt,
         "data.max_response_length": config.max_completion,
+        "data.dataloader_num_workers": 0,
         "actor_rollout_ref.model.path": model,
         f"{actor}.optim.lr": config.learning_rate,
         f"{actor}.ppo_mini_batch_size": config.prompts,
         f"{actor}.use_dynamic_bsz": True,
         f"{actor}.use_kl_loss": config.beta > 0,
         f"{actor}.kl_loss_coef": config.beta,
-        f"{rollout}.name": "vllm",
+        f"{rollout}.name": "vllm",  # rLLM's engine takes this name or sglang; see dmglab_rollout.py
         f"{rollout}.mode": "async",
+        f"{rollout}.tensor_model_parallel_size": 1,
         f"{rollout}.temperature": config.temperature,
         f"{rollout}.n": config.generations,
         f"{rollout}.val_kwargs.n": config.rollouts,
         f"{rollout}.val_kwargs.temperature": config.temperature,
+        "reward.num_workers": 1,  # rLLM's workflow judges; the others would only take processes
         "rllm.workflow.use_workflow": True,
         "trainer.logger": "[console,file]",
         "trainer.project_name": "dmglab",
@@ -66,7 +87,23 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         "trainer.episode_log_dir": folder,
         "trainer.total_epochs": 1_000_000,
         "hydra.run.dir": folder / "hydra",
+        # A Ray of its own, on this computer and for nobody else.
+        "+ray_init.address": "local",
+        "+ray_init._node_ip_address": "127.0.0.1",
+        "+ray_init.include_dashboard": False,
     }  # fmt: skip
+    if config.rollout == "hf":
+        values |= {
+            f"{rollout}.free_cache_engine": False,
+            "actor_rollout_ref.model.use_remove_padding": False,  # would take flash-attn
+            "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
+        }
+    if config.device == "cpu":
+        # VERL places its workers by GPU; Ray is told of as many as there are to be workers.
+        values |= {
+            f"{actor}.strategy": "fsdp2", "+ray_init.num_gpus": config.gpus,
+            "+ray_init.num_cpus": CPU_PLACES + config.gpus,
+        }  # fmt: skip
     if config.total_env_steps:
         values["trainer.total_training_steps"] = config.total_env_steps
     try:
@@ -78,9 +115,12 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         raise ConfigError(f"arguments {config.arguments!r}: {error}") from None
 
 
-def write_rows(folder: Path, train: list[Row], held_out: list[Row]) -> None:
-    """The questions where VERL's process reads them."""
+def write_rows(
+    folder: Path, train: list[Row], held_out: list[Row], prefill: str, shaping: float
+) -> None:
+    """The questions, and how answers are begun and judged, where VERL's process reads them."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "answers.json").write_text(json.dumps({"prefill": prefill, "shaping": shaping}))
     for split, rows in (("train", train), ("test", held_out)):
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"{split}.jsonl").write_text(text)

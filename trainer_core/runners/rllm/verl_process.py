@@ -27,19 +27,21 @@ POINTER = "verl.json"
 POLL_S, GRACE_S = 0.5, 4.0
 FLAT = {
     "critic/score/mean": "reward_mean", "actor/pg_loss": "policy_loss",
-    "actor/entropy": "entropy_mean", "actor/grad_norm": "grad_norm", "actor/lr": "learning_rate",
+    "actor/entropy": "entropy_mean", "grad_norm": "grad_norm", "lr": "learning_rate",
+    "actor/grad_norm": "grad_norm", "actor/lr": "learning_rate",
     "actor/ppo_kl": "approx_kl", "actor/pg_clipfrac": "clipfrac",
 }  # fmt: skip
 """VERL's names that our records have a field for."""
 
 
-def train_with_verl(run: GuestRun, config: RllmConfig, model: Path) -> None:
+def train_with_verl(run: GuestRun, config: RllmConfig, model: Path, prefill: str) -> None:
     """Until VERL ends, or a limit or a person ends it. Raises RunEnded, ConfigError."""
-    versions = find_verl(config.verl_python) if config.verl_python else None
-    if versions is None:
+    if not config.verl_python:
         raise ConfigError("no interpreter with VERL was named: give it as --verl-python")
+    versions = find_verl(config)
     train, held_out = config.rows()
-    verl.write_rows(run.paths.root / "rows", train, held_out)
+    held_out = held_out[: config.eval_episodes]
+    verl.write_rows(run.paths.root / "rows", train, held_out, prefill, config.shaping)
     supervisor = Supervisor(run, config, len(held_out))
     if run.writer.seq:
         folder, meta = run.newest_checkpoint(POINTER)
@@ -65,16 +67,11 @@ class Supervisor:
     def follow(self, argv: list[str]) -> None:
         """Start VERL and read its metrics until it ends. Raises RunEnded."""
         metrics = self.run.paths.root / verl.METRICS
-        metrics.touch()
-        env = os.environ | {
-            "VERL_FILE_LOGGER_PATH": str(metrics), "RLLM_HOME": str(self.run.paths.root / "rllm"),
-            "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline", "RAY_USAGE_STATS_ENABLED": "0",
-            "PYTHONUNBUFFERED": "1",
-        }  # fmt: skip
+        metrics.write_bytes(b"")  # VERL empties it as well; what it held is in our log
+        env = os.environ | verl.environment(self.config, self.run.paths.root)
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.run.paths.root, env=env)
         try:
             with metrics.open() as file:
-                file.seek(0, os.SEEK_END)
                 while process.poll() is None:
                     self._read(file)
                     self._obey()

@@ -286,6 +286,7 @@ def train(run: GuestRun) -> None:
     config.check_checkout()
     config.check_model()
     if config.algo == "verl":
-        train_with_verl(run, config, first_model(run, config))
+        folder = first_model(run, config)
+        train_with_verl(run, config, folder, config.prefill or tiny.prefill_of(folder))
         return
     Training(run).go()

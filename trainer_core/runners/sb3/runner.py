@@ -127,5 +127,6 @@ SB3 = GuestRunner(
     modules=("torch", "warp", "stable_baselines3", "sb3_contrib"),
     worker="trainer_core.runners.sb3.worker",
     player="trainer_core.runners.sb3.player",
+    waits=True,
     writes_log=True,
 )

@@ -158,5 +158,6 @@ SKRL = SkrlRunner(
     modules=("torch", "warp", "skrl"),
     worker="trainer_core.runners.skrl.worker",
     player="trainer_core.runners.skrl.player",
+    waits=True,
     writes_log=True,
 )

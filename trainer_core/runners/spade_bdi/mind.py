@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,10 @@ class _Process:
             cls.server = server
         return cls.server.port
 
+    @classmethod
+    def is_connected(cls, jid: str) -> bool:
+        return cls.server is not None and cls.server.is_connected(jid)
+
 
 class _Pressed:
     """What an intention waits for that has pressed a button: that the step is over."""
@@ -91,7 +96,7 @@ class _Pressed:
         return self.over
 
 
-class _Agent(bdi.BDIAgent):
+class TalkingAgent(bdi.BDIAgent):
     """A SPADE-BDI agent that keeps its initial goals, and shows what it hears."""
 
     def __init__(
@@ -111,8 +116,7 @@ class _Agent(bdi.BDIAgent):
         self.resume_bdi()
 
     def dispatch(self, msg: Any) -> Any:
-        node = str(msg.sender).split("/", maxsplit=1)[0]
-        self._heard(f"{node} {msg.get_metadata('ilf_type')} {msg.body} to {self.jid.node}")
+        self._heard(told(msg))
         return super().dispatch(msg)
 
     def want(self) -> None:
@@ -291,11 +295,16 @@ class Mind:
     async def _start(self) -> None:
         for agent in self._agents:
             await asyncio.wait_for(agent.start(), PATIENCE_S)
-            agent.bdi._xmpp_send = self._meet_stranger  # what the container cannot deliver itself
+            # What the container cannot deliver itself.
+            agent.bdi._xmpp_send = partial(self._send_out, agent.bdi._xmpp_send)
 
-    async def _meet_stranger(self, msg: Any) -> None:
-        """The server would take it for an agent of another process, and deliver it to nobody."""
-        self._stranger = str(msg.to)
+    async def _send_out(self, send: Callable[..., Any], msg: Any) -> None:
+        """To an agent of another process, through the server, which keeps what nobody fetches."""
+        if not _Process.is_connected(str(msg.to)):
+            self._stranger = str(msg.to)
+            return
+        await send(msg)
+        self._heard(told(msg))
 
     async def _stop(self) -> None:
         for agent in self._agents:
@@ -331,8 +340,9 @@ class Mind:
     def _undelivered(self) -> str:
         known = ", ".join(str(agent.jid) for agent in self._agents)
         return (
-            f"{self.plans.name}: .send to {self._stranger}: no such agent here; messages reach "
-            f"{known}, and nobody in another process"
+            f"{self.plans.name}: .send to {self._stranger}: nobody listens by that name; messages "
+            f"reach {known}, and agents of other processes once they are connected to "
+            f"127.0.0.1:{self.port}"
         )
 
     def _stuck(self, quiet: int) -> str:
@@ -357,10 +367,10 @@ class Mind:
         ):  # fmt: skip
             self._judging(lambda f=functor, v=value: self._player.believe(f, v))
 
-    def _agent(self, name: str, plans: Plans) -> _Agent:
+    def _agent(self, name: str, plans: Plans) -> TalkingAgent:
         path = Path(self._folder.name) / plans.name
         path.write_text(plans.text, encoding="utf-8")
-        return _Agent(f"{name}@{HOST}", path, self.port, self._add_actions, self._heard)
+        return TalkingAgent(f"{name}@{HOST}", path, self.port, self._add_actions, self._heard)
 
     def _heard(self, message: str) -> None:
         self.messages.append(message)
@@ -418,6 +428,12 @@ class Mind:
         if not self.greedy:
             self.experience.credit(situation, option, value)
         yield
+
+
+def told(msg: Any) -> str:
+    """A message as both sides show it: `guide tell advice(draw) to player`."""
+    sender, receiver = (str(jid).partition("@")[0] for jid in (msg.sender, msg.to))
+    return f"{sender} {msg.get_metadata('ilf_type')} {msg.body} to {receiver}"
 
 
 def _text(arg: Any, intention: Any) -> str:

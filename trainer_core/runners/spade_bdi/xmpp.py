@@ -54,6 +54,12 @@ class LoopbackServer:
                 "whether something forbids programs to listen on the loopback"
             )
 
+    def is_connected(self, jid: str) -> bool:
+        """Whether an agent of any process listens here under the bare `jid`."""
+        module: Any = importlib.import_module("pyjabber.network.ConnectionManager")
+        clients = module.ConnectionManager()._peerList.values()
+        return any(c.online and c.jid is not None and c.jid.bare() == jid for c in clients)
+
     def _server(self) -> Any:
         parameters = importlib.import_module("pyjabber.server_parameters").Parameters
         module: Any = importlib.import_module("pyjabber.server")
@@ -61,6 +67,10 @@ class LoopbackServer:
         # Its processes would inherit our sockets and live on after us.
         module.ProcessPoolExecutor = lambda count: ThreadPoolExecutor(2)
         module.setup_query_local_ip = lambda: "127.0.0.1"
+        # Each client's stream makes this one, and without its web server that fails: the stream
+        # would then take every message and deliver none.
+        plugins: Any = importlib.import_module("pyjabber.plugins.PluginManager")
+        plugins.HTTPFieldUpload = _NoUploads
         self.port, servers = _free_ports()
         return module.Server(
             parameters(
@@ -72,6 +82,14 @@ class LoopbackServer:
                 items={k: v for k, v in usual.items.items() if not k.startswith("upload")},
             )
         )  # fmt: skip
+
+
+class _NoUploads:
+    """In the place of pyjabber's plugin for uploads."""
+
+    async def feed(self, jid: Any, element: Any) -> bytes:
+        errors: Any = importlib.import_module("pyjabber.stanzas.error.StanzaError")
+        return errors.feature_not_implemented("request", "urn:xmpp:http:upload:0")
 
 
 def _free_ports() -> tuple[int, int]:

@@ -1,0 +1,28 @@
+"""`dmglab train --runner` tells how its own run goes, and not another one's of the same home."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from trainer_core.cli.train_guest import Narrator
+from trainer_core.protocol import records
+from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.service import EventReceived, RunChanged
+
+
+def test_only_its_own_run_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    told = Narrator("mine")
+    record = RunRecord(
+        run_id="mine", runner="sb3", task="t", algo="ppo", device="cpu", state=RunState.RUNNING,
+        created_at=0.0, config_sha256="",
+    )  # fmt: skip
+    event = records.CheckpointRecord(
+        run_id="", seq=1, time=0.0, path="checkpoints/1", env_steps=1, sha256="", size_bytes=1,
+        success_rate=0.0, reason="periodic",
+    )  # fmt: skip
+    for run_id in ("other", "mine"):
+        told(RunChanged(msgspec.structs.replace(record, run_id=run_id), detail=f"loading {run_id}"))
+        told(EventReceived(run_id, event))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[-1] for line in lines] == ["mine", "(periodic)"]

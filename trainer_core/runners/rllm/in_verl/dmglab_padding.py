@@ -1,0 +1,48 @@
+"""What VERL takes from flash-attn to cut padding away and put it back, where that is not installed.
+
+The attention itself is then PyTorch's (`attn_implementation=sdpa`).
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+from verl.utils import attention_utils
+
+
+def unpad_input(hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, int, Tensor]:
+    """Of `hidden` [rows, columns, ...] what `mask` [rows, columns] has, one after another.
+
+    With it: places i64 in the flat input, i32[rows + 1] where rows begin, the longest, the lengths.
+    """
+    lengths = mask.sum(-1, dtype=torch.int32)
+    indices = mask.flatten().nonzero().flatten()
+    begins = pad(lengths.cumsum(0, dtype=torch.int32), (1, 0))
+    return hidden.flatten(0, 1)[indices], indices, begins, int(lengths.max()), lengths
+
+
+def pad_input(hidden: Tensor, indices: Tensor, rows: int, columns: int) -> Tensor:
+    """The inverse, zeros elsewhere."""
+    out = hidden.new_zeros(rows * columns, *hidden.shape[1:])
+    out[indices] = hidden
+    return out.unflatten(0, (rows, columns))
+
+
+def index_first_axis(hidden: Tensor, indices: Tensor) -> Tensor:
+    return hidden[indices]
+
+
+def rearrange(*args: Any, **kwargs: Any) -> Any:
+    return importlib.import_module("einops").rearrange(*args, **kwargs)
+
+
+if importlib.util.find_spec("flash_attn") is None:
+    functions = (index_first_axis, pad_input, rearrange, unpad_input)
+    attention_utils._get_attention_functions = lambda: functions
