@@ -31,7 +31,7 @@ DARK = Colors(
     name="dark", window="#1d1e20", base="#151618", raised="#292b2e", border="#393c40",
     text="#dfe0e2", muted="#a0a3a8", disabled="#676a70", accent="#9bbc0f", on_accent="#141a02",
     accent_soft="#2c3512", good="#7fc97a", warn="#e6b450", bad="#f07f6b", letterbox="#0e0f10",
-    curves=("#56b4e9", "#e69f00", "#00b389", "#cc79a7", "#f0e442", "#e0743a", "#8fa3c7"),
+    curves=("#56b4e9", "#e69f00", "#00b389", "#cc79a7", "#f0e442", "#a98bf5", "#8fa3c7"),
 )  # fmt: skip
 LIGHT = Colors(
     name="light", window="#f4f4f2", base="#ffffff", raised="#e8e8e5", border="#cbcbc6",

@@ -51,10 +51,11 @@ class Hand:
     async def type(self, text: str) -> None:
         await self.run("xdotool", "type", "--delay", "5", text)
 
-    async def hold(self, key: str, seconds: float) -> None:
-        await self.run("xdotool", "keydown", key)
+    async def hold(self, keys: str, seconds: float) -> None:
+        """One key, or several with spaces between them."""
+        await self.run("xdotool", "keydown", *keys.split())
         await asyncio.sleep(seconds)
-        await self.run("xdotool", "keyup", key)
+        await self.run("xdotool", "keyup", *keys.split())
 
     async def focus_window(self) -> None:
         """What a window manager does after a dialog; Xvfb has none."""

@@ -114,6 +114,7 @@ class Monkey:
             self._turn(name, act)
         from tests.gui.conftest import until
 
+        self._end_kept()
         children = self._children()
         self.app.controllers.shutdown.begin()
         until(lambda: self.app.controllers.shutdown.has_ended, 60.0)
@@ -233,6 +234,18 @@ class Monkey:
             child.pid: " ".join(child.cmdline()[1:6])
             for child in psutil.Process().children(recursive=True)
         }
+
+    @staticmethod
+    def _end_kept() -> None:
+        """Runs that were begun with *Keep running* outlive the app because they should."""
+        import psutil
+
+        for child in psutil.Process().children():
+            if "trainer_core.keeper" in child.cmdline():
+                family = [child, *child.children(recursive=True)]
+                for member in family:
+                    member.kill()
+                psutil.wait_procs(family, GRACE_S)
 
     def _wait_for_ends(self, children: dict[int, str]) -> None:
         """A killed process takes a moment to go; what ends later than that outlives the app."""

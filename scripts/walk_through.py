@@ -232,7 +232,8 @@ class Walk:
             await self.hand.key("space")
             await self.until(lambda: not self.app.controllers.playing.paused, "the game going on")
         await self.hand.walk_away(legs)
-        for way in WAYS:  # the dock says how far the picture is: more than something that blinks
+        # The dock says how far the picture is; it should be more than something that blinks.
+        for way in (*WAYS, *(f"z {way}" for way in WAYS)):  # Z is A: some games jump with it
             if draft.nearest_start(observe(self.hand.seen()))[1] >= FAR:
                 break
             await self.hand.hold(way, 0.7)

@@ -43,7 +43,7 @@ class PlayStrip(QWidget):
     ) -> None:  # fmt: skip
         super().__init__()
         self._playing = playing
-        column = QVBoxLayout(self)
+        self._column = column = QVBoxLayout(self)
         self.is_tight = True
         self.what = ElidedLabel("", "muted")
         self.what.setObjectName("playsBadge")
@@ -65,8 +65,8 @@ class PlayStrip(QWidget):
         if is_tight != self.is_tight:
             self.is_tight = is_tight
             gap = 3 if is_tight else 8
-            self.layout().setContentsMargins(12, 4 if is_tight else 8, 12, 4 if is_tight else 8)
-            self.layout().setSpacing(gap)
+            self._column.setContentsMargins(12, 4 if is_tight else 8, 12, 4 if is_tight else 8)
+            self._column.setSpacing(gap)
             self.thoughts.set_tight(is_tight)
 
     def _info_row(self) -> QHBoxLayout:

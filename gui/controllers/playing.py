@@ -27,6 +27,8 @@ from trainer_core.service import PlayerService
 
 SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
 """What the speed control offers; 0 is as fast as possible."""
+ENDED_AFTER = 3
+"""So many pictures that are not recorded mean that the player ended the recording itself."""
 
 
 class PlayController(QObject):
@@ -84,7 +86,8 @@ class PlayController(QObject):
         self._mask = 0
         self.picture: np.ndarray | None = None
         """u8[H, W] that the live view shows; None before there is one."""
-        self._was_recording = False
+        self._unrecorded = 0
+        """Pictures since the last that was recorded; one may be on its way when it begins."""
         self._record_asked = False
         session.mode_changed.connect(self._on_mode)
         session.task_changed.connect(self._on_task)
@@ -283,10 +286,9 @@ class PlayController(QObject):
         A player ends a recording itself when its episode ends or it is full; fetch it then.
         """
         self.picture = picture
-        is_recording = bool(info.flags & FLAG_RECORDING)
-        if self._was_recording and not is_recording and self.recording:
+        self._unrecorded = 0 if info.flags & FLAG_RECORDING else self._unrecorded + 1
+        if self.recording and self._unrecorded >= ENDED_AFTER:
             self.toggle_record()
-        self._was_recording = is_recording
 
     def toggle_record(self) -> None:
         if self._record_asked:
@@ -295,7 +297,7 @@ class PlayController(QObject):
 
         def done(ack: records.AckEvent) -> None:
             self._record_asked = False
-            self.recording, self.recorded_frames = on, 0
+            self.recording, self.recorded_frames, self._unrecorded = on, 0, 0
             if not on and ack.detail:
                 folder = Path(ack.detail)
                 if not folder.is_absolute() and self.player.directory is not None:

@@ -236,9 +236,11 @@ class RollController(QObject):
         self._notices.tell(tr("Branch saved"), folder.name, "good")
 
     async def _save_and_stay(self, folder: Path) -> None:
+        """The player knows all of the branch already and goes on with it."""
         await self._save(folder)
-        if self._replay.replay is not None:
-            await self._open(self._replay.replay)
+        self._source = self._replay.replay
+        self._say("")
+        self.seek(self.frame)
 
     def play_on(self) -> None:
         """A person plays on from the frame on show; all of it becomes a branch."""

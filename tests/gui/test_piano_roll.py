@@ -60,6 +60,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     click(app, "rollOpenButton")
     until(lambda: roll.is_open and view.position.text() == "61 / 144", 60)
     until(lambda: roll.known == 144, 60)
+    player = roll.player._child
     np.testing.assert_array_equal(view.screen_view._picture, pressed(game, folder, 61))
     assert view.caption.text() == replay.replay.describe(60)
     piano = view.panel.piano
@@ -101,7 +102,16 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert [step.action for step in replay.replay.steps[:2]] == [5, A_RIGHT]
     (root,) = branch_trees(replay.folders)
     assert [child.folder.name for child in root.children] == ["take-b1"]
-    until(lambda: roll.is_open and not roll.is_changed, 60)
+    until(lambda: roll.is_open and not roll.is_changed and not roll.busy, 60)
+    # The same player goes on: a branch of the branch, from where it was changed again.
+    roll.press(100, bytes([A]))
+    app.actions["rollSave"].trigger()
+    until(lambda: replay.replay.folder.name == "take-b2" and not roll.busy, 60)
+    second = read_recording(replay.replay.folder)
+    assert (second.parent, second.forked_at) == ("take-b1", 100)
+    assert roll.player._child is player
+    np.testing.assert_array_equal(replay.replay.picture(143),
+                                  pressed(game, replay.replay.folder, 144))  # fmt: skip
     assert view.panel.tree.topLevelItem(0).child(0).text(1) == "61"
     # Another recording beside the one that is edited follows it.
     replay.toggle_beside(folder)

@@ -15,6 +15,7 @@ from gui import object_names as names
 from gui.app import App
 from gui.keymap import Joypad
 from gui.models.checkpoints import CheckpointCard
+from gui.models.navigation import Place
 from gui.models.replay import Replay
 from gui.models.session import Mode
 from gui.widgets.screen import FrameSource, Palette, Screen
@@ -292,8 +293,10 @@ def test_an_unfinished_recording_is_refused_in_words(app: App, tmp_path: Path) -
 def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
     play(app)
     click(app, names.RECORD_BUTTON)
-    until(lambda: app.controllers.playing.recording and app.controllers.playing._was_recording)
-    app.controllers.playing.note_frame(FrameInfo(flags=0))
+    until(lambda: app.controllers.playing.recording)
+    app.models.navigation.show(Place.WALL)  # nobody looks at the game meanwhile
+    for _ in range(3):
+        app.controllers.playing.note_frame(FrameInfo(flags=0))
     until(lambda: app.controllers.replay.replay is not None)
     assert not app.controllers.playing.recording
 

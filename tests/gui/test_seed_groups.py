@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from gui.models.seed_groups import DEVIATION, RANGE, SeedGroup, spread_of
 from gui.widgets.comparison import Comparison
 from gui.widgets.plot_card import PlotCard
 from tests.gui.conftest import find, foreign_record, until
+from tests.support.made_homes import make_home
 from tests.support.made_records import update_record
 from trainer_core.protocol import records
 
@@ -195,3 +197,13 @@ def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) 
     assert shown is not None
     assert [shown.tabs.tabText(place) for place in range(3)] == ["Fields", "Outcome", "Parallel"]
     shown.close()
+
+
+def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    home = make_home(tmp_path / "home", runs=3, log_records=5).root
+    app = make_app(home)
+    app.controllers.runs.show_all(["run-00001"])
+    app.models.settings.save()
+    again = make_app(home).models.telemetry
+    assert (again.focus, again.pinned) == ("run-00002", ["run-00001"])
+    until(lambda: "run-00001" in again.runs and len(again.runs["run-00001"].table) == 5)

@@ -234,8 +234,8 @@ def test_an_agent_of_another_process_is_heard_and_answered(tmp_path: Path, plans
             said, _ = other.communicate(timeout=PATIENCE_S)
         assert said.splitlines() == told
         assert told == [
-            "guide@localhost tell advice(draw) to player",
-            "player tell result(draw, 3) to guide@localhost",
+            "guide tell advice(draw) to player",
+            "player tell result(draw, 3) to guide",
         ]
         assert other.returncode == 0
         late = subprocess.run(

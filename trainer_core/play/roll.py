@@ -20,6 +20,7 @@ from trainer_core.protocol.recording import (
     MAX_FRAMES,
     PICTURE_BYTES,
     PICTURES,
+    Recording,
     pack_picture,
     read_buttons,
     read_recording,
@@ -37,18 +38,14 @@ class Roll:
 
     def __init__(self, folder: Path, game: Game, scratch: Path) -> None:
         """`scratch` is a file for the pictures. Raises LabError for another game's recording."""
-        self.folder, self.game = folder, game
-        self.recording = recording = read_recording(folder)
+        self.game, recording = game, read_recording(folder)
         refuse_pictures_only(folder, recording)
         if recording.rom_sha256 != game.rom_sha256:
             raise LabError(
                 f"{folder}: recorded with the ROM {recording.rom_sha256[:12]}..., "
                 f"this is {game.rom_sha256[:12]}...: another game"
             )
-        self.steps = read_steps(folder, recording)
-        self._recorded = read_buttons(folder, recording)
-        self._shown = np.memmap(folder / PICTURES, np.uint8, "r",
-                                shape=(recording.frames, PICTURE_BYTES))  # fmt: skip
+        self._read(folder, recording)
         self.masks = bytearray(self._recorded)
         self.jumps: dict[int, Any] = {}
         for jump in recording.jumps:
@@ -67,6 +64,18 @@ class Roll:
         self.differs = -1
         """First frame whose recorded picture is not what its buttons make; -1 none so far."""
         self._pictures = scratch.open("w+b")
+
+    def _read(self, folder: Path, recording: Recording) -> None:
+        """What the roll is compared with."""
+        self.folder, self.recording = folder, recording
+        self.steps = read_steps(folder, recording)
+        self._recorded = read_buttons(folder, recording)
+        self._shown = np.memmap(folder / PICTURES, np.uint8, "r",
+                                shape=(recording.frames, PICTURE_BYTES))  # fmt: skip
+
+    def rebase(self, branch: Path) -> None:
+        """Be about the branch that was just written of this roll: what was played stays known."""
+        self._read(branch, read_recording(branch))
 
     def __len__(self) -> int:
         return len(self.masks)

@@ -76,7 +76,9 @@ class RollLoop:
                 self.roll.splice(command.first, command.removed, bytes.fromhex(command.masks))
                 self._told = UNTOLD  # it may come to where it was at once, which is news again
             case commands.SaveBranch():
-                return str(write_branch(self.roll, Path(command.path)))
+                branch = write_branch(self.roll, Path(command.path))
+                self.roll.rebase(branch)  # what is changed next is a branch of this one
+                return str(branch)
             case _:
                 raise LabError(f"a recording that is edited does not know {type(command).__name__}")
         return ""

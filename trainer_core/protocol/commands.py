@@ -158,7 +158,10 @@ class Splice(Command, frozen=True, tag="splice"):
 
 
 class SaveBranch(Command, frozen=True, tag="save_branch"):
-    """Player in mode edit: write the whole as a new recording to the folder `path`."""
+    """Player in mode edit: write the whole as a new recording to the folder `path`.
+
+    It is what is edited from then on: changes after that make a branch of it.
+    """
 
     path: str
 

@@ -9,10 +9,14 @@ from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 
 
-def find_run(text: str, home: HomePaths) -> RunPaths:
-    """A run by id, folder, or `latest`. Raises LabError naming what there is."""
+def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
+    """A run by id, folder, or `latest`; that is never the run `asker`, which looks for another.
+
+    Raises LabError naming what there is.
+    """
     if text == "latest":
-        runs = sorted(home.runs.glob("[!.]*/config.json"), key=lambda path: path.stat().st_mtime)
+        there = [f for f in home.runs.glob("[!.]*/config.json") if f.parent.name != asker]
+        runs = sorted(there, key=lambda path: path.stat().st_mtime)
         if not runs:
             raise LabError(f"{home.runs}: no runs yet; `dmglab train` makes one")
         return RunPaths(runs[-1].parent)
@@ -22,8 +26,10 @@ def find_run(text: str, home: HomePaths) -> RunPaths:
     raise LabError(f"no run {text!r} below {home.runs}; `dmglab runs` lists them")
 
 
-def find_checkpoint(text: str, home: HomePaths) -> Path:
+def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
     """A checkpoint by folder, or the best one of a run given by id, folder or `latest`.
+
+    `asker` is the run that looks for one, as with `find_run`.
 
     Best is the greatest greedy validation success, then the greatest sampled one, then the one
     whose own weights were played for that, then the newest.
@@ -31,7 +37,7 @@ def find_checkpoint(text: str, home: HomePaths) -> Path:
     if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
         return Path(text).resolve()
     try:
-        run = find_run(text or "latest", home)
+        run = find_run(text or "latest", home, asker)
     except LabError as error:
         if text in ("", "latest"):
             raise CheckpointError(str(error)) from None

@@ -37,16 +37,16 @@ async def talk(port: int, plans: Path, name: str) -> None:
             f"no run's XMPP server answers on 127.0.0.1:{port}; its worker.log says which port"
         ) from None
     agent.client.add_event_handler("disconnected", lambda _: over.set())
-    agent.bdi._xmpp_send = partial(_send, agent.bdi._xmpp_send, name)
+    agent.bdi._xmpp_send = partial(_send, agent.bdi._xmpp_send)
     agent.believe("player", f"{PLAYER}@{HOST}")
     agent.want()
     while not over.is_set() and not agent.bdi.is_killed():
         await asyncio.sleep(POLL_S)
 
 
-async def _send(send: Any, name: str, msg: Any) -> None:
+async def _send(send: Any, msg: Any) -> None:
     await send(msg)
-    _say(told(msg, name, str(msg.to)))
+    _say(told(msg))
 
 
 def _say(line: str) -> None:

@@ -116,7 +116,7 @@ class TalkingAgent(bdi.BDIAgent):
         self.resume_bdi()
 
     def dispatch(self, msg: Any) -> Any:
-        self._heard(told(msg, str(msg.sender).split("/", maxsplit=1)[0], str(self.jid.node)))
+        self._heard(told(msg))
         return super().dispatch(msg)
 
     def want(self) -> None:
@@ -296,15 +296,15 @@ class Mind:
         for agent in self._agents:
             await asyncio.wait_for(agent.start(), PATIENCE_S)
             # What the container cannot deliver itself.
-            agent.bdi._xmpp_send = partial(self._send_out, agent, agent.bdi._xmpp_send)
+            agent.bdi._xmpp_send = partial(self._send_out, agent.bdi._xmpp_send)
 
-    async def _send_out(self, agent: Any, send: Callable[..., Any], msg: Any) -> None:
+    async def _send_out(self, send: Callable[..., Any], msg: Any) -> None:
         """To an agent of another process, through the server, which keeps what nobody fetches."""
         if not _Process.is_connected(str(msg.to)):
             self._stranger = str(msg.to)
             return
         await send(msg)
-        self._heard(told(msg, agent.jid.node, str(msg.to)))
+        self._heard(told(msg))
 
     async def _stop(self) -> None:
         for agent in self._agents:
@@ -430,7 +430,9 @@ class Mind:
         yield
 
 
-def told(msg: Any, sender: str, receiver: str) -> str:
+def told(msg: Any) -> str:
+    """A message as both sides show it: `guide tell advice(draw) to player`."""
+    sender, receiver = (str(jid).partition("@")[0] for jid in (msg.sender, msg.to))
     return f"{sender} {msg.get_metadata('ilf_type')} {msg.body} to {receiver}"
 
 

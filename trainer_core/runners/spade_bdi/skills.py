@@ -46,10 +46,13 @@ class Skill:
         return self.probabilities
 
 
-def open_skills(skills: str, home: HomePaths) -> dict[str, Skill]:
-    """By name. Raises ConfigError or CheckpointError naming what cannot be used."""
+def open_skills(skills: str, home: HomePaths, asker: str) -> dict[str, Skill]:
+    """By name, for the run `asker`.
+
+    Raises ConfigError or CheckpointError naming what cannot be used.
+    """
     return {
-        name: Skill(name, find_checkpoint(text, home))
+        name: Skill(name, find_checkpoint(text, home, asker))
         for name, text in named_skills(skills).items()
     }
 

@@ -217,7 +217,7 @@ def train(run: GuestRun) -> None:
 def _new_mind(run: GuestRun, config: SpadeBdiConfig) -> Mind:
     plans = Plans.read(config.plans_file)
     coach = Plans.read(config.coach_file) if config.coach_file else None
-    skills = open_skills(config.skill, run.home)
+    skills = open_skills(config.skill, run.home, run.paths.run_id)
     mind = Mind(
         plans, coach, skills, greedy=False, exploration=config.exploration, seed=config.seed
     )
