@@ -26,7 +26,7 @@ from trainer_core.play.authoring.demonstration import play_demonstration
 from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures, suggest_tau
 from trainer_core.play.authoring.inputs import follows_codec, read_inputs, steps_of
 from trainer_core.play.authoring.replaying import Replay
-from trainer_core.play.authoring.reports import aliasing
+from trainer_core.play.authoring.reports import HIDDEN_ALLOWED, aliasing
 from trainer_core.play.authoring.suggestions import rank_correlation, suggest_reward
 from trainer_core.play.authoring.walks import random_walks
 from trainer_core.play.game import ConsoleGame, open_game
@@ -143,6 +143,7 @@ def test_check_replays_the_way_and_says_what_is_wrong(
     assert found["demonstrations"] == [{"steps": 6, "done_at_step": 6}]
     assert 0 <= found["false_positive_rate"] <= 1
     assert found["problems"] == []
+    assert found["hidden_screens"] <= HIDDEN_ALLOWED
     folder = tmp_path / "tasks" / "mine" / "walk"
     shutil.copytree(walk(made).folder, folder)
     text = (folder / "task.toml").read_text().replace("hold_steps = 1", "hold_steps = 2")
@@ -435,8 +436,12 @@ def test_scripts_are_words_or_json_and_rubbish_is_named(tmp_path: Path) -> None:
     assert words.first_step == 3
     assert follows_codec(words.masks[3:], codec)
     assert not follows_codec(words.masks[2:], codec)
-    for text in ("wait", "wait x", "wait -3", "A 3", "JUMP", "999999999 A", "{", "[3]", "[]",
-                 '{"actions": 3}', '{"actions": "A", "frames": 3}', "[" * 9999):  # fmt: skip
+    path.write_text("wait 7 A wait 25 B begin UP")  # a wait between buttons lasts whole steps
+    (later,) = read_inputs(path, codec)
+    assert (later.first_step, later.begins) == (7, 4)
+    assert steps_of(later.masks[7:], codec).tolist() == [0, -1, -1, 1, 3]
+    for text in ("wait", "wait x", "wait -3", "A 3", "2 begin A", "JUMP", "999999999 A", "{", "[3]",
+                 "[]", '{"actions": 3}', '{"actions": "A", "frames": 3}', "[" * 9999):  # fmt: skip
         path.write_text(text)
         with pytest.raises(TaskError, match=str(path)):
             read_inputs(path, codec)

@@ -27,7 +27,8 @@ class NewOptions:
     script: tuple[Path, ...] = ()
     """Input scripts (`wait 180 START 3 UP A`) or folders of recordings that reach the goal."""
     from_step: int = 0
-    """Step of the scripts at which episodes begin; steps count from the first button."""
+    """Step of the scripts at which episodes begin; steps count from the first button. 0 = where a
+    script says `begin`, else at its first button."""
     goal_step: tuple[int, ...] = ()
     """Steps whose pictures are the goal, any of them; default the last."""
     start: tuple[Path, ...] = ()

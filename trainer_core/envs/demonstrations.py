@@ -36,6 +36,13 @@ class Demonstration:
     """u8[F]"""
 
 
+def play_actions(actions: np.ndarray, codec: Codec) -> np.ndarray:
+    """u8[F] masks of `actions` i64[S] as an agent presses them."""
+    frames = np.zeros((len(actions), codec.frames_per_step), np.uint8)
+    frames[:, : codec.release_after_frames] = np.array(codec.masks, np.uint8)[actions][:, None]
+    return frames.reshape(-1)
+
+
 def load_demonstrations(path: Path) -> list[Demonstration]:
     """Raises TaskError naming the file and what is wrong with it."""
     try:

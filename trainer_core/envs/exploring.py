@@ -4,12 +4,13 @@ A policy that learns from few starts is sure of itself and wrong where none of i
 was: behind a house, in a room that no way leads through. Random presses hardly leave the spot, so
 walks hold on to a button, half of them begin where an earlier one ended up (Ecoffet et al. 2021,
 doi:10.1038/s41586-020-03157-9), and what is kept shows something that no start before it showed.
+A walk that comes to the goal is a way there: what a task lacks whose person showed none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -30,6 +31,18 @@ MOST_KEPT, APART = 3, 5
 """States kept of one walk, and the least presses between two of them."""
 LEAST_ROUNDS = 2
 """However many consoles there are: a later round goes on from what an earlier one found."""
+SEARCH_WALKS, WAYS = 48, 2
+"""Walks for each own start at most where a way to the goal is looked for, and how many are."""
+MOST_FOUND = 2_000
+"""States kept of all walks: each takes up to 40 KiB."""
+
+
+class Way(NamedTuple):
+    """What was pressed from one of the own starts."""
+
+    start: int
+    """Which of them."""
+    actions: tuple[int, ...]
 
 
 class Explorer:
@@ -44,32 +57,63 @@ class Explorer:
         self.emulator, self.press, self.at_goal = emulator, press, at_goal
         self.num_actions = num_actions
         self.found: list[Snapshot] = []
+        self.ways: list[Way] = []
+        """To the goal, in the order in which they were found."""
         self._rng = np.random.default_rng(seed)
         self._cells: set[bytes] = set()
         self._begun: list[int] = []
         """Walks that began at each of `found`."""
+        self._led: list[Way] = []
+        """How each of `found` was come to."""
 
-    def explore(self, starts: list[Snapshot]) -> list[Snapshot]:
-        """States, one for each place that walks from `starts` were the first to show."""
+    def explore(self, starts: list[Snapshot], *, search: bool = False) -> list[Snapshot]:
+        """States, one for each place that walks from `starts` were the first to show.
+
+        `search`: walk on, up to SEARCH_WALKS for each start, until WAYS to the goal are found.
+        """
         walks = WALKS * len(starts)
         at_once = min(len(self.emulator.buttons), -(-walks // LEAST_ROUNDS))
-        for first in range(0, walks, at_once):
-            own = [starts[n % len(starts)] for n in range(first, min(first + at_once, walks))]
-            self._walk([self._farther() or state for state in own])
+        most = SEARCH_WALKS * len(starts) if search else walks
+        for first in range(0, most, at_once):
+            if first >= walks and len(self.ways) >= WAYS:
+                break
+            own = [n % len(starts) for n in range(first, min(first + at_once, most))]
+            farther = [self._farther() for _ in own]
+            self._walk(
+                [
+                    starts[n] if f is None else self.found[f]
+                    for n, f in zip(own, farther, strict=True)
+                ],
+                [
+                    Way(n, ()) if f is None else self._led[f]
+                    for n, f in zip(own, farther, strict=True)
+                ],
+            )
         return self.found
 
-    def _farther(self) -> Snapshot | None:
+    def shortest_ways(self) -> list[Way]:
+        """The WAYS shortest of those found."""
+        return sorted(self.ways, key=lambda way: len(way.actions))[:WAYS]
+
+    def _farther(self) -> int | None:
         """A place that was found, one of those that the fewest walks began at; or None."""
         if not self.found or self._rng.random() >= FARTHER:
             return None
         begun = np.array(self._begun)
         place = int(self._rng.choice(np.flatnonzero(begun == begun.min())))
         self._begun[place] += 1
-        return self.found[place]
+        return place
 
-    def _walk(self, begins: list[Snapshot]) -> None:
-        """One walk from each of `begins`, side by side."""
+    def _walk(self, begins: list[Snapshot], led: list[Way]) -> None:
+        """One walk from each of `begins`, which ways `led` to, side by side."""
         rng, consoles = self._rng, len(self.emulator.buttons)
+        played = np.zeros((WALK_STEPS, len(begins)), int)
+        arrived = np.zeros(len(begins), bool)
+
+        def way(walk: int, step: int) -> Way:
+            pressed = (*led[walk].actions, *played[: step + 1, walk].tolist())
+            return Way(led[walk].start, pressed)
+
         self.emulator.set_starts(begins)
         self.emulator.put_at(torch.arange(len(begins), device=self.emulator.buttons.device))
         pressed = rng.integers(self.num_actions, size=consoles)
@@ -79,11 +123,16 @@ class Explorer:
             another = rng.integers(self.num_actions, size=consoles)
             pressed = np.where(rng.random(consoles) < HOLD_ON, pressed, another)
             self.press(pressed)
+            played[step] = pressed[: len(begins)]
             pictures = self.emulator.observe()[: len(begins)]
-            kept[self.at_goal(pictures).cpu().numpy()] = MOST_KEPT
-            new = []
+            at_goal = self.at_goal(pictures).cpu().numpy()
+            self.ways += [way(walk, step) for walk in np.flatnonzero(at_goal & ~arrived).tolist()]
+            arrived |= at_goal
+            kept[at_goal] = MOST_KEPT
+            new: list[int] = []
             for walk, cell in enumerate(cells_of(pictures.cpu().numpy())):
-                free = kept[walk] < MOST_KEPT and step - last[walk] >= APART
+                room = len(self.found) + len(new) < MOST_FOUND
+                free = room and kept[walk] < MOST_KEPT and step - last[walk] >= APART
                 if free and cell not in self._cells:
                     self._cells.add(cell)
                     new.append(walk)
@@ -91,3 +140,4 @@ class Explorer:
             last[new] = step
             self.found += self.emulator.snapshots(np.array(new, int)) if new else []
             self._begun += [0] * len(new)
+            self._led += [way(walk, step) for walk in new]

@@ -25,7 +25,12 @@ from trainer_core.envs.curriculum import (
     StartCurriculum,
     states_to_go,
 )
-from trainer_core.envs.demonstrations import Demonstration, states_along, task_demonstrations
+from trainer_core.envs.demonstrations import (
+    Demonstration,
+    play_actions,
+    states_along,
+    task_demonstrations,
+)
 from trainer_core.envs.episodes import (
     Episodes,
     GoalTemplates,
@@ -246,8 +251,8 @@ class GameEnv:
         `skip_reset_if_empty`: ask whether any console must be reset before launching the kernel
         that resets. A GPU's host has to wait for the answer; the kernel skips by itself what
         stays, so the default is to ask on a CPU only. `demo_share`: how many of the episodes begin
-        along the task's demonstrations, if it has any, while none is solved (curriculum.py). Start
-        indices: the task's own, walks from them, states along the demonstrations.
+        along the task's demonstrations, or ways that walks found where it has none, while none is
+        solved (curriculum.py). Start indices: the task's own, walks from them, states along ways.
         `cuda_graphs`, `hot_code`: see Emulator.
         """
         manifest = task.manifest
@@ -267,14 +272,13 @@ class GameEnv:
             cuda_graphs=cuda_graphs, hot_code=hot_code,
         )  # fmt: skip
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
-        demos = task_demonstrations(task) if demo_share > 0 else []
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
         goal = GoalTemplates(
             torch.from_numpy(parts.templates.copy()).to(self.device),
             torch.from_numpy(parts.mask.copy()).to(self.device),
             manifest.goal.distance,
         )
-        first, count = self._put_in_starts(parts, demos, own, goal, seed)
+        demos, first, count = self._put_in_starts(parts, own, goal, seed, demo_share)
         start_pictures = self._start_pictures(count)
         far = goal.distances(start_pictures) >= manifest.goal.tau
         curriculum = self._curriculum(demos, own, first, far, demo_share)
@@ -300,20 +304,30 @@ class GameEnv:
         self.stopwatch = Stopwatch(self.device)
 
     def _put_in_starts(
-        self, parts: TaskParts, demos: list[Demonstration], own: Tensor, goal: GoalTemplates,
-        seed: int,
-    ) -> tuple[int, int]:  # fmt: skip
-        """Make the consoles know every start: the task's, what walks from `own`, i64[S], find, if
-        there are demonstrations, and states along these. Where the last begin, how many there
-        are."""
-        codec = self.task.manifest.codec
+        self, parts: TaskParts, own: Tensor, goal: GoalTemplates, seed: int, share: float
+    ) -> tuple[list[Demonstration], int, int]:
+        """Make the consoles know every start: the task's, what walks from `own`, i64[S], find, and
+        states along demonstrations, or along ways that the walks found where the task has none.
+        These ways, where the states along them begin, how many starts there are."""
+        task, codec = self.task, self.task.manifest.codec
+        demos = task_demonstrations(task) if share > 0 else []
         along = states_along(parts.cartridge, demos, codec, str(self.device))
-        walked = (
-            self._explored([parts.starts[n] for n in own.tolist()], goal, seed) if along else []
-        )
+        walked: list[Snapshot] = []
+        if share > 0:
+            starts = [parts.starts[n] for n in own.tolist()]
+            explorer = self._explorer(goal, seed)
+            walked = explorer.explore(starts, search=not along)
+            if not along:
+                demos = [
+                    Demonstration(starts[way.start], play_actions(np.array(way.actions), codec))
+                    for way in explorer.shortest_ways()
+                ]
+                along = states_along(parts.cartridge, demos, codec, str(self.device))
+        if not along:
+            walked = []
         self.emulator.set_starts([*parts.starts, *walked, *along])
         first = len(parts.starts) + len(walked)
-        return first, first + len(along)
+        return demos, first, first + len(along)
 
     def _curriculum(
         self, demos: list[Demonstration], own: Tensor, first: int, far: Tensor, share: float
@@ -328,8 +342,8 @@ class GameEnv:
         walks = torch.arange(self.task.manifest.starts.count, first, device=self.device)
         return StartCurriculum(own, walks[far[walks]], states, share, len(far), self.horizon)
 
-    def _explored(self, starts: list[Snapshot], goal: GoalTemplates, seed: int) -> list[Snapshot]:
-        """What walks from `starts` come upon before the goal."""
+    def _explorer(self, goal: GoalTemplates, seed: int) -> Explorer:
+        """Of what walks come upon before the goal, and of ways there."""
 
         def press(actions: np.ndarray) -> None:
             chosen = torch.from_numpy(actions).to(self.device)
@@ -339,7 +353,7 @@ class GameEnv:
         def at_goal(pictures: Tensor) -> Tensor:
             return goal.distances(pictures) < self.task.manifest.goal.tau
 
-        return Explorer(self.emulator, press, at_goal, self.num_actions, seed).explore(starts)
+        return Explorer(self.emulator, press, at_goal, self.num_actions, seed)
 
     def _start_pictures(self, count: int) -> Tensor:
         """u8[S, 72, 80]: the observation of every start state."""

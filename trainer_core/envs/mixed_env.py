@@ -54,7 +54,7 @@ class MixedEnv:
         self.num_actions = len(codec.masks)
         self._frames, self._release = codec.frames_per_step, codec.release_after_frames
         self._masks = torch.tensor(codec.masks, dtype=torch.uint8, device=self.device)
-        self.emulator = self._one_batch(parts, cuda_graphs=cuda_graphs, hot_code=hot_code)
+        self.emulator = self._one_batch(parts, cuda_graphs, hot_code)
         self.episodes = [part.episodes for part in parts]
         counts = [len(episodes.start_pictures) for episodes in self.episodes]
         self._first_start = [sum(counts[:number]) for number in range(len(parts))]
@@ -71,7 +71,9 @@ class MixedEnv:
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
 
-    def _one_batch(self, parts: Sequence[GameEnv], **options: bool | float) -> ShardedEmulator:
+    def _one_batch(
+        self, parts: Sequence[GameEnv], cuda_graphs: bool, hot_code: bool | float
+    ) -> ShardedEmulator:
         """Consoles for all, with the starts of each part; the parts' own are closed."""
         cartridges = [part.emulator.emulators[0].cartridges[0] for part in parts]
         roms = list({each.sha256: each for each in cartridges}.values())
@@ -81,7 +83,7 @@ class MixedEnv:
             rom_of_env[own] = numbers[cartridge.sha256]
         emulator = ShardedEmulator(
             roms, self.num_envs, self.device, shards_for(self.num_envs, self.device),
-            rom_of_env=rom_of_env, **options,
+            cuda_graphs=cuda_graphs, hot_code=hot_code, rom_of_env=rom_of_env,
         )  # fmt: skip
         emulator.take_starts([part.emulator for part in parts])
         for part in parts:

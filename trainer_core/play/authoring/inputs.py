@@ -4,6 +4,7 @@ A script is a text of words, `#` begins a comment:
 
     wait 180            frames without a button
     START 3 UP A        one button a step, a number before it repeats it
+    begin               where the agent's episodes begin; without it, at the first button
 
 or JSON, `{"wait_frames": 180, "actions": "START 3 UP A"}`, or a list of such objects. It is played
 from power-on unless told otherwise. A recording is a folder that the player wrote.
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from emulator import EmulatorError, Snapshot
-from trainer_core.envs.demonstrations import MAX_DEMO_FRAMES
+from trainer_core.envs.demonstrations import MAX_DEMO_FRAMES, play_actions
 from trainer_core.protocol.buttons import CODECS, MASK_BITS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.recording import BUTTONS, read_recording, refuse_pictures_only
@@ -43,6 +44,8 @@ class Inputs:
     source: str = ""
     first_step: int = 0
     """Frame at which the first agent step begins: what lies before is only a wait."""
+    begins: int = 0
+    """Step at which a script says that episodes `begin`."""
 
 
 def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
@@ -97,13 +100,6 @@ def follows_codec(masks: np.ndarray, codec: Codec) -> bool:
     return bool((actions >= 0).all()) and np.array_equal(masks, play_actions(actions, codec))
 
 
-def play_actions(actions: np.ndarray, codec: Codec) -> np.ndarray:
-    """u8[F] masks of `actions` i64[S] as an agent presses them."""
-    frames = np.zeros((len(actions), codec.frames_per_step), np.uint8)
-    frames[:, : codec.release_after_frames] = np.array(codec.masks, np.uint8)[actions][:, None]
-    return frames.reshape(-1)
-
-
 def beyond_codec(masks: np.ndarray, codec: Codec) -> dict[str, int]:
     """How many frames of `masks` u8[F] press what no action of `codec` does."""
     beyond = masks[~np.isin(masks, (0, *codec.masks))]
@@ -148,11 +144,17 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
     lines = (line.split("#")[0] for line in text.splitlines())
     words = iter(" ".join(lines).split())
     parts: list[np.ndarray] = []
-    frames, repeat, first_step = 0, 1, None
+    frames, repeat, first_step, begins = 0, 1, None, 0
     for word in words:
         if word.lower() == "wait":
-            length = int(next(words, ""))
-            part = np.zeros(_limited(length), np.uint8)
+            length = _limited(int(next(words, "")))
+            if first_step is not None:  # whole steps, so that those after it are an agent's too
+                length = -(-length // codec.frames_per_step) * codec.frames_per_step
+            part = np.zeros(length, np.uint8)
+        elif word.lower() == "begin" and repeat == 1:
+            first_step = frames if first_step is None else first_step
+            begins = (frames - first_step) // codec.frames_per_step
+            continue
         elif word.isdecimal():
             repeat = _limited(int(word))
             continue
@@ -162,14 +164,14 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
             part = play_actions(action, codec)
         else:
             known = " ".join(codec.actions)
-            raise ValueError(f"{word!r} is neither wait, a number nor one of {known}")
+            raise ValueError(f"{word!r} is neither wait, begin, a number nor one of {known}")
         repeat = 1
         frames = _limited(frames + len(part))
         parts.append(part)
     if repeat != 1:
         raise ValueError(f"the last number, {repeat}, repeats nothing")
     masks = np.concatenate([np.zeros(0, np.uint8), *parts])
-    return Inputs(masks, None, source, frames if first_step is None else first_step)
+    return Inputs(masks, None, source, frames if first_step is None else first_step, begins)
 
 
 def _limited(frames: int) -> int:

@@ -25,6 +25,7 @@ from trainer_core.play.authoring.segments import (
     anchor_steps,
     goal_state_of,
     inputs_of,
+    passes_by,
     read_segments,
     until_goal,
     way_of,
@@ -33,6 +34,11 @@ from trainer_core.play.authoring.walks import Walk, random_walks
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Codec, Reward, TaskManifest, find_task
+
+INSTANT = (
+    "; warning: gone a step later when nothing is pressed, so play has to hit the instant: choose "
+    "a picture that stays (--goal-step), or the region that does (--mask)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +133,8 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         + (f"; {lost} dropped, from which every play ended in one dead picture" if lost else "")
         + ("" if heldout else ": one start only, validation repeats it"),
         **({"way": why_no_way or "kept as a demonstration"} if request.way else {}),
-        "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count",
+        "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count"
+        + (INSTANT if passes_by(segments, cartridge, goal, tau) else ""),
         "tau": f"{tau:g}: {why_tau}",
         "horizon": f"{chosen['horizon'][0]}: {chosen['horizon'][1]}",
         "alpha": f"{chosen['reward'][0].alpha:g}: {chosen['reward'][1]}",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from emulator import Cartridge, Snapshot
+from emulator import Cartridge, Emulator, Snapshot
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.play.authoring.demonstration import (
@@ -72,8 +72,9 @@ def read_segments(
 ) -> list[Segment]:
     """Play every script, from `begun` in place of power-on, to its end.
 
-    `goal_steps` default to the last one. Raises TaskError when a step is not there, or when what
-    is pressed between them cannot be said in `codec`.
+    `from_step` 0 is where the script says `begin`, else its first step; `goal_steps` default to the
+    last one. Raises TaskError when a step is not there, or when what is pressed between them cannot
+    be said in `codec`.
     """
     segments = []
     for path in scripts:
@@ -83,13 +84,14 @@ def read_segments(
             trace = play_inputs(cartridge, inputs, codec)
             last = len(trace.states) - 1
             goals = goal_steps or (last,)
-            if not 0 <= from_step < min(goals) or max(goals) > last:
+            begin = from_step or inputs.begins
+            if not 0 <= begin < min(goals) or max(goals) > last:
                 raise TaskError(
-                    f"{path}: has the steps 0 to {last}; --from-step {from_step} must come before "
+                    f"{path}: has the steps 0 to {last}; --from-step {begin} must come before "
                     f"--goal-step {' '.join(map(str, goals))}, both among them"
                 )
-            segment = Segment(inputs, trace, codec, from_step, goals, last, last, False)
-            refuse_beyond_codec(segment.masks(from_step, max(goals)), codec, inputs.source)
+            segment = Segment(inputs, trace, codec, begin, goals, last, last, False)
+            refuse_beyond_codec(segment.masks(begin, max(goals)), codec, inputs.source)
             segments.append(segment)
     return segments
 
@@ -127,6 +129,19 @@ def until_goal(part: Segment, goal: GoalPictures, hold_steps: int) -> Segment:
     arrival = part.first + int(met[0])
     end = min(arrival + hold_steps - 1, len(part.trace.states) - 1)
     return dataclasses.replace(part, arrival=arrival, end=end, arrives=True)
+
+
+def passes_by(parts: list[Segment], cartridge: Cartridge, goal: GoalPictures, tau: float) -> bool:
+    """Whether the goal of every segment that arrives is gone a step later, when nothing is
+    pressed: an instant of an animation, say, that play would have to hit by its step."""
+    ends = [part for part in parts if part.arrives]
+    if not ends:
+        return False
+    emulator = Emulator(cartridge, len(ends), "cpu")
+    for env, part in enumerate(ends):
+        emulator.restore(part.trace.states[part.end], env)
+    emulator.run(None, ends[0].codec.frames_per_step)
+    return bool((goal.distances(emulator.observations().numpy()) >= tau).all())
 
 
 def way_of(segments: list[Segment]) -> Way:
