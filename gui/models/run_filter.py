@@ -49,7 +49,8 @@ class RunFilter(QAbstractTableModel):
             self._rebuild()
             return
         narrows = all(any(old in new for new in words) for old in self._words)
-        narrows, self._words = narrows and bool(self._words), words
+        narrows = narrows and bool(self._words) and self._asks_archived(words) == self._has_archived
+        self._words = words
         if narrows:  # somebody types on: what is on show is in order already
             self.beginResetModel()
             self._order = self._matching(self._order)
@@ -73,6 +74,14 @@ class RunFilter(QAbstractTableModel):
     @property
     def is_filtered(self) -> bool:
         return bool(self._words or self.bounds)
+
+    @property
+    def _has_archived(self) -> bool:
+        return self._asks_archived(self._words)
+
+    @staticmethod
+    def _asks_archived(words: list[str]) -> bool:
+        return tr("Archived").lower() in words
 
     def run_ids(self) -> list[str]:
         """Ids of the runs on show, from the top; of a folded sweep every trial."""
@@ -123,7 +132,7 @@ class RunFilter(QAbstractTableModel):
         Who filters looks for trials too; without words a folded sweep is one row. Archived runs are
         on show to those who ask for them by that word.
         """
-        if tr("Archived").lower() not in self._words:
+        if not self._has_archived:
             run = self._source.run
             rows = [row for row in rows if not is_archived(run(row))]
         if self.bounds:
