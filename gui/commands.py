@@ -196,6 +196,9 @@ def define_curves(
         is_there=lambda: choices.is_maximised, follows=(choices.maximised,))  # fmt: skip
     add("plotLog", tr("Logarithmic y axis"), curves.toggle_log, refusal=curves.refusal,
         is_on=lambda: choices.is_log(choices.current), follows=spoken)  # fmt: skip
+    add("plotPin", tr("Pin the plot"), curves.toggle_pinned,
+        tip=tr("Above all groups, whichever runs are on show"), refusal=curves.refusal,
+        is_on=lambda: choices.current in choices.pinned, follows=spoken)  # fmt: skip
     add("plotHide", tr("Hide the plot"), curves.hide, tip=tr("Add a plot brings it back"),
         refusal=curves.refusal, follows=spoken)  # fmt: skip
     for kind in ("png", "svg", "csv"):

@@ -35,7 +35,7 @@ MENUS = {
     ),
     "&Curves": (
         "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
-        "plotMaximise", "plotLog", "plotHide", "",
+        "plotMaximise", "plotPin", "plotLog", "plotHide", "",
         "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
     ),
     "&Play": (

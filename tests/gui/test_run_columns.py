@@ -122,6 +122,12 @@ def test_the_filter_knows_bounds(app: App) -> None:
     assert found("nothing>1") == set()
     assert found("best>") == set(), "half typed it is a word like any other"
     assert found("") == {"r-0", "r-1", "r-2"}
+    assert found("rate=0.1,0.0010") == {"r-0", "r-2"}, "as numbers"
+    assert found("state=fin*,lost optim.rate!=0.01") == {"r-0", "r-2"}
+    assert found("steps=10") == {"r-1"}
+    assert found("-r-1") == {"r-0", "r-2"}
+    assert found("r-[12]$|R-[12] -*2") == {"r-1"}
+    assert found("r-(1|") == set(), "a half typed expression is a word like any other"
 
 
 def test_archived_runs_are_found_by_somebody_who_types(qapp) -> None:  # type: ignore[no-untyped-def]
