@@ -325,6 +325,9 @@ def main() -> int:
         return status
     folder = Path(tempfile.mkdtemp(prefix="walk-"))
     rom = options.rom.absolute() if options.rom else never_seen(folder, options.game)
+    if rom.read_bytes()[0x143:0x144] == b"\xc0":
+        print(f"walk_through: {rom.name}: made for the Game Boy Color only; choose another ROM")
+        return 2
     os.chdir(rom.parent)
     result: dict[str, object] = {"ok": False, "rom": rom.name, "by": options.by}
 

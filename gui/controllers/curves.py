@@ -62,6 +62,9 @@ class CurvesController(QObject):
     def toggle_log(self) -> None:
         self.choices.toggle_log(self.choices.current)
 
+    def toggle_pinned(self) -> None:
+        self.choices.toggle_pinned(self.choices.current)
+
     def hide(self) -> None:
         self.choices.maximise("")
         self.choices.drop(self.choices.current)

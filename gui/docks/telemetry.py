@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import time
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
@@ -28,6 +29,8 @@ from gui.widgets.plot_menu import show_plot_menu
 from gui.words import tr
 
 CLOCK_MS = 250
+MAKE_S = 0.01
+"""Longest that one turn goes on making plots of metrics that the table does not have."""
 MOST_MAIN = 6
 """Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
 MOST_NAMED, MOST_IN_TIP, LONGEST = 8, 40, 36
@@ -164,8 +167,13 @@ class TelemetryDock(Dock):
         runs = [self.model.runs[name] for name in self.model.shown() if name in self.model.runs]
         measured = {name: True for run in runs for name in run.table.names}
         further = further_specs(measured)
-        for spec in further:
+        deadline = time.perf_counter() + MAKE_S
+        for place, spec in enumerate(further):
             if spec.metric not in self.cards:
+                if time.perf_counter() > deadline:
+                    further = further[:place]
+                    self._later.start()
+                    break
                 self._add_card(self.more, spec)
                 self._further.append(self.more.cards[-1])
                 self.more.cards[-1].show_axis()

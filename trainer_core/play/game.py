@@ -131,6 +131,10 @@ class ConsoleGame:
     def restore(self, state: Snapshot) -> None:
         self._emulator.restore(state)
 
+    def hung(self) -> str:
+        """Why the processor will never run again; empty while it may."""
+        return self._emulator.hung()
+
     def save_state(self, path: Path) -> None:
         self._emulator.save_state(path)
 

@@ -383,7 +383,7 @@ class Player:
             dist=self._dist, success=success, done=success, trunc=trunc, episode=self._episode,
             who="human" if self.human else "agent", speed=self.pacer.measured,
             recording_frames=self.recording.frames if self.recording else 0,
-            note=getattr(self.game, "note", str)(),
+            note=getattr(self.game, "note", str)(), hung=getattr(self.game, "hung", str)(),
         )  # fmt: skip
 
     def _publish(self, buttons: int) -> None:

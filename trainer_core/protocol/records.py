@@ -231,6 +231,8 @@ class PlayEvent(Record, frozen=True, tag="play"):
     recording_frames: Count = 0
     note: str = ""
     """How the game stands, in its own words: levels and actions of an ARC game."""
+    hung: str = ""
+    """Why a Game Boy's processor will never run again; empty while it may."""
 
 
 class PolicyEvent(Record, frozen=True, tag="policy"):
