@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -124,7 +125,7 @@ class Reports(QObject):
                 plots.append(svg[svg.index("<svg") :])
                 yield
             report.plots.append((group, plots))
-        return to_html(report, theme.current())
+        return to_html(report, asdict(theme.current()))
 
     def _summary(self, runs: list[RunRecord]) -> Table:
         rows = [

@@ -34,6 +34,7 @@ RENEW_MS = 1000
 """Records tell the steps of a live run more often than a table needs to show them."""
 
 
+NO_CHECKPOINT = "it has no checkpoint to go on from"
 MOST_OTHER = 60
 """Metrics of other trainers that a table of outcomes has rows for."""
 MOST_COMPARED = 8
@@ -85,9 +86,10 @@ class RunsController(QObject):
             self.show(newest.run_id)
             self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
-            goes_on = not self._starts_anew(run)
+            goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
+            why = run.reason if run.last_checkpoint else f"{run.reason}; {tr(NO_CHECKPOINT)}"
             self._notices.tell(
-                tr("Run {run_id} was lost", run_id=run.run_id), run.reason, "warn",
+                tr("Run {run_id} was lost", run_id=run.name or run.run_id), why, "warn",
                 tr("Resume") if goes_on else "",
                 partial(self._training.resume, run.run_id) if goes_on else None,
             )  # fmt: skip

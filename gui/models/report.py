@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gui.colors import Colors
 from gui.words import tr
 
 Table = list[tuple[str, list[str]]]
@@ -45,12 +44,9 @@ class Report:
     """(group, SVG elements)."""
 
 
-def to_html(report: Report, colors: Colors) -> str:
-    """The whole file, which needs nothing else to be seen."""
-    style = _STYLE.format(
-        window=colors.window, text=colors.text, muted=colors.muted, border=colors.border,
-        accent=colors.accent,
-    )  # fmt: skip
+def to_html(report: Report, colors: Mapping[str, str]) -> str:
+    """The whole file, which needs nothing else to be seen; `colors` as `gui.colors` calls them."""
+    style = _STYLE.format_map(colors)
     parts = [
         "<!doctype html>", '<html><head><meta charset="utf-8">',
         f"<title>{html.escape(report.title)}</title>", f"<style>{style}</style></head><body>",
