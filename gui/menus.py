@@ -10,8 +10,8 @@ from gui.words import tr
 
 MENUS = {
     "&File": (
-        "openRom", "showGames", "showLeague", "", "import", "importWandb", "exportGif", "exportAs",
-        "openHome", "diskUse", "", "settings", "", "quit",
+        "openRom", "showGames", "showLeague", "", "import", "importCurves", "importCurveFolder",
+        "exportGif", "exportAs", "openHome", "diskUse", "", "settings", "", "quit",
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",

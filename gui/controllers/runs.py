@@ -166,6 +166,8 @@ class RunsController(QObject):
             (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
             (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-"
                           for record in records]),
+            (tr("Best, leaving loops"), [f"{record.best_leaving_rate:.3g}" if record else "-"
+                                         for record in records]),
         ]  # fmt: skip
         for row in METRICS:
             columns = [run.table.column(row.name) for run in runs]

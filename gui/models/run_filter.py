@@ -47,7 +47,9 @@ class RunFilter(QAbstractTableModel):
         if (search, bounds) == (before, self.bounds):
             return
         self._search = search
-        if bounds or self.bounds or not (before and search.narrows(before)):
+        narrows = before and search.narrows(before)
+        narrows = narrows and asks_archived(search) == asks_archived(before)
+        if bounds or self.bounds or not narrows:
             self.bounds = bounds
             self._rebuild()
         else:  # somebody types on: what is on show is in order already
@@ -121,7 +123,7 @@ class RunFilter(QAbstractTableModel):
         Who filters looks for trials too; without words a folded sweep is one row. Archived runs are
         on show to those who ask for them by that word.
         """
-        if tr("Archived").lower() not in self._search.plain:
+        if not asks_archived(self._search):
             run = self._source.run
             rows = [row for row in rows if not is_archived(run(row))]
         if self.bounds:
@@ -196,3 +198,8 @@ class RunFilter(QAbstractTableModel):
         rest.insert(goal, source_row)
         self._order = rest
         self.endMoveRows()
+
+
+def asks_archived(search: TextSearch) -> bool:
+    """Whether archived runs are looked for: by that word, whole."""
+    return tr("Archived").lower() in search.plain

@@ -73,7 +73,9 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
             check(target)
             _remove(home, record, target)
     except OSError as error:
-        raise disk_error(Path(error.filename or target), error) from None
+        path = Path(error.filename or target)
+        option = "--out" if path.is_relative_to(folder) else "--home"
+        raise disk_error(path, error, option) from None
     finally:
         lock.release()
         with contextlib.suppress(OSError):

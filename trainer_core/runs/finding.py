@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.checkpoints import list_checkpoints, merit, read_meta
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 
@@ -31,8 +31,9 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
 
     `asker` is the run that looks for one, as with `find_run`.
 
-    Best is the greatest greedy validation success, then the greatest sampled one, then the one
-    whose own weights were played for that, then the newest.
+    Best is the greatest greedy validation success, then the greatest of play that leaves loops,
+    then the greatest sampled one, then the one whose own weights were played for that, then the
+    newest.
     """
     if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
         return Path(text).resolve()
@@ -50,7 +51,5 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
     return max(found, key=_merit)
 
 
-def _merit(folder: Path) -> tuple[float, float, bool, str]:
-    meta = read_meta(folder)
-    played = meta.validated_env_steps == meta.env_steps
-    return meta.success_rate, meta.sampled_success_rate, played, folder.name
+def _merit(folder: Path) -> tuple[tuple[float, float, float, bool], str]:
+    return merit(read_meta(folder)), folder.name
