@@ -112,7 +112,8 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
-            words = (run.name, run.run_id, run.task, run.reason, self._notes(run.run_id))
+            words = (run.name, run.run_id, run.task, run.reason, _rates(run),
+                     self._notes(run.run_id))  # fmt: skip
             return "\n".join(part for part in words if part)
         return None
 
@@ -268,6 +269,16 @@ class RunList(QAbstractTableModel):
 
     def row_of(self, run_id: str) -> int:
         return self._rows.get(run_id, -1)
+
+
+def _rates(run: RunRecord) -> str:
+    """Best validations, in words; empty before one."""
+    if not (run.best_success_rate or run.best_leaving_rate):
+        return ""
+    return tr(
+        "Best validation: greedy {greedy:.2f}, leaving loops {leaving:.2f}",
+        greedy=run.best_success_rate, leaving=run.best_leaving_rate,
+    )  # fmt: skip
 
 
 def _alignment(column: str) -> int:

@@ -422,7 +422,7 @@ def test_a_file_of_wandb_becomes_a_run_on_show_whose_plots_the_overview_has(
     app.models.notices.told.connect(told.append)
     app.bridge.problem.connect(lambda title, reason: problems.append(reason))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (str(WANDB_FILE), ""))
-    app.actions["importWandb"].trigger()
+    app.actions["importCurves"].trigger()
     until(lambda: told)
     assert told[-1].text == "ppo breakout, 1,536 steps"
     focus, dock = app.models.telemetry.focus, app.docks.telemetry
@@ -438,10 +438,23 @@ def test_a_file_of_wandb_becomes_a_run_on_show_whose_plots_the_overview_has(
     until(lambda: dock.cards["reward_mean"] in overview.cards and len(dock.more.cards) == 3)
     assert not dock.cards["reward_mean"].isHidden()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (__file__, ""))
-    app.actions["importWandb"].trigger()
+    app.actions["importCurves"].trigger()
     until(lambda: problems)
     assert "no file of W&B's client" in problems[0]
     assert focus in app.bridge.service.runs
+
+
+def test_a_log_folder_of_tensorboard_that_is_dropped_is_laid_over_itself(app: App) -> None:
+    told = []
+    app.models.notices.told.connect(told.append)
+    app._on_dropped(WANDB_FILE.with_name("tensorboard"))
+    until(lambda: told)
+    assert told[-1].text == "3 runs"
+    model = app.models.telemetry
+    until(lambda: all(run_id in model.runs for run_id in model.shown()))
+    assert sorted(map(model.label, model.shown())) == ["CartPole-v1__ppo__1", "hp/x", "keras/train"]
+    app.docks.runs.filter.setText("lr=0.1")
+    until(lambda: [model.label(run_id) for run_id in app.docks.runs.proxy.run_ids()] == ["hp/x"])
 
 
 def test_a_run_is_named_tagged_and_found_by_its_tag(app: App) -> None:

@@ -127,12 +127,20 @@ class PlayLoop(CommandLoop):
             self.player.pacer.wait()
         else:
             super()._advance()
+            if self.paused:
+                self.player.refresh_memory()
 
     @property
     def _is_idle(self) -> bool:
         return self.paused and not self.rewinding
 
     def _obey(self, command: commands.AnyCommand) -> str:
+        detail = self._carry_out(command)
+        if self.paused:
+            self.player.refresh_memory()
+        return detail
+
+    def _carry_out(self, command: commands.AnyCommand) -> str:
         player = self.player
         match command:
             case commands.SetButtons():
@@ -160,6 +168,8 @@ class PlayLoop(CommandLoop):
                 player.pacer.restart()
             case commands.ShowSaliency():
                 player.show_saliency(command.on)
+            case commands.ShowMemory():
+                return player.show_memory(command.on)
             case commands.CaptureGoal():
                 save_goal(_writable(command.path), player.game.observation()[None])
                 if command.way and (frames := player.save_way(_writable(command.way))):

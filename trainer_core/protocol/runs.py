@@ -78,6 +78,9 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     reason: str = ""
     env_steps: int = 0
     best_success_rate: float = 0.0
+    """Of greedy validations."""
+    best_leaving_rate: float = 0.0
+    """Of validations that leave loops."""
     last_checkpoint: str = ""
     name: str = ""
     host: str = ""
@@ -122,14 +125,19 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
         case EvalRecord(mode="greedy", is_part=False):
             best = max(record.best_success_rate, event.success_rate)
             return msgspec.structs.replace(record, best_success_rate=best)
+        case EvalRecord(mode="leave_loops", is_part=False):
+            best = max(record.best_leaving_rate, event.success_rate)
+            return msgspec.structs.replace(record, best_leaving_rate=best)
         case CheckpointRecord():
             best = max(record.best_success_rate, event.success_rate)
+            leaving = max(record.best_leaving_rate, event.leaving_success_rate)
             return msgspec.structs.replace(
                 record,
                 # A best one may be told late, of weights that the run has left behind.
                 env_steps=max(record.env_steps, event.env_steps),
                 last_checkpoint=event.path,
                 best_success_rate=best,
+                best_leaving_rate=leaving,
             )
         case ErrorRecord():
             return msgspec.structs.replace(record, reason=event.message)

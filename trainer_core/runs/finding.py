@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.checkpoints import list_checkpoints, merit, read_meta
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import is_archived
@@ -35,8 +35,9 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
 
     `asker` is the run that looks for one, as with `find_run`.
 
-    Best is the greatest greedy validation success, then the greatest sampled one, then the one
-    whose own weights were played for that, then the newest.
+    Best is the greatest greedy validation success, then the greatest of play that leaves loops,
+    then the greatest sampled one, then the one whose own weights were played for that, then the
+    newest.
     """
     if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
         return Path(text).resolve()
@@ -62,7 +63,5 @@ def _archived(run_id: str, home: HomePaths) -> str:
     return f"run {run_id} is {record.reason}; `dmglab restore` brings it back"
 
 
-def _merit(folder: Path) -> tuple[float, float, bool, str]:
-    meta = read_meta(folder)
-    played = meta.validated_env_steps == meta.env_steps
-    return meta.success_rate, meta.sampled_success_rate, played, folder.name
+def _merit(folder: Path) -> tuple[tuple[float, float, float, bool], str]:
+    return merit(read_meta(folder)), folder.name
