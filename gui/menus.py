@@ -20,7 +20,7 @@ MENUS = {
         "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
         "archiveRun", "restoreRun", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
-        "filterRuns", "",
+        "filterRuns", "runsCsv", "",
         "installRunner", "cancelInstall", "removeRunner", "",
         "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
@@ -36,7 +36,7 @@ MENUS = {
     "&Curves": (
         "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
         "plotMaximise", "plotPin", "plotLog", "plotHide", "",
-        "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
+        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "", "resetPlots",
     ),
     "&Play": (
         "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",
