@@ -32,6 +32,8 @@ from emulator.rom.idle_loops import marked_words
 from emulator.state.arguments import checked_bytes, checked_roms, whole_number
 from emulator.state.batch import (
     CONSOLE_DTYPE,
+    HALTED,
+    LOCKED,
     TRAP_STEP,
     Layout,
     allocate,
@@ -123,6 +125,7 @@ class Emulator:
             after = 0.0 if hot_code is True else float(hot_code)
             self._threads.search(threads_shape.running, after)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+        self._buttons_on_host = self._buttons.numpy() if self._buttons.device.is_cpu else None
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
@@ -255,7 +258,11 @@ class Emulator:
                     f" give uint8[{self.num_envs}]"
                 )
             return given
-        buffer.assign(checked_bytes(given, self.num_envs))
+        values = checked_bytes(given, self.num_envs)
+        if buffer is self._buttons and self._buttons_on_host is not None:
+            self._buttons_on_host[:] = values  # Warp's own copy takes 25 us
+        else:
+            buffer.assign(values)
         return buffer
 
     # ---- reset, snapshots ------------------------------------------------------------------
@@ -423,6 +430,16 @@ class Emulator:
         values = {name: packed[name] & 0xFF for name in "afbcdehl"}
         values |= {name: int(record[name][0]) & 0xFFFF for name in ("sp", "pc")}
         return values | {"ime": int(record["ime"][0] == 1)}
+
+    def hung(self, env: int = 0) -> str:
+        """Why the CPU will never run again, in words; empty while it may."""
+        record = self._console_record(self._checked(env))
+        state, pc = int(record["run_state"][0]), int(record["pc"][0]) & 0xFFFF
+        if state == LOCKED:
+            return f"undefined opcode at ${pc - 1 & 0xFFFF:04X}"
+        if state == HALTED and not self.peek(env, k.IE)[0] & 0x1F:
+            return f"HALT without an enabled interrupt at ${pc - 1 & 0xFFFF:04X}"
+        return ""
 
     def peek(self, env: int, address: int, n: int = 1) -> np.ndarray:
         """Bytes as the CPU would see them, uint8[n], without side effects or access blocking."""

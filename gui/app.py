@@ -30,6 +30,7 @@ from gui.play_commands import (
 )
 from gui.remedy_commands import define_disk, define_remedies
 from gui.replay_commands import define_demonstrations, define_replay, define_roll
+from gui.report_commands import define_reports
 from gui.settings import Settings
 from gui.sweep_commands import define_sweeps
 from gui.view_history import ViewHistory
@@ -38,6 +39,7 @@ from gui.widgets.drop_target import DropTarget
 from gui.widgets.settings_dialog import Choice
 from gui.words import tr
 from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.service import is_logged
 
 GC_THRESHOLD = (20_000, 10, 10)
 """Python's own starts a collection every 700 objects, which is every 30 records of a log."""
@@ -101,8 +103,10 @@ class App(QObject):
         history.forget_difference()
 
     def _on_dropped(self, path: Path) -> None:
-        """What can be looked at goes to the replay, everything else is tried as a ROM."""
-        if path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES:
+        """Logs become curves, what can be looked at is replayed, all else is tried as a ROM."""
+        if is_logged(path):
+            self.controllers.dashboards.import_curves(path)
+        elif path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES:
             self.models.navigation.show(Place.REPLAY)
             self.controllers.replay.open(path)
         else:
@@ -158,6 +162,9 @@ def define_views(app: App) -> None:
         app.actions, dock_keys, tabs, docks.runs.filter, docks.runs.proxy, app.controllers.runs,
         navigation, app.models.telemetry,
     )  # fmt: skip
+    define_reports(
+        app.actions, app.controllers.reports, docks.runs.proxy, app.models.telemetry, window
+    )
     commands.define_views(
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,

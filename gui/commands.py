@@ -35,6 +35,7 @@ from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import DEVIATION, RANGE, SPREADS
 from gui.models.session import Session
+from gui.models.smoothing import KINDS
 from gui.settings import Settings
 from gui.view_history import ViewHistory
 from gui.widgets.command_palette import CommandPalette
@@ -167,11 +168,14 @@ def define_runs(
     add("exportWandb", tr("Write the run for Weights and Biases"), dashboards.export_wandb,
         short="W&&B", tip=tr("As its client keeps a run offline; nothing is sent"),
         refusal=runs.curves_refusal, follows=focus)  # fmt: skip
-    kinds = tr("Runs of Weights and Biases") + " (*.wandb history.jsonl)"
-    add("importWandb", tr("Import curves of Weights and Biases..."),
-        lambda: ask_file(window, tr("Import curves"), kinds, dashboards.import_wandb),
-        tip=tr("run-ID.wandb of an offline run, or history.jsonl; nothing is fetched"),
+    kinds = tr("Runs of TensorBoard and W&B") + " (*.tfevents.* *.wandb history.jsonl)"
+    add("importCurves", tr("Import curves of TensorBoard or W&B..."),
+        lambda: ask_file(window, tr("Import curves"), kinds, dashboards.import_curves),
+        tip=tr("An event file, run-ID.wandb of an offline run, or history.jsonl"),
         short=tr("Import curves..."))  # fmt: skip
+    add("importCurveFolder", tr("Import a log folder of TensorBoard..."),
+        lambda: ask_folder(window, tr("Import a log folder"), dashboards.import_curves),
+        tip=tr("Every run in it and below it"))  # fmt: skip
 
 
 def define_curves(
@@ -196,6 +200,9 @@ def define_curves(
         is_there=lambda: choices.is_maximised, follows=(choices.maximised,))  # fmt: skip
     add("plotLog", tr("Logarithmic y axis"), curves.toggle_log, refusal=curves.refusal,
         is_on=lambda: choices.is_log(choices.current), follows=spoken)  # fmt: skip
+    add("plotPin", tr("Pin the plot"), curves.toggle_pinned,
+        tip=tr("Above all groups, whichever runs are on show"), refusal=curves.refusal,
+        is_on=lambda: choices.current in choices.pinned, follows=spoken)  # fmt: skip
     add("plotHide", tr("Hide the plot"), curves.hide, tip=tr("Add a plot brings it back"),
         refusal=curves.refusal, follows=spoken)  # fmt: skip
     for kind in ("png", "svg", "csv"):
@@ -212,6 +219,12 @@ def define_curves(
         add(name, tr(SPREADS[spread]), partial(curves.toggle_spread, spread),
             tip=tr("Runs on show that differ in nothing but their seed become one curve"),
             is_on=lambda spread=spread: telemetry.spread == spread,
+            follows=(telemetry.view_changed,))  # fmt: skip
+    for kind in KINDS:
+        add(f"smooth{kind.capitalize() or 'Decaying'}", tr(KINDS[kind]),
+            partial(curves.smooth_by, kind),
+            tip=tr("How the slider's smoothing weighs the points around one"),
+            is_on=lambda kind=kind: telemetry.smoothing_kind == kind,
             follows=(telemetry.view_changed,))  # fmt: skip
     add("trimOutliers", tr("Ignore outliers"), curves.toggle_outliers,
         tip=tr("The y axis has room for all but the highest and lowest twentieth"),

@@ -10,8 +10,8 @@ from gui.words import tr
 
 MENUS = {
     "&File": (
-        "openRom", "showGames", "showLeague", "", "import", "importWandb", "exportGif", "exportAs",
-        "openHome", "diskUse", "", "settings", "", "quit",
+        "openRom", "showGames", "showLeague", "", "import", "importCurves", "importCurveFolder",
+        "exportGif", "exportAs", "openHome", "diskUse", "", "settings", "", "quit",
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
@@ -20,7 +20,7 @@ MENUS = {
         "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
         "archiveRun", "restoreRun", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
-        "filterRuns", "",
+        "filterRuns", "runsCsv", "",
         "installRunner", "cancelInstall", "removeRunner", "",
         "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
@@ -35,8 +35,9 @@ MENUS = {
     ),
     "&Curves": (
         "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
-        "plotMaximise", "plotLog", "plotHide", "",
-        "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
+        "smoothDecaying", "smoothRunning", "smoothGaussian", "",
+        "plotMaximise", "plotPin", "plotLog", "plotHide", "",
+        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "", "resetPlots",
     ),
     "&Play": (
         "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",

@@ -162,7 +162,8 @@ QSlider::handle:horizontal:focus { background: palette(link); }
 QSplitter::handle { background: palette(mid); }
 
 QLabel[role="muted"] { color: palette(placeholder-text); }
-QLabel[role="title"] { color: palette(placeholder-text); font-weight: bold; }
+QLabel[role="title"], QToolButton[role="title"] {
+    color: palette(placeholder-text); font-weight: bold; }
 QLabel[role="heading"] { font-size: 15pt; }
 QWidget[role="titlebar"] { background: palette(window); border-bottom: 1px solid palette(mid); }
 QFrame[role="card"] {

@@ -225,6 +225,22 @@ class SteadyStream:
         return getattr(self._stream, name)
 
 
+def fill_standard_streams() -> None:
+    """Give those that were closed (`>&-`) to the null device: else a file that is opened later gets
+    the descriptor, and with it what is printed."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)
+            if null != number:
+                os.close(null)
+        if getattr(sys, name) is None:
+            made = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115
+            setattr(sys, name, made)
+
+
 def outlive_reader_of_stderr() -> None:
     """Training goes on when the terminal or pipe that shows its messages is closed."""
     if not isinstance(sys.stderr, SteadyStream):

@@ -22,9 +22,10 @@ from trainer_core.play.roll_loop import RollLoop
 from trainer_core.play.thoughts import Tell
 from trainer_core.play.versus import Versus, VersusLoop
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.errors import LabError, ProtocolError, in_words
 from trainer_core.protocol.paths import home_of_player
 from trainer_core.protocol.playing import PlayerConfig, read_player_config
+from trainer_core.train.compiling import tell_what_compiles
 from trainer_core.waiting_worker import AHEAD, FOR_PERSON, wait_for_order
 
 HEARTBEAT_S = 1.0
@@ -51,11 +52,13 @@ def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
         config = read_player_config(directory)
         events.tell(records.StateEvent, state="starting", detail="starting the Game Boy")
         threading.Thread(target=_beat, args=(events,), daemon=True).start()
+        _tell_compiling(events)
         loop = _open(directory, config, inbox, events.tell, make_agent)
     except (LabError, OSError) as error:
-        print(f"player: {error}", file=sys.stderr)
-        events.tell(records.ErrorRecord, kind=type(error).__name__, message=str(error))
-        events.tell(records.StateEvent, state="failed", detail=str(error))
+        reason = in_words(error)
+        print(f"player: {reason}", file=sys.stderr)
+        events.tell(records.ErrorRecord, kind=type(error).__name__, message=reason)
+        events.tell(records.StateEvent, state="failed", detail=reason)
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: inbox.put(None))
@@ -95,10 +98,22 @@ def _beat(events: Events) -> None:
         time.sleep(HEARTBEAT_S)
 
 
-def _rehearse(directory: Path, with_policy: bool) -> None:
+def _tell_compiling(events: Events) -> None:
+    """On a fresh computer the first picture waits a minute for kernels: say so."""
+
+    def tell(detail: str, progress: float) -> None:
+        events.tell(records.StateEvent, state="starting", detail=detail, progress=progress)
+
+    tell_what_compiles(tell)
+
+
+def _rehearse(directory: Path, with_policy: bool, pipe: Pipe) -> None:
     from trainer_core.play.rehearsal import rehearse
 
+    events = Events(pipe, directory.name)
+    _tell_compiling(events)
     rehearse(home_of_player(directory), with_policy=with_policy)
+    events.tell(records.StateEvent, state="starting", detail="loaded")
 
 
 def main(make_agent: MakeAgent = Agent) -> None:
@@ -110,7 +125,9 @@ def main(make_agent: MakeAgent = Agent) -> None:
     pipe, directory = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
         with_policy = not os.environ.pop(FOR_PERSON, "")
-        os.environ.update(wait_for_order(lambda: _rehearse(directory, with_policy), int(order)))
+        os.environ.update(
+            wait_for_order(lambda: _rehearse(directory, with_policy, pipe), int(order))
+        )
     code = run(directory, make_agent, pipe)
     sys.stderr.flush()
     end_group(code)

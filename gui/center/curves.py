@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QLineEdit,
     QScrollArea,
@@ -36,58 +35,26 @@ from gui.models.plot_specs import (
 )
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import SPREADS
+from gui.models.text_search import TextSearch
 from gui.widgets.action_button import action_button
 from gui.widgets.curve_controls import CurveControls
-from gui.widgets.labels import label, rule
+from gui.widgets.labels import label
 from gui.widgets.plot_board import PlotBoard
 from gui.widgets.plot_card import NOTHING, WAITING, PlotCard
+from gui.widgets.plot_file import to_png, to_svg
 from gui.widgets.plot_menu import show_plot_menu
+from gui.widgets.plot_section import PlotSection
 from gui.words import tr
 
-LEAST_WIDTH, HEIGHT, TALL = 232, 156, 320
-"""Pixels of a small multiple: least width, height, and height where there is but one column."""
+LEAST_WIDTH = 232
+"""Pixels of a small multiple."""
 HEAD_ROOM, SPREAD_WIDTH, SEARCH_WIDTH = 40, 260, 104
 """Pixels around the controls above the plots; of the list of ways to show seeds; of the filter."""
 MAKE_S = 0.01
 """Longest that one turn goes on making plots: each is two dozen parts."""
-SECTIONS = {"tasks": TASKS, **PAGES, "other": MORE, "added": "Added"}
-
-
-class _Section(QWidget):
-    """The plots of one group under a heading, in as many columns as fit."""
-
-    def __init__(self, title: str) -> None:
-        super().__init__()
-        self.cards: list[PlotCard] = []
-        self._columns = 0
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(2)
-        head = QHBoxLayout()
-        head.setContentsMargins(12, 0, 12, 0)
-        head.addWidget(label(tr(title), "title"))
-        head.addWidget(rule(), 1)
-        column.addLayout(head)
-        self._grid = QGridLayout()
-        self._grid.setSpacing(0)
-        column.addLayout(self._grid)
-
-    def place(self, cards: list[PlotCard], columns: int) -> None:
-        if (cards, columns) == (self.cards, self._columns):
-            return
-        for card in self.cards:
-            self._grid.removeWidget(card)
-            card.hide()
-        for place in range(self._columns):
-            self._grid.setColumnStretch(place, 0)
-        self.cards, self._columns = cards, columns
-        for place, card in enumerate(cards):
-            card.setFixedHeight(HEIGHT)
-            self._grid.addWidget(card, place // columns, place % columns)
-            card.show()
-        for place in range(columns):
-            self._grid.setColumnStretch(place, 1)
-        self.setVisible(bool(cards))
+PINNED, ADDED, OTHER = "pinned", "added", "other"
+SECTIONS = {PINNED: "Pinned", "tasks": TASKS, **PAGES, OTHER: MORE, ADDED: "Added"}
+"""Titles of groups by their names; those of other trainers' metrics are called as they are."""
 
 
 class CurvesView(QWidget):
@@ -100,7 +67,7 @@ class CurvesView(QWidget):
         self._choices = curves.choices
         self.setObjectName(names.CURVES_VIEW)
         self.board = PlotBoard(model, self._choices, self, self.cards_in_front)
-        self._sections: dict[str, _Section] = {}
+        self._sections: dict[str, PlotSection] = {}
         self.large: PlotCard | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -122,7 +89,7 @@ class CurvesView(QWidget):
             signal.connect(lambda *_: self._later.start())
         self._choices.changed.connect(self._later.start)
         self._choices.maximised.connect(self._on_maximised)
-        curves.draw = self._draw
+        curves.draw, curves.on_page = self._draw, self._on_page
         self.arrange()
 
     # -- parts ------------------------------------------------------------------------------
@@ -168,6 +135,7 @@ class CurvesView(QWidget):
         self.search.setObjectName("plotFilter")
         self.search.setAccessibleName(tr("Filter plots"))
         self.search.setPlaceholderText(tr("Filter plots"))
+        self.search.setToolTip(tr("Words, -without, wild*cards, regular|expressions"))
         self.search.setClearButtonEnabled(True)
         self.search.setFixedWidth(SEARCH_WIDTH)
         self.search.textChanged.connect(lambda _: self._later.start())
@@ -195,9 +163,6 @@ class CurvesView(QWidget):
         self._column = QVBoxLayout(body)
         self._column.setContentsMargins(0, 0, 0, 12)
         self._column.setSpacing(4)
-        for group, title in SECTIONS.items():
-            self._sections[group] = _Section(title)
-            self._column.addWidget(self._sections[group])
         self._column.addStretch(1)
         self._scroll = QScrollArea()
         self._scroll.setWidgetResizable(True)
@@ -242,25 +207,24 @@ class CurvesView(QWidget):
         """
         measured, chosen, is_whole = self.measured(), [], True
         deadline, most = time.perf_counter() + MAKE_S, len(self.board.cards) + 1
-        found = set(measured)
-        specs = [*every_spec(), *further_specs(measured)]
-        specs = [spec for spec in specs if any(name in found for name, _ in spec.lines)]
         columns = max(1, self._scroll.viewport().width() // LEAST_WIDTH)
-        for group, section in self._sections.items():
-            mine = [spec for spec in specs if spec.group == group]
-            if group == "added":
-                mine = [spec_by_name(name) for name in self._choices.added if name in found]
-            by_name = {spec.metric: spec for spec in mine if self._is_looked_for(spec)}
-            wanted = self._choices.ordered(list(by_name))
+        groups = self._groups(measured)
+        for group in [*groups, *(group for group in self._sections if group not in groups)]:
+            by_name = {spec.metric: spec for spec in groups.get(group, ())}
+            wanted = list(by_name) if group == PINNED else self._choices.ordered(list(by_name))
             shown = [name for name in wanted if not self._choices.is_hidden(name)]
+            is_folded = self._choices.is_folded(group)
+            drawn = [] if is_folded else shown
             cards = []
-            for name in shown:
+            for name in drawn:
                 is_late = time.perf_counter() > deadline and len(self.board.cards) >= most
                 if name in self.board.cards or not is_late:
                     cards.append(self._card(by_name[name]))
+            section = self._section(group)
             section.place(cards, columns)
+            section.show_count(len(shown), is_folded=is_folded)
             chosen += shown
-            is_whole = is_whole and len(cards) == len(shown)
+            is_whole = is_whole and len(cards) == len(drawn)
         self._offer([name for name in measured if name not in chosen])
         if not is_whole:
             self._later.start()
@@ -273,11 +237,51 @@ class CurvesView(QWidget):
                 return
             self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
 
-    def _is_looked_for(self, spec: PlotSpec) -> bool:
-        """Whether every word of the filter is in its title, its group or the name of a line."""
-        names = (spec.title, tr(SECTIONS.get(spec.group, "")), *(name for name, _ in spec.lines))
-        text = " ".join(names).lower()
-        return all(word in text for word in self.search.text().lower().split())
+    def _groups(self, measured: list[str]) -> dict[str, list[PlotSpec]]:
+        """The plots that the filter finds by group, the groups in their order.
+
+        Metrics of other trainers are grouped by what stands before their first slash.
+        """
+        found, choices = set(measured), self._choices
+        specs = [*every_spec(), *further_specs(measured)]
+        specs = [spec for spec in specs if any(name in found for name, _ in spec.lines)]
+        added = [spec_by_name(name) for name in choices.added if name in found]
+        groups: dict[str, list[PlotSpec]] = {name: [] for name in SECTIONS if name != ADDED}
+        search = TextSearch(self.search.text().split())
+        for spec in (*specs, *added):
+            group = ADDED if spec in added else spec.group
+            if group == OTHER and "/" in spec.metric:
+                group = spec.metric.partition("/")[0] + "/"
+            if search.finds(_words(spec, group)):
+                groups.setdefault(group, []).append(spec)
+        pinned = {spec.metric: spec for group in groups.values() for spec in group}
+        order = [name for name in choices.pinned if name in pinned]
+        for group, own in groups.items():
+            groups[group] = [spec for spec in own if spec.metric not in order]
+        return {**groups, PINNED: [pinned[name] for name in order]}
+
+    def _on_page(self) -> list[tuple[str, list[str]]]:
+        """Title and plots of each group, less those that are hidden, closed or filtered out."""
+        shown = self._groups(self.measured()).items()
+        found = [
+            (_title(group), [spec.metric for spec in specs
+                             if not self._choices.is_hidden(spec.metric)])
+            for group, specs in shown if not self._choices.is_folded(group)
+        ]  # fmt: skip
+        order = self._choices.ordered
+        pinned = self._choices.pinned
+        return [
+            (title, metrics if set(metrics) <= set(pinned) else order(metrics))
+            for title, metrics in found if metrics
+        ]  # fmt: skip
+
+    def _section(self, group: str) -> PlotSection:
+        """The section of a group, made where it stands when it is first asked for."""
+        if group not in self._sections:
+            made = self._sections[group] = PlotSection(_title(group))
+            made.toggled.connect(lambda: self._choices.toggle_folded(group))
+            self._column.insertWidget(self._column.count() - 1, made)
+        return self._sections[group]
 
     def _card(self, spec: PlotSpec) -> PlotCard:
         card = self.board.cards.get(spec.metric)
@@ -347,9 +351,19 @@ class CurvesView(QWidget):
         card.redraw()
         if kind == "csv":
             return card.to_csv().encode()
-        return card.to_png() if kind == "png" else card.to_svg()
+        return to_png(card) if kind == "png" else to_svg(card)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_head()
         self._later.start()
+
+
+def _title(group: str) -> str:
+    return tr(SECTIONS[group]) if group in SECTIONS else group.removesuffix("/")
+
+
+def _words(spec: PlotSpec, group: str) -> str:
+    """What a filter looks at, in small letters: title, group, names of the lines."""
+    names = (spec.title, tr(SECTIONS.get(group, "")), *(name for name, _ in spec.lines))
+    return " ".join(names).lower()

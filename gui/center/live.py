@@ -151,11 +151,12 @@ class LiveView(QWidget):
         request = self._playing.request
         if request is None:
             return ""
-        playing_rom = self._playing.is_rom
         if request.mode == "human":
-            return tr(
-                "{value}, you play", value=Path(request.task).name if playing_rom else request.task
-            )
+            name = Path(request.task).name if self._playing.is_rom else request.task
+            if self._playing.is_color_only:
+                return tr("{name}, you play. It was made for the Game Boy Color only: "
+                          "a DMG may show no more than a message", name=name)  # fmt: skip
+            return tr("{value}, you play", value=name)
         if request.rival:
             return tr("{task}, two policies from the same starts", task=request.task)
         row = self._checkpoints.row_of(Path(self._playing.checkpoint))
@@ -195,6 +196,8 @@ class LiveView(QWidget):
             return tr("Pick a checkpoint and press Deploy")
         if playing.rewinding:
             return tr("Rewinding")
+        if playing.hung:
+            return tr("The game has crashed: {why}. R rewinds", why=playing.hung)
         if playing.paused:
             return tr("Paused: Space goes on, . steps")
         human = self._session.mode is Mode.HUMAN

@@ -20,11 +20,14 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.run_telemetry import TelemetryModel
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord
-from trainer_core.service import Job, import_wandb, run_job
+from trainer_core.service import Imported, Job, import_curves, run_job
 
 LISTEN_S, LOOK_S = 60.0, 0.2
 """How long TensorBoard may take to listen, and how often it is asked; a browser would not wait."""
+
+
+MOST_TOLD = 3
+"""Runs that were not taken whole, and are named."""
 
 
 def free_port() -> int:
@@ -103,21 +106,26 @@ class Dashboards(QObject):
             tr("Copy the command"), lambda: QGuiApplication.clipboard().setText(line),
         )  # fmt: skip
 
-    def import_wandb(self, file: Path) -> None:
-        """Make a run of what was logged to W&B and show its curves; it was not trained here."""
+    def import_curves(self, path: Path) -> None:
+        """Make runs of what was logged elsewhere and show their curves."""
         self._bridge.spawn(
-            in_thread(import_wandb, file, self._bridge.home),
+            in_thread(import_curves, path, self._bridge.home),
             title=tr("The curves were not imported"), then=self._on_imported,
         )  # fmt: skip
 
-    def _on_imported(self, found: tuple[RunRecord, str]) -> None:
-        run, lost = found
-        self._runs.take_in(run)
+    def _on_imported(self, done: Imported) -> None:
+        for run in done.runs:
+            self._runs.take_in(run)
+        if len(done.runs) > 1:
+            self._runs.show_all([run.run_id for run in done.runs])
         self._navigation.show(Place.CURVES)
-        text = tr("{task}, {env_steps:,} steps", task=run.name, env_steps=run.env_steps)
-        if lost:
-            text += "; " + tr("the file ends within a record: what came before was taken")
-        self._notices.tell(tr("Curves imported"), text, "warn" if lost else "good")
+        last = done.runs[-1]
+        text = tr("{task}, {env_steps:,} steps", task=last.name, env_steps=last.env_steps)
+        if len(done.runs) > 1:
+            text = tr("{count} runs", count=len(done.runs))
+        if done.lost:
+            text += "; " + "; ".join(done.lost[:MOST_TOLD])
+        self._notices.tell(tr("Curves imported"), text, "warn" if done.lost else "good")
 
     def _on_server(self, job: Job) -> None:
         self._server = job

@@ -172,7 +172,8 @@ class LibraryController(QObject):
         if request is None or not self._playing.is_rom:
             return
         self._photo.start()
-        self._notices.withdraw(tr("This ROM cannot be played"))
+        for over in (tr("This ROM cannot be played"), tr("A zip archive")):
+            self._notices.withdraw(over)
         path = Path(request.task)
         card = self.library.card_of(path)
         if card is not None and card.shipped:

@@ -22,7 +22,7 @@ from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
 from trainer_core.protocol.playing import PlayerConfig, PolicyMode
 from trainer_core.protocol.recording import MANIFEST
-from trainer_core.protocol.roms import ROM_SUFFIXES, find_game_again
+from trainer_core.protocol.roms import ROM_SUFFIXES, find_game_again, is_for_color_only
 from trainer_core.service import PlayerService
 
 SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
@@ -77,6 +77,10 @@ class PlayController(QObject):
         self.recorded_frames = 0
         self.note = ""
         """How the game stands, in its own words; empty for a Game Boy's."""
+        self.hung = ""
+        """Why the game's processor will never run again; empty while it may."""
+        self.is_color_only = False
+        """Whether the ROM that plays was made for a Game Boy Color only."""
         self.speed = 1.0
         self.checkpoint = ""
         self.policy_mode: PolicyMode = "leave_loops"
@@ -189,7 +193,8 @@ class PlayController(QObject):
         was_recording = self.recording
         self.paused = self.recording = self.taken_over = False
         self.rewinding = self.is_turbo = False
-        self._mask = 0
+        self._mask, self.hung = 0, ""
+        self.is_color_only = self.is_rom and is_for_color_only(Path(request.task))
         self._end_busy()
         self.frames_changed.emit(self.player.frames_path)
         self.started.emit()
@@ -444,6 +449,9 @@ class PlayController(QObject):
     def _on_event(self, event: records.Event) -> None:
         if isinstance(event, records.PlayEvent):
             self.recorded_frames, self.note = event.recording_frames, event.note
+            if event.hung != self.hung:
+                self.hung = event.hung
+                self.changed.emit()
             self.played.emit(event)
         elif isinstance(event, records.PolicyEvent):
             self.thought.emit(event)

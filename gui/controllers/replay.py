@@ -167,6 +167,10 @@ class ReplayController(QObject):
             tr("Open replay"), lambda: self._navigation.show(Place.REPLAY),
         )  # fmt: skip
 
+    def note_seen(self) -> None:
+        """The replay is looked at: nobody has to be told that there is one."""
+        self._notices.withdraw(tr("Recorded"))
+
     def play_on(self) -> None:
         """Take over from the frame on show, exactly."""
         if self.replay is not None:

@@ -86,7 +86,7 @@ class _CardDelegate(QStyledItemDelegate):
             painter.setPen(QColor(colors.accent))
             painter.drawText(top.adjusted(used, 0, 0, 0), _LEFT, tr("\u2605 best"))
             painter.setPen(QColor(colors.text))
-        rate = tr("{value:.0f} % success", value=card.success_rate * 100)
+        rate = card.success_text
         painter.drawText(top, _RIGHT, rate)
         used = painter.fontMetrics().horizontalAdvance(rate) + 8
         room = QRectF(top.right() - used - SPARK_WIDTH, top.y() + 3, SPARK_WIDTH, top.height() - 6)

@@ -96,7 +96,10 @@ class RunsDock(Dock):
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(168)
         self.filter.setToolTip(
-            tr("Words, and bounds such as best>0.9, steps>=1e6 or learning_rate<0.001")
+            tr(
+                "Words, -without, wild*cards, regular|expressions, and comparisons: best>0.9, "
+                "learning_rate<0.001, state=failed,lost"
+            )
         )
         self.filter.textChanged.connect(self._on_filter)
         self.head.addWidget(self.filter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import time
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
@@ -17,6 +18,7 @@ from gui.docks.episodes import EpisodesTab
 from gui.docks.run_info import RunInfo
 from gui.models.plot_scene import MOST_WHOLE
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
+from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.bars import ActionBars, Gauges, TimeSplit
 from gui.widgets.curve_controls import CurveControls
@@ -28,6 +30,8 @@ from gui.widgets.plot_menu import show_plot_menu
 from gui.words import tr
 
 CLOCK_MS = 250
+MAKE_S = 0.01
+"""Longest that one turn goes on making plots of metrics that the table does not have."""
 MOST_MAIN = 6
 """Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
 MOST_NAMED, MOST_IN_TIP, LONGEST = 8, 40, 36
@@ -45,7 +49,7 @@ MARKS = (
 class TelemetryDock(Dock):
     def __init__(
         self, model: TelemetryModel, curves: CurvesController, gauges: GaugesController,
-        actions: ActionRegistry, beliefs: BeliefsTab, episodes: EpisodesTab,
+        actions: ActionRegistry, beliefs: BeliefsTab, episodes: EpisodesTab, notes: RunNotes,
     ) -> None:  # fmt: skip
         super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
         self.model = model
@@ -75,7 +79,7 @@ class TelemetryDock(Dock):
             for spec in page_specs(group):
                 self._add_card(page, spec)
             page.cards[-1].show_axis()
-        self.info = RunInfo(model, actions)
+        self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
         self.tabs.addTab(self.info, tr("Run info"))
         self.beliefs = beliefs
@@ -164,8 +168,13 @@ class TelemetryDock(Dock):
         runs = [self.model.runs[name] for name in self.model.shown() if name in self.model.runs]
         measured = {name: True for run in runs for name in run.table.names}
         further = further_specs(measured)
-        for spec in further:
+        deadline = time.perf_counter() + MAKE_S
+        for place, spec in enumerate(further):
             if spec.metric not in self.cards:
+                if time.perf_counter() > deadline:
+                    further = further[:place]
+                    self._later.start()
+                    break
                 self._add_card(self.more, spec)
                 self._further.append(self.more.cards[-1])
                 self.more.cards[-1].show_axis()

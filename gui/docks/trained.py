@@ -11,7 +11,7 @@ from gui.widgets.labels import ElidedLabel, label
 from gui.words import tr
 
 _MODES = (
-    ("leave_loops", "Likeliest, drawn where a picture comes back"),
+    ("leave_loops", "Leave loops: another where a picture comes back"),
     ("greedy", "Greedy: the likeliest action"),
     ("sample", "Sampled: as in training"),
 )

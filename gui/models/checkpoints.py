@@ -38,6 +38,33 @@ class CheckpointCard:
     created_at: float
     integrity: str = "unverified"
     """unverified, verified, mismatch or missing."""
+    leaving_rate: float = 0.0
+    """Of play that leaves loops, in the validation that `success_rate` is of."""
+    sampled_rate: float = 0.0
+    is_played: bool = False
+    """Whether its own weights had these rates, not those of an earlier validation."""
+
+    @property
+    def merit(self) -> tuple[float, ...]:
+        """The greatest of a run is its best, as `find_checkpoint` has it."""
+        return (self.success_rate, self.leaving_rate, self.sampled_rate, self.is_played,
+                self.created_at)  # fmt: skip
+
+    @property
+    def success_text(self) -> str:
+        """In a row: greedy play's, and beside it what leaving loops adds."""
+        if self.leaving_rate <= self.success_rate:
+            return tr("{value:.0f} % success", value=self.success_rate * 100)
+        return tr("{greedy:.0f} / {leaving:.0f} % success", greedy=self.success_rate * 100,
+                  leaving=self.leaving_rate * 100)  # fmt: skip
+
+    @property
+    def success_words(self) -> str:
+        """In full, for a tooltip."""
+        return tr(
+            "Validation: greedy {greedy:.0%}, leaving loops {leaving:.0%}, drawn {drawn:.0%}",
+            greedy=self.success_rate, leaving=self.leaving_rate, drawn=self.sampled_rate,
+        )  # fmt: skip
 
     @property
     def is_usable(self) -> bool:
@@ -59,6 +86,9 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
         sha256=record.sha256,
         size_bytes=record.size_bytes,
         created_at=record.time,
+        leaving_rate=record.leaving_success_rate,
+        sampled_rate=record.sampled_success_rate,
+        is_played=record.validated_env_steps == record.env_steps,
     )
 
 
@@ -80,6 +110,8 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
                 size_bytes=sum(file.stat().st_size for file in files) if is_whole else 0,
                 created_at=meta.created_at,
                 integrity="unverified" if is_whole else "missing",
+                leaving_rate=meta.leaving_success_rate, sampled_rate=meta.sampled_success_rate,
+                is_played=meta.validated_env_steps == meta.env_steps,
             )
         )  # fmt: skip
     return found
@@ -176,7 +208,12 @@ class CheckpointList(QAbstractListModel):
                 success_rate=card.success_rate,
             )
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{card.folder}\nSHA-256 {card.sha256}\n{tr(card.integrity)}"
+            words = [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
+            words.append(card.success_words)
+            if self.is_best(card):
+                words.append(tr("\u2605 best of its run: most success in greedy play, among equals "
+                                "leaving loops, then drawn"))  # fmt: skip
+            return "\n".join(words)
         if role == Qt.ItemDataRole.UserRole:
             return card
         return None
@@ -223,8 +260,8 @@ class CheckpointList(QAbstractListModel):
         """Whether it is its run's best; painters ask, so the answer is kept while cards last."""
         if self._best is None:
             best: dict[str, CheckpointCard] = {}
-            for found in sorted(self.cards, key=lambda card: (card.success_rate, card.created_at)):
-                if found.success_rate > 0:
+            for found in sorted(self.cards, key=lambda card: card.merit):
+                if found.success_rate > 0 or found.leaving_rate > 0:
                     best[found.run_id] = found
             self._best = {found.folder for found in best.values()}
         return card.folder in self._best

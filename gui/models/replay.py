@@ -18,6 +18,7 @@ from trainer_core.protocol.recording import (
     read_steps,
     unpack_picture,
 )
+from trainer_core.protocol.roms import ROM_SUFFIXES
 
 
 class Replay:
@@ -40,6 +41,11 @@ class Replay:
     def can_play_on(self) -> bool:
         """Whether there is a console to press its buttons on."""
         return bool(self.recording.state)
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether its steps were judged: those of a bare ROM were not."""
+        return not self.recording.task.lower().endswith(ROM_SUFFIXES)
 
     def picture(self, frame: int) -> np.ndarray:
         """u8[H, W] shades 0..3, or u8[H, W, 3] colours."""
@@ -64,6 +70,8 @@ class Replay:
             return ""
         step = self.steps[index]
         name = action_name(step.action)
+        if not self.has_goal:
+            return tr("step {step}   action {name}", step=step.step, name=name)
         value = "" if step.value is None else tr("   value {value:+.3f}", value=step.value)
         end = tr("   goal reached") if step.success else tr("   cut off") if step.trunc else ""
         return tr(

@@ -60,7 +60,7 @@ class RunConfigs:
                 return {}
             told = json.loads(path.read_text("utf-8"))
             return flat(told.get("run", told))
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError, RecursionError):
             return {}
 
     def reading(self, run_ids: Iterable[str]) -> Generator[None]:

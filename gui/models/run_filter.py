@@ -12,23 +12,24 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 
 from gui.models.indices import NO_PARENT, Index
 from gui.models.run_bounds import Bound, parse
-from gui.models.run_list import COLUMNS, RunList, is_archived
+from gui.models.run_list import COLUMNS, RunList
+from gui.models.text_search import TextSearch
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.runs import RunRecord, is_archived
 
 MOST_INSERTED = 64
 """Runs that come at once and get a row each; for more the whole order is made anew."""
 
 
 class RunFilter(QAbstractTableModel):
-    """Runs that contain every word of the filter and keep its bounds, sorted by a column."""
+    """Runs that a filter's words find and that keep its bounds, sorted by a column."""
 
     def __init__(self, source: RunList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._source = source
-        self._words: list[str] = []
+        self._search = TextSearch(())
         self.bounds: list[Bound] = []
-        """Numbers that runs have to be above or below."""
+        """What fields of the runs have to be, above or below."""
         self._column, self._falling = COLUMNS.index("Started"), True
         self._order: list[int] = []
         """Rows of the source, ascending; a falling order is read from its end."""
@@ -41,21 +42,20 @@ class RunFilter(QAbstractTableModel):
     # -- what is asked of it ----------------------------------------------------------------
 
     def set_text(self, text: str) -> None:
-        words, bounds = parse(text.lower().split())
-        if (words, bounds) == (self._words, self.bounds):
+        words, bounds = parse(text.split())
+        search, before = TextSearch(words), self._search
+        if (search, bounds) == (before, self.bounds):
             return
-        if bounds or self.bounds:
-            self._words, self.bounds = words, bounds
+        self._search = search
+        narrows = before and search.narrows(before)
+        narrows = narrows and asks_archived(search) == asks_archived(before)
+        if bounds or self.bounds or not narrows:
+            self.bounds = bounds
             self._rebuild()
-            return
-        narrows = all(any(old in new for new in words) for old in self._words)
-        narrows, self._words = narrows and bool(self._words), words
-        if narrows:  # somebody types on: what is on show is in order already
+        else:  # somebody types on: what is on show is in order already
             self.beginResetModel()
             self._order = self._matching(self._order)
             self.endResetModel()
-        else:
-            self._rebuild()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self._column, self._falling = column, order == Qt.SortOrder.DescendingOrder
@@ -72,7 +72,7 @@ class RunFilter(QAbstractTableModel):
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self._words or self.bounds)
+        return bool(self._search or self.bounds)
 
     def run_ids(self) -> list[str]:
         """Ids of the runs on show, from the top; of a folded sweep every trial."""
@@ -118,12 +118,12 @@ class RunFilter(QAbstractTableModel):
         return bool(self._matching([source_row]))
 
     def _matching(self, rows: list[int]) -> list[int]:
-        """Those of these source rows that contain every word.
+        """Those of these source rows that are looked for.
 
         Who filters looks for trials too; without words a folded sweep is one row. Archived runs are
         on show to those who ask for them by that word.
         """
-        if tr("Archived").lower() not in self._words:
+        if not asks_archived(self._search):
             run = self._source.run
             rows = [row for row in rows if not is_archived(run(row))]
         if self.bounds:
@@ -133,10 +133,8 @@ class RunFilter(QAbstractTableModel):
         if not self.is_filtered:
             hidden = self._source.sweeps.folded_rows()
             return [row for row in rows if row not in hidden] if hidden else rows
-        text = self._source.words
-        for word in self._words:
-            rows = [row for row in rows if word in text(row)]
-        return rows
+        text, search = self._source.words, self._search
+        return [row for row in rows if search.finds(text(row))] if search else rows
 
     def _rebuild(self) -> None:
         self.beginResetModel()
@@ -200,3 +198,8 @@ class RunFilter(QAbstractTableModel):
         rest.insert(goal, source_row)
         self._order = rest
         self.endMoveRows()
+
+
+def asks_archived(search: TextSearch) -> bool:
+    """Whether archived runs are looked for: by that word, whole."""
+    return tr("Archived").lower() in search.plain

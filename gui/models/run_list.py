@@ -13,15 +13,13 @@ from gui.models.run_columns import RunColumns, by_value
 from gui.models.run_words import WORDS
 from gui.models.sweep_groups import SweepGroups, sweep_title
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.runs import RunRecord, RunState, is_archived
 from trainer_core.protocol.task_lists import short_task
 
 SHOWN = "Shown"
 """The column of the eye: whether a run's curves are on show, and in which colour."""
 COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
 NUMERIC = {"Steps", "Best"}
-ARCHIVED = "archived: "
-"""What the reason of an archived run begins with; its file follows."""
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -38,11 +36,6 @@ def count_text(value: int) -> str:
     if value >= 1_000_000:
         return f"{value / 1e6:.1f}M"
     return f"{value / 1e3:.0f}k" if value >= 10_000 else str(value)
-
-
-def is_archived(run: RunRecord) -> bool:
-    """Whether the run is in one file by now, and its folder gone."""
-    return run.state.is_end and run.reason.startswith(ARCHIVED)
 
 
 class RunList(QAbstractTableModel):
@@ -119,7 +112,8 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
-            words = (run.name, run.run_id, run.task, run.reason, self._notes(run.run_id))
+            words = (run.name, run.run_id, run.task, run.reason, _rates(run),
+                     self._notes(run.run_id))  # fmt: skip
             return "\n".join(part for part in words if part)
         return None
 
@@ -275,6 +269,16 @@ class RunList(QAbstractTableModel):
 
     def row_of(self, run_id: str) -> int:
         return self._rows.get(run_id, -1)
+
+
+def _rates(run: RunRecord) -> str:
+    """Best validations, in words; empty before one."""
+    if not (run.best_success_rate or run.best_leaving_rate):
+        return ""
+    return tr(
+        "Best validation: greedy {greedy:.2f}, leaving loops {leaving:.2f}",
+        greedy=run.best_success_rate, leaving=run.best_leaving_rate,
+    )  # fmt: skip
 
 
 def _alignment(column: str) -> int:

@@ -85,6 +85,8 @@ class ActionLane(QWidget):
             start, end = step.first_frame, step.last_frame + 1
             box = QRectF(start * scale, ACTION[0], max(1.0, (end - start) * scale - 1), ACTION[1])
             self._cell(painter, box, step.action)
+            if not replay.has_goal:
+                continue
             height = (REWARD[1] - middle) * step.reward / tallest
             top = middle - height if height > 0 else middle
             color = QColor(colors.good if height > 0 else colors.bad)
@@ -101,6 +103,8 @@ class ActionLane(QWidget):
                 painter.fillRect(QRectF(start * scale, top + 2 * bit, wide, 2), color)
 
     def _paint_curves(self, painter: QPainter, replay: Replay, scale: float) -> None:
+        if not replay.has_goal:
+            return
         colors = theme.current()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         told = [

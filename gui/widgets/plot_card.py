@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Container
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QIODevice, QMimeData, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QMimeData, QPoint, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
     QDrag,
     QDragEnterEvent,
     QDropEvent,
-    QImage,
     QMouseEvent,
-    QPainter,
 )
-from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -29,12 +27,12 @@ from PySide6.QtWidgets import (
 )
 
 from gui import theme
-from gui.models.metric_series import Array
+from gui.models.metric_series import CLOCK, Array
 from gui.models.plot_scene import MOST_WHOLE, RAW, Entry, Line, PlotLines, settled
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import TelemetryModel
 from gui.object_names import PLOT_PREFIX
-from gui.widgets.labels import label
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.plot_canvas import LEFT, RIGHT, Band, Curve, Dots, PlotCanvas, Rules, Scene
 from gui.widgets.plot_ticks import short_number
 from gui.words import tr
@@ -51,6 +49,10 @@ ROOM_A_VALUE = 96
 """Pixels of header that a line's name and value take; with less there is room for names only."""
 NEAR_ALERT = 0.01
 """Share of the x axis within which the crosshair names an alert."""
+MOST_NAMED = 8
+"""Runs that a file names beside its title."""
+WIDEST_TITLE = 0.6
+"""Share of the header that a long title may take from the values."""
 MARK_GAP = 48
 """Least pixels between two lines that mark checkpoints."""
 PLOT_MIME = "application/x-dmglab-plot"
@@ -108,8 +110,9 @@ class PlotCard(QWidget):
         column.setSpacing(0)
         head = QHBoxLayout()
         head.setContentsMargins(12, 0, 12, 0)
-        self._title = label(self.spec.title)
-        self._title.setToolTip(self.spec.help)
+        self._title = ElidedLabel(self.spec.title, mode=Qt.TextElideMode.ElideMiddle)
+        self._title.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        self._title.setToolTip("\n".join(filter(None, (self.spec.title, self.spec.help))))
         self.values = QLabel()
         self.values.setTextFormat(Qt.TextFormat.RichText)
         self.values.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -118,7 +121,7 @@ class PlotCard(QWidget):
         head.addWidget(self.values, 1)
         column.addLayout(head)
         self._stack = QStackedWidget()
-        self._empty = label(tr(NOTHING), "muted")
+        self._empty = ElidedLabel(tr(NOTHING), "muted")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.canvas = PlotCanvas()
         self.canvas.hovered.connect(self.hovered)
@@ -153,8 +156,8 @@ class PlotCard(QWidget):
 
     def _key(self) -> object:
         model = self.model
-        view = (model.x_axis, model.smoothing, model.x_range, model.trims_outliers,
-                theme.current().name, self.log_y)  # fmt: skip
+        view = (model.x_axis, model.smoothing, model.smoothing_kind, model.x_range,
+                model.trims_outliers, theme.current().name, self.log_y)  # fmt: skip
         size = (self._stack.width(), self._stack.height(), self.devicePixelRatioF())
         return model.state_shown(), view, model.waits.get(model.focus), size
 
@@ -202,18 +205,19 @@ class PlotCard(QWidget):
         return Scene(
             curves=self._curves(len(runs)), x_range=x_range, y_range=self._y_range, dots=dots,
             rules=self._rules(runs[0], x_range), log_y=self.log_y, theme=theme.current().name,
-            bands=self._bands(len(runs)),
+            bands=self._bands(len(runs)), by_clock=self.model.x_axis == CLOCK,
         )  # fmt: skip
 
     def _x_range(self, runs: list[Entry]) -> tuple[float, float]:
         """The range that was chosen; else all, with room to grow so that not all moves at once."""
         if self.model.x_range is not None:
             return self.model.x_range
-        high = max(self._lines.last_x(runs), 1e-9)
+        low = self._lines.first_x(runs)
+        high = max(self._lines.last_x(runs) - low, 1e-9)
         if not high <= self._high <= high * 1.15:
             grew = 0 < self._high < high < self._high * 1.5
             self._high = high * (1.08 if grew else 1.015)
-        return 0.0, self._high
+        return low, low + self._high
 
     def color_of(self, run: int, line: int, runs: int) -> QColor:
         """One run: each line its own colour. Several: each run the one it keeps while on show."""
@@ -320,9 +324,11 @@ class PlotCard(QWidget):
         unit = {"env_steps": tr("step"), "update": tr("update")}.get(
             self.model.x_axis, tr("second")
         )
-        head = (muted, f"{unit} {x:,.0f}")
+        told = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
+        head = (muted, told if self.model.x_axis == CLOCK else f"{unit} {x:,.0f}")
         rows = self._lines.rows_at(x)
-        near = (self._x_range(self._lines.runs)[1] or 1.0) * NEAR_ALERT
+        first, last = self._x_range(self._lines.runs)
+        near = (last - first or 1.0) * NEAR_ALERT
         alerts = self._lines.runs[0].alerts if self._lines.runs else []
         told = tuple(
             (QColor(theme.current().bad), f"{alert.title}, {alert.text}")
@@ -352,29 +358,37 @@ class PlotCard(QWidget):
 
     def _write_values(self) -> None:
         found, runs = self.readout(), self._lines.runs
-        room = self.width() - 24 - self._title.sizeHint().width()
+        metrics, wanted = self.values.fontMetrics(), self._title.sizeHint().width()
+        title = min(wanted, round(self.width() * WIDEST_TITLE))
+        room = left = self.width() - 32 - title
         if len(found) == 1:
             room = ROOM_A_VALUE  # one value always fits
         parts: list[str] = []
-        left = self.width() - 32 - self._title.sizeHint().width()
+        first = next(iter(self.spec.lines))[0]
+        if self.spec.evals and any(greedy_results(run, first) for run in runs):
+            is_one = len(runs) == 1 and "/" not in first
+            color = self._eval_color() if is_one else QColor(theme.current().muted)
+            words = f"\u25cf {tr('validation')}"
+            if metrics.horizontalAdvance(words) > left - ROOM_A_VALUE * len(found):
+                words = "\u25cf"  # the dots in the plot have this colour
+            parts.append(_colored(words, color.name()))
+            left -= metrics.horizontalAdvance(words) + 10
+        names = len(parts)
         for line, (name, value) in enumerate(found.items()):
             color = theme.current().text
             if len(runs) == 1 and len(self.spec.lines) > 1:
                 color = theme.curve_color(line).name()
             words = [name] if len(self.spec.lines) > 1 else []
             words += [short_number(value)] if room >= ROOM_A_VALUE * len(found) else []
-            left -= self.values.fontMetrics().horizontalAdvance(" ".join(words)) + 10
-            if left < 0 and parts:  # the crosshair names them all
+            left -= metrics.horizontalAdvance(" ".join(words)) + 10
+            if left < 0 and len(parts) > names:  # the crosshair names them all
                 parts.append("&#8230;")
                 break
-            text = " ".join(words).replace(" ", "&nbsp;")
-            parts.append(f'<span style="color:{color}">{text}</span>')
-        first = next(iter(self.spec.lines))[0]
-        if self.spec.evals and any(greedy_results(run, first) for run in runs):
-            is_one = len(runs) == 1 and "/" not in first
-            color = self._eval_color() if is_one else QColor(theme.current().muted)
-            told = tr("validation")
-            parts.insert(0, f'<span style="color:{color.name()}">&#9679;&nbsp;{told}</span>')
+            parts.append(_colored(" ".join(words), color))
+        used = min(self.width() - 32 - title - left, ROOM_A_VALUE)
+        needed = used if title < wanted and parts else 0
+        if self.values.minimumWidth() != needed:  # a title that is too long would take it all
+            self.values.setMinimumWidth(needed)
         self.values.setText("&nbsp; ".join(parts))
 
     def recolor(self) -> None:
@@ -383,55 +397,17 @@ class PlotCard(QWidget):
 
     # -- files ------------------------------------------------------------------------------
 
+    def legend(self) -> list[tuple[QColor, str]]:
+        """Colour and name of the runs on show, as many as a file has room for."""
+        runs = self._lines.runs
+        return [
+            (self.color_of(index, 0, len(runs)), self.model.label(run.run_id))
+            for index, run in enumerate(runs[:MOST_NAMED])
+        ]
+
     def to_csv(self) -> str:
         """Every point of every run on show, not only what is drawn."""
         return self._lines.to_csv()
-
-    def to_png(self, ratio: float = 2.0) -> bytes:
-        """The plot with its title and values, as it is on show."""
-        image = QImage(self.size() * ratio, QImage.Format.Format_RGB32)
-        image.setDevicePixelRatio(ratio)
-        image.fill(QColor(theme.current().window))
-        painter = QPainter(image)
-        self._paint_file(painter)
-        painter.end()
-        buffer = QBuffer()
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        image.save(buffer, "PNG")  # type: ignore[call-overload]
-        return bytes(buffer.data().data())
-
-    def to_svg(self) -> bytes:
-        buffer = QBuffer()
-        generator = QSvgGenerator()
-        generator.setOutputDevice(buffer)
-        generator.setSize(QSize(self.width(), self.height()))
-        generator.setViewBox(QRectF(0, 0, self.width(), self.height()))
-        generator.setTitle(self.spec.title)
-        painter = QPainter(generator)
-        painter.fillRect(self.rect(), QColor(theme.current().window))
-        self._paint_file(painter)
-        painter.end()
-        return bytes(buffer.data().data())
-
-    def _paint_file(self, painter: QPainter) -> None:
-        colors, runs = theme.current(), self._lines.runs
-        head = self.canvas.mapTo(self, QPoint(0, 0)).y()
-        painter.setFont(theme.ui_font())
-        painter.setPen(QColor(colors.text))
-        painter.drawText(QRectF(12, 4, self.width() - 24, head), 0, self.spec.title)
-        names = [
-            (self.color_of(index, 0, len(runs)), self.model.label(run.run_id))
-            for index, run in enumerate(runs[:8])
-        ]
-        right = self.width() - 12.0
-        for color, name in reversed(names):
-            width = painter.fontMetrics().horizontalAdvance(name)
-            painter.setPen(color)
-            painter.drawText(QRectF(right - width, 4, width + 2, head), 0, name)
-            right -= width + 10
-        painter.translate(0, head)
-        self.canvas.paint_lines(painter)
-        painter.translate(0, -head)
 
     # -- the mouse on the card --------------------------------------------------------------
 
@@ -471,6 +447,11 @@ def shortened(name: str, letters: int) -> str:
     if len(name) <= letters:
         return name
     return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
+
+
+def _colored(words: str, color: str) -> str:
+    """Rich text that does not break."""
+    return f'<span style="color:{color}">{words.replace(" ", "&nbsp;")}</span>'
 
 
 def _edges(band: tuple[float, float] | None) -> str:

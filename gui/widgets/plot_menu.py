@@ -9,7 +9,7 @@ from gui.actions import ActionRegistry
 from gui.models.plot_choices import PlotChoices
 
 PLOT_MENU = (
-    "plotMaximise", "plotLog", "plotHide", "", "plotPng", "plotSvg", "plotCsv", "",
+    "plotMaximise", "plotPin", "plotLog", "plotHide", "", "plotPng", "plotSvg", "plotCsv", "",
     "followCurves", "resetPlots",
 )  # fmt: skip
 

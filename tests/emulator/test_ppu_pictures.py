@@ -9,6 +9,7 @@ from ppu_bench import BEGIN, END, POKE_OAM, POKE_VRAM, WRITE, Bench
 
 from emulator import constants as k
 from emulator.kernels.intrinsics import Q, U
+from emulator.kernels.ppu import picture_serial
 from emulator.kernels.ppu.fifo_state import Fifo
 from emulator.kernels.ppu.picture import observe
 from emulator.kernels.ppu.picture_fifo import run_line
@@ -289,3 +290,12 @@ def test_the_observation_is_the_rounded_mean_of_two_by_two() -> None:
     observe(bench.batch, observation)
     blocks = shades.reshape(72, 2, 80, 2).sum((1, 3))
     np.testing.assert_array_equal(observation.numpy()[0], (blocks + 2) >> 2)
+    # As one thread does it
+    again, screen = (
+        wp.zeros_like(observation),
+        wp.zeros((1, 144, 160), dtype=wp.uint8, device="cpu"),
+    )
+    picture_serial.observe(bench.batch, again, wp.launch)
+    picture_serial.unpack(bench.batch, screen)
+    np.testing.assert_array_equal(again.numpy(), observation.numpy())
+    np.testing.assert_array_equal(screen.numpy()[0], shades)

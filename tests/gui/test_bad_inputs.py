@@ -64,6 +64,23 @@ def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Pa
     assert app.controllers.playing.is_active
 
 
+def test_a_game_for_the_color_alone_is_called_so_while_it_plays(app: App, tmp_path: Path) -> None:
+    data = bytearray(rom(b"FOR COLOR ONLY"))
+    data[0x143] = 0xC0
+    data[0x14D] = (-sum(data[0x134:0x14D]) - 0x19) & 0xFF
+    (tmp_path / "color.gbc").write_bytes(data)
+    (tmp_path / "mine.gb").write_bytes(rom(b"MINE"))
+    badge, playing = find(app, "playsBadge"), app.controllers.playing
+    app._on_dropped(zipped(tmp_path / "late.zip", late=rom(b"LATE")))
+    app.controllers.library.open_rom(tmp_path / "color.gbc")
+    until(lambda: playing.is_rom and not playing.busy)
+    assert badge.toolTip().startswith("color.gbc, you play. It was made for the Game Boy Color")
+    assert "A zip archive" not in " ".join(said(app)), "another game plays by now"
+    app.controllers.library.open_rom(tmp_path / "mine.gb")
+    until(lambda: playing.request.task.endswith("mine.gb") and not playing.busy)
+    assert "Color" not in badge.toolTip() + badge.text()
+
+
 def register(app: App, path: Path) -> None:
     """As `dmglab rom add` does, whose process would cost seconds."""
     file = roms_file(app.bridge.home)

@@ -86,6 +86,78 @@ def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) ->
     until(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
 
 
+def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(
+    app: App, view
+) -> None:  # type: ignore[no-untyped-def]
+    model, choices = app.models.telemetry, app.models.plots
+    long = "losses/" + "a name that no header has room for " * 3
+    told = {f"losses/{name}": 1.0 for name in "abc"} | {"charts/return": 0.5, long: 2.0}
+    for seq in range(3):
+        model.take("r", foreign_record(seq, **told))
+    model.set_focus("r")
+
+    def titles() -> dict[str, list[str]]:
+        shown = {name: part for name, part in view._sections.items() if part.isVisible()}
+        return {name: [card.spec.metric for card in part.cards] for name, part in shown.items()}
+
+    until(lambda: {"losses/", "charts/"} <= titles().keys() and len(titles()["losses/"]) == 4)
+    assert view._column.itemAt(0).widget() is view._sections["pinned"], "it stands above all"
+    right = max(card.mapTo(view, card.rect().topRight()).x() for card in view.cards_in_front())
+    assert right < view.width(), "a long title does not push plots out of sight"
+    choices.speak_of("losses/b")
+    app.actions["plotPin"].trigger()
+    until(lambda: titles().get("pinned") == ["losses/b"])
+    assert view.board.cards["losses/b"].isVisible()
+    assert "losses/b" not in titles()["losses/"]
+    view._sections["losses/"].toggle.click()
+    until(lambda: titles()["losses/"] == [])
+    assert view._sections["losses/"].toggle.isVisible()
+    assert app.models.plots.state()[-2:] == (("losses/b",), ("losses/",)), "both are kept"
+    view._sections["losses/"].toggle.click()
+    view.search.setText("^charts|s/[ac]$ -nothing")
+    until(lambda: titles().get("losses/") == ["losses/a", "losses/c"])
+    assert "pinned" not in titles()
+    view.search.setText("loss*b")
+    until(lambda: titles() == {"pinned": ["losses/b"]})
+    choices.reset()
+    until(lambda: titles() == {"losses/": ["losses/b"]})
+
+
+def test_two_hundred_metrics_of_another_trainer_leave_the_loop_free(app: App) -> None:
+    model = app.models.telemetry
+    model.take("r", foreign_record(0, **{f"m/{place}": 1.0 for place in range(200)}))
+    begun = time.process_time()
+    model.set_focus("r")
+    assert time.process_time() - begun < 0.1
+    until(lambda: len(app.docks.telemetry._further) == 200)
+
+
+def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
+    model = app.models.telemetry
+    for seq in range(40):
+        model.take("r", replaced(foreign_record(seq, loss=float(seq)), time=1.7e9 + 60 * seq))
+    model.set_focus("r")
+    card = card_of(model, "loss")
+    model.set_x_axis("time")
+    assert card.is_stale()
+    card.redraw()
+    low, high = card.canvas.scene.x_range
+    assert low == 1.7e9
+    assert 1.7e9 + 39 * 60 < high < 1.7e9 + 50 * 60
+    card.set_hover(1.7e9 + 600, tell=True)
+    assert card._legend_at(1.7e9 + 600)[0][1].startswith("2023-11-1")
+    model.set_smoothing(0.8)
+    lagging = float(card._lines.model.runs["r"].curve("loss", "time", 0.8)[1][20])
+    app.actions["smoothRunning"].trigger()
+    assert card.is_stale()
+    card.redraw()
+    smoothed = next(curve for curve in card.canvas.scene.curves if curve.key[2] != "raw")
+    assert smoothed.y[20] == pytest.approx(20.0)
+    assert lagging < 19.0
+    assert app.actions["smoothRunning"].isChecked()
+    assert not app.actions["smoothDecaying"].isChecked()
+
+
 def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:  # type: ignore[no-untyped-def]
     model = TelemetryModel()
     card = card_of(model)
@@ -376,7 +448,7 @@ def test_a_file_of_wandb_becomes_a_run_on_show_whose_plots_the_overview_has(
     app.models.notices.told.connect(told.append)
     app.bridge.problem.connect(lambda title, reason: problems.append(reason))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (str(WANDB_FILE), ""))
-    app.actions["importWandb"].trigger()
+    app.actions["importCurves"].trigger()
     until(lambda: told)
     assert told[-1].text == "ppo breakout, 1,536 steps"
     focus, dock = app.models.telemetry.focus, app.docks.telemetry
@@ -392,10 +464,23 @@ def test_a_file_of_wandb_becomes_a_run_on_show_whose_plots_the_overview_has(
     until(lambda: dock.cards["reward_mean"] in overview.cards and len(dock.more.cards) == 3)
     assert not dock.cards["reward_mean"].isHidden()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (__file__, ""))
-    app.actions["importWandb"].trigger()
+    app.actions["importCurves"].trigger()
     until(lambda: problems)
     assert "no file of W&B's client" in problems[0]
     assert focus in app.bridge.service.runs
+
+
+def test_a_log_folder_of_tensorboard_that_is_dropped_is_laid_over_itself(app: App) -> None:
+    told = []
+    app.models.notices.told.connect(told.append)
+    app._on_dropped(WANDB_FILE.with_name("tensorboard"))
+    until(lambda: told)
+    assert told[-1].text == "3 runs"
+    model = app.models.telemetry
+    until(lambda: all(run_id in model.runs for run_id in model.shown()))
+    assert sorted(map(model.label, model.shown())) == ["CartPole-v1__ppo__1", "hp/x", "keras/train"]
+    app.docks.runs.filter.setText("lr=0.1")
+    until(lambda: [model.label(run_id) for run_id in app.docks.runs.proxy.run_ids()] == ["hp/x"])
 
 
 def test_a_run_is_named_tagged_and_found_by_its_tag(app: App) -> None:

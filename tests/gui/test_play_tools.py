@@ -114,6 +114,15 @@ def test_a_recording_is_begun_with_the_end_that_was_chosen(
     assert app.center.live.strip.clock.text() == "0:05.0"
 
 
+def test_a_game_that_crashed_says_so_over_its_picture(app: App) -> None:
+    play(app)
+    playing, screen = app.controllers.playing, app.center.live.screen_view
+    playing._on_event(play_event(hung="undefined opcode at $0150"))
+    assert screen.hint == "The game has crashed: undefined opcode at $0150. R rewinds"
+    playing._on_event(play_event())
+    assert "crashed" not in screen.hint
+
+
 def play_event(**fields: Any) -> records.PlayEvent:
     return records.PlayEvent(
         run_id="p", seq=0, time=0.0, step=1, episode=1, who="human", action=-1, reward=0.0,

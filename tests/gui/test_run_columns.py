@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from gui.app import App
+from gui.models.run_filter import RunFilter
+from gui.models.run_list import RunList
 from tests.gui.conftest import replaced, until
 from tests.support.made_records import run_record
 from trainer_core.protocol.runs import RunState
@@ -120,3 +122,23 @@ def test_the_filter_knows_bounds(app: App) -> None:
     assert found("nothing>1") == set()
     assert found("best>") == set(), "half typed it is a word like any other"
     assert found("") == {"r-0", "r-1", "r-2"}
+    assert found("rate=0.1,0.0010") == {"r-0", "r-2"}, "as numbers"
+    assert found("state=fin*,lost optim.rate!=0.01") == {"r-0", "r-2"}
+    assert found("steps=10") == {"r-1"}
+    assert found("-r-1") == {"r-0", "r-2"}
+    assert found("r-[12]$|R-[12] -*2") == {"r-1"}
+    assert found("r-(1|") == set(), "a half typed expression is a word like any other"
+
+
+def test_archived_runs_are_found_by_somebody_who_types(qapp) -> None:  # type: ignore[no-untyped-def]
+    source = RunList()
+    view = RunFilter(source)
+    kept, archived = (run_record(name, RunState.FINISHED) for name in ("kept", "gone"))
+    source.put_all([kept, replaced(archived, reason="archived: /tmp/gone.tar.gz")])
+    for end in range(1, len("archived")):
+        view.set_text("archived"[:end])
+        assert "gone" not in view.run_ids()
+    view.set_text("archived")
+    assert view.run_ids() == ["gone"]
+    view.set_text("archived x")
+    assert view.run_ids() == []

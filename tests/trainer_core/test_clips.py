@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -30,6 +31,18 @@ from trainer_core.protocol.recording import read_steps
 ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
 TASK = "pocket_quest/leave_bedroom"
 NOWHERE = HomePaths(Path("/nowhere"))
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    body = kind + data
+    return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+TOO_LARGE_PNG = (
+    b"\x89PNG\r\n\x1a\n"
+    + _chunk(b"IHDR", struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0))
+    + _chunk(b"IDAT", b"")
+)
 
 
 def opened(path: Path, out: Path, rom: str = "") -> tuple[Replay, dict[str, Any]]:
@@ -78,6 +91,7 @@ def test_a_gif_of_ours_becomes_shades_again(tmp_path: Path) -> None:
     [
         ("a.gif", b"GIF89a", "no GIF, APNG or PNG"),
         ("a.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 40, "no GIF, APNG or PNG"),
+        ("a.png", TOO_LARGE_PNG, "no animation that can be read: .* pixels"),
         ("a.vbm", b"something", "does not begin with VBM"),
         ("a.replay", zlib.compress(b"[1, 2]"), "no movie"),
         ("a.replay", b"\0" * 99, "no movie"),
@@ -99,6 +113,12 @@ def test_what_cannot_be_read_is_one_line_and_leaves_nothing(
         open_clip(path, tmp_path / "out", "", NOWHERE)
     assert name in str(caught.value)
     assert [found.name for found in tmp_path.iterdir()] == ([name] if data is not None else [])
+
+
+def test_a_pipe_that_is_called_a_gif_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.gif")
+    with pytest.raises(LabError, match=r"a.gif: .*not a regular file"):
+        open_clip(tmp_path / "a.gif", tmp_path / "out", "", NOWHERE)
 
 
 # -- ARC-AGI-3 -------------------------------------------------------------------------------

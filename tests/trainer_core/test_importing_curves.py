@@ -1,4 +1,8 @@
-"""Curves of W&B as a run: a file of its real client, our own export, torn and foreign files.
+"""Curves of W&B and TensorBoard as runs: files of real clients, our own exports, torn and foreign
+ones.
+
+`golden/tensorboard` was written by tensorboardX 2.6.5 (two runs, one with a text and a NaN, one
+with hyperparameters) and by the writer of tensorboard 2.21.0 itself, whose scalars are tensors.
 
 `golden/run.wandb` is what `wandb` 0.31.0 left of an offline run of twelve rows with one text, one
 NaN and one nested number each: `charts/episodic_return` counts from 0, `global_step` by 128.
@@ -15,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.made_records import update_record
+from trainer_core.exports.tensorboard import export as export_events
 from trainer_core.exports.wandb_history import export
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
@@ -22,11 +27,12 @@ from trainer_core.protocol.metrics import scalars
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.runs.history import read_history
-from trainer_core.runs.importing_curves import import_wandb
+from trainer_core.runs.importing_curves import import_curves, import_wandb
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_check import check_log
 
 REAL = Path(__file__).with_name("golden") / "run.wandb"
+EVENTS = Path(__file__).with_name("golden") / "tensorboard"
 
 
 def test_a_file_of_the_real_client_becomes_a_run_with_its_curves(tmp_path: Path) -> None:
@@ -66,6 +72,67 @@ def test_our_own_history_comes_back_under_our_names(tmp_path: Path) -> None:
         assert after["env_steps"] == before["env_steps"]
         assert after["reward_mean"] == before["reward_mean"]
         assert after["learning_rate"] == before["learning_rate"]
+
+
+def curves_of(home: HomePaths, run_id: str) -> tuple[records.MetaRecord, list[dict[str, float]]]:
+    log = home.run(run_id).train_log
+    assert check_log(log).to_dict()["ok"]
+    meta, *updates = read_history(log).events
+    assert isinstance(meta, records.MetaRecord)
+    return meta, [scalars(update) for update in updates]
+
+
+def test_a_log_folder_of_tensorboard_becomes_a_run_for_each_folder_with_events(
+    tmp_path: Path,
+) -> None:
+    home = HomePaths(tmp_path)
+    done = import_curves(EVENTS, home)
+    assert done.lost == [], "a folder without a number is none"
+    assert [run.name for run in done.runs] == ["CartPole-v1__ppo__1", "hp/x", "keras/train"]
+    meta, rows = curves_of(home, done.runs[0].run_id)
+    assert meta.config == {"env_id": "CartPole-v1", "learning_rate": "0.00025"}, "CleanRL's table"
+    assert (meta.task, meta.runner) == ("CartPole-v1", "tensorboard")
+    assert [row["env_steps"] for row in rows] == [64.0 * i for i in range(6)]
+    assert [row["charts/episodic_return"] for row in rows] == [float(i) for i in range(6)]
+    assert "losses/policy_loss" not in rows[2], "it was NaN"
+    assert rows[5]["losses/policy_loss"] == 5 / 8
+    assert [row["wall_time_s"] for row in rows] == [0.5, 1.5, 2.0, 3.5, 4.5, 5.5]
+    meta, _ = curves_of(home, done.runs[1].run_id)
+    assert meta.config == {"lr": 0.1, "opt": "adam", "on": True}
+    _, rows = curves_of(home, done.runs[2].run_id)
+    assert [row["epoch_loss"] for row in rows] == pytest.approx([1.0, 1 / 2, 1 / 3, 1 / 4])
+    one = next((EVENTS / "keras/train").iterdir())
+    assert import_curves(one, home).runs[0].run_id == done.runs[2].run_id, "known by its bytes"
+    assert len(RunRegistry(home).load()) == 3
+
+
+def test_our_own_events_come_back_and_damaged_ones_are_one_line(tmp_path: Path) -> None:
+    source = RunPaths(tmp_path / "20261122-000000-aaaa")
+    source.root.mkdir()
+    past = [update_record(source.run_id, seq, seq, 100.0) for seq in range(1, 4)]
+    source.train_log.write_bytes(b"".join(map(records.encode, past)))
+    folder = tmp_path / "tb"
+    for _ in export_events(source, folder):
+        pass
+    home = HomePaths(tmp_path / "home")
+    _, rows = curves_of(home, import_curves(folder, home).runs[0].run_id)
+    assert [row["reward_mean"] for row in rows] == pytest.approx([r.reward_mean for r in past])
+    file = next(folder.iterdir())
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9])
+    assert import_curves(file, home).lost == [f"{folder}: the file ends within a record"]
+    for data, said in (
+        (b"no events, but long enough", "no event file of TensorBoard"),
+        (whole[:-9] + b"\xff" + whole[-8:], "damaged at byte"),
+    ):
+        file.write_bytes(data)
+        with pytest.raises(LabError, match=said):
+            import_curves(folder, home)
+    (folder / "more").mkdir()
+    (folder / "more" / file.name).write_bytes(whole)
+    done = import_curves(folder, home)
+    assert len(done.runs) == 1, "one that is damaged does not keep the others out"
+    assert "damaged at byte" in done.lost[0]
 
 
 def test_a_torn_file_gives_what_came_before_and_says_so(tmp_path: Path) -> None:

@@ -1,15 +1,29 @@
-"""Greedy play in a loop leaves it, and is greedy elsewhere; dawdling is said once."""
+"""Greedy play in a loop leaves it, the same way each time, and is greedy elsewhere; how such play
+ends a run; dawdling is said once."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
 import torch
 from torch import Tensor
 
+from tests.trainer_core.building import tiny_config, train_in
 from trainer_core.envs.toy import TinyGoalEnv, start_tiles
+from trainer_core.play.agent import StackedAgent
 from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.checkpoints import CheckpointMeta, list_checkpoints, merit, read_meta
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.runs.log_check import check_log
 from trainer_core.train.dawdling import PATIENCE, DawdlingWatch
-from trainer_core.train.evaluate import greedy, run_episodes
+from trainer_core.train.evaluate import Act, greedy, run_episodes
 from trainer_core.train.loop_leaving import leaving_loops
+from trainer_core.train.progress import Rates, RunProgress
+from trainer_core.train.validator import Validator
 
 
 def towards_a_wall(obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -20,27 +34,114 @@ def towards_a_wall(obs: Tensor) -> tuple[Tensor, Tensor]:
     return logits, torch.zeros(len(obs))
 
 
-def test_a_wall_holds_greedy_play_for_ever_and_not_the_one_that_draws_there() -> None:
+def leaving(env: TinyGoalEnv) -> Act:
+    return leaving_loops(towards_a_wall, lambda: env.episode_steps, env.horizon)
+
+
+def test_a_wall_holds_greedy_play_for_ever_and_not_the_one_that_leaves_loops() -> None:
     env = TinyGoalEnv(32)
     starts = torch.arange(32) % len(start_tiles())
     alone = run_episodes(env, greedy(towards_a_wall), starts, "greedy").episodes
-    act = leaving_loops(
-        towards_a_wall, lambda: env.episode_steps, env.horizon, torch.Generator().manual_seed(1)
-    )
-    visited = run_episodes(env, act, starts, "leave_loops").episodes
+    visited = run_episodes(env, leaving(env), starts, "leave_loops").episodes
     left = ACTIONS.index("LEFT")
     assert all(episode.actions[0] == left for episode in visited), "greedy on what is new"
     assert sum(e.success for e in visited) > sum(e.success for e in alone)
+    assert run_episodes(env, leaving(env), starts, "leave_loops").episodes == visited, "no chance"
+
+
+class Watching(StackedAgent):
+    """An agent of one console with the same logits."""
+
+    def act(self) -> int:
+        return self.likeliest(towards_a_wall(torch.from_numpy(self._stack)[None])[0][0].tolist())
+
+
+def test_what_deploys_leaves_loops_as_what_validates() -> None:
+    env = TinyGoalEnv(1)
+    meta = CheckpointMeta(
+        run_id="r", task="tiny_goal", env_steps=0, update=0, policy="small",
+        obs_shape=env.obs_shape, num_actions=7, codec="", observation_rule="", config={}, hashes={},
+    )  # fmt: skip
+    agent, act = Watching(Path(), meta, "", "leave_loops"), leaving(env)
+    for start in (0, 3):
+        obs = env.reset_to(torch.tensor([start]))
+        agent.begin(obs[0, -1].numpy())
+        pressed = []
+        for _ in range(env.horizon - 1):
+            action = act(obs)
+            assert agent.act() == int(action)
+            pressed.append(int(action))
+            result = env.step(action)
+            if bool(result.done):
+                break
+            obs = result.obs
+            agent.see(obs[0, -1].numpy())
+        assert len(set(pressed)) > 2, "it met pictures again"
 
 
 def test_a_new_episode_has_seen_nothing() -> None:
     env = TinyGoalEnv(4)
-    act = leaving_loops(
-        towards_a_wall, lambda: env.episode_steps, env.horizon, torch.Generator().manual_seed(1)
-    )
+    act = leaving(env)
     for _ in range(3):
         obs = env.reset_to(torch.arange(4))
         assert act(obs).tolist() == [ACTIONS.index("LEFT")] * 4
+
+
+def found(greedy: float, leaving: float) -> Rates:
+    return Rates(greedy=greedy, least=greedy, leaving=leaving, least_leaving=leaving, sampled=0.5)
+
+
+def test_a_target_held_by_leaving_loops_counts_once_greedy_play_had_its_chance() -> None:
+    progress = RunProgress()
+    for steps, likeliest, leaves in (
+        (100, 0.0, 0.5),
+        (200, 0.5, 1.0),
+        (400, 0.6, 0.9),
+        (500, 0.6, 1.0),
+    ):
+        progress.take(found(likeliest, leaves), steps, 0.95)
+        assert not progress.reached(0.95)
+        assert progress.is_best(f"{steps:012d}") == (steps != 400 or likeliest > 0.5)
+    progress = RunProgress.from_state(progress.state_dict(1.0))
+    progress.take(found(0.6, 1.0), 880, 0.95)
+    assert not progress.reached(0.95), "380 steps since it fell short, 400 are wanted"
+    assert not RunProgress.from_state(progress.state_dict(1.0)).reached(0.9), "of another target"
+    progress.take(found(0.5, 1.0), 900, 0.95)
+    assert progress.reached(0.95) == "leave_loops"
+    assert progress.reason(0.95) == (
+        "validation has been at 1.000 leaving loops since 500 steps; best greedy 0.600"
+    )
+    progress.take(found(1.0, 1.0), 1000, 0.95)
+    assert progress.reached(0.95) == "greedy"
+    progress.take(found(0.5, 1.0), 1100, 0.9)
+    assert not progress.reached(0.9), "another target begins anew"
+
+
+class Leaves(Validator):
+    """Greedy play that never gets there, and leaving loops that does from the second time on."""
+
+    def validate(self, update: int, env_steps: int) -> Iterator[Any]:
+        yield from super().validate(update, env_steps)
+        self.rates = found(0.5, 1.0 if update >= 2 else 0.5)
+
+
+def test_a_run_ends_by_it_and_a_resumed_one_at_the_same_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainer_core.train.run.Validator", Leaves)
+    config = tiny_config(eval_every=1, target_success=0.95, total_env_steps=0)
+    whole = train_in(tmp_path / "whole", config)
+    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=4 * 128))
+    cut = train_in(tmp_path / "cut", config)
+    for outcome in (whole, cut):
+        assert (outcome.reached_by, outcome.env_steps) == ("leave_loops", 6 * 128)
+        assert outcome.reason.endswith("leaving loops since 256 steps; best greedy 0.500")
+        assert (outcome.success_rate, outcome.leaving_success_rate) == (0.5, 1.0)
+        assert outcome.best == (0.5, 1.0)
+    paths = HomePaths(tmp_path / "cut").run("run")
+    assert check_log(paths.train_log).errors == []
+    best = max(map(read_meta, list_checkpoints(paths)), key=merit)
+    assert (best.env_steps, best.leaving_success_rate) == (256, 1.0)
 
 
 def test_reward_without_goals_is_said_once_and_only_when_it_lasts() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
+import wave
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,37 @@ def test_what_cannot_work_is_one_line_that_names_it(
     assert found["ok"] is False
     assert "\n" not in found["error"]
     assert not list(tmp_path.glob("x*")), "nothing half-written"
+
+
+def test_sound_is_whole_or_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("sound", "pocket_quest/leave_bedroom", "--frames", 20, "--home", tmp_path, "--out")
+    code, found = call(capsys, *words, tmp_path / "a.wav")
+    assert code == 0
+    with wave.open(str(tmp_path / "a.wav")) as heard:
+        assert heard.getnframes() == pytest.approx(20 * 70224 / 2**22 * found["rate"], abs=2)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(wave.Wave_write, "writeframes", full)
+    code, found = call(capsys, *words, tmp_path / "b.wav")
+    assert code == 1
+    assert found["error"] == f"{tmp_path / 'b.wav'}: cannot be written: No space left on device"
+    assert [path.name for path in tmp_path.glob("*.wav*")] == ["a.wav"]
+    assert "is a folder" in call(capsys, *words, tmp_path)[1]["error"]
+
+
+def test_a_folder_that_cannot_be_is_refused_before_anybody_plays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    words = ("league", "random", "--task", "tiny_goal", "--out", tmp_path / "file")
+    assert main([*map(str, words), "--home", str(tmp_path)]) == 1
+    told = capsys.readouterr()
+    assert "is no folder; name a folder that can be written (--out)" in told.err
+    assert "steps" not in told.err, "no episode was played for nothing"
 
 
 def test_rollout_leaves_a_gif_at_true_speed(
@@ -250,6 +283,18 @@ def test_gif_frames_are_the_ones_on_the_screen_at_their_time() -> None:
     for index, frame in enumerate(chosen):
         assert frame / FRAMES_PER_SECOND <= index * 0.02 + 1e-9
         assert (frame + 1) / FRAMES_PER_SECOND > index * 0.02 - 1e-9
+
+
+def test_standard_streams_that_are_closed_or_full_are_no_traceback(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m trainer_core.cli.main runs --home {tmp_path}"
+    for streams, status in ((">&- 2>&- <&-", 0), ("2>&-", 0), (">/dev/full", 1)):
+        done = subprocess.run(
+            ["sh", "-c", f"exec {command} {streams}"], cwd=CHECKOUT, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == status, streams
+        assert "Traceback" not in done.stderr
+    assert "No space left on device" in done.stderr
 
 
 def test_light_commands_load_no_torch(tmp_path: Path) -> None:

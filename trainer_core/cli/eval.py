@@ -30,9 +30,10 @@ class Options:
     task: str = ""
     """Task id, or several as a,b; default the checkpoint's."""
     episodes: int = field(default=64, metadata=limits(1, 100_000))
-    """Episodes; greedy play begins each of them in another start state."""
+    """Episodes; play that draws nothing begins each of them in another start state."""
     mode: Literal["greedy", "sample", "leave_loops"] = "greedy"
-    """The most likely buttons, drawn ones, or the most likely until a picture comes back."""
+    """The most likely buttons, drawn ones, or the most likely but others where a picture comes
+    back."""
     starts: Literal["test", "validation", "heldout", "train"] = "test"
     """test: start states that neither trained nor steered the run; validation: those that chose its
     end and its best checkpoint; heldout: both; train: those it learned on."""
@@ -176,7 +177,7 @@ def _evaluate(
             # Made of random pictures an env has no pictures that come back, and no episodes.
             if config.obs_source == "noise":
                 raise ConfigError("leave_loops looks at pictures; noise has none that come back")
-            act = leaving_loops(policy, lambda: env.episode_steps, env.horizon, rng)
+            act = leaving_loops(policy, lambda: env.episode_steps, env.horizon)
     starts = spread_starts(env.start_set, options.episodes, mode)
     found = run_episodes(env, act, starts, mode)
     env.close()

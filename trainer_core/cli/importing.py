@@ -1,6 +1,7 @@
 """`dmglab import PATH`: what another program or computer trained becomes a run of this home.
 
-A `run-ID.wandb` of W&B or a `history.jsonl` brings curves; a checkpoint's folder brings a policy.
+A `run-ID.wandb` of W&B, a `history.jsonl`, or event files of TensorBoard with all folders below
+bring curves; a checkpoint's folder brings a policy.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from trainer_core.protocol.errors import ConfigError
 @dataclass(frozen=True)
 class Options:
     path: Annotated[Path, tyro.conf.Positional]
-    """run-ID.wandb or history.jsonl of W&B, or a checkpoint's folder; it stays as it is."""
+    """run-ID.wandb or history.jsonl of W&B, an event file of TensorBoard or a folder with such
+    below it, or a checkpoint's folder; it stays as it is."""
     home: Path | None = None
     """Where runs lie; default DMGLAB_HOME or var/ of the checkout."""
 
@@ -27,14 +29,19 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "import", argv)
     path, home = options.path, home_paths(options.home)
     if not path.exists():
-        raise ConfigError(f"{path}: no such file or folder; name what W&B or a run left")
-    if path.is_dir():
+        raise ConfigError(
+            f"{path}: no such file or folder; name what W&B, TensorBoard or a run left"
+        )
+    from trainer_core.runs.importing_curves import import_curves, is_logged
+
+    if path.is_dir() and not is_logged(path):
         from trainer_core.runs.importing import import_checkpoint
 
         record, folder = import_checkpoint(path, home)
         return {"ok": True, "run_id": record.run_id, "checkpoint": str(folder)}
-    from trainer_core.runs.importing_curves import import_wandb
-
-    record, lost = import_wandb(path, home)
-    folder = home.run(record.run_id).root
-    return {"ok": True, "run_id": record.run_id, "folder": str(folder), "lost": lost}
+    done = import_curves(path, home)
+    first = done.runs[0]
+    return {
+        "ok": True, "run_id": first.run_id, "folder": str(home.run(first.run_id).root),
+        "runs": [record.run_id for record in done.runs], "lost": "; ".join(done.lost),
+    }  # fmt: skip

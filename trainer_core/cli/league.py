@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import home_paths, make_out, parse
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.task_lists import SEPARATOR
@@ -58,6 +58,8 @@ def run(argv: list[str]) -> dict[str, Any]:
         task=tasks[0], home=home, mode=options.mode, seed=options.seed,
         llm_model=options.llm_model, llm_timeout_s=options.llm_timeout,
     )  # fmt: skip
+    if options.out is not None:
+        make_out(options.out)
 
     done = 0
 
@@ -86,5 +88,5 @@ def run(argv: list[str]) -> dict[str, Any]:
             write_json(options.out / "league.json", result)
             (options.out / "league.md").write_text(text, encoding="utf-8")
         except OSError as error:
-            raise disk_error(options.out, error) from None
+            raise disk_error(options.out, error, "--out") from None
     return {"ok": not any(row.error for row in rows), **result}

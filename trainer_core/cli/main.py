@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import gc
 import importlib
 import json
@@ -16,7 +17,12 @@ from typing import NoReturn
 
 from trainer_core.cli.summaries import COMMANDS, rows
 from trainer_core.early_start import keep_bytecode
-from trainer_core.owned import PARENT, die_with_parent, outlive_reader_of_stderr
+from trainer_core.owned import (
+    PARENT,
+    die_with_parent,
+    fill_standard_streams,
+    outlive_reader_of_stderr,
+)
 from trainer_core.protocol.errors import LabError
 
 GARBAGE_THRESHOLD = 50_000
@@ -32,6 +38,7 @@ OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runn
 def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when the command's result says ok, else 1."""
     if argv is None:
+        fill_standard_streams()
         # Imports and lists of runs make objects that stay: looking through them finds nothing.
         gc.set_threshold(GARBAGE_THRESHOLD)
         keep_bytecode()
@@ -42,8 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         # By its name, not as `-m gui`: a folder `gui` where the user stands must not answer.
         return importlib.import_module("gui.__main__").main()
     if argv[0] in {*HELP, "help"}:
-        _say(usage())
-        return 0
+        return 0 if _say(usage()) else 1
     if argv[0] not in COMMANDS:
         print(f"dmglab: no command {argv[0]!r}\n{usage()}", file=sys.stderr)
         return 1
@@ -56,9 +62,10 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:  # a folder or file that cannot be read or written
         if isinstance(error, BrokenPipeError):
             return 1
-        if error.filename is None:
+        if error.filename is None and error.errno != errno.ENOSPC:
             raise
-        result = {"ok": False, "error": f"{error.filename}: {error.strerror}"}
+        place = f"{error.filename}: " if error.filename else ""
+        result = {"ok": False, "error": f"{place}{error.strerror}"}
     except RuntimeError as error:
         if not str(error).startswith("Symlink loop"):  # pathlib's word for it before Python 3.13
             raise
@@ -67,17 +74,23 @@ def main(argv: list[str] | None = None) -> int:
         result = {"ok": False, "error": "interrupted"}
     if not result.get("ok", True) and "error" in result:
         print(f"dmglab {argv[0]}: {result['error']}", file=sys.stderr)
-    if result:
-        _say(json.dumps(result))
-    return 0 if result.get("ok", True) else 1
+    said = not result or _say(json.dumps(result))
+    return 0 if said and result.get("ok", True) else 1
 
 
-def _say(text: str) -> None:
-    """Print; a reader that has read enough (`| head`) is no error."""
+def _say(text: str) -> bool:
+    """Print; a reader that has read enough (`| head`) is no error, a file that cannot be written
+    is."""
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # the interpreter flushes once more when it ends
+    except OSError as error:
+        # The interpreter flushes once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return True
+        print(f"dmglab: standard output: {error.strerror}", file=sys.stderr)
+        return False
+    return True
 
 
 def _owns_stdout(argv: list[str]) -> bool:

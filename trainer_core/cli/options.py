@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,3 +62,17 @@ def _one_line(box: str) -> str:
 
 def home_paths(home: Path | None) -> HomePaths:
     return HomePaths((home or default_home()).expanduser().resolve())
+
+
+def make_out(out: Path) -> None:
+    """The folder that --out names, made and tried before any work.
+
+    Raises ConfigError for what is no folder, or may not be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        reason = "is no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise ConfigError(f"{out}: {reason}; name a folder that can be written (--out)") from None

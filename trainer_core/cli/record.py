@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import home_paths, make_out, parse
 from trainer_core.play.episode import Played
 from trainer_core.protocol.checkpoints import POLICY, read_meta
 from trainer_core.protocol.fields import MAX_SEED, limits
@@ -40,6 +40,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.demonstrating import record_demonstrations, require_new_folder
 
     require_new_folder(options.out)
+    make_out(options.out)
     from trainer_core.play.game import open_game
     from trainer_core.play.league.players import Settings, open_checkpoint
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import home_paths, make_out, parse
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.runs.finding import find_checkpoint
@@ -43,6 +43,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         raise ConfigError("choose one of --greedy and --sample")
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
+    make_out(options.out)
     from trainer_core.play.rollout import write_rollout
 
     return write_rollout(

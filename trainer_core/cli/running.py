@@ -245,7 +245,11 @@ def _result(paths: RunPaths, outcome: Outcome) -> dict[str, Any]:
         "state": outcome.state.value,
         "reason": outcome.reason,
         "env_steps": outcome.env_steps,
+        "reached_by": outcome.reached_by,
         "success_rate": outcome.success_rate,
+        "leaving_success_rate": outcome.leaving_success_rate,
+        "best_success_rate": outcome.best[0],
+        "best_leaving_success_rate": outcome.best[1],
         "checkpoint": str(paths.root / outcome.checkpoint) if outcome.checkpoint else "",
         "log": str(paths.train_log),
     }

@@ -36,10 +36,10 @@ def run(argv: list[str]) -> dict[str, Any]:
     records = chosen(RunRegistry(home_paths(options.home)).reconcile().values(), options)
     if options.json:
         return {"ok": True, "runs": [msgspec.to_builtins(record) for record in records]}
-    rows = [("run", "state", "task", "device", "env steps", "best", "reason")]
+    rows = [("run", "state", "task", "device", "env steps", "best", "leaving", "reason")]
     rows += [
         (run.run_id, run.state.value, run.task, run.device, f"{run.env_steps:,}",
-         f"{run.best_success_rate:.3f}", run.reason)
+         f"{run.best_success_rate:.3f}", f"{run.best_leaving_rate:.3f}", run.reason)
         for run in records
     ]  # fmt: skip
     print_table(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +11,9 @@ import numpy as np
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.fields import limits
+from trainer_core.protocol.regular_files import check_target
 
 CHANNELS = "1234"
 
@@ -38,10 +40,19 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "sound", argv)
     if not options.channels or set(options.channels) - set(CHANNELS):
         raise ConfigError(f"channels {options.channels!r}: give some of {CHANNELS}, such as 12")
+    check_target(options.out)
     from emulator.sound import write_wav
 
     samples = render(options)
-    write_wav(options.out, samples, options.rate)
+    partial = options.out.with_name(f"{options.out.name}.tmp")
+    try:
+        write_wav(partial, samples, options.rate)
+        partial.replace(options.out)
+    except OSError as error:
+        raise LabError(f"{options.out}: cannot be written: {error.strerror}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
     return {
         "ok": True, "out": str(options.out), "frames": options.frames,
         "seconds": round(len(samples) / options.rate, 3), "rate": options.rate,

@@ -122,6 +122,7 @@ def _result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
         "run_id": record.run_id, "run_dir": str(paths.root), "state": record.state.value,
         "reason": record.reason, "env_steps": record.env_steps,
         "best_success": max(record.best_success_rate, 0.0),
+        "best_leaving_success": record.best_leaving_rate,
         "checkpoint": str(paths.root / record.last_checkpoint) if record.last_checkpoint else "",
         "log": str(paths.train_log),
     }  # fmt: skip

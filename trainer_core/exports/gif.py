@@ -72,10 +72,7 @@ def export_gif(
             f"delay {delay_cs} cs: give {DEFAULT_DELAY_CS}, below which viewers slow down, to "
             f"{MAX_DELAY_CS}"
         )
-    try:
-        check_target(out)
-    except OSError as error:
-        raise LabError(f"{out}: {error.strerror}") from None
+    check_target(out)
     manifest = read_recording(recording)
     if not manifest.is_game_boy or manifest.pictures:
         raise LabError(f"{recording}: no Game Boy's pictures; `dmglab export` writes them too")

@@ -97,10 +97,7 @@ def plot_logs(
     """
     if not 0 <= smoothing < 1:
         raise LabError(f"smoothing must lie in 0 to 1 (1 excluded), got {smoothing:g}")
-    try:
-        check_target(out)
-    except OSError as error:
-        raise LabError(f"{out}: {error.strerror}") from None
+    check_target(out)
     import matplotlib
 
     matplotlib.use("Agg")

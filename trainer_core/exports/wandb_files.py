@@ -12,10 +12,11 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trainer_core.exports.logged_run import LoggedRun
+from trainer_core.exports.protobuf import fields
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.regular_files import read_regular
 
@@ -27,24 +28,9 @@ _PIECE = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _HISTORY, _CONFIG, _RUN = 2, 5, 17
 """Of Record: which message it holds."""
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-"""Wire types of protobuf."""
 
 
-@dataclass
-class WandbRun:
-    """What one file tells. A row has W&B's names, and `_step` always."""
-
-    run_id: str = ""
-    name: str = ""
-    project: str = ""
-    config: dict[str, Any] = field(default_factory=dict)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    is_torn: bool = False
-    """The file ends within a record: its client was killed, or still writes."""
-
-
-def read_file(path: Path) -> WandbRun:
+def read_file(path: Path) -> LoggedRun:
     """The run in a `.wandb` file, as far as its last whole record.
 
     Raises LabError for a file of another kind and for one whose bytes do not fit their CRC.
@@ -57,7 +43,7 @@ def read_file(path: Path) -> WandbRun:
         raise LabError(
             f"{path}: no file of W&B's client; it wants the run-ID.wandb of offline-run-*"
         )
-    run = WandbRun()
+    run = LoggedRun()
     try:
         for message in _messages(path, data, run):
             _take(run, message)
@@ -66,7 +52,7 @@ def read_file(path: Path) -> WandbRun:
     return run
 
 
-def _messages(path: Path, data: bytes, run: WandbRun) -> Iterator[bytes]:
+def _messages(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
     """Whole records of the log; sets `run.is_torn` where the last one is none."""
     at, parts = len(HEAD), list[bytes]()
     while at < len(data):
@@ -95,27 +81,27 @@ def _messages(path: Path, data: bytes, run: WandbRun) -> Iterator[bytes]:
 # -- messages --------------------------------------------------------------------------------
 
 
-def _take(run: WandbRun, message: bytes) -> None:
-    for number, value in _fields(message):
+def _take(run: LoggedRun, message: bytes) -> None:
+    for number, value in fields(message):
         if number == _RUN:
             _take_run(run, value)
         elif number == _CONFIG:
             run.config |= _items(value, 1)
         elif number == _HISTORY:
             row = _items(value, 1)
-            for inner, step in _fields(value):
+            for inner, step in fields(value):
                 if inner == 2:  # HistoryStep
-                    row.setdefault("_step", dict(_fields(step)).get(1, 0))
+                    row.setdefault("_step", dict(fields(step)).get(1, 0))
             row.setdefault("_step", len(run.rows))
             run.rows.append(row)
 
 
-def _take_run(run: WandbRun, message: bytes) -> None:
-    texts = {number: value for number, value in _fields(message) if number in (1, 3, 8)}
+def _take_run(run: LoggedRun, message: bytes) -> None:
+    texts = {number: value for number, value in fields(message) if number in (1, 3, 8)}
     run.run_id, run.project, run.name = (
         texts.get(number, b"").decode(errors="replace") for number in (1, 3, 8)
     )
-    for number, value in _fields(message):
+    for number, value in fields(message):
         if number == 4:  # ConfigRecord
             run.config |= _items(value, 1)
 
@@ -123,11 +109,11 @@ def _take_run(run: WandbRun, message: bytes) -> None:
 def _items(message: bytes, wanted: int) -> dict[str, Any]:
     """Names and values of ConfigItems or HistoryItems; a nested name has points."""
     found: dict[str, Any] = {}
-    for number, item in _fields(message):
+    for number, item in fields(message):
         if number != wanted:
             continue
         key, nested, text = "", list[str](), b"null"
-        for inner, value in _fields(item):
+        for inner, value in fields(item):
             if inner == 1:
                 key = value.decode(errors="replace")
             elif inner == 2:
@@ -137,38 +123,3 @@ def _items(message: bytes, wanted: int) -> dict[str, Any]:
         if name := key or ".".join(nested):
             found[name] = json.loads(text)
     return found
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Number and value of each field. Raises ValueError, IndexError where it is no protobuf."""
-    if not isinstance(message, bytes):
-        raise ValueError("a number where a message belongs")
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        wire = tag & 7
-        if wire == VARINT:
-            value, at = _varint(message, at)
-        elif wire in (FIXED64, FIXED32):
-            end = at + (8 if wire == FIXED64 else 4)
-            value, at = message[at:end], end
-        elif wire == BYTES:
-            length, at = _varint(message, at)
-            value, at = message[at : at + length], at + length
-            if len(value) < length:
-                raise ValueError("a field that is longer than its message")
-        else:
-            raise ValueError(f"wire type {wire}")
-        yield tag >> 3, value
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-        if shift > 63:
-            raise ValueError("a number of more than 64 bits")

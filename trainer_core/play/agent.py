@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ class StackedAgent(ABC):
     def __init__(self, checkpoint: Path, meta: CheckpointMeta, sha256: str, mode: str) -> None:
         """`sha256` is that of the file with the weights, `mode` a PolicyMode."""
         self._mode = mode
-        self._met: set[bytes] = set()
-        self._again = False
+        self._met: dict[bytes, list[int]] = {}
+        self._here: list[int] = []
+        """Actions that were taken at each picture of the episode, and at the one of now."""
         self.checkpoint, self.meta, self.sha256 = str(checkpoint), meta, sha256
         self._stack = np.zeros(meta.obs_shape, np.uint8)
         self.probabilities: tuple[float, ...] = ()
@@ -56,14 +57,22 @@ class StackedAgent(ABC):
 
     @property
     def draws(self) -> bool:
-        """Whether the next action is drawn by the probabilities, not the likeliest: `leave_loops`
-        draws where the episode has shown this picture before (train/loop_leaving.py)."""
-        return self._mode == "sample" or (self._mode == "leave_loops" and self._again)
+        """Whether the next action is drawn by the probabilities."""
+        return self._mode == "sample"
+
+    def likeliest(self, scores: Sequence[float]) -> int:
+        """The action of the greatest score; in `leave_loops` of those that were least often taken
+        where the episode shows this picture (train/loop_leaving.py)."""
+        actions = range(len(scores))
+        if self._mode != "leave_loops":
+            return max(actions, key=scores.__getitem__)
+        action = min(actions, key=lambda one: (self._here.count(one), -scores[one]))
+        self._here.append(action)
+        return action
 
     def _meet(self, observation: np.ndarray) -> None:
         picture = hashlib.blake2b(observation.tobytes(), digest_size=16).digest()
-        self._again = picture in self._met
-        self._met.add(picture)
+        self._here = self._met.setdefault(picture, [])
 
     @abstractmethod
     def act(self) -> int:
@@ -98,7 +107,7 @@ class Agent(StackedAgent):
         probabilities = torch.softmax(logits[0].float().cpu(), dim=-1)
         self.probabilities, self.value = tuple(probabilities.tolist()), float(value)
         if not self.draws:
-            return int(logits.argmax())
+            return self.likeliest(logits[0].tolist())
         return int(torch.multinomial(probabilities, 1, generator=self._rng))
 
     def saliency(self) -> Callable[[], np.ndarray] | None:

@@ -45,7 +45,7 @@ def record_episode(
         played = play_episode(game, chooser, start, recording=writer)
         writer.finish()
     except OSError as error:
-        raise disk_error(folder, error) from None
+        raise disk_error(folder, error, "--out") from None
     return played
 
 

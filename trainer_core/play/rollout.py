@@ -106,7 +106,7 @@ def write_rollout(
         (out / "rollout.jsonl").write_text(lines, encoding="utf-8")
         write_json(out / "meta.json", meta)
     except OSError as error:
-        raise disk_error(out, error) from None
+        raise disk_error(out, error, "--out") from None
     last = rollout.rows[-1]
     return {
         "ok": True, "out": str(out), "success": last["done"], "steps": len(rollout.rows),

@@ -21,7 +21,7 @@ from msgspec import Meta
 
 from trainer_core.protocol.errors import BAD_JSON, CheckpointError
 from trainer_core.protocol.paths import RunPaths
-from trainer_core.protocol.records import Count
+from trainer_core.protocol.records import CheckpointRecord, Count
 from trainer_core.protocol.regular_files import open_regular, read_regular
 from trainer_core.protocol.spec import NATIVE_ID
 
@@ -56,13 +56,22 @@ class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
     """rom, starts and goal of the task it was trained on."""
     success_rate: Share = 0.0
     """Of the newest greedy validation, 0 before the first."""
+    leaving_success_rate: Share = 0.0
+    """Of play that leaves loops, in the same validation."""
     sampled_success_rate: Share = 0.0
-    """Of the sampled one beside it."""
+    """Of drawn play, in the same validation."""
     validated_env_steps: int = -1
     """Of the weights that had these rates: its own, or earlier ones; -1 in older checkpoints."""
     reason: str = ""
     created_at: float = 0.0
     files: dict[FileName, Sha256] = {}
+
+
+def merit(one: CheckpointMeta | CheckpointRecord) -> tuple[float, float, float, bool]:
+    """The greatest of a run is its best: greedy success, then leaving loops, then drawn; then the
+    one whose own weights were played for that."""
+    played = one.validated_env_steps == one.env_steps
+    return one.success_rate, one.leaving_success_rate, one.sampled_success_rate, played
 
 
 def read_meta(folder: Path) -> CheckpointMeta:

@@ -14,8 +14,8 @@ from trainer_core.protocol.regular_files import read_regular
 
 MAX_SPEED = 64.0
 PolicyMode = Literal["greedy", "sample", "leave_loops"]
-"""The likeliest button; drawn by the probabilities; the likeliest, but drawn where a picture comes
-back in an episode, since greedy play would go round for ever."""
+"""The likeliest button; drawn by the probabilities; the likeliest, but the next likeliest where a
+picture comes back in an episode, since greedy play would go round for ever."""
 MODES = ("human", "greedy", "sample", "leave_loops", "edit")
 
 

@@ -159,8 +159,15 @@ class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
     sha256: str
     size_bytes: Count
     success_rate: float
+    """Of the newest greedy validation."""
     reason: str
     """periodic, best, stop, final or request."""
+    leaving_success_rate: float = 0.0
+    """Of play that leaves loops, in the same validation."""
+    sampled_success_rate: float = 0.0
+    """Of drawn play, in the same validation."""
+    validated_env_steps: int = -1
+    """Of the weights that had these rates; -1 where that is not told."""
 
 
 class ResumeRecord(Record, frozen=True, tag="resume"):
@@ -224,6 +231,8 @@ class PlayEvent(Record, frozen=True, tag="play"):
     recording_frames: Count = 0
     note: str = ""
     """How the game stands, in its own words: levels and actions of an ARC game."""
+    hung: str = ""
+    """Why a Game Boy's processor will never run again; empty while it may."""
 
 
 class PolicyEvent(Record, frozen=True, tag="policy"):

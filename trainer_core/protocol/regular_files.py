@@ -12,6 +12,8 @@ import stat
 from io import FileIO
 from pathlib import Path
 
+from trainer_core.protocol.errors import ConfigError
+
 SMALL_FILE = 1 << 20
 """Limit for manifests and configurations; ours have a few KiB."""
 
@@ -39,14 +41,16 @@ def read_regular(path: Path, limit: int = SMALL_FILE) -> bytes:
 
 
 def check_target(path: Path) -> None:
-    """Raises OSError unless `path` is free or a regular file that may be replaced."""
+    """Raises ConfigError unless `path` is free or a regular file that may be replaced."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; name another file") from None
     if not stat.S_ISREG(mode):
         words = "is a folder" if stat.S_ISDIR(mode) else "is no regular file"
-        raise OSError(errno.EEXIST, f"{words}; name another file", str(path))
+        raise ConfigError(f"{path}: {words}; name another file")
 
 
 def _read_at_most(file: FileIO, count: int) -> bytes:

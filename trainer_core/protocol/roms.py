@@ -62,6 +62,18 @@ def has_rom_header(path: Path) -> bool:
     return checksum == header[0x14D] or zlib.crc32(header[0x104:0x134]) == LOGO_CRC32
 
 
+def is_for_color_only(path: Path) -> bool:
+    """Whether a ROM's header asks for a Game Boy Color (Pan Docs, 0143 = C0). False if unreadable.
+
+    On a DMG such a game runs, but mostly to show that it will not be played there.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(HEADER_BYTES)[0x143:0x144] == b"\xc0"
+    except OSError:
+        return False
+
+
 def roms_file(home: HomePaths) -> Path:
     return home.settings / "roms.json"
 

@@ -78,12 +78,24 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     reason: str = ""
     env_steps: int = 0
     best_success_rate: float = 0.0
+    """Of greedy validations."""
+    best_leaving_rate: float = 0.0
+    """Of validations that leave loops."""
     last_checkpoint: str = ""
     name: str = ""
     host: str = ""
     """The computer that `pid` is a process of; empty in lines of before November 2026."""
     tags: dict[str, str] = {}
     """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
+
+
+ARCHIVED = "archived: "
+"""What the reason of an archived run begins with; its file follows."""
+
+
+def is_archived(run: RunRecord) -> bool:
+    """Whether the run is in one file by now, and its folder gone."""
+    return run.state.is_end and run.reason.startswith(ARCHIVED)
 
 
 def advance(state: RunState, new: RunState) -> RunState:
@@ -113,14 +125,19 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
         case EvalRecord(mode="greedy", is_part=False):
             best = max(record.best_success_rate, event.success_rate)
             return msgspec.structs.replace(record, best_success_rate=best)
+        case EvalRecord(mode="leave_loops", is_part=False):
+            best = max(record.best_leaving_rate, event.success_rate)
+            return msgspec.structs.replace(record, best_leaving_rate=best)
         case CheckpointRecord():
             best = max(record.best_success_rate, event.success_rate)
+            leaving = max(record.best_leaving_rate, event.leaving_success_rate)
             return msgspec.structs.replace(
                 record,
                 # A best one may be told late, of weights that the run has left behind.
                 env_steps=max(record.env_steps, event.env_steps),
                 last_checkpoint=event.path,
                 best_success_rate=best,
+                best_leaving_rate=leaving,
             )
         case ErrorRecord():
             return msgspec.structs.replace(record, reason=event.message)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.checkpoints import list_checkpoints, merit, read_meta
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.runs import is_archived
+from trainer_core.runs.index import RunRegistry
 
 
 def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
@@ -23,6 +25,8 @@ def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
     for root in (Path(text), home.runs / text):
         if (root / "config.json").is_file():
             return RunPaths(root.resolve())
+    if reason := _archived(text, home):
+        raise LabError(reason)
     raise LabError(f"no run {text!r} below {home.runs}; `dmglab runs` lists them")
 
 
@@ -31,15 +35,16 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
 
     `asker` is the run that looks for one, as with `find_run`.
 
-    Best is the greatest greedy validation success, then the greatest sampled one, then the one
-    whose own weights were played for that, then the newest.
+    Best is the greatest greedy validation success, then the greatest of play that leaves loops,
+    then the greatest sampled one, then the one whose own weights were played for that, then the
+    newest.
     """
     if text not in ("", "latest") and (Path(text) / "meta.json").is_file():
         return Path(text).resolve()
     try:
         run = find_run(text or "latest", home, asker)
     except LabError as error:
-        if text in ("", "latest"):
+        if text in ("", "latest") or _archived(text, home):
             raise CheckpointError(str(error)) from None
         raise CheckpointError(
             f"{text!r} is neither a checkpoint folder nor a run below {home.runs}; `dmglab runs` "
@@ -50,7 +55,13 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
     return max(found, key=_merit)
 
 
-def _merit(folder: Path) -> tuple[float, float, bool, str]:
-    meta = read_meta(folder)
-    played = meta.validated_env_steps == meta.env_steps
-    return meta.success_rate, meta.sampled_success_rate, played, folder.name
+def _archived(run_id: str, home: HomePaths) -> str:
+    """Where an archived run is and how it comes back; empty for any other."""
+    record = RunRegistry(home).load().get(run_id)
+    if record is None or not is_archived(record):
+        return ""
+    return f"run {run_id} is {record.reason}; `dmglab restore` brings it back"
+
+
+def _merit(folder: Path) -> tuple[tuple[float, float, float, bool], str]:
+    return merit(read_meta(folder)), folder.name

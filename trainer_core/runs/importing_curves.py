@@ -1,51 +1,134 @@
-"""Curves that were logged to W&B, as a run of a home: compared like any other, never resumed."""
+"""Curves that were logged to TensorBoard or W&B, as runs of a home: compared, never resumed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trainer_core.exports.wandb_files import MOST_BYTES, WandbRun, read_file
+from trainer_core.exports import tensorboard_files as tensorboard
+from trainer_core.exports.logged_run import LoggedRun
+from trainer_core.exports.wandb_files import MOST_BYTES, read_file
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import BAD_JSON, LabError, ProtocolError
 from trainer_core.protocol.metrics import METRICS
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.protocol.spec import RunSpec
+from trainer_core.protocol.spec import MAX_SEED, NEUTRAL, RunSpec
 from trainer_core.runs import durable
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.life import RunLife
 from trainer_core.runs.writer import disk_error
 
-RUNNER = "wandb"
-"""No runner that could be started: the name says where the curves are from."""
+WANDB, TENSORBOARD = "wandb", "tensorboard"
+"""No runners that could be started: the names say where curves are from."""
+IMPORTED = "imported from "
+"""What the reason of an imported run's end begins with; its source follows."""
+MOST_RUNS = 250
+"""Of one folder: as many as curves can be laid over each other."""
 STEPS = ("env_steps", "global_step", "_step")
 """Names under which a row may tell environment steps, the best first."""
 _OURS = {metric.name for metric in METRICS}
+MOST_NAME = 60
+"""Letters of a run's name; of a longer one the end, which tells one from another."""
 MOST_SCALARS = 500
 """Curves of one row that are kept; a record is 64 KiB at most."""
 
 
-def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
-    """The run made of `run-ID.wandb`, or of our own export's `history.jsonl`; what was lost.
+class NoCurveError(LabError):
+    """Nothing that was logged is a number."""
 
-    The same bytes twice find the run that is there. Raises LabError for a file of another kind, a
-    damaged one, one without a curve, and a home that cannot be written.
+
+@dataclass(frozen=True)
+class Imported:
+    runs: list[RunRecord]
+    lost: list[str]
+    """What was not taken and why, a line each."""
+
+
+def is_logged(path: Path) -> bool:
+    """Whether `import_curves` is meant: a file of W&B, event files of TensorBoard or a folder of
+    such."""
+    if path.is_dir():
+        return any(
+            next(path.glob(f"{way}{tensorboard.EVENTS}"), None) for way in ("", "*/", "*/*/")
+        )
+    return path.suffix == ".wandb" or path.name == "history.jsonl" or path.match(tensorboard.EVENTS)
+
+
+def import_curves(path: Path, home: HomePaths) -> Imported:
+    """The runs made of what another program logged.
+
+    `path` is a `run-ID.wandb`, the `history.jsonl` of our own export, an event file of TensorBoard,
+    which stands for its folder, or a folder with any number of those below it. The same bytes
+    twice find the run that is there. Of many runs one that cannot be read is told as lost. Raises
+    LabError for a file of another kind, a damaged one, one without a curve, and a home that cannot
+    be written.
     """
+    if not path.is_dir() and not path.match(tensorboard.EVENTS):
+        record, lost = import_wandb(path, home)
+        return Imported([record], [lost] if lost else [])
+    folders = tensorboard.run_folders(path) if path.is_dir() else [path.parent]
+    if not folders:
+        raise LabError(f"{path}: no event files of TensorBoard in it")
+    if len(folders) > MOST_RUNS:
+        raise LabError(
+            f"{path}: {len(folders)} runs of TensorBoard; name a folder of {MOST_RUNS} or fewer"
+        )
+    done = Imported([], [])
+    for folder in folders:
+        is_below = path.is_dir() and folder != path
+        try:
+            record, lost = _import_events(folder, str(folder.relative_to(path)) if is_below else "",
+                                          home)  # fmt: skip
+        except LabError as error:
+            if len(folders) == 1:
+                raise
+            if not isinstance(error, NoCurveError):  # texts and pictures are no loss
+                done.lost.append(str(error))
+            continue
+        done.runs.append(record)
+        if lost:
+            done.lost.append(f"{folder}: {lost}")
+    if not done.runs:
+        raise LabError((done.lost or [f"{path}: nothing in it was logged as a number"])[0])
+    return done
+
+
+def _import_events(folder: Path, name: str, home: HomePaths) -> tuple[RunRecord, str]:
+    """The run of one folder of event files; what was lost."""
+    hashed = hashlib.sha256()
+    found = tensorboard.read_folder(folder)
+    for file in tensorboard.event_files(folder):
+        hashed.update(read_regular(file, MOST_BYTES))
+    found.name = name or found.name
+    task = str(found.config.get("task") or found.config.get("env_id") or TENSORBOARD)
+    return _keep(folder, found, f"tb-{hashed.hexdigest()[:12]}", TENSORBOARD, task, home)
+
+
+def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
+    """The run made of `run-ID.wandb`, or of our own export's `history.jsonl`; what was lost."""
     found = _read_history(file) if file.suffix == ".jsonl" else read_file(file)
     run_id = f"wandb-{hashlib.sha256(read_regular(file, MOST_BYTES)).hexdigest()[:12]}"
+    task = str(found.config.get("task") or found.project or WANDB)
+    return _keep(file, found, run_id, WANDB, task, home)
+
+
+def _keep(
+    source: Path, found: LoggedRun, run_id: str, runner: str, task: str, home: HomePaths
+) -> tuple[RunRecord, str]:
+    """Write the run down, or find the one that is there; what was lost of it."""
     lost = "the file ends within a record" if found.is_torn else ""
     known = RunRegistry(home).load().get(run_id)
     if known is not None:
         return known, lost
-    task = str(found.config.get("task") or found.project or RUNNER)
-    log = _log(file, found, run_id, task)
+    log = _log(source, found, run_id, runner, task)
     paths = home.run(run_id)
     try:
         lines = b"".join(map(records.encode, log))
@@ -54,22 +137,32 @@ def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
     except OSError as error:
         raise disk_error(paths.train_log, error) from None
     except ProtocolError as error:
-        raise LabError(f"{file}: does not fit a log: {error}") from None
+        raise LabError(f"{source}: does not fit a log: {error}") from None
     life = RunLife.begin(
-        home, run_id, RunSpec(runner=RUNNER, task=task), algo="",
-        name=found.name or found.run_id, created_at=log[0].time,
+        home, run_id, _spec(runner, task, found.config), algo="",
+        name=(found.name or found.run_id)[-MOST_NAME:], created_at=log[0].time,
     )  # fmt: skip
-    life.record = msgspec.structs.replace(life.record, device="")  # W&B does not say
+    life.record = msgspec.structs.replace(life.record, device="")  # nobody says
     for record in log:
         life.fold(record)
-    life.end(RunState.FINISHED, f"imported from {file}", finished_at=log[-1].time)
+    life.end(RunState.FINISHED, f"{IMPORTED}{source}", finished_at=log[-1].time)
     return life.record, lost
 
 
-def _read_history(file: Path) -> WandbRun:
+def _spec(runner: str, task: str, config: dict[str, Any]) -> RunSpec:
+    """What the run was told, so that it can be filtered and compared by it."""
+    options = {
+        name: value for name, value in config.items() if name not in (*NEUTRAL, "runner", "_wandb")
+    }
+    seed = str(config.get("seed", ""))
+    is_seed = seed.isdecimal() and int(seed) <= MAX_SEED
+    return RunSpec(runner=runner, task=task, seed=int(seed) if is_seed else 1, options=options)
+
+
+def _read_history(file: Path) -> LoggedRun:
     """What exports.wandb_history wrote, with the config.json beside it."""
     beside = file.with_name("config.json")
-    run = WandbRun(name=file.parent.parent.name)
+    run = LoggedRun(name=file.parent.parent.name)
     try:
         *whole, tail = read_regular(file, MOST_BYTES).split(b"\n")
         run.rows = [json.loads(line) for line in whole]
@@ -85,17 +178,17 @@ def _read_history(file: Path) -> WandbRun:
     return run
 
 
-def _log(file: Path, found: WandbRun, run_id: str, task: str) -> list[records.Record]:
-    """One update record a step: W&B may keep what was logged at one step in several rows."""
+def _log(file: Path, found: LoggedRun, run_id: str, runner: str, task: str) -> list[records.Record]:
+    """One update record a step: what was logged at one step may stand in several rows."""
     by_step = _rows_by_step([numbers for row in found.rows if _metrics(numbers := _numbers(row))])
     if not by_step:
-        raise LabError(f"{file}: holds no number that was logged, so no curve")
+        raise NoCurveError(f"{file}: holds no number that was logged, so no curve")
     steps = sorted(by_step)
     first = by_step[steps[0]]
     began = max(0.0, first.get("_timestamp", 0.0) - first.get("_runtime", 0.0))
     log: list[records.Record] = [
         records.MetaRecord(
-            run_id=run_id, seq=0, time=began, runner=RUNNER, task=task,
+            run_id=run_id, seq=0, time=began, runner=runner, task=task,
             config={name: value for name, value in found.config.items() if name != "_wandb"},
         )
     ]  # fmt: skip

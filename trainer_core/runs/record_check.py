@@ -229,7 +229,12 @@ def _checkpoint(record: records.CheckpointRecord, native: bool) -> Iterator[str]
     yield from _inside("path", record.path)
     if not _SHA256.fullmatch(record.sha256):
         yield f"sha256 is {record.sha256[:12]!r}..., not 64 hexadecimal digits"
-    yield from _bounds("success_rate", record.success_rate, 0.0, 1.0)
+    for name in ("success_rate", "leaving_success_rate", "sampled_success_rate"):
+        yield from _bounds(name, getattr(record, name), 0.0, 1.0)
+    if not -1 <= record.validated_env_steps <= record.env_steps:
+        yield (
+            f"rates are of {record.validated_env_steps} steps, the checkpoint of {record.env_steps}"
+        )
     if record.reason not in REASONS:
         yield f"reason is {record.reason!r}, expected one of {', '.join(REASONS)}"
     if native and record.path != f"checkpoints/{record.env_steps:012d}":

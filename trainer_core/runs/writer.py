@@ -130,11 +130,12 @@ class RunWriter:
             tail *= 4
 
 
-def disk_error(path: Path, error: OSError) -> DiskError:
+def disk_error(path: Path, error: OSError, option: str = "--home") -> DiskError:
+    """`option` is the one that says where `path` lies."""
     reason = error.strerror or str(error)
-    way_out = "choose a folder that can be written (--home)"
+    way_out = f"choose a folder that can be written ({option})"
     if error.errno == errno.ENOSPC:
-        way_out = "free some space and resume the run"
+        way_out = "free some space" + (" and resume the run" if option == "--home" else "")
     return DiskError(f"{path}: {reason}; {way_out}")
 
 

@@ -2,7 +2,7 @@
 
 from trainer_core.runs.history import History, read_history
 from trainer_core.runs.importing import import_checkpoint
-from trainer_core.runs.importing_curves import import_wandb
+from trainer_core.runs.importing_curves import IMPORTED, Imported, import_curves, is_logged
 from trainer_core.service.gauges import Gauge, folder_bytes, read_gauges
 from trainer_core.service.job import Job, run_job
 from trainer_core.service.notices import (
@@ -19,11 +19,13 @@ from trainer_core.service.stream import BadLine
 from trainer_core.service.trainer import TrainerService
 
 __all__ = [
+    "IMPORTED",
     "BadLine",
     "BadLineSeen",
     "EventReceived",
     "Gauge",
     "History",
+    "Imported",
     "Job",
     "LaunchPlan",
     "LogLines",
@@ -34,7 +36,8 @@ __all__ = [
     "TrainerService",
     "folder_bytes",
     "import_checkpoint",
-    "import_wandb",
+    "import_curves",
+    "is_logged",
     "read_gauges",
     "read_history",
     "run_job",

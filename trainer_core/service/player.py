@@ -35,6 +35,8 @@ from trainer_core.service.stream import BadLine
 from trainer_core.waiting_worker import FOR_PERSON
 
 FIRST_PICTURE_TIMEOUT_S = 120.0
+COMPILING_TIMEOUT_S = 900.0
+"""Where the kernels are compiled first: once on a computer, minutes on a slow one."""
 STOP_COMMAND_S = 2.0
 TERMINATE_S = 2.0
 
@@ -60,7 +62,7 @@ class PlayerService:
         self._starting: ChildProcess | None = None
         self._asked: set[ChildProcess] = set()
         self._lock = asyncio.Lock()
-        self._is_tidy = False
+        self._is_tidy = self._compiles = False
 
     @property
     def is_active(self) -> bool:
@@ -153,13 +155,20 @@ class PlayerService:
         def on_bad_line(line: BadLine) -> None:
             self.on_output([f"player: {line.reason}"])
 
+        self._compiles = False
+
+        def on_event(event: records.Event) -> None:
+            if isinstance(event, records.StateEvent):
+                self._compiles = event.detail.startswith(records.COMPILING)
+            self.on_event(event)
+
         child = await self.ahead.start_child(
             runner.play(directory),
             cwd=runner.folder(directory),
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
             log_path=directory / "player.log",
             decode=runner.parse,
-            on_event=lambda event: self.on_event(event),
+            on_event=on_event,
             on_bad_line=on_bad_line,
             on_output=lambda lines: self.on_output(lines),
         )
@@ -167,14 +176,15 @@ class PlayerService:
         return child
 
     async def _first_picture(self, child: ChildProcess, directory: Path) -> None:
-        deadline = time.monotonic() + FIRST_PICTURE_TIMEOUT_S
+        began = time.monotonic()
         while not (directory / "frames.bin").exists():
             code = await child.wait(0.05)
             if code is not None:
                 raise LabError(child.last_words() or f"the player ended with status {code}")
-            if time.monotonic() > deadline:
+            limit_s = COMPILING_TIMEOUT_S if self._compiles else FIRST_PICTURE_TIMEOUT_S
+            if time.monotonic() > began + limit_s:
                 raise LabError(
-                    f"the player showed no picture within {FIRST_PICTURE_TIMEOUT_S:g} s; "
+                    f"the player showed no picture within {limit_s:g} s; "
                     f"see {directory / 'player.log'}"
                 )
 

@@ -155,12 +155,12 @@ def _run_batch(
 
 
 def spread_starts(start_set: Tensor, episodes: int, mode: str) -> Tensor:
-    """Start of each episode, i64[E]: every start equally often, and greedily only once.
+    """Start of each episode, i64[E]: every start equally often, once where nothing is drawn.
 
     A deterministic policy on a deterministic console would only repeat itself.
     """
     distinct = start_set[:episodes]
-    if mode == "greedy":
+    if mode in ("greedy", "leave_loops"):
         return distinct
     return distinct.repeat(max(1, episodes // len(distinct)))
 

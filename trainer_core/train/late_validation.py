@@ -11,7 +11,7 @@ import safetensors.torch
 
 from trainer_core.runs.writer import RunWriter
 from trainer_core.train.persistence import CheckpointKeeper, Snapshot
-from trainer_core.train.progress import RunProgress
+from trainer_core.train.progress import OF_VALIDATION, Rates, RunProgress
 from trainer_core.train.validation_process import Result, ValidationProcess
 
 
@@ -58,15 +58,12 @@ class LateValidation:
         assert played is not None
         for kind, fields in found.records:
             self.writer.append(kind, **fields)
-        progress.success = found.success_rate
-        progress.least = found.least_success_rate
-        progress.sampled = found.sampled_success_rate
-        progress.validated_env_steps = played.meta.env_steps
+        target = self.keeper.config.target_success
+        progress.take(Rates(**found.rates), played.meta.env_steps, target)
         if not progress.is_best(f"{played.meta.env_steps:012d}"):
             return
         then = RunProgress.from_state(played.state["run"])
-        for name in ("success", "least", "sampled", "best_success", "best_sampled",
-                     "best_folder", "validated_env_steps"):  # fmt: skip
+        for name in OF_VALIDATION:
             setattr(then, name, getattr(progress, name))
         played.state["run"] = msgspec.to_builtins(then)
         self.keeper.save_late(played, then)

@@ -1,7 +1,10 @@
-"""Greedy play that leaves loops: it draws where it meets a picture a second time in an episode.
+"""Greedy play that leaves loops: where a picture comes back, the next likeliest button.
 
-A deterministic policy on a deterministic console repeats itself for ever once a picture comes
-back; the policy that was trained draws its actions and gets out (docs/tasks.md has figures).
+A deterministic policy on a deterministic console repeats itself for ever once a picture comes back:
+it presses into a wall, and sees the same picture. Here each picture of an episode is met with the
+buttons in turn, the likeliest first, each as often as the others. That is a rotor-router walk
+(Priezzhev, Dhar, Dhar and Krishnamurthy 1996): without a random number it visits all that can be
+reached and left again. docs/tasks.md has figures.
 """
 
 from __future__ import annotations
@@ -19,9 +22,8 @@ def leaving_loops(
     forward: Callable[[Tensor], tuple[Tensor, Tensor]],
     steps_of: Callable[[], Tensor],
     horizon: int,
-    rng: torch.Generator,
 ) -> Act:
-    """Act by the most likely action, and by the probabilities on pictures seen before.
+    """Act by the likeliest of the actions that were least often taken at this picture.
 
     `steps_of` gives the steps i32[N] of each env's episode so far: one that begins anew has seen
     nothing.
@@ -29,6 +31,7 @@ def leaving_loops(
     first = steps_of()
     count = len(first)
     seen = torch.full((count, horizon + 1), -1, dtype=torch.int64, device=first.device)
+    taken = torch.zeros_like(seen)
     everyone = torch.arange(count, device=seen.device)
     weights = hash_weights(0)
 
@@ -37,12 +40,15 @@ def leaving_loops(
         if not len(weights):
             weights = hash_weights(obs[0, -1].numel() // 4).to(obs.device)
         hashes = hash_pictures(obs[:, -1].contiguous(), weights)
-        steps = steps_of().long()
+        steps = steps_of().long().clamp(max=horizon)
         seen[steps == 0] = -1
-        again = (seen == hashes[:, None]).any(1)
-        seen[everyone, steps.clamp(max=horizon)] = hashes
-        logits = forward(obs)[0]
-        drawn = torch.multinomial(torch.softmax(logits.float(), -1), 1, generator=rng).squeeze(-1)
-        return torch.where(again, drawn, logits.argmax(-1))
+        logits = forward(obs)[0].float()
+        times = torch.zeros_like(logits).scatter_add_(
+            1, taken, (seen == hashes[:, None]).to(logits.dtype)
+        )
+        tried = times > times.amin(1, keepdim=True)
+        actions = logits.masked_fill(tried, -torch.inf).argmax(-1)
+        seen[everyone, steps], taken[everyone, steps] = hashes, actions
+        return actions
 
     return act

@@ -100,8 +100,8 @@ class CheckpointKeeper:
         meta = then.meta
         check_weights(then.weights.values(), meta.update)
         meta = msgspec.structs.replace(
-            meta, success_rate=progress.success, sampled_success_rate=progress.sampled,
-            validated_env_steps=progress.validated_env_steps,
+            meta, success_rate=progress.success, leaving_success_rate=progress.leaving,
+            sampled_success_rate=progress.sampled, validated_env_steps=progress.validated_env_steps,
         )  # fmt: skip
         folder = self.paths.checkpoint(meta.env_steps)
         machines = ckpt.read_machines(folder, self.ranks.world) if folder.exists() else {}
@@ -117,7 +117,8 @@ class CheckpointKeeper:
             obs_shape=trainer.env.obs_shape, num_actions=trainer.env.num_actions,
             codec=self.facts.codec, observation_rule=self.facts.observation_rule,
             config=self.config.to_dict(), hashes=self.facts.hashes,
-            success_rate=progress.success, sampled_success_rate=progress.sampled,
+            success_rate=progress.success, leaving_success_rate=progress.leaving,
+            sampled_success_rate=progress.sampled,
             validated_env_steps=progress.validated_env_steps, reason=reason,
         )  # fmt: skip
         state = {
@@ -144,6 +145,9 @@ class CheckpointKeeper:
             sha256=meta.files[ckpt.layout.POLICY],
             size_bytes=sum(path.stat().st_size for path in folder.iterdir()),
             success_rate=meta.success_rate,
+            leaving_success_rate=meta.leaving_success_rate,
+            sampled_success_rate=meta.sampled_success_rate,
+            validated_env_steps=meta.validated_env_steps,
             reason=meta.reason,
         )
         return written

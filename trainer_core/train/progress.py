@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -10,9 +11,32 @@ from trainer_core.protocol.errors import CheckpointError
 
 ENOUGH = 256
 """Own-start episodes in one record that say enough without those before them."""
+HOLDS = 2
+"""Times the steps that play which leaves loops took to get to the target, for which it has to stay
+there before it ends a run: until then greedy play has its chance."""
 ADDED = {
-    "least", "sampled", "best_sampled", "recent_won", "recent_ended", "validated_env_steps",
+    "least", "sampled", "leaving", "least_leaving", "best_sampled", "best_leaving", "target",
+    "leaving_first", "leaving_since", "recent_won", "recent_ended", "validated_env_steps",
 }  # fmt: skip
+OF_VALIDATION = (
+    "success", "least", "sampled", "leaving", "least_leaving", "best_success", "best_sampled",
+    "best_leaving", "best_folder", "target", "leaving_first", "leaving_since",
+    "validated_env_steps",
+)  # fmt: skip
+"""Of RunProgress: what a validation changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Success of one validation, by how it was played; 0 where it was not."""
+
+    greedy: float = 0.0
+    least: float = 0.0
+    """Of greedy play, on the task where it is least."""
+    leaving: float = 0.0
+    """Of greedy play that leaves loops (train/loop_leaving.py)."""
+    least_leaving: float = 0.0
+    sampled: float = 0.0
 
 
 class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -24,12 +48,24 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Of the last greedy validation."""
     least: float = 0.0
     """Of the same, on the task of the run where it is least."""
+    leaving: float = 0.0
+    """Of play that leaves loops, in the same validation."""
+    least_leaving: float = 0.0
     sampled: float = 0.0
-    """Success of the last sampled validation."""
+    """Of drawn play, in the same validation."""
     best_success: float = -1.0
+    best_leaving: float = -1.0
     best_sampled: float = -1.0
     best_folder: str = ""
-    """Name of the checkpoint folder with `best_success`, and the best sampled one among those."""
+    """Name of the checkpoint folder with `best_success`, among those the one that leaves loops
+    best, among those the best sampled one."""
+    target: float = 0.0
+    """Success that the next two are about."""
+    leaving_first: int = -1
+    """Env steps at the first validation in which play that leaves loops reached it."""
+    leaving_since: int = -1
+    """The same of the first of those since when it has at every validation; -1 where the last one
+    fell short."""
     training_success: float = 0.0
     """Of the last horizon's episodes from the task's own starts, 0 while too few of them end to
     mean anything."""
@@ -44,13 +80,64 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def is_best(self, folder: str) -> bool:
         """Whether the last validation is the best so far, which a checkpoint in `folder` keeps.
 
-        As good in greedy play with more success of sampled play is better: few starts tie soon.
+        As good in greedy play and better at leaving loops is better, then with more success of
+        sampled play: few starts tie soon.
         """
-        if (self.success, self.sampled) <= (self.best_success, self.best_sampled):
+        now = (self.success, self.leaving, self.sampled)
+        if now <= (self.best_success, self.best_leaving, self.best_sampled):
             return False
-        self.best_success, self.best_sampled = self.success, self.sampled
+        self.best_success, self.best_leaving, self.best_sampled = now
         self.best_folder = folder
         return True
+
+    def take(self, found: Rates, env_steps: int, target: float) -> None:
+        """Fold in what a validation of the weights at `env_steps` found; `target` is the success
+        on every task that ends the run, 0 for none."""
+        self.success, self.least = found.greedy, found.least
+        self.leaving, self.least_leaving = found.leaving, found.least_leaving
+        self.sampled = found.sampled
+        self.validated_env_steps = env_steps
+        if target != self.target:  # a resumed run may have another
+            self.target, self.leaving_first, self.leaving_since = target, -1, -1
+        if not 0 < target <= found.least_leaving:
+            self.leaving_since = -1
+            return
+        if self.leaving_first < 0:
+            self.leaving_first = env_steps
+        if self.leaving_since < 0:
+            self.leaving_since = env_steps
+
+    def reached(self, target: float) -> str:
+        """ "greedy" or "leave_loops", by which play the target is reached, or ""."""
+        if not target:
+            return ""
+        if target <= self.least:
+            return "greedy"
+        if target != self.target or self.leaving_since < 0:
+            return ""
+        held = self.validated_env_steps - self.leaving_since
+        return "leave_loops" if held >= HOLDS * self.leaving_first else ""
+
+    def reason(self, target: float) -> str:
+        """Why a run of that target ends now, in words, or ""."""
+        match self.reached(target):
+            case "greedy":
+                return (
+                    f"validation reached {self.success:.3f} in greedy play, {self.leaving:.3f} "
+                    "leaving loops"
+                )
+            case "leave_loops":
+                return (
+                    f"validation has been at {self.leaving:.3f} leaving loops since "
+                    f"{self.leaving_since:,} steps; best greedy {self.best_success:.3f}"
+                )
+        return ""
+
+    def standing(self) -> str:
+        """The best checkpoint's success in both ways of play, in words; "" before one is."""
+        if not self.best_folder:
+            return ""
+        return f"best greedy {self.best_success:.3f}, leaving loops {self.best_leaving:.3f}"
 
     def fold_episodes(self, success_rate: float, episodes: float, decay: float) -> float:
         """Share of recent episodes that succeeded; what was counted before weighs `decay`.

@@ -65,6 +65,12 @@ class Outcome:
     env_steps: int
     success_rate: float
     """Of the last greedy validation; 0 when none was made."""
+    leaving_success_rate: float
+    """Of play that leaves loops, in the same validation."""
+    best: tuple[float, float]
+    """The same two of the best checkpoint."""
+    reached_by: str
+    """greedy or leave_loops where that play reached the target, else empty."""
     checkpoint: str
     """Relative to the run directory."""
 
@@ -240,9 +246,21 @@ class TrainingRun:
         if state is RunState.FINISHED:
             self._await_validation()
         self._save("stop" if state is RunState.STOPPED else "final")
-        return Outcome(state, reason, trainer.env_steps, self.progress.success, self._outcome())
+        return self._outcome(state, reason)
 
-    def _outcome(self) -> str:
+    def _outcome(self, state: RunState, reason: str) -> Outcome:
+        trainer, progress = self.trainer, self.progress
+        assert trainer is not None
+        if state is RunState.FINISHED and self.config.target_success and not self._reached():
+            reason = "; ".join(filter(None, (reason, progress.standing())))
+        return Outcome(
+            state=state, reason=reason, env_steps=trainer.env_steps,
+            success_rate=progress.success, leaving_success_rate=progress.leaving,
+            best=(max(0.0, progress.best_success), max(0.0, progress.best_leaving)),
+            reached_by=self._reached(), checkpoint=self._ended_with(),
+        )  # fmt: skip
+
+    def _ended_with(self) -> str:
         """The checkpoint that a run is about, relative to its folder: where it ended because of a
         late validation that of the weights that were played, else the newest."""
         folder = self.paths.checkpoints / self.progress.best_folder
@@ -277,12 +295,13 @@ class TrainingRun:
         elif config.total_env_steps and trainer.env_steps >= config.total_env_steps:
             reason = f"{config.total_env_steps} environment steps"
         elif self._reached():
-            reason = f"validation reached {self.progress.success:.3f}"
+            reason = self.progress.reason(config.target_success)
         reason, state, self._owed = self.ranks.agree((reason, state, self._owed))
         return reason, state
 
-    def _reached(self) -> bool:
-        return 0 < self.config.target_success <= self.progress.least
+    def _reached(self) -> str:
+        """By which play the target is reached, or ""."""
+        return self.progress.reached(self.config.target_success)
 
     def _wishes(self) -> tuple[str, bool]:
         """(why a checkpoint is wanted now or "", whether to hold): rank 0 hears of it, all obey.
@@ -364,11 +383,8 @@ class TrainingRun:
         if self.ranks.is_first:
             for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
                 self.writer.append(kind, **fields)
-            progress.success = self.validator.success_rate
-            progress.least = self.validator.least_success_rate
-            progress.sampled = self.validator.sampled_success_rate
-        progress.success, progress.sampled = self.ranks.agree((progress.success, progress.sampled))
-        progress.validated_env_steps = trainer.env_steps
+        rates = self.ranks.agree(self.validator.rates)
+        progress.take(rates, trainer.env_steps, self.config.target_success)
         return self.ranks.agree(progress.is_best(self.paths.checkpoint(trainer.env_steps).name))
 
     def _where(self) -> str:

@@ -48,9 +48,8 @@ class Result:
     """What came of one validation, as `Validator` tells it."""
 
     records: list[tuple[type[records.Record], dict[str, Any]]]
-    success_rate: float
-    least_success_rate: float
-    sampled_success_rate: float
+    rates: dict[str, float]
+    """Fields of `progress.Rates`, which this module does not import: torch would come along."""
 
 
 def wanted(config: RunConfig) -> bool:
@@ -221,9 +220,7 @@ def serve(link: Connection, weights: BinaryIO) -> None:
         found = list(validator.validate(order["update"], order["env_steps"]))
         result = {
             "records": [(kind.__name__, fields) for kind, fields in found],
-            "success_rate": validator.success_rate,
-            "least_success_rate": validator.least_success_rate,
-            "sampled_success_rate": validator.sampled_success_rate,
+            "rates": dataclasses.asdict(validator.rates),
         }
         link.send_bytes(json.dumps(result).encode())
 

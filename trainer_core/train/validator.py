@@ -4,7 +4,7 @@ episode to look at. The test starts are left for `dmglab eval`."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,7 @@ from trainer_core.train.evaluate import (
     spread_starts,
 )
 from trainer_core.train.loop_leaving import leaving_loops
+from trainer_core.train.progress import Rates
 
 MAX_MACHINES = 256
 EPISODE_GIF_DELAY_CS = 10
@@ -58,10 +59,8 @@ class Validator:
         """Without a `learner`, `_play` or `_forward` has to be another's."""
         self.config, self.home, self.learner, self.paths = config, home, learner, paths
         self.tasks = split_tasks(config.task)
-        self.success_rate = self.sampled_success_rate = 0.0
-        """Of all tasks together: the share of all episodes."""
-        self.least_success_rate = 0.0
-        """Of greedy play on the task where it is least."""
+        self.rates = Rates()
+        """Of the last validation."""
         self._envs: dict[str, VecEnv] = {}
 
     def validate(
@@ -81,15 +80,11 @@ class Validator:
                 yield records.EvalRecord, {
                     "env_steps": env_steps, "task": task, **found.summary(), **self._part(),
                 }  # fmt: skip
-        every = {mode: joined(found) for mode, found in by_mode.items()}
-        self.success_rate = every["greedy"].success_rate
-        self.least_success_rate = min(found.success_rate for found in by_mode["greedy"])
-        if "sample" in every:
-            self.sampled_success_rate = every["sample"].success_rate
+        self.rates = _rates(by_mode)
         if self._part():
-            for found in every.values():
+            for parts in by_mode.values():
                 yield records.EvalRecord, {
-                    "env_steps": env_steps, "task": self.config.task, **found.summary(),
+                    "env_steps": env_steps, "task": self.config.task, **joined(parts).summary(),
                 }  # fmt: skip
 
     def _part(self) -> dict[str, bool]:
@@ -137,7 +132,7 @@ class Validator:
             return greedy(forward)
         if mode == "sample":
             return sampled(forward, rng)
-        return leaving_loops(forward, lambda: env.episode_steps[envs], env.horizon, rng)
+        return leaving_loops(forward, lambda: env.episode_steps[envs], env.horizon)
 
     def _forward(self, env: VecEnv, envs: slice) -> Forward:
         """The network that plays the envs `envs` of `env`; asked for once per mode."""
@@ -185,6 +180,17 @@ class Validator:
         }
         write_json(gif.with_suffix(".json"), fields)
         return fields
+
+
+def _rates(by_mode: Mapping[str, Sequence[Evaluation]]) -> Rates:
+    """Of the evaluations in each mode, one per task."""
+    whole = {mode: joined(parts).success_rate for mode, parts in by_mode.items()}
+    least = {mode: min(part.success_rate for part in parts) for mode, parts in by_mode.items()}
+    return Rates(
+        greedy=whole["greedy"], least=least["greedy"],
+        leaving=whole.get("leave_loops", 0.0), least_leaving=least.get("leave_loops", 0.0),
+        sampled=whole.get("sample", 0.0),
+    )  # fmt: skip
 
 
 def _image(picture: np.ndarray) -> Image.Image:

@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels.ppu import picture
+from emulator.kernels.ppu import picture, picture_serial
 from emulator.state.batch import Batch
 
 
@@ -18,6 +18,7 @@ class Pictures:
     def __init__(self, batch: Batch, launch: Callable[..., Any]) -> None:
         self._batch = batch
         self._launch = launch
+        self._on_cpu = batch.console.device.is_cpu
         self._plans: wp.array | None = None
         self._shades: wp.array | None = None
         self._first_shades: wp.array | None = None
@@ -25,7 +26,10 @@ class Pictures:
 
     def draw(self) -> None:
         """Draw the pictures that were completed since the last call and are still shown."""
-        picture.render_pictures(self._batch, self._room_for_plans(), self._launch)
+        if self._on_cpu:
+            picture_serial.render_pictures(self._batch, self._launch)
+        else:
+            picture.render_pictures(self._batch, self._room_for_plans(), self._launch)
 
     def screens(self) -> wp.array:
         """Shades of each env, uint8[N, 144, 160], drawn anew into the same array."""
@@ -47,15 +51,19 @@ class Pictures:
 
     def observe(self, out: wp.array) -> None:
         """Draw, and put the downsampled pictures into `out`, uint8[N, 72, 80]."""
-        self.draw()
-        picture.observe(self._batch, out, self._launch)
+        whole = out.strides[1:] == (k.OBSERVATION_WIDTH, 1)
+        if self._on_cpu and whole:
+            picture_serial.observe(self._batch, out, self._launch)
+        else:
+            self.draw()
+            picture.observe(self._batch, out, self._launch)
 
     def __len__(self) -> int:
         return int(self._batch.num_envs)
 
     def _drawn_into(self, shades: wp.array) -> wp.array:
         self.draw()
-        picture.unpack(self._batch, shades)
+        (picture_serial if self._on_cpu else picture).unpack(self._batch, shades)
         return shades
 
     def _room_for_plans(self) -> wp.array:

@@ -12,6 +12,7 @@ from trainer_core.exports.gif import PALETTES
 from trainer_core.play.clips.writer import ClipWriter
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import FRAMES_PER_SECOND, HEIGHT, MAX_FRAMES, MAX_SIDE, WIDTH
+from trainer_core.protocol.regular_files import open_regular
 
 NO_DELAY_MS = 100.0
 """Of a picture that names no time or none at all, as browsers do."""
@@ -42,7 +43,7 @@ def animation(path: Path, out: Path) -> Path:
         raise LabError(
             f"{path}: no GIF, APNG or PNG, whatever it is called; open one of those"
         ) from None
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
         raise LabError(f"{path}: no animation that can be read: {error}") from None
     if writer is None:
         raise LabError(f"{path}: holds no picture")
@@ -51,7 +52,7 @@ def animation(path: Path, out: Path) -> Path:
 
 def pictures_of(path: Path) -> Iterator[tuple[np.ndarray, float]]:
     """(u8[H, W, 3], milliseconds on the screen) of each picture."""
-    with Image.open(path, formats=("GIF", "PNG")) as image:
+    with open_regular(path) as file, Image.open(file, formats=("GIF", "PNG")) as image:
         if max(image.size) > MAX_SIDE * 8:
             raise LabError(f"{path}: {image.size[0]}x{image.size[1]} pixels are too many")
         # A Game Boy's screen that was enlarged is made small again; others are shown as they are.

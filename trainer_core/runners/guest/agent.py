@@ -27,5 +27,5 @@ class GuestAgent(StackedAgent):
         probabilities = torch.softmax(logits.float(), -1)
         self.probabilities = tuple(probabilities.tolist())
         if not self.draws:
-            return int(logits.argmax())
+            return self.likeliest(logits.tolist())
         return int(torch.multinomial(probabilities, 1, generator=self._rng))

@@ -252,7 +252,9 @@ class GuestRun:
             env_steps=env_steps, update=self._updates, policy=model.policy,
             obs_shape=self._obs_shape, num_actions=self._num_actions, codec=self.facts.codec,
             observation_rule=self.facts.observation_rule, config=self.spec.to_dict(),
-            hashes=self.facts.hashes, success_rate=self.progress.success, reason=reason,
+            hashes=self.facts.hashes, success_rate=self.progress.success,
+            leaving_success_rate=self.progress.leaving, sampled_success_rate=self.progress.sampled,
+            validated_env_steps=self.progress.validated_env_steps, reason=reason,
         )  # fmt: skip
         try:
             folder, meta = ckpt.write_checkpoint(self.paths, meta, _written(model.fill))
@@ -264,7 +266,9 @@ class GuestRun:
             path=str(folder.relative_to(self.paths.root)),
             sha256=meta.files[model.file],
             size_bytes=sum(path.stat().st_size for path in folder.iterdir()),
-            success_rate=meta.success_rate, reason=reason,
+            success_rate=meta.success_rate, leaving_success_rate=meta.leaving_success_rate,
+            sampled_success_rate=meta.sampled_success_rate,
+            validated_env_steps=meta.validated_env_steps, reason=reason,
         )  # fmt: skip
         ckpt.retain(self.paths, self.progress.best_folder, self.intervals.keep)
 
@@ -299,9 +303,7 @@ class GuestRun:
             return f"time limit of {spec.seconds:g} s"
         if self.limits_steps and spec.total_env_steps and self.env_steps >= spec.total_env_steps:
             return f"{spec.total_env_steps} environment steps"
-        if spec.target_success and self.progress.success >= spec.target_success:
-            return f"validation reached {self.progress.success:.3f}"
-        return ""
+        return self.progress.reason(spec.target_success)
 
     def _looks_done(self) -> bool:
         """Whether the episodes of training reach the success to stop at, for a while."""
@@ -330,10 +332,8 @@ class GuestRun:
             self.writer.append(kind, **fields)
         self.intervals.validated = env_steps
         self.progress.validated_update = self._updates
-        self.progress.success = self._validator.success_rate
-        if self.progress.success > self.progress.best_success:
-            self.progress.best_success = self.progress.success
-            self.progress.best_folder = self.paths.checkpoint(env_steps).name
+        self.progress.take(self._validator.rates, env_steps, self.spec.target_success)
+        if self.progress.is_best(self.paths.checkpoint(env_steps).name):
             self.save(env_steps, model, "best")
 
     @property

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import statistics
 import time
@@ -22,6 +23,7 @@ from trainer_core.runners.rllm.engine import (
     reward_of,
 )
 from trainer_core.runners.rllm.runner import RllmConfig
+from trainer_core.train.progress import Rates
 from trainer_core.train.validator import Validator
 
 TABLE_ROWS = 10
@@ -63,10 +65,11 @@ class WorkflowValidator(Validator):
                     "wall_time_s": time.monotonic() - began, **found,
                 }  # fmt: skip
                 if mode == "greedy":
-                    self.success_rate = found["success_rate"]
+                    rate = found["success_rate"]
+                    self.rates = Rates(greedy=rate, least=rate)
                     metrics["val/countdown/greedy"] = found["success_rate"]
                     continue
-                self.sampled_success_rate = found["success_rate"]
+                self.rates = dataclasses.replace(self.rates, sampled=found["success_rate"])
                 metrics["val/countdown/pass@1"] = found["pass_at_1"]
                 metrics[f"val/countdown/pass@{n}"] = found["pass_at_n"]
                 metrics["val/response_length/mean"] = statistics.fmean(map(length, episodes))

@@ -1,0 +1,44 @@
+"""The wire format of protobuf, read without its schemas: numbers of fields and their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+"""Wire types of protobuf."""
+
+
+def fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Number and value of each field. Raises ValueError, IndexError where it is no protobuf."""
+    if not isinstance(message, bytes):
+        raise ValueError("a number where a message belongs")
+    at = 0
+    while at < len(message):
+        tag, at = varint(message, at)
+        wire = tag & 7
+        if wire == VARINT:
+            value, at = varint(message, at)
+        elif wire in (FIXED64, FIXED32):
+            end = at + (8 if wire == FIXED64 else 4)
+            value, at = message[at:end], end
+        elif wire == BYTES:
+            length, at = varint(message, at)
+            value, at = message[at : at + length], at + length
+            if len(value) < length:
+                raise ValueError("a field that is longer than its message")
+        else:
+            raise ValueError(f"wire type {wire}")
+        yield tag >> 3, value
+
+
+def varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+        if shift > 63:
+            raise ValueError("a number of more than 64 bits")
