@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor
 
+from tests.trainer_core.building import tiny_config, tiny_trainer
 from trainer_core.algo import distinct
 from trainer_core.algo.distinct import Remembering, distinct_rows
 from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.algo.rollout import Forward
 from trainer_core.algo.tiles import TileNetwork, Tiles
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.train import validator
 
 
 def pictures_of_tiles(count: int, planes: int, tiles: int) -> Tensor:
@@ -82,3 +88,32 @@ def test_the_gradient_by_tiles_is_autograd_s(planes: int) -> None:
     for one, other, parameter in zip(found, expected, policy.parameters(), strict=True):
         assert (one.shape, one.stride()) == (parameter.shape, parameter.stride())
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-5 * float(other.abs().max()))
+
+
+def test_a_validation_asks_for_each_picture_once_and_finds_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found, asked = [], []
+    for remembering in (Remembering, lambda forward: forward):
+        monkeypatch.setattr(validator, "Remembering", remembering)
+        learner = tiny_trainer(tiny_config()).learner
+        count = CountingForward(learner.forward)
+        run = validator.Validator(
+            tiny_config(eval_episodes=8), HomePaths(tmp_path), count, HomePaths(tmp_path).run("r")
+        )
+        run.load()
+        played = [fields for _, fields in run.validate(1, 128)]
+        found.append([{**fields, "wall_time_s": 0} for fields in played])
+        asked.append(count.pictures)
+        run.close()
+    assert found[0] == found[1]
+    assert asked[0] * 4 < asked[1]
+
+
+class CountingForward:
+    def __init__(self, forward: Forward) -> None:
+        self._forward, self.pictures = forward, 0
+
+    def forward(self, obs: Tensor, /) -> tuple[Tensor, Tensor]:
+        self.pictures += len(obs)
+        return self._forward(obs)
