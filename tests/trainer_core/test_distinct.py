@@ -21,9 +21,9 @@ from trainer_core.train import validator
 def pictures_of_tiles(count: int, planes: int, tiles: int) -> Tensor:
     """u8[count, planes, 72, 80] made of so many tiles."""
     rng = torch.Generator().manual_seed(3)
-    drawn = torch.randint(4, (tiles, 8, 8), generator=rng, dtype=torch.uint8)
-    chosen = drawn[torch.randint(tiles, (count, planes, 9, 10), generator=rng)]
-    return chosen.permute(0, 1, 2, 4, 3, 5).reshape(count, planes, 72, 80)
+    drawn = torch.randint(4, (tiles, planes, 8, 8), generator=rng, dtype=torch.uint8)
+    chosen = drawn[torch.randint(tiles, (count, 9, 10), generator=rng)]
+    return chosen.permute(0, 3, 1, 4, 2, 5).reshape(count, planes, 72, 80)
 
 
 @pytest.mark.parametrize("collide", [False, True])
@@ -59,11 +59,16 @@ def test_a_network_is_asked_once_for_each_picture() -> None:
 
 
 def test_what_is_remembered_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distinct, "MOST_REMEMBERED", 4)
+    monkeypatch.setattr(distinct, "MOST_REMEMBERED", 8)
     act = Remembering(lambda obs: (obs.flatten(1).float(), obs.flatten(1).float().sum(1)))
     for first in (0, 3, 6, 2, 0):
         pictures = torch.arange(2 * first, 2 * first + 6, dtype=torch.uint8).view(3, 1, 1, 2)
         assert torch.equal(act(pictures)[0], pictures.flatten(1).float())
+
+
+def test_pictures_without_tiles_are_not_learned_from_by_tiles() -> None:
+    pictures = torch.randint(4, (8, 1, 72, 80), dtype=torch.uint8)
+    assert Tiles(pictures, 8).of(torch.arange(8)) is None
 
 
 @pytest.mark.parametrize("planes", [1, 2])
@@ -78,6 +83,7 @@ def test_the_gradient_by_tiles_is_autograd_s(planes: int) -> None:
     chosen = torch.tensor([5, 0, 23, 7, 9])
     network = TileNetwork(policy)
     batch = Tiles(pictures, 8).of(chosen)
+    assert batch is not None
     logits, values, passed = network.forward(batch)
     wanted = policy(pictures[chosen])
     assert torch.allclose(logits, wanted[0], atol=1e-5)
