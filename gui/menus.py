@@ -35,6 +35,7 @@ MENUS = {
     ),
     "&Curves": (
         "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
+        "smoothDecaying", "smoothRunning", "smoothGaussian", "",
         "plotMaximise", "plotPin", "plotLog", "plotHide", "",
         "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "", "resetPlots",
     ),

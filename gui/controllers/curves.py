@@ -46,6 +46,9 @@ class CurvesController(QObject):
     def toggle_outliers(self) -> None:
         self._telemetry.set_trims_outliers(not self._telemetry.trims_outliers)
 
+    def smooth_by(self, kind: str) -> None:
+        self._telemetry.set_smoothing_kind(kind)
+
     def toggle_spread(self, spread: str) -> None:
         """Runs of one configuration as one curve with a band, or each its own again."""
         telemetry = self._telemetry
