@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import json
 import os
+import random
 import sys
 import tempfile
 import time
@@ -82,19 +83,36 @@ class Person(Hand):
         return found
 
     async def find_the_game(self) -> None:
-        """Through titles, texts and menus, until arrows lead to many pictures."""
+        """Through titles, texts and menus, until arrows lead to many pictures.
+
+        Where it is as it was, what was played is taken back: R is held, with Shift at full speed,
+        as a person would in a dead end, and the arrows are pressed in another order.
+        """
+        same, before = 0, (0, 0)
         for number in range(TRIES):
             moving = await self.arrows_that_move()
-            if len(moving) >= 2 and await self.places(moving) >= 4:
+            found = await self.places(moving, number) if len(moving) >= 2 else 0
+            if found >= 4:
                 return
+            same = same + 1 if found and (len(moving), found) == before else 0
+            before = (len(moving), found)
+            if same and len(moving) > 2 and found > 2:
+                return  # a small room: a menu moves by two arrows
+            if same:
+                await self.hold("shift r", 1.5)
+                continue
             await self.hold(("Return", "z", "z")[number % 3], 0.12)
             await asyncio.sleep(0.5)
+        await self.shot("no_game_found")
         raise StuckError("a game that the arrows move")
 
-    async def places(self, ways: list[str]) -> int:
+    async def places(self, ways: list[str], order: int) -> int:
         """Pictures that differ after some presses: a menu has few of them."""
         found: list[np.ndarray] = []
-        for way in [way for way in ways for _ in range(2)]:
+        presses = [way for way in ways for _ in range(2)]
+        if order:
+            random.Random(order).shuffle(presses)
+        for way in presses:
             await self.hold(way, 0.3)
             now = await self.settled(0.3)
             if all(changed(now, other) >= MOVED for other in found):

@@ -131,6 +131,10 @@ class ConsoleGame:
     def restore(self, state: Snapshot) -> None:
         self._emulator.restore(state)
 
+    def memory(self, address: int, count: int) -> np.ndarray:
+        """u8[count] from `address` on, as the processor would read them, without side effects."""
+        return self._emulator.peek(0, address, count)
+
     def hung(self) -> str:
         """Why the processor will never run again; empty while it may."""
         return self._emulator.hung()

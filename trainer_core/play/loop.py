@@ -11,7 +11,7 @@ from trainer_core.play.pacer import Pacer
 from trainer_core.play.player import Player
 from trainer_core.play.thoughts import Tell
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import LabError, in_words
 from trainer_core.protocol.playing import check_speed
 
 IDLE_S = 1.0
@@ -77,7 +77,7 @@ class CommandLoop:
             try:
                 detail, ok = self._obey(command), True
             except (LabError, OSError) as error:
-                detail, ok = str(error), False
+                detail, ok = in_words(error), False
             self._tell(records.AckEvent, id=command.id, ok=ok, detail=detail)
 
     @property
@@ -127,12 +127,20 @@ class PlayLoop(CommandLoop):
             self.player.pacer.wait()
         else:
             super()._advance()
+            if self.paused:
+                self.player.refresh_memory()
 
     @property
     def _is_idle(self) -> bool:
         return self.paused and not self.rewinding
 
     def _obey(self, command: commands.AnyCommand) -> str:
+        detail = self._carry_out(command)
+        if self.paused:
+            self.player.refresh_memory()
+        return detail
+
+    def _carry_out(self, command: commands.AnyCommand) -> str:
         player = self.player
         match command:
             case commands.SetButtons():
@@ -160,6 +168,8 @@ class PlayLoop(CommandLoop):
                 player.pacer.restart()
             case commands.ShowSaliency():
                 player.show_saliency(command.on)
+            case commands.ShowMemory():
+                return player.show_memory(command.on)
             case commands.CaptureGoal():
                 save_goal(_writable(command.path), player.game.observation()[None])
                 if command.way and (frames := player.save_way(_writable(command.way))):

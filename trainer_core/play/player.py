@@ -15,6 +15,7 @@ from trainer_core.play.agent import Agent, StackedAgent
 from trainer_core.play.authoring.demonstration import Demonstration, save_demonstrations
 from trainer_core.play.game import open_game
 from trainer_core.play.history import History
+from trainer_core.play.memory_view import MemoryView
 from trainer_core.play.pacer import Pacer
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.play.sdl_output import SdlOutput
@@ -96,6 +97,7 @@ class Player:
         self._frame = self._episode = 0
         self._next_event = 0.0
         self._thoughts = Thoughts(tell)
+        self._memory: MemoryView | None = None
         self._dist = 0.0
         self._value: float | None = None
         """What the critic expected when the step began; None while a person plays."""
@@ -162,6 +164,7 @@ class Player:
         if self._speaker is not None:
             self._speaker.close()
         self.writer.close()
+        self.show_memory(False)
         close = getattr(self.game, "close", None)
         if close is not None:
             self._keep_card()
@@ -196,6 +199,21 @@ class Player:
     def show_saliency(self, on: bool) -> None:
         """Tell what the policy looks at, now and when steps begin. Raises LabError if none can."""
         self._thoughts.show_saliency(self.agent, on, self._step + 1)
+
+    def show_memory(self, on: bool) -> str:
+        """Tell the console's memory from now on, or no more; its ROM's SHA-256. Raises LabError."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+        if on:
+            self._memory = MemoryView(self.directory, self.game)
+            self.refresh_memory()
+        return self.game.rom_sha256
+
+    def refresh_memory(self) -> None:
+        """Tell the memory as it is now to whoever looks: the game stands still."""
+        if self._memory is not None:
+            self._memory.show(self._frame)
 
     def take_over(self, human: bool) -> None:
         """Give the buttons to the person or back to the policy. Raises LabError without one."""
@@ -397,6 +415,8 @@ class Player:
         picture = self.game.picture()
         shown = self._colours[picture] if len(self._colours) else picture
         self.writer.publish(shown.tobytes(), info)
+        if self._memory is not None:
+            self._memory.show_if_due(self._frame)
 
     def _begin_episode(self) -> None:
         self.game.restart(self._start)

@@ -178,6 +178,13 @@ class ShowSaliency(Command, frozen=True, tag="saliency"):
     on: bool
 
 
+class ShowMemory(Command, frozen=True, tag="memory"):
+    """Player: while on, memory.bin has the Game Boy's memory; the ack's detail is its ROM's
+    SHA-256. Refused where no Game Boy plays."""
+
+    on: bool
+
+
 class CaptureGoal(Command, frozen=True, tag="capture_goal", omit_defaults=True):
     """Player: write the present observation as a goal template to this path.
 
@@ -213,6 +220,7 @@ AnyCommand = (
     | Splice
     | SaveBranch
     | ShowSaliency
+    | ShowMemory
     | CaptureGoal
 )
 COMMAND_TYPES: tuple[type[Command], ...] = AnyCommand.__args__

@@ -6,11 +6,11 @@ https://gbdev.io/pandocs/STAT.html
 
 import warp as wp
 
-from emulator.constants import STAT, VRAM
+from emulator.constants import LY, M_CYCLES_PER_LINE, STAT, VRAM
 from emulator.kernels.intrinsics import WORD, I, Q, U, earlier, ld8
 from emulator.kernels.io.bus import OAM_BUG_READ, OAM_BUG_READ_INCREASE, bus_read
 from emulator.kernels.memory.address_map import address_in, is_flat
-from emulator.kernels.ppu.ppu import ppu_hblank, ppu_status
+from emulator.kernels.ppu.ppu import ppu_before_line, ppu_hblank, ppu_status
 from emulator.rom import control_rows
 from emulator.state.batch import Console
 
@@ -18,6 +18,8 @@ HL_FROM_ADDRESS = control_rows.HL_FROM_ADDRESS
 READ16 = control_rows.READ16
 WAIT_BY_MASK = wp.constant(wp.uint32(0xFA2002E6))  # 'and 2; jr nz, -6'
 WAIT_BY_BIT = 0xFC20  # 'jr nz, -4'
+AND, XOR, OR, CP, SUB = 0xE6, 0xEE, 0xF6, 0xFE, 0xD6  # A with n8
+JR_NZ, JR_C = 0x20, 0x38
 A_CARRY_HL = wp.constant(wp.uint32(0xFF10FFFF))  # of Console.hi
 
 
@@ -61,7 +63,7 @@ class WaitLocals:
 def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
     """The four bytes after the read of a loop that waits for an I/O register, or 0 if it is none:
 
-    'ldh a, (n8); and or cp n8; jr cc, -6' or 'bit b, (hl); jr cc, -4', in ROM.
+    'ldh a, (n8); and, xor, or, cp or sub n8; jr cc, -6' or 'bit b, (hl); jr cc, -4', in ROM.
     """
     o = WaitLocals()
     o.code = U(0)
@@ -71,7 +73,8 @@ def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
             ld8(p) | (ld8(p + Q(1)) << U(8)) | (ld8(p + Q(2)) << U(16)) | (ld8(p + Q(3)) << U(24))
         )
         jump = code
-        if (word & U(511)) == U(0xF0) and ((code & U(0xFF)) | U(0x18)) == U(0xFE):
+        tests = ((code & U(0xFF)) | U(0x18)) == U(0xFE) or (code & U(0xFF)) == U(SUB)
+        if (word & U(511)) == U(0xF0) and tests:
             jump = code >> U(16)
         short = (word & U(0x1C7)) == U(0x146) and (jump & U(0xFF00)) == U(0xFC00)
         if short or (jump != code and (jump & U(0xFF00)) == U(0xFA00)):
@@ -90,19 +93,19 @@ def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
     if (word & U(0x100)) != U(0):
         o.zero = ((o.value >> ((word >> U(3)) & U(7))) & U(1)) == U(0)
         o.flags = U(0x20) | wp.where(o.carry, U(0x10), U(0))
-    elif (o.code & U(0xFF)) == U(0xE6):
-        jump = o.code >> U(16)
-        o.a = o.value & n
-        o.zero = o.a == U(0)
-        o.carry = wp.bool(False)
-        o.flags = U(0x20)
     else:
         jump = o.code >> U(16)
-        o.a = o.value
-        o.zero = o.value == n
-        o.carry = o.value < n
-        half = wp.where((o.value & U(15)) < (n & U(15)), U(0x20), U(0))
-        o.flags = U(0x40) | half | wp.where(o.carry, U(0x10), U(0))
+        test = o.code & U(0xFF)
+        compares = test == U(CP) or test == U(SUB)
+        o.carry = compares and o.value < n
+        half = wp.where((o.value & U(15)) < (n & U(15)), U(0x60), U(0x40))
+        half = wp.where(compares, half, wp.where(test == U(AND), U(0x20), U(0)))
+        o.flags = half | wp.where(o.carry, U(0x10), U(0))
+        left = (o.value - n) & U(255)
+        o.a = wp.where(test == U(AND), o.value & n, wp.where(test == U(OR), o.value | n, left))
+        o.a = wp.where(test == U(XOR), o.value ^ n, o.a)
+        o.zero = o.a == U(0)
+        o.a = wp.where(test == U(CP), o.value, o.a)
     condition = wp.where((jump & U(0x10)) != U(0), o.carry, o.zero)
     o.taken = condition == ((jump & U(8)) != U(0))
     o.flags = o.flags | wp.where(o.zero, U(0x80), U(0))
@@ -153,6 +156,23 @@ def wait_for_hblank(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, ctl: U, w
     return o.taken
 
 
+@wp.func
+def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl: U):
+    """Turns of 'ldh a, (44); cp or sub n8; jr nz or jr c, -6' up to two lines before that line, or
+    before the deadline: these all branch back. A and F are those of a turn still to come."""
+    test = o.code & U(0xFF)
+    jump = (o.code >> U(16)) & U(0xFF)
+    compares = test == U(CP) or test == U(SUB)
+    if compares and (jump == U(JR_NZ) or jump == U(JR_C)):
+        t = c.now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
+        until = ppu_before_line(c, mem, I((o.code >> U(8)) & U(0xFF)), t)
+        until = earlier(until, c.deadline - U(M_CYCLES_PER_LINE))
+        if I(until - t) > I(M_CYCLES_PER_LINE):
+            c.now = c.now + turns_in(until - t, o.period) * o.period
+            o.value = read_status(c, mem, rom, U(LY), ctl)
+            o.stable = earlier(o.stable, c.stable)
+
+
 @wp.func(inline=False)
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
     """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
@@ -169,7 +189,10 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
     o.taken = o.code != U(0)
     if o.taken and a == U(STAT) and (ctl & U(READ16)) == U(0) and not is_flat(c):
         o.taken = not wait_for_hblank(o, c, mem, ctl, word)
+    plain = (ctl & U(READ16)) == U(0) and (word & U(0x100)) == U(0) and not is_flat(c)
     while o.taken:
+        if plain and a == U(LY):
+            wait_for_line(o, c, mem, rom, ctl)
         test_value(o, c, word)
         t = c.now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
         o.turns = U(0)

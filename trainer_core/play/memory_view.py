@@ -1,0 +1,41 @@
+"""What stands in a Game Boy's memory, for whoever looks: a file that both sides map.
+
+It is a frames.bin of another shape, so one writer and one reader serve both: 128 rows of 256 bytes
+are the addresses from 8000 to FFFF, as the processor would read them, without side effects.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from trainer_core.play.game import ConsoleGame, Game
+from trainer_core.protocol import frames
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.memory import BASE, MEMORY_FILE, MEMORY_SHAPE
+
+INTERVAL_S = 0.1
+"""Between two looks while the game runs; one takes as long as two to four frames."""
+
+
+class MemoryView:
+    def __init__(self, directory: Path, game: Game) -> None:
+        """Raises LabError for a game that is no Game Boy's."""
+        if not isinstance(game, ConsoleGame):
+            raise LabError(f"{game.task}: no Game Boy, so there is no memory to look at")
+        self._game = game
+        self._writer = frames.FrameWriter(directory / MEMORY_FILE, MEMORY_SHAPE)
+        self._next = 0.0
+
+    def show(self, frame: int) -> None:
+        """Tell all of it as it is now, after `frame` frames."""
+        self._next = time.monotonic() + INTERVAL_S
+        found = self._game.memory(BASE, MEMORY_SHAPE.picture_bytes)
+        self._writer.publish(found.tobytes(), frames.FrameInfo(frame=frame))
+
+    def show_if_due(self, frame: int) -> None:
+        if time.monotonic() >= self._next:
+            self.show(frame)
+
+    def close(self) -> None:
+        self._writer.close()
