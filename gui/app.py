@@ -31,6 +31,7 @@ from gui.play_commands import (
 )
 from gui.remedy_commands import define_disk, define_remedies
 from gui.replay_commands import define_demonstrations, define_replay, define_roll
+from gui.report_commands import define_reports
 from gui.settings import Settings
 from gui.sweep_commands import define_sweeps
 from gui.view_history import ViewHistory
@@ -166,6 +167,9 @@ def define_views(app: App) -> None:
         app.actions, dock_keys, tabs, docks.runs.filter, docks.runs.proxy, app.controllers.runs,
         navigation, app.models.telemetry,
     )  # fmt: skip
+    define_reports(
+        app.actions, app.controllers.reports, docks.runs.proxy, app.models.telemetry, window
+    )
     commands.define_views(
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,

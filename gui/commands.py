@@ -35,6 +35,7 @@ from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import DEVIATION, RANGE, SPREADS
 from gui.models.session import Session
+from gui.models.smoothing import KINDS
 from gui.settings import Settings
 from gui.view_history import ViewHistory
 from gui.widgets.command_palette import CommandPalette
@@ -218,6 +219,12 @@ def define_curves(
         add(name, tr(SPREADS[spread]), partial(curves.toggle_spread, spread),
             tip=tr("Runs on show that differ in nothing but their seed become one curve"),
             is_on=lambda spread=spread: telemetry.spread == spread,
+            follows=(telemetry.view_changed,))  # fmt: skip
+    for kind in KINDS:
+        add(f"smooth{kind.capitalize() or 'Decaying'}", tr(KINDS[kind]),
+            partial(curves.smooth_by, kind),
+            tip=tr("How the slider's smoothing weighs the points around one"),
+            is_on=lambda kind=kind: telemetry.smoothing_kind == kind,
             follows=(telemetry.view_changed,))  # fmt: skip
     add("trimOutliers", tr("Ignore outliers"), curves.toggle_outliers,
         tip=tr("The y axis has room for all but the highest and lowest twentieth"),

@@ -20,7 +20,7 @@ MENUS = {
         "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
         "archiveRun", "restoreRun", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
-        "filterRuns", "",
+        "filterRuns", "runsCsv", "",
         "installRunner", "cancelInstall", "removeRunner", "",
         "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
     ),
@@ -35,8 +35,9 @@ MENUS = {
     ),
     "&Curves": (
         "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
+        "smoothDecaying", "smoothRunning", "smoothGaussian", "",
         "plotMaximise", "plotPin", "plotLog", "plotHide", "",
-        "plotPng", "plotSvg", "plotCsv", "", "resetPlots",
+        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "", "resetPlots",
     ),
     "&Play": (
         "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",

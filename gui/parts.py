@@ -26,6 +26,7 @@ from gui.controllers.pictures import PicturesController
 from gui.controllers.playing import PlayController
 from gui.controllers.remedies import Remedies
 from gui.controllers.replay import ReplayController
+from gui.controllers.reports import Reports
 from gui.controllers.roll import RollController
 from gui.controllers.runners import RunnersController
 from gui.controllers.runs import RunsController
@@ -105,6 +106,7 @@ class Controllers:
     demonstrations: Demonstrations
     dashboards: Dashboards
     curves: CurvesController
+    reports: Reports
     compiling: Compiling
     demo: Demo
     alerts: Alerts
@@ -165,6 +167,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     roll = RollController(bridge, replay, playing, notices)
     remedies = Remedies(bridge, training, runs, models.telemetry, notices, replay, navigation)
     sweeps = SweepController(bridge, training, runs, navigation, notices)
+    curves = CurvesController(bridge, models.telemetry, models.plots, navigation, notices)
     return Controllers(
         training=training,
         sweeps=sweeps,
@@ -193,7 +196,10 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         alerts=Alerts(models.telemetry, training, navigation, notices),
         gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
-        curves=CurvesController(bridge, models.telemetry, models.plots, navigation, notices),
+        curves=curves,
+        reports=Reports(
+            bridge, models.telemetry, runs, curves, models.columns.configs, models.notes
+        ),
         compiling=Compiling(bridge, models.telemetry),
         remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),

@@ -103,14 +103,21 @@ class ViewHistory(QObject):
         view, plots = self._telemetry, self._plots
         return (
             bytes(self._window.saveState(LAYOUT_VERSION).data()),
-            (view.x_axis, view.smoothing, view.x_range, view.spread, view.trims_outliers),
+            (
+                view.x_axis,
+                view.smoothing,
+                view.x_range,
+                view.spread,
+                view.trims_outliers,
+                view.smoothing_kind,
+            ),
             tuple(view.pinned),
             plots.state(),
         )
 
     def _put(self, wanted: Snapshot) -> None:
         """Bring back those parts that differ, in the order in which they build on each other."""
-        layout, (x_axis, smoothing, x_range, spread, trims), pinned, plots = wanted
+        layout, (x_axis, smoothing, x_range, spread, trims, kind), pinned, plots = wanted
         if layout != self._now[0]:
             self._window.restoreState(layout, LAYOUT_VERSION)
         view = self._telemetry
@@ -119,6 +126,7 @@ class ViewHistory(QObject):
         view.set_x_range(x_range)
         view.set_spread(spread)
         view.set_trims_outliers(trims)
+        view.set_smoothing_kind(kind)
         if list(pinned) != view.pinned:
             view.set_pinned(list(pinned))
         self._plots.put_state(plots)

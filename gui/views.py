@@ -71,6 +71,7 @@ def make_docks(
             actions,
             BeliefsTab(models.telemetry, playing, models.session),
             EpisodesTab(models.telemetry, models.session, home),
+            models.notes,
         ),
         checkpoints=CheckpointsDock(models.checkpoints, models.runs.label, actions),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, models.columns, actions),

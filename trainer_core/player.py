@@ -22,7 +22,7 @@ from trainer_core.play.roll_loop import RollLoop
 from trainer_core.play.thoughts import Tell
 from trainer_core.play.versus import Versus, VersusLoop
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.errors import LabError, ProtocolError, in_words
 from trainer_core.protocol.paths import home_of_player
 from trainer_core.protocol.playing import PlayerConfig, read_player_config
 from trainer_core.train.compiling import tell_what_compiles
@@ -55,9 +55,10 @@ def run(directory: Path, make_agent: MakeAgent, pipe: Pipe) -> int:
         _tell_compiling(events)
         loop = _open(directory, config, inbox, events.tell, make_agent)
     except (LabError, OSError) as error:
-        print(f"player: {error}", file=sys.stderr)
-        events.tell(records.ErrorRecord, kind=type(error).__name__, message=str(error))
-        events.tell(records.StateEvent, state="failed", detail=str(error))
+        reason = in_words(error)
+        print(f"player: {reason}", file=sys.stderr)
+        events.tell(records.ErrorRecord, kind=type(error).__name__, message=reason)
+        events.tell(records.StateEvent, state="failed", detail=reason)
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: inbox.put(None))

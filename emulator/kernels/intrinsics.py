@@ -109,6 +109,16 @@ const unsigned int* q = (const unsigned int*)p; a = q[0]; b = q[1]; c = q[2]; d 
 def ld128_constant(p: Q, a: wp.ref[U], b: wp.ref[U], c: wp.ref[U], d: wp.ref[U]): ...
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+return true;
+#else
+return false;
+#endif
+""")
+def on_gpu() -> wp.bool: ...
+
+
 # Predicated accesses, of one byte or of two if the sign of `wide` is set: no branch, so no point
 # where the lanes of a warp must meet again.
 @wp.func_native("""

@@ -247,6 +247,9 @@ WAITS = 0x400
 """Bit of a predecoded word: a backward branch that may close a loop that waits."""
 COUNTS_8, COUNTS_16 = 0x800, 0x1000
 """Bits of such a word: the loop only counts a register, or a pair, down to zero."""
+LEAVES_BANK = 0x2000
+"""Bit of a predecoded word: a JR to another 16 KiB; only for who walks along the words."""
+JR = (0x18, 0x20, 0x28, 0x30, 0x38)
 
 
 def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
@@ -254,7 +257,8 @@ def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
 
     The immediate of rst is its vector. An instruction that crosses a 16 KiB boundary carries
     `SLOW_FETCH`: what follows depends on the bank mapped behind it. With `ends` so does one that
-    touches the boundary: whoever walks along the words then never leaves the bank.
+    touches the boundary, and `LEAVES_BANK` is set: whoever walks along the words then never leaves
+    the bank.
     """
     opcode = rom.astype(np.uint32)
     first = np.append(opcode[1:], 0).astype(np.uint32)
@@ -267,4 +271,8 @@ def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
     place = np.arange(len(rom), dtype=np.uint32) & 0x3FFF
     crosses = place + length > 0x4000 - int(ends)
     words = row | np.where(prefix, 0, immediate) << 16
+    if ends:
+        target = place.astype(np.int64) + 2 + (first.astype(np.int64) ^ 0x80) - 0x80
+        leaves = np.isin(opcode, JR) & ((target < 0) | (target >= 0x4000))
+        words |= np.where(leaves, LEAVES_BANK, 0).astype(np.uint32)
     return np.where(crosses, row | SLOW_FETCH, words).astype(np.uint32)

@@ -23,7 +23,6 @@ DEC_R16 = {
     0x2B: ((0x7C, 0xB5), (0x7D, 0xB4)),
 }  # fmt: skip
 BANK = 0x4000
-JR = (0x18, 0x20, 0x28, 0x30, 0x38)
 JP = (0xC3, 0xC2, 0xCA, 0xD2, 0xDA)
 REGISTERS = "bcdehla"
 REPEATABLE = ("", "and", "or", "bit", "set", "res")  # the second time nothing changes any more
@@ -126,7 +125,7 @@ def _backward_branches(rom: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     address = second | third << 8
     absolute = places // BANK * BANK + address % BANK
     absolute = np.where(address // BANK == np.minimum(places // BANK, 1), absolute, len(rom))
-    target = np.where(np.isin(first, JR), relative, len(rom))
+    target = np.where(np.isin(first, control_rows.JR), relative, len(rom))
     target = np.where(np.isin(first, JP), absolute, target)
     near = (target <= places) & (target >= places - LONGEST_BODY)
     near &= target // BANK == places // BANK

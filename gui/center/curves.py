@@ -89,7 +89,7 @@ class CurvesView(QWidget):
             signal.connect(lambda *_: self._later.start())
         self._choices.changed.connect(self._later.start)
         self._choices.maximised.connect(self._on_maximised)
-        curves.draw = self._draw
+        curves.draw, curves.on_page = self._draw, self._on_page
         self.arrange()
 
     # -- parts ------------------------------------------------------------------------------
@@ -260,11 +260,25 @@ class CurvesView(QWidget):
             groups[group] = [spec for spec in own if spec.metric not in order]
         return {**groups, PINNED: [pinned[name] for name in order]}
 
+    def _on_page(self) -> list[tuple[str, list[str]]]:
+        """Title and plots of each group, less those that are hidden, closed or filtered out."""
+        shown = self._groups(self.measured()).items()
+        found = [
+            (_title(group), [spec.metric for spec in specs
+                             if not self._choices.is_hidden(spec.metric)])
+            for group, specs in shown if not self._choices.is_folded(group)
+        ]  # fmt: skip
+        order = self._choices.ordered
+        pinned = self._choices.pinned
+        return [
+            (title, metrics if set(metrics) <= set(pinned) else order(metrics))
+            for title, metrics in found if metrics
+        ]  # fmt: skip
+
     def _section(self, group: str) -> PlotSection:
         """The section of a group, made where it stands when it is first asked for."""
         if group not in self._sections:
-            title = tr(SECTIONS[group]) if group in SECTIONS else group.removesuffix("/")
-            made = self._sections[group] = PlotSection(title)
+            made = self._sections[group] = PlotSection(_title(group))
             made.toggled.connect(lambda: self._choices.toggle_folded(group))
             self._column.insertWidget(self._column.count() - 1, made)
         return self._sections[group]
@@ -343,6 +357,10 @@ class CurvesView(QWidget):
         super().resizeEvent(event)
         self._fit_head()
         self._later.start()
+
+
+def _title(group: str) -> str:
+    return tr(SECTIONS[group]) if group in SECTIONS else group.removesuffix("/")
 
 
 def _words(spec: PlotSpec, group: str) -> str:

@@ -19,10 +19,10 @@ from gui.bridge import Bridge
 from gui.controllers.checkpoints import CheckpointsController
 from gui.models.disk_rows import DiskRow, size_text
 from gui.models.notices import Notices
-from gui.models.run_list import ARCHIVED, RunList, is_archived
+from gui.models.run_list import RunList
 from gui.words import tr
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.runs import ARCHIVED, RunRecord, is_archived
 from trainer_core.service import Job, RunChanged, run_job
 
 CLOSE_S = 3.0

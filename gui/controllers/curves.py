@@ -29,6 +29,8 @@ class CurvesController(QObject):
         self._navigation, self._notices = navigation, notices
         self.draw: Callable[[str, str], bytes] = lambda metric, kind: b""
         """The view's: a plot as the bytes of a png, svg or csv file."""
+        self.on_page: Callable[[], list[tuple[str, list[str]]]] = list
+        """The view's: title and plots of each group that is on the page."""
 
     def refusal(self) -> str:
         """Why there is no plot to speak of; empty when there is one."""
@@ -43,6 +45,9 @@ class CurvesController(QObject):
 
     def toggle_outliers(self) -> None:
         self._telemetry.set_trims_outliers(not self._telemetry.trims_outliers)
+
+    def smooth_by(self, kind: str) -> None:
+        self._telemetry.set_smoothing_kind(kind)
 
     def toggle_spread(self, spread: str) -> None:
         """Runs of one configuration as one curve with a band, or each its own again."""
@@ -83,7 +88,10 @@ class CurvesController(QObject):
 
     def _on_written(self, path: Path) -> None:
         folder = QUrl.fromLocalFile(str(path.parent))
-        self._notices.tell(
-            tr("Plot written"), str(path), "good",
-            tr("Open folder"), lambda: QDesktopServices.openUrl(folder),
-        )  # fmt: skip
+        self.tell_written(
+            tr("Plot written"), path, tr("Open folder"), lambda: QDesktopServices.openUrl(folder)
+        )
+
+    def tell_written(self, title: str, path: Path, words: str, then: Callable[[], object]) -> None:
+        """Say where a file is, and offer to open it."""
+        self._notices.tell(title, str(path), "good", words, then)

@@ -19,7 +19,7 @@ from gui.models.run_words import WORDS
 from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord, RunState
-from trainer_core.service import BadLine, RunChanged, write_report
+from trainer_core.service import IMPORTED, BadLine, RunChanged, write_report
 
 
 def open_folder(folder: Path) -> None:
@@ -68,7 +68,7 @@ class Journal(QObject):
             self._alive.add(run.run_id)
         elif run.run_id in self._alive:
             self._alive.discard(run.run_id)
-            if not self._bridge.closing:
+            if not self._bridge.closing and not run.reason.startswith(IMPORTED):
                 self._tell_end(run)
 
     def _tell_end(self, run: RunRecord) -> None:

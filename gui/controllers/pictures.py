@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from pathlib import Path
@@ -62,7 +63,8 @@ class PicturesController(QObject):
         except OSError:
             saved = False
         if not saved:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()
             where = tr("{folder} cannot be written; the clipboard has it", folder=folder)
             self._bridge.problem.emit(tr("The picture was not saved"), where)
             return

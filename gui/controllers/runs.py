@@ -12,6 +12,7 @@ from PySide6.QtGui import QDesktopServices
 from gui import object_names as names
 from gui.bridge import Bridge, cause_of
 from gui.controllers.training import TrainingController
+from gui.models.metric_series import Array
 from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.parallel import Axis, axis_of, success_axis
@@ -33,6 +34,9 @@ RENEW_MS = 1000
 """Records tell the steps of a live run more often than a table needs to show them."""
 
 
+NO_CHECKPOINT = "it has no checkpoint to go on from"
+MOST_OTHER = 60
+"""Metrics of other trainers that a table of outcomes has rows for."""
 MOST_COMPARED = 8
 """Columns of a comparison that still fit a window."""
 
@@ -82,9 +86,10 @@ class RunsController(QObject):
             self.show(newest.run_id)
             self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
-            goes_on = not self._starts_anew(run)
+            goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
+            why = run.reason if run.last_checkpoint else f"{run.reason}; {tr(NO_CHECKPOINT)}"
             self._notices.tell(
-                tr("Run {run_id} was lost", run_id=run.run_id), run.reason, "warn",
+                tr("Run {run_id} was lost", run_id=run.name or run.run_id), why, "warn",
                 tr("Resume") if goes_on else "",
                 partial(self._training.resume, run.run_id) if goes_on else None,
             )  # fmt: skip
@@ -150,18 +155,19 @@ class RunsController(QObject):
         """Show the curves of the focus alone."""
         self._telemetry.set_pinned([])
 
-    def differences(self) -> list[tuple[str, list[str]]]:
-        """(field, value by run) where the runs on show were configured differently."""
-        metas = [run.meta for run in self.compared()]
+    def differences(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
+        """(field, value by run) where these runs, or the compared ones, were told otherwise."""
+        metas = [run.meta for run in runs or self.compared()]
         configs = [flat(meta.config) if meta is not None else {} for meta in metas]
         names = list({name: True for config in configs for name in config})
         rows = [(name, [config.get(name, "-") for config in configs]) for name in names]
         return [(name, values) for name, values in rows if len(set(values)) > 1]
 
-    def outcomes(self) -> list[tuple[str, list[str]]]:
-        """(words, value by run): how far the compared runs came, and their newest measurements."""
-        runs, known = self.compared(), self._bridge.service.runs
-        records = [known.get(run.run_id) for run in runs]
+    def outcomes(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
+        """(words, value by run): how far these runs, or the compared ones, came, and their newest
+        measurements."""
+        runs, service = runs or self.compared(), self._bridge.service.runs
+        records = [service.get(run.run_id) for run in runs]
         rows = [
             (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
             (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-"
@@ -172,13 +178,16 @@ class RunsController(QObject):
         for row in METRICS:
             columns = [run.table.column(row.name) for run in runs]
             if row.group == "overview" and any(map(len, columns)):
-                values = [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]
-                rows.append((tr(row.title), values))
+                rows.append((tr(row.title), _newest(columns)))
+        known = {row.name for row in METRICS}
+        other = dict.fromkeys(n for run in runs for n in run.table.names if n not in known)
+        rows += [(name, _newest([run.table.column(name) for run in runs]))
+                 for name in list(other)[:MOST_OTHER]]  # fmt: skip
         return rows
 
     def parallel(self) -> tuple[list[str], list[Axis]]:
         """Names of the runs on show, and axes of what they were told differently; success last."""
-        runs = [run for run in self._on_show() if run.meta is not None]
+        runs = [run for run in self.on_show() if run.meta is not None]
         configs = [flat(run.meta.config) if run.meta else {} for run in runs]
         axes = [axis_of(name, [config.get(name) for config in configs])
                 for name in differing(configs)]  # fmt: skip
@@ -187,7 +196,8 @@ class RunsController(QObject):
                  for run in runs]  # fmt: skip
         return [self._telemetry.label(run.run_id) for run in runs], [*axes, success_axis(rates)]
 
-    def _on_show(self) -> list[RunTelemetry]:
+    def on_show(self) -> list[RunTelemetry]:
+        """The runs on show whose logs were read, the focus first."""
         found = (self._telemetry.runs.get(run_id) for run_id in self._telemetry.shown())
         return [run for run in found if run is not None]
 
@@ -223,8 +233,8 @@ class RunsController(QObject):
         return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
 
     def compared(self) -> list[RunTelemetry]:
-        """The runs on show whose logs were read, the focus first."""
-        return self._on_show()[:MOST_COMPARED]
+        """Those of the runs on show that a table has room for."""
+        return self.on_show()[:MOST_COMPARED]
 
     def compare_refusal(self) -> str:
         return "" if len(self.compared()) > 1 else tr("Show the curves of two runs or more first")
@@ -418,3 +428,8 @@ class RunsController(QObject):
             self._model.put(self._bridge.service.runs[run_id])
         if self._model.places:  # another process may have moved them
             self._look_at_queue()
+
+
+def _newest(columns: list[Array]) -> list[str]:
+    """The last measurement of each."""
+    return [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import json
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui import object_names as names
 from gui import theme
 from gui.actions import ActionRegistry
+from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.action_button import action_button
 from gui.widgets.labels import button, label
 from gui.words import tr
 
+MOST_NOTE = 160
+"""Pixels of what a person wrote on the run; more of it is scrolled to."""
+
 
 class RunInfo(QWidget):
-    def __init__(self, model: TelemetryModel, actions: ActionRegistry) -> None:
+    def __init__(self, model: TelemetryModel, actions: ActionRegistry, notes: RunNotes) -> None:
         super().__init__()
-        self._model = model
+        self._model, self._notes = model, notes
         self._shown: object = None
         self._sizes: dict[str, int] = {}
         column = QVBoxLayout(self)
@@ -32,6 +45,20 @@ class RunInfo(QWidget):
         self.text.setTabChangesFocus(True)
         self.text.setFont(theme.mono_font())
         self.text.setPlaceholderText(tr("Start a run, or pick one under Runs"))
+        self.note = QLabel(textFormat=Qt.TextFormat.MarkdownText, wordWrap=True)
+        self.note.setObjectName("runNote")
+        self.note.setOpenExternalLinks(True)
+        self.note.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.note.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        shown = QScrollArea()
+        shown.setWidget(self.note)
+        shown.setWidgetResizable(True)
+        shown.setFrameShape(QFrame.Shape.NoFrame)
+        shown.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        shown.setMaximumHeight(MOST_NOTE)
+        shown.hide()
+        self._note_area = shown
+        column.addWidget(shown)
         column.addWidget(self.text, 1)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -46,10 +73,13 @@ class RunInfo(QWidget):
     def refresh(self) -> None:
         run = self._model.runs.get(self._model.focus)
         meta = run.meta if run else None
-        key = (meta, self._sizes.get(self._model.focus))
+        note = self._notes[self._model.focus]
+        key = (meta, self._sizes.get(self._model.focus), note)
         if key == self._shown or not self.isVisible():
             return
         self._shown = key
+        self.note.setText(note.text)
+        self._note_area.setVisible(bool(note.text))
         size = f"{tr('on disk'):<21}{(key[1] or 0) / 1e6:,.1f} MB\n"
         self.text.setPlainText(size + self._describe(meta) if meta else "")
 

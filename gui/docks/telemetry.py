@@ -18,6 +18,7 @@ from gui.docks.episodes import EpisodesTab
 from gui.docks.run_info import RunInfo
 from gui.models.plot_scene import MOST_WHOLE
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
+from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.bars import ActionBars, Gauges, TimeSplit
 from gui.widgets.curve_controls import CurveControls
@@ -48,7 +49,7 @@ MARKS = (
 class TelemetryDock(Dock):
     def __init__(
         self, model: TelemetryModel, curves: CurvesController, gauges: GaugesController,
-        actions: ActionRegistry, beliefs: BeliefsTab, episodes: EpisodesTab,
+        actions: ActionRegistry, beliefs: BeliefsTab, episodes: EpisodesTab, notes: RunNotes,
     ) -> None:  # fmt: skip
         super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
         self.model = model
@@ -78,7 +79,7 @@ class TelemetryDock(Dock):
             for spec in page_specs(group):
                 self._add_card(page, spec)
             page.cards[-1].show_axis()
-        self.info = RunInfo(model, actions)
+        self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
         self.tabs.addTab(self.info, tr("Run info"))
         self.beliefs = beliefs

@@ -12,12 +12,15 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
+from gui.models.smoothing import DECAYING, RUNNING, gaussian, running_mean
 from trainer_core.protocol.metrics import scalar_row
 from trainer_core.protocol.records import UpdateRecord
 
 Array = NDArray[np.float64]
 
-X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds"}
+CLOCK = "time"
+"""The axis of the time of day: seconds since 1970 of each record, which never go back."""
+X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
 _BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
@@ -35,6 +38,7 @@ class MetricTable:
         self._names: tuple[str, ...] = ()
         self._places = np.empty(0, np.intp)
         self._length = 0
+        self._clock = np.zeros(256)
         self.version = 0
         """Grows with every change, so that a view knows whether it is stale."""
         self.rewinds = 0
@@ -64,8 +68,16 @@ class MetricTable:
         if self._length == self._data.shape[1]:
             self._data = np.hstack([self._data, np.full_like(self._data, np.nan)])
         self._data[self._places, self._length] = values
+        self._note_time(record.time)
         self._length += 1
         self.version += 1
+
+    def _note_time(self, time: float) -> None:
+        """A clock that was put back stands still until it is where it was."""
+        here = self._length
+        if here >= len(self._clock):
+            self._clock = np.concatenate([self._clock, np.zeros(self._data.shape[1])])
+        self._clock[here] = max(time, self._clock[here - 1] if here else 0.0)
 
     def _meet(self, names: tuple[str, ...]) -> None:
         """Make room for the names of a record; columns it lacks, or that came late, have gaps."""
@@ -82,12 +94,16 @@ class MetricTable:
 
     def raw(self, name: str) -> Array:
         """f64[records], NaN where a record lacks the metric; a view where the table has it."""
+        if name == CLOCK:
+            return self._clock[: self._length]
         if name not in self._index:
             return np.full(self._length, np.nan)
         return self._data[self._index[name], : self._length]
 
     def column(self, name: str) -> Array:
         """f64[points], the measurements of a metric; empty for one that was never measured."""
+        if name == CLOCK:
+            return self.raw(name)
         if name not in self._index:
             return np.empty(0, np.float64)
         values = self.raw(name)
@@ -202,12 +218,15 @@ class SmoothedColumn:
         self._buffer: Array = np.empty(0, np.float64)
         self._length = 0
         self._carry = 0.0
+        self._known: tuple[object, Array] | None = None
 
-    def values(self, weight: float) -> Array:
-        """f64[points], equal to `smooth` of the whole column."""
+    def values(self, weight: float, kind: str = DECAYING) -> Array:
+        """f64[points], equal to `smooth` of the whole column, or to that of another kind."""
         raw = self._table.column(self._name)
         if weight <= 0.0:
             return raw
+        if kind != DECAYING:
+            return self._other(raw, weight, kind)
         if weight != self._weight or self._table.rewinds != self._rewinds:
             self._weight, self._rewinds = weight, self._table.rewinds
             self._length, self._carry = 0, 0.0
@@ -221,6 +240,13 @@ class SmoothedColumn:
             self._buffer[self._length : len(raw)] = _unbias(fresh, weight, self._length)
             self._length = len(raw)
         return self._buffer[: self._length]
+
+    def _other(self, raw: Array, weight: float, kind: str) -> Array:
+        """What looks ahead, too: a new point moves those before it, so all are computed again."""
+        key = (kind, weight, len(raw), self._table.rewinds)
+        if self._known is None or self._known[0] != key:
+            self._known = key, (running_mean if kind == RUNNING else gaussian)(raw, weight)
+        return self._known[1]
 
 
 def nearest(x: Array, position: float) -> int:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gui.models.metric_series import Array, decimate, nearest
+from gui.models.metric_series import CLOCK, Array, decimate, nearest
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_history import RunTelemetry
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import SeedGroup
+from gui.models.smoothing import DECAYING
 
 Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
@@ -83,7 +84,8 @@ class PlotLines:
     ) -> bool:
         """Bring `by_run` up to date for this range of x. False when time ran out before."""
         model = self.model
-        view = (model.x_axis, model.smoothing, low, high, columns, len(runs))
+        smoothing = (model.smoothing, model.smoothing_kind)
+        view = (model.x_axis, smoothing, low, high, columns, len(runs))
         first = self._next if view == self._view else 0
         if view != self._view:
             self._known.clear()
@@ -138,19 +140,29 @@ class PlotLines:
     ) -> Line:  # fmt: skip
         self.computed += 1
         weight = self._weight(layer)
-        x, y = run.curve(metric, self.model.x_axis, weight)
+        smoothing = self.model.smoothing_kind
+        x, y = run.curve(metric, self.model.x_axis, weight, smoothing)
         x, y = decimate(x, y, *x_range, columns)
         kind: object = (self.model.x_axis, weight, run.table.rewinds, index, line)
+        if smoothing != DECAYING and weight > 0:
+            kind = (kind, smoothing, run.table.version)  # a new point moved those before it
         low, high = (float(y.min()), float(y.max())) if len(y) else (math.inf, -math.inf)
         band = None
         if isinstance(run, SeedGroup):
             kind = (kind, run.table.version, run.spread)  # any place of a mean may have moved
-            band = _within(run.band(metric, self.model.x_axis, weight), *x_range)
+            band = _within(run.band(metric, self.model.x_axis, weight, smoothing), *x_range)
             if len(band[0]):
                 low, high = min(low, float(band[1].min())), max(high, float(band[2].max()))
         return Line(run.run_id, metric, layer, index, line, kind, x, y, low, high, band)
 
     # -- ranges -----------------------------------------------------------------------------
+
+    def first_x(self, runs: list[Entry]) -> float:
+        """Where the axis begins: at zero, or with the first record by the clock."""
+        if self.model.x_axis != CLOCK:
+            return 0.0
+        columns = [run.table.column(CLOCK) for run in runs]
+        return min([float(x[0]) for x in columns if len(x)], default=0.0)
 
     def last_x(self, runs: list[Entry]) -> float:
         """Where the longest of the runs is by now."""

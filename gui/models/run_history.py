@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from gui.models.alerts import Alert, AlertWatch
-from gui.models.metric_series import Array, MetricTable, SmoothedColumn
+from gui.models.metric_series import CLOCK, Array, MetricTable, SmoothedColumn
+from gui.models.smoothing import DECAYING
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.service import read_history
@@ -45,10 +46,12 @@ class RunTelemetry:
             self.smoothed[name] = SmoothedColumn(self.table, name)
         return self.smoothed[name]
 
-    def curve(self, name: str, x_axis: str, weight: float = 0.0) -> tuple[Array, Array]:
+    def curve(
+        self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING
+    ) -> tuple[Array, Array]:
         """f64[points] twice: where the points of a metric lie, and its smoothed values."""
-        x, y = self.table.positions(name, x_axis), self.column(name).values(weight)
-        if not self.table.is_sparse(x_axis):
+        x, y = self.table.positions(name, x_axis), self.column(name).values(weight, kind)
+        if x_axis == CLOCK or not self.table.is_sparse(x_axis):
             return x, y
         known = ~np.isnan(x)
         return (x, y) if known.all() else (x[known], y[known])

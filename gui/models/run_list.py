@@ -13,15 +13,13 @@ from gui.models.run_columns import RunColumns, by_value
 from gui.models.run_words import WORDS
 from gui.models.sweep_groups import SweepGroups, sweep_title
 from gui.words import tr
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.runs import RunRecord, RunState, is_archived
 from trainer_core.protocol.task_lists import short_task
 
 SHOWN = "Shown"
 """The column of the eye: whether a run's curves are on show, and in which colour."""
 COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
 NUMERIC = {"Steps", "Best"}
-ARCHIVED = "archived: "
-"""What the reason of an archived run begins with; its file follows."""
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -38,11 +36,6 @@ def count_text(value: int) -> str:
     if value >= 1_000_000:
         return f"{value / 1e6:.1f}M"
     return f"{value / 1e3:.0f}k" if value >= 10_000 else str(value)
-
-
-def is_archived(run: RunRecord) -> bool:
-    """Whether the run is in one file by now, and its folder gone."""
-    return run.state.is_end and run.reason.startswith(ARCHIVED)
 
 
 class RunList(QAbstractTableModel):

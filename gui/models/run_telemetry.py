@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.models.metric_series import CLOCK
 from gui.models.run_history import RunTelemetry
 from gui.models.seed_groups import APART, SeedGroup, grouped
+from gui.models.smoothing import DECAYING, KINDS
 from trainer_core.protocol import records
 
 MAX_PINNED = 250
@@ -41,6 +43,7 @@ class TelemetryModel(QObject):
         self.pinned: list[str] = []
         self.x_axis = "env_steps"
         self.smoothing = 0.6
+        self.smoothing_kind = DECAYING
         self.spread = APART
         """Whether runs of one configuration are one curve, and what its band covers."""
         self.trims_outliers = False
@@ -194,7 +197,8 @@ class TelemetryModel(QObject):
         """What has a curve: the runs on show whose records are here, in groups where it is so."""
         if self._on_show is None:
             found = [self.runs[name] for name in self.shown() if name in self.runs]
-            self._on_show = list(found) if self.spread == APART else grouped(found, self.spread)
+            is_apart = self.spread == APART or self.x_axis == CLOCK  # seeds run at other times
+            self._on_show = list(found) if is_apart else grouped(found, self.spread)
             self.groups = {group.run_id: group for group in self._groups_now()}
         return self._on_show
 
@@ -211,7 +215,11 @@ class TelemetryModel(QObject):
         return self.changes, self.spread, sum([run.table.version for run in self.entries()])
 
     def set_x_axis(self, name: str) -> None:
+        turns = (name == CLOCK) != (self.x_axis == CLOCK)
         self.x_axis, self.x_range = name, None
+        if turns and self.spread != APART:
+            self.changes += 1
+            self._regroup()
         self.view_changed.emit()
 
     def set_x_range(self, x_range: tuple[float, float] | None) -> None:
@@ -222,6 +230,11 @@ class TelemetryModel(QObject):
     def set_smoothing(self, weight: float) -> None:
         self.smoothing = min(max(weight, 0.0), 0.99)
         self.view_changed.emit()
+
+    def set_smoothing_kind(self, kind: str) -> None:
+        if kind in KINDS and kind != self.smoothing_kind:
+            self.smoothing_kind = kind
+            self.view_changed.emit()
 
     def set_trims_outliers(self, trims: bool) -> None:
         if trims != self.trims_outliers:

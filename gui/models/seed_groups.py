@@ -13,6 +13,7 @@ import numpy as np
 from gui.models.alerts import Alert
 from gui.models.metric_series import Array
 from gui.models.run_history import RunTelemetry
+from gui.models.smoothing import DECAYING
 from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.task_lists import short_task
@@ -82,20 +83,26 @@ class SeedGroup:
     def resumes(self) -> list[records.ResumeRecord]:
         return []
 
-    def curve(self, name: str, x_axis: str, weight: float = 0.0) -> tuple[Array, Array]:
+    def curve(
+        self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING
+    ) -> tuple[Array, Array]:
         """f64[places] twice: x, and the mean of the runs' smoothed values there."""
-        return self._spread(name, x_axis, weight)[:2]
+        return self._spread(name, x_axis, weight, kind)[:2]
 
-    def band(self, name: str, x_axis: str, weight: float = 0.0) -> tuple[Array, Array, Array]:
+    def band(
+        self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING
+    ) -> tuple[Array, Array, Array]:
         """f64[places] three times: x, and the lower and upper edge of what the runs cover."""
-        x, _, low, high = self._spread(name, x_axis, weight)
+        x, _, low, high = self._spread(name, x_axis, weight, kind)
         return x, low, high
 
-    def _spread(self, name: str, x_axis: str, weight: float) -> tuple[Array, Array, Array, Array]:
-        key, state = (name, x_axis, weight), (self.table.version, self.table.rewinds)
+    def _spread(
+        self, name: str, x_axis: str, weight: float, kind: str
+    ) -> tuple[Array, Array, Array, Array]:
+        key, state = (name, x_axis, weight, kind), (self.table.version, self.table.rewinds)
         known = self._known.get(key)
         if known is None or known[0] != state:
-            curves = [run.curve(name, x_axis, weight) for run in self.members]
+            curves = [run.curve(name, x_axis, weight, kind) for run in self.members]
             made = spread_of([curve for curve in curves if len(curve[0])], self.spread)
             known = self._known[key] = (state, made)
             if len(self._known) > 400:  # other smoothings, other axes

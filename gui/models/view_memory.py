@@ -11,6 +11,7 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import APART, SPREADS
 from gui.settings import Settings
 
+KIND = "curves/smoothing_kind"
 AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
     "curves/x_axis", "curves/smoothing", "curves/seeds", "curves/outliers", "curves/pinned"
 )  # fmt: skip
@@ -26,6 +27,7 @@ class ViewMemory(QObject):
         telemetry.x_axis = axis if axis in X_AXES else telemetry.x_axis
         telemetry.spread = spread if spread in SPREADS else APART
         telemetry.trims_outliers = settings.flag(OUTLIERS, False)
+        telemetry.set_smoothing_kind(settings.text(KIND))
         telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
         telemetry.view_changed.connect(self._on_view)
         telemetry.pins_changed.connect(self._on_pins)
@@ -41,6 +43,7 @@ class ViewMemory(QObject):
     def _on_view(self) -> None:
         self._settings.set(AXIS, self._telemetry.x_axis)
         self._settings.set(SMOOTHING, self._telemetry.smoothing)
+        self._settings.set(KIND, self._telemetry.smoothing_kind)
         self._settings.set(SPREAD, self._telemetry.spread)
         self._settings.set(OUTLIERS, self._telemetry.trims_outliers)
 

@@ -13,6 +13,7 @@ from gui.widgets.action_button import action_button
 from gui.widgets.labels import label
 from gui.words import tr
 
+SMOOTHING = ("smoothDecaying", "smoothRunning", "smoothGaussian")
 NARROW = 320
 """Pixels of a row below which only controls have room."""
 
@@ -37,7 +38,9 @@ class CurveControls(QWidget):
         self.smoothing = QSlider(Qt.Orientation.Horizontal)
         self.smoothing.setObjectName(f"{prefix}smoothingSlider")
         self.smoothing.setAccessibleName(tr("Smoothing"))
-        self.smoothing.setToolTip(tr("Smoothing"))
+        self.smoothing.setToolTip(tr("Smoothing; a right click chooses the kind"))
+        self.smoothing.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.smoothing.addActions([actions[name] for name in SMOOTHING])
         self.smoothing.setRange(0, 99)
         self.smoothing.setFixedWidth(64)
         self.smoothing.valueChanged.connect(lambda value: model.set_smoothing(value / 100))

@@ -32,7 +32,7 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import VoidPtr
 
 from gui import theme
-from gui.widgets.plot_ticks import tick_text, ticks
+from gui.widgets.plot_ticks import tick_text, ticks, x_ticks
 from gui.words import tr
 
 Array = NDArray[np.float64]
@@ -107,6 +107,8 @@ class Scene:
     theme: str = ""
     """Name of the theme that the colours are of."""
     bands: tuple[Band, ...] = ()
+    by_clock: bool = False
+    """x is a time of day."""
 
 
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
@@ -337,13 +339,13 @@ class PlotCanvas(QWidget):
             painter.drawText(box, _RIGHT_CENTER, tick_text(value))
         if self.has_axis:
             columns = max(2, int(area.width() // 80))
-            for value in ticks(*scene.x_range, columns):
+            for value, text in x_ticks(*scene.x_range, columns, by_clock=scene.by_clock):
                 x = float(self._across(value))
                 painter.setPen(QColor(colors.muted))
                 box = QRectF(x - 40, area.bottom() + 2, 80, BOTTOM - 2)
                 if box.right() > self.width():
                     box.moveRight(self.width() - 2)
-                painter.drawText(box, _CENTER, tick_text(value))
+                painter.drawText(box, _CENTER, text)
         painter.setPen(_hairline(QColor(colors.border).rgba()))
         bottom = _crisp(area.bottom(), ratio)
         painter.drawLine(QPointF(area.left(), bottom), QPointF(area.right(), bottom))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Container
 
 import numpy as np
@@ -26,7 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui import theme
-from gui.models.metric_series import Array
+from gui.models.metric_series import CLOCK, Array
 from gui.models.plot_scene import MOST_WHOLE, RAW, Entry, Line, PlotLines, settled
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import TelemetryModel
@@ -155,8 +156,8 @@ class PlotCard(QWidget):
 
     def _key(self) -> object:
         model = self.model
-        view = (model.x_axis, model.smoothing, model.x_range, model.trims_outliers,
-                theme.current().name, self.log_y)  # fmt: skip
+        view = (model.x_axis, model.smoothing, model.smoothing_kind, model.x_range,
+                model.trims_outliers, theme.current().name, self.log_y)  # fmt: skip
         size = (self._stack.width(), self._stack.height(), self.devicePixelRatioF())
         return model.state_shown(), view, model.waits.get(model.focus), size
 
@@ -204,18 +205,19 @@ class PlotCard(QWidget):
         return Scene(
             curves=self._curves(len(runs)), x_range=x_range, y_range=self._y_range, dots=dots,
             rules=self._rules(runs[0], x_range), log_y=self.log_y, theme=theme.current().name,
-            bands=self._bands(len(runs)),
+            bands=self._bands(len(runs)), by_clock=self.model.x_axis == CLOCK,
         )  # fmt: skip
 
     def _x_range(self, runs: list[Entry]) -> tuple[float, float]:
         """The range that was chosen; else all, with room to grow so that not all moves at once."""
         if self.model.x_range is not None:
             return self.model.x_range
-        high = max(self._lines.last_x(runs), 1e-9)
+        low = self._lines.first_x(runs)
+        high = max(self._lines.last_x(runs) - low, 1e-9)
         if not high <= self._high <= high * 1.15:
             grew = 0 < self._high < high < self._high * 1.5
             self._high = high * (1.08 if grew else 1.015)
-        return 0.0, self._high
+        return low, low + self._high
 
     def color_of(self, run: int, line: int, runs: int) -> QColor:
         """One run: each line its own colour. Several: each run the one it keeps while on show."""
@@ -322,9 +324,11 @@ class PlotCard(QWidget):
         unit = {"env_steps": tr("step"), "update": tr("update")}.get(
             self.model.x_axis, tr("second")
         )
-        head = (muted, f"{unit} {x:,.0f}")
+        told = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
+        head = (muted, told if self.model.x_axis == CLOCK else f"{unit} {x:,.0f}")
         rows = self._lines.rows_at(x)
-        near = (self._x_range(self._lines.runs)[1] or 1.0) * NEAR_ALERT
+        first, last = self._x_range(self._lines.runs)
+        near = (last - first or 1.0) * NEAR_ALERT
         alerts = self._lines.runs[0].alerts if self._lines.runs else []
         told = tuple(
             (QColor(theme.current().bad), f"{alert.title}, {alert.text}")

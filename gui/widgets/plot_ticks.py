@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 
 def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[float]:
@@ -39,3 +40,29 @@ def tick_text(value: float) -> str:
         if abs(value) >= 10 * size or (unit == "M" and abs(value) >= size):
             return f"{value / size:.4g}{unit}"
     return f"{value:.4g}"
+
+
+_CLOCK_STEPS = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+    86400, 172800, 604800, 1209600, 2592000,
+)  # fmt: skip
+"""Seconds between two ticks of a clock's axis."""
+
+
+def x_ticks(low: float, high: float, most: int, *, by_clock: bool) -> list[tuple[float, str]]:
+    """Places and words under the x axis; of a clock's axis times of day, dates at midnight."""
+    if not by_clock:
+        return [(value, tick_text(value)) for value in ticks(low, high, most)]
+    raw = (high - low) / max(1, most)
+    step = next((step for step in _CLOCK_STEPS if step >= raw), _CLOCK_STEPS[-1])
+    offset = time.localtime(low).tm_gmtoff
+    first, last = math.ceil((low + offset) / step), math.floor((high + offset) / step)
+    return [(at := number * step - offset, _clock_text(at, step))
+            for number in range(first, last + 1)][: 4 * most]  # fmt: skip
+
+
+def _clock_text(at: float, step: int) -> str:
+    day = time.localtime(at)
+    if step >= 86400 or (day.tm_hour, day.tm_min, day.tm_sec) == (0, 0, 0):
+        return time.strftime("%m-%d", day)
+    return time.strftime("%H:%M:%S" if step < 60 else "%H:%M", day)

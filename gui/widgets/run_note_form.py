@@ -45,6 +45,7 @@ class RunNoteForm(QDialog):
         self.notes.setAccessibleName(tr("Notes"))
         self.notes.setTabChangesFocus(True)
         self.notes.setMinimumSize(320, 96)
+        self.notes.setPlaceholderText(tr("Markdown"))
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 16, 24, 16)
         column.setSpacing(16)

@@ -132,6 +132,32 @@ def test_two_hundred_metrics_of_another_trainer_leave_the_loop_free(app: App) ->
     until(lambda: len(app.docks.telemetry._further) == 200)
 
 
+def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
+    model = app.models.telemetry
+    for seq in range(40):
+        model.take("r", replaced(foreign_record(seq, loss=float(seq)), time=1.7e9 + 60 * seq))
+    model.set_focus("r")
+    card = card_of(model, "loss")
+    model.set_x_axis("time")
+    assert card.is_stale()
+    card.redraw()
+    low, high = card.canvas.scene.x_range
+    assert low == 1.7e9
+    assert 1.7e9 + 39 * 60 < high < 1.7e9 + 50 * 60
+    card.set_hover(1.7e9 + 600, tell=True)
+    assert card._legend_at(1.7e9 + 600)[0][1].startswith("2023-11-1")
+    model.set_smoothing(0.8)
+    lagging = float(card._lines.model.runs["r"].curve("loss", "time", 0.8)[1][20])
+    app.actions["smoothRunning"].trigger()
+    assert card.is_stale()
+    card.redraw()
+    smoothed = next(curve for curve in card.canvas.scene.curves if curve.key[2] != "raw")
+    assert smoothed.y[20] == pytest.approx(20.0)
+    assert lagging < 19.0
+    assert app.actions["smoothRunning"].isChecked()
+    assert not app.actions["smoothDecaying"].isChecked()
+
+
 def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:  # type: ignore[no-untyped-def]
     model = TelemetryModel()
     card = card_of(model)

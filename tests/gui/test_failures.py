@@ -16,8 +16,10 @@ import pytest
 from gui import qt_check
 from gui.app import App
 from gui.models.failures import CATALOGUE, failure_of, failure_of_check, install_line
+from gui.widgets.banner import Banner
 from tests.gui.conftest import click, until
 from tests.support.made_checkpoints import make_checkpoint
+from tests.support.made_records import run_record
 from trainer_core.preflight.checks import check_device, check_python
 from trainer_core.preflight.findings import Check
 from trainer_core.protocol import checkpoints, records
@@ -177,3 +179,18 @@ def test_a_killed_training_says_so_and_one_click_halves_its_game_boys(app: App) 
     told = app.models.telemetry.runs[app.controllers.training.run_id].meta
     assert told is not None
     assert int(app.controllers.training.draft.text("num_envs")) == told.config["num_envs"] // 2
+
+
+@pytest.mark.parametrize("checkpoint", ["", "checkpoints/000000001024"])
+def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
+    make_app: Callable[..., App], tmp_path: Path, checkpoint: str
+) -> None:
+    home = HomePaths(tmp_path / "home")
+    run = run_record("r-lost", RunState.RUNNING, env_steps=10, name="mine", pid=2**22 + 1)
+    run = msgspec.structs.replace(run, last_checkpoint=checkpoint)
+    home.run(run.run_id).root.mkdir(parents=True)
+    home.runs_index.write_bytes(msgspec.json.encode(run) + b"\n")
+    app = make_app(home.root)
+    banners = [one for one in app.window.findChildren(Banner) if one.title == "Run mine was lost"]
+    assert [one.button is not None for one in banners] == [bool(checkpoint)]
+    assert ("no checkpoint" in banners[0].accessibleName()) == (not checkpoint)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gui.models.metric_series import MetricTable, SmoothedColumn, decimate, nearest, smooth
+from gui.models.metric_series import CLOCK, MetricTable, SmoothedColumn, decimate, nearest, smooth
 from gui.models.run_history import RunTelemetry
+from gui.models.smoothing import DECAYING, GAUSSIAN, RUNNING, gaussian, running_mean
+from gui.widgets.plot_ticks import x_ticks
 from tests.gui.conftest import foreign_record, replaced
 from tests.support.made_records import update_record
 from trainer_core.protocol import records
@@ -146,3 +151,44 @@ def test_an_axis_that_a_run_does_not_measure_leaves_its_curves_empty() -> None:
     run.take(foreign_record(0, novelty=1.0))
     assert [len(part) for part in run.curve("novelty", "update")] == [0, 0]
     assert [len(part) for part in run.curve("no_such_metric", "env_steps")] == [0, 0]
+
+
+@pytest.mark.parametrize("weight", [0.3, 0.9, 0.99])
+def test_the_other_ways_to_smooth_keep_constants_and_do_not_lag(weight: float) -> None:
+    for way in (running_mean, gaussian):
+        assert np.allclose(way(np.full(500, 3.0), weight), 3.0)
+        ramp = np.arange(2000.0)
+        assert np.allclose(way(ramp, weight)[500:-500], ramp[500:-500]), "no delay"
+        assert way(np.empty(0), weight).shape == (0,)
+        assert way(np.ones(1), weight).tolist() == [1.0]
+    assert smooth(np.arange(2000.0), 0.9)[1000] < 995, "the decaying one looks back only"
+    values = np.random.default_rng(1).normal(size=50)
+    radius = round(weight / (1 - weight))
+    naive = [values[max(0, i - radius) : i + radius + 1].mean() for i in range(50)]
+    assert np.allclose(running_mean(values, weight), naive)
+
+
+def test_a_column_is_smoothed_again_when_it_grows_or_the_kind_changes() -> None:
+    table = MetricTable()
+    column = SmoothedColumn(table, "reward_mean")
+    for update in range(1, 30):
+        table.append(update_record("r", update, update, 1.0))
+        raw = table.column("reward_mean")
+        for kind, way in ((RUNNING, running_mean), (GAUSSIAN, gaussian), (DECAYING, smooth)):
+            assert np.allclose(column.values(0.8, kind), way(raw, 0.8))
+
+
+def test_the_clock_never_goes_back_and_is_read_as_times_of_day() -> None:
+    table = MetricTable()
+    for update, at in enumerate((100.0, 200.0, 50.0, 300.0), 1):  # the third was put back
+        record = update_record("r", update, update, 1.0)
+        table.append(msgspec.structs.replace(record, time=at))
+    assert table.column(CLOCK).tolist() == [100.0, 200.0, 200.0, 300.0]
+    assert CLOCK not in table.names, "it is an axis, no metric"
+    noon = time.mktime((2026, 11, 23, 12, 0, 0, 0, 0, -1))
+    assert [text for _, text in x_ticks(noon - 10, noon + 3700, 4, by_clock=True)] == [
+        "12:00", "12:30", "13:00",
+    ]  # fmt: skip
+    night = noon + 12 * 3600
+    marks = x_ticks(night - 3700, night + 3700, 3, by_clock=True)
+    assert (night, "11-24") in marks

@@ -190,6 +190,8 @@ def test_a_player_obeys_a_person_and_keeps_a_recording(tmp_path: Path, start: An
     assert not player.send(commands.SetSpeed, value=-1.0).ok
     assert not player.send(commands.Takeover, human=False).ok, "there is no policy to play"
     assert not player.send(commands.LoadPolicy, checkpoint="/nope").ok
+    unwritten = player.send(commands.SaveState, path=str(folder / "config.json" / "x"))
+    assert unwritten.detail == f"{folder}/config.json: File exists", "and no number of an error"
     goal = tmp_path / "goal.npz"
     assert player.send(commands.CaptureGoal, path=str(goal)).ok
     assert goal.is_file()

@@ -6,6 +6,8 @@ import io
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
 import time
 from collections.abc import Callable
@@ -22,6 +24,7 @@ from trainer_core.protocol.runs import RunState
 from trainer_core.runs import waiting
 from trainer_core.runs.archive import archive, check, restore
 from trainer_core.runs.disk import disk_use
+from trainer_core.runs.finding import find_checkpoint, find_run
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.lock import RunLock
 from trainer_core.runs.writer import DiskError
@@ -74,6 +77,44 @@ def test_a_removed_run_stays_in_the_index_and_can_be_restored(home: HomePaths) -
     restore(file, home)
     assert contents(home.run(RUN).root) == before
     assert RunRegistry(home).load()[RUN] == record
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_here"),
+    [("fsync:1", True), ("rename:1", True), ("fsync:3", True), ("fsync:4", False),
+     ("unlink:1", False), ("unlink:3", False)],
+)  # fmt: skip
+def test_what_a_killed_archiving_left_is_put_right_by_the_next(
+    home: HomePaths, fault: str, is_here: bool
+) -> None:
+    before = contents(home.run(RUN).root)
+    words = ["archive", RUN, "--remove", "--home", str(home.root)]
+    command = [sys.executable, "-m", "trainer_core.cli.main", *words]
+    env = os.environ | {"DMGLAB_FAULT": f"{fault}:KILL"}
+    assert subprocess.run(command, env=env, check=False, capture_output=True).returncode == -9
+    if is_here:
+        archive(home, RUN, home.archives, remove=True)
+    else:
+        with pytest.raises(ConfigError, match=r"is archived: .*`dmglab restore` brings it back"):
+            archive(home, RUN, home.archives, remove=True)
+    assert [path.name for path in home.runs.iterdir()] == []
+    restore(home.archives / f"{RUN}.tar.gz", home)
+    assert contents(home.run(RUN).root) == before
+
+
+def test_a_restored_run_is_in_the_index_though_its_restoring_was_killed(home: HomePaths) -> None:
+    file = archive(home, RUN, home.archives, remove=True)
+    told = RunRegistry(home).load()[RUN]
+    restore(file, home)
+    RunRegistry(home).append(told)  # as if its own line had not been written
+    assert restore(file, home).reason == RunRegistry(home).load()[RUN].reason == ""
+
+
+def test_an_archived_run_is_named_as_such(home: HomePaths) -> None:
+    archive(home, RUN, home.archives, remove=True)
+    for find in (find_run, find_checkpoint):
+        with pytest.raises(LabError, match=r"is archived: .*dmglab restore"):
+            find(RUN, home)
 
 
 def test_nothing_is_restored_over_a_run(home: HomePaths) -> None:

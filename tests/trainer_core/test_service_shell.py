@@ -19,6 +19,7 @@ from trainer_core.protocol.runs import RunState
 from trainer_core.runs import waiting
 from trainer_core.runs.devices import DeviceLock
 from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.queue import QueueEntry, RunQueue
 from trainer_core.service.keeper import KeeperLock
 
 
@@ -67,6 +68,9 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
     dmglab("queue", "release", run_id)
     assert dmglab("queue", "remove", "a")["state"] == "stopped"
     assert dmglab("stop", "b")["state"] == "stopped"
+    with RunQueue(home).locked() as entries:  # killed before the index knew of it
+        RunQueue(home).write([*entries, QueueEntry(run_id="ghost", devices=("cpu",))])
+    assert dmglab("queue", "remove", "ghost")["run_id"] == "ghost"
     _, table = dmglab.text("queue", "list")
     assert table.splitlines()[1].split() == ["1", run_id, "tiny_goal", "native", "cpu", "3"]
     assert len(table.splitlines()) == 2

@@ -147,10 +147,13 @@ def release(argv: list[str]) -> dict[str, Any]:
 def remove(argv: list[str]) -> dict[str, Any]:
     options = parse(RunOptions, "queue remove", argv)
     home = home_paths(options.home)
+    stood = any(entry.run_id == options.run for entry in RunQueue(home).entries())
     record = waiting.drop(home, options.run, "taken out of the queue")
-    if record is None:
-        raise ConfigError(f"run {options.run!r} does not wait; `dmglab queue list` shows what does")
-    return {"ok": True, "run_id": record.run_id, "state": record.state.value}
+    if record is not None:
+        return {"ok": True, "run_id": record.run_id, "state": record.state.value}
+    if stood and options.run not in RunRegistry(home).load():  # killed while it was put in
+        return {"ok": True, "run_id": options.run, "state": "unknown"}
+    raise ConfigError(f"run {options.run!r} does not wait; `dmglab queue list` shows what does")
 
 
 def work(argv: list[str]) -> dict[str, Any]:

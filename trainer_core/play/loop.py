@@ -11,7 +11,7 @@ from trainer_core.play.pacer import Pacer
 from trainer_core.play.player import Player
 from trainer_core.play.thoughts import Tell
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import LabError, in_words
 from trainer_core.protocol.playing import check_speed
 
 IDLE_S = 1.0
@@ -77,7 +77,7 @@ class CommandLoop:
             try:
                 detail, ok = self._obey(command), True
             except (LabError, OSError) as error:
-                detail, ok = str(error), False
+                detail, ok = in_words(error), False
             self._tell(records.AckEvent, id=command.id, ok=ok, detail=detail)
 
     @property

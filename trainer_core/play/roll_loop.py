@@ -12,7 +12,7 @@ from trainer_core.play.loop import IDLE_S, Inbox
 from trainer_core.play.roll import Roll
 from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell
 from trainer_core.protocol import commands, frames, records
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import LabError, in_words
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.recording import HEIGHT, PICTURES, WIDTH
@@ -64,7 +64,7 @@ class RollLoop:
         try:
             detail, ok = self._obey(command), True
         except (LabError, OSError) as error:
-            detail, ok = str(error), False
+            detail, ok = in_words(error), False
         self._tell(records.AckEvent, id=command.id, ok=ok, detail=detail)
         return True
 

@@ -27,3 +27,10 @@ class TaskError(LabError):
 
 class CheckpointError(LabError):
     """A checkpoint that is missing, corrupt, or does not fit the task it is used with."""
+
+
+def in_words(error: LabError | OSError) -> str:
+    """What a person is told: of a file its name and what the system says, without a number."""
+    if isinstance(error, LabError) or not error.strerror:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

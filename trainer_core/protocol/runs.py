@@ -89,6 +89,15 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
 
 
+ARCHIVED = "archived: "
+"""What the reason of an archived run begins with; its file follows."""
+
+
+def is_archived(run: RunRecord) -> bool:
+    """Whether the run is in one file by now, and its folder gone."""
+    return run.state.is_end and run.reason.startswith(ARCHIVED)
+
+
 def advance(state: RunState, new: RunState) -> RunState:
     """`new` if it may follow `state`. Raises ProtocolError otherwise."""
     if new != state and new not in TRANSITIONS[state]:

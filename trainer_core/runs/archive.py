@@ -23,8 +23,9 @@ import msgspec
 from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.regular_files import open_regular
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.runs import ARCHIVED, RunRecord, is_archived
 from trainer_core.runs import durable
+from trainer_core.runs.half_moved import alone, delete, way_back, way_out
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.lock import RunLock
 from trainer_core.runs.writer import disk_error
@@ -56,8 +57,11 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
     With `remove` the run's directory goes once the archive was read back and compared; its line of
     the index says where it is. Raises LabError: a run that goes on or is in use, a full disk.
     """
-    record = RunRegistry(home).reconcile().get(run_id)
+    with alone(home):
+        record = RunRegistry(home).reconcile().get(run_id)
     paths = home.run(run_id)
+    if record is not None and is_archived(record) and not paths.root.exists():
+        raise ConfigError(f"run {run_id} is {record.reason}; `dmglab restore` brings it back")
     if record is None or not paths.config.is_file():
         raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
     if not record.state.is_end:
@@ -94,15 +98,16 @@ def check(file: Path) -> Manifest:
 
 def restore(file: Path, home: HomePaths) -> RunRecord:
     """Put an archived run back under its own id. Raises LabError; nothing is changed then."""
-    with _opened(file) as tar:
+    with _opened(file) as tar, alone(home):
         manifest = _manifest(file, tar)
         paths = home.run(manifest.run_id)
         if paths.root.exists():
+            known = RunRegistry(home).load().get(manifest.run_id)
+            if known is not None and is_archived(known):  # killed before the index was told
+                return _registered(home, manifest)
             raise ConfigError(f"{paths.root}: is there already; archive or move it first")
-        stage = paths.root.with_name(f".{manifest.run_id}.restored.tmp")
+        stage = way_back(home, manifest.run_id)
         try:
-            stage.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(stage, ignore_errors=True)
             _refuse_beyond_disk(file, manifest, stage.parent)
             stage.mkdir()
             for name, source in _members(file, tar, manifest):
@@ -169,13 +174,16 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def _remove(home: HomePaths, record: RunRecord, target: Path) -> None:
-    root = home.run(record.run_id).root
-    gone = root.with_name(f".{record.run_id}.archived.tmp")
-    durable.rename(root, gone)
-    moved = msgspec.structs.replace(record, reason=f"archived: {target}")
-    with contextlib.suppress(OSError):
-        RunRegistry(home).append(moved)
-    shutil.rmtree(gone, ignore_errors=True)
+    registry, gone = RunRegistry(home), way_out(home, record.run_id)
+    moved = msgspec.structs.replace(record, reason=f"{ARCHIVED}{target}")
+    with alone(home):
+        durable.rename(home.run(record.run_id).root, gone)
+        try:
+            registry.append(moved)
+            delete(gone)
+        except OSError:  # a full disk has room after that
+            delete(gone)
+            registry.append(moved)
 
 
 # -- reading ---------------------------------------------------------------------------------

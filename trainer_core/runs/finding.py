@@ -7,6 +7,8 @@ from pathlib import Path
 from trainer_core.protocol.checkpoints import list_checkpoints, merit, read_meta
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.runs import is_archived
+from trainer_core.runs.index import RunRegistry
 
 
 def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
@@ -23,6 +25,8 @@ def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
     for root in (Path(text), home.runs / text):
         if (root / "config.json").is_file():
             return RunPaths(root.resolve())
+    if reason := _archived(text, home):
+        raise LabError(reason)
     raise LabError(f"no run {text!r} below {home.runs}; `dmglab runs` lists them")
 
 
@@ -40,7 +44,7 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
     try:
         run = find_run(text or "latest", home, asker)
     except LabError as error:
-        if text in ("", "latest"):
+        if text in ("", "latest") or _archived(text, home):
             raise CheckpointError(str(error)) from None
         raise CheckpointError(
             f"{text!r} is neither a checkpoint folder nor a run below {home.runs}; `dmglab runs` "
@@ -49,6 +53,14 @@ def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:
     if not (found := list_checkpoints(run)):
         raise CheckpointError(f"run {run.run_id} has no checkpoint yet; `dmglab runs` lists others")
     return max(found, key=_merit)
+
+
+def _archived(run_id: str, home: HomePaths) -> str:
+    """Where an archived run is and how it comes back; empty for any other."""
+    record = RunRegistry(home).load().get(run_id)
+    if record is None or not is_archived(record):
+        return ""
+    return f"run {run_id} is {record.reason}; `dmglab restore` brings it back"
 
 
 def _merit(folder: Path) -> tuple[tuple[float, float, float, bool], str]:

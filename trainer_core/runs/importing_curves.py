@@ -28,6 +28,8 @@ from trainer_core.runs.writer import disk_error
 
 WANDB, TENSORBOARD = "wandb", "tensorboard"
 """No runners that could be started: the names say where curves are from."""
+IMPORTED = "imported from "
+"""What the reason of an imported run's end begins with; its source follows."""
 MOST_RUNS = 250
 """Of one folder: as many as curves can be laid over each other."""
 STEPS = ("env_steps", "global_step", "_step")
@@ -143,7 +145,7 @@ def _keep(
     life.record = msgspec.structs.replace(life.record, device="")  # nobody says
     for record in log:
         life.fold(record)
-    life.end(RunState.FINISHED, f"imported from {source}", finished_at=log[-1].time)
+    life.end(RunState.FINISHED, f"{IMPORTED}{source}", finished_at=log[-1].time)
     return life.record, lost
 
 

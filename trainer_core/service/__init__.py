@@ -2,7 +2,7 @@
 
 from trainer_core.runs.history import History, read_history
 from trainer_core.runs.importing import import_checkpoint
-from trainer_core.runs.importing_curves import Imported, import_curves, is_logged
+from trainer_core.runs.importing_curves import IMPORTED, Imported, import_curves, is_logged
 from trainer_core.service.gauges import Gauge, folder_bytes, read_gauges
 from trainer_core.service.job import Job, run_job
 from trainer_core.service.notices import (
@@ -19,6 +19,7 @@ from trainer_core.service.stream import BadLine
 from trainer_core.service.trainer import TrainerService
 
 __all__ = [
+    "IMPORTED",
     "BadLine",
     "BadLineSeen",
     "EventReceived",

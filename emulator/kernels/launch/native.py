@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import warp as wp
 
+from emulator.constants import P1
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
-from emulator.kernels.io.joypad import SETTLED
+from emulator.kernels.io.joypad import SETTLED, joypad_select
 from emulator.kernels.launch import state_kernels
 from emulator.kernels.launch.boundary import launch_begin, launch_end
-from emulator.kernels.memory.mapper import switch_bank, switches_bank
+from emulator.kernels.memory.mapper import FLAT, MBC1, MBC3, MBC5
 from emulator.kernels.ppu.access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.sm83.attend import attend
 from emulator.kernels.sm83.contract import (
@@ -29,6 +30,7 @@ from emulator.kernels.sm83.contract import (
     MEMORY_AT,
     NO_ANSWER,
     SEEN,
+    START_AT,
     VALUE_AT,
     WINDOW_AT,
     WORD_AT,
@@ -38,10 +40,12 @@ from emulator.kernels.sm83.in_place import LONGEST, PLAIN_IO, PLAIN_PICTURE
 from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
 from emulator.kernels.sm83.native_code import source
 from emulator.kernels.sm83.quick_service import answer_quickly
+from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
 
 NOWHERE = wp.constant(wp.uint32(0xFFFFFFFF))
-Pages = wp.types.vector(length=8, dtype=wp.uint64)
+Pages = wp.types.vector(length=9, dtype=wp.uint64)
+Bases = wp.types.vector(length=2, dtype=wp.uint64)
 
 
 @wp.struct
@@ -54,7 +58,10 @@ class NativeState:
     stable_t: wp.int64
     deadline_t: wp.int64
     base: wp.uint64  # ip of PC 0 in the present bank
-    reads: Pages  # address of each 8 KiB page less its first address, 0 if an access asks
+    soon: wp.int64  # the earlier of `due` and `close_t`
+    close_t: wp.int64  # VRAM's page, found open, may close
+    bases: Bases  # ip of PC 0 as seen from code at 0000, and at 4000
+    reads: Pages  # address of each 8 KiB page less its first address, 0 if an access asks; HRAM
     writes: Pages
     window: wp.uint32  # PC bits 14-15 of the present bank
     sp: wp.uint32
@@ -91,7 +98,7 @@ TEXT = source(
         "WORD_AT": WORD_AT, "MEMORY_AT": MEMORY_AT, "LONGEST": LONGEST, "PLAIN_IO": PLAIN_IO,
         "SETTLED": SETTLED, "FAR": int(FAR), "PLAIN_PICTURE": PLAIN_PICTURE,
         "PICTURE_PLAIN": int(PICTURE_PLAIN), "STATUS_PLAIN": int(STATUS_PLAIN),
-        "STATUS_MARGIN": STATUS_MARGIN,
+        "STATUS_MARGIN": STATUS_MARGIN, "MBC1": MBC1, "MBC3": MBC3, "MBC5": MBC5,
     }
 )  # fmt: skip
 
@@ -144,9 +151,11 @@ def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
         if switches_interrupts(slow_kind(ctl)):
             switch_interrupts(c, h.mem, slow_kind(ctl), c.now)
             o.asked = U(0)
-    elif asked == U(ASK_WRITE) and (a & U(0xE000)) == U(0x2000) and not is_wide(ctl):
-        if c.dma_state == U(0) and switches_bank(c):
-            switch_bank(c, a, ld32(h.scratch + Q(U(VALUE_AT))) & U(0xFF))
+    elif asked == U(ASK_WRITE) and a == U(P1) and not is_wide(ctl) and c.mapper != U(FLAT):
+        t = ld32(h.scratch + Q(U(START_AT))) + ((ctl >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
+        if I(t - U(1) - c.deadline) < I(0):
+            if joypad_select(c, h.mem, ld32(h.scratch + Q(U(VALUE_AT))) & U(255), t - U(1)) != U(0):
+                c.deadline = c.now  # an interrupt is requested
             o.asked = U(0)
     return o.asked
 

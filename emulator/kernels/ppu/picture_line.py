@@ -1,4 +1,5 @@
-"""A line without writes during mode 3, drawn 32 pixels at a time on bit planes.
+"""A line without writes during mode 3, drawn 32 pixels at a time on bit planes; on a CPU by C++
+(picture_line_native.py).
 
 A packed line is 40 bytes: 20 bytes of low shade bits, then 20 bytes of high ones, leftmost pixel in
 the top bit of the first byte. Eight picture registers travel in two words: `lower` holds LCDC, SCY,
@@ -16,9 +17,10 @@ from emulator.constants import (
     LCDC_TILE_DATA,
     LCDC_WINDOW_MAP,
 )
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, prmt, st32
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, on_gpu, prmt, st32
 from emulator.kernels.ppu.fifo_objects import reverse8
 from emulator.kernels.ppu.fifo_state import vec10
+from emulator.kernels.ppu.picture_line_native import draw_natively
 from emulator.kernels.ppu.timing import has_window
 
 ALL = wp.constant(wp.uint32(0xFFFFFFFF))
@@ -155,12 +157,13 @@ def background_planes(
     return p
 
 
-@wp.func(inline=False)
-def draw_plain(vram: Q, oam: Q, line: int, lower: U, upper: U, window: int, window_y: int, dest: Q):
-    """Draw one line to the 40 bytes at `dest` from registers that hold throughout mode 3."""
+@wp.func(inline=True)
+def draw_in_words(
+    vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q
+):
+    """`draw_plain` by 32 pixels at a time."""
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)
-    window_left = wp.where(has_window(lcdc, byte_of(upper, 3), window), byte_of(upper, 3) - 7, 256)
     found = vec10()
     found[0] = -1
     if (lcdc & LCDC_OBJ_ENABLE) != 0:
@@ -186,3 +189,14 @@ def draw_plain(vram: Q, oam: Q, line: int, lower: U, upper: U, window: int, wind
         place = dest + Q(U(4 * word))
         st32(place, prmt(low, low, U(0x0123)))
         st32(place + Q(20), prmt(high, high, U(0x0123)))
+
+
+@wp.func(inline=False)
+def draw_plain(vram: Q, oam: Q, line: int, lower: U, upper: U, window: int, window_y: int, dest: Q):
+    """Draw one line to the 40 bytes at `dest` from registers that hold throughout mode 3."""
+    lcdc = byte_of(lower, 0)
+    window_left = wp.where(has_window(lcdc, byte_of(upper, 3), window), byte_of(upper, 3) - 7, 256)
+    if on_gpu():
+        draw_in_words(vram, oam, line, lower, upper, window_left, window_y, dest)
+    else:
+        draw_natively(vram, oam, line, lower, upper, window_left, window_y, dest)

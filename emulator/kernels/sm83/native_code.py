@@ -29,7 +29,10 @@ WITH_MEMORY = 1024
 """First entry of the table for instructions that have been given their memory operand."""
 PARTS_AT = 1536
 """First entry of those that are no instruction."""
-RARE = ("leave", "look", "fetch", "back", "cold_read", "cold_write", "cold_pair", "cold_control")
+RARE = (
+    "leave", "look", "fetch", "cross", "back", "cold_read", "cold_write", "cold_pair",
+    "cold_control",
+)  # fmt: skip
 
 PRELUDE = """
 typedef unsigned char u8; typedef unsigned int u32;
@@ -56,6 +59,7 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
 #define MAP 0x01FF01FF // bits of `fast` that are pages
 #define PAST (-(1ll << 62))
 #define TIME(cycles) t += ((i64)(cycles) << 24) + 1;
+#define NEVER (1ll << 62)
 #define NOW ((u32)(t >> 24))
 #define PC ((u32)(ip - (const u32*)h->base))
 #define CONSOLE ((Console*)h->console)
@@ -66,15 +70,27 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
     if (__builtin_expect(page == 0, 0)) { h->address = a; else_; }
 #define FIND2(pages, else_) const u64 page = h->pages.c[a >> 13]; \\
     if (__builtin_expect(page == 0 || (a & 0x1FFF) == 0x1FFF, 0)) { h->address = a; else_; }
+// HRAM has a page of its own behind the others.
+#define FIND_HIGH(pages, else_) const u64 page = h->pages.c[a - 0xFF80 < 0x7F ? 8 : 7]; \\
+    if (__builtin_expect(page == 0, 0)) { h->address = a; else_; }
 #define BYTE (*(u8*)(page + a))
 #define PAIR (*(loose16*)(page + a))
 // Code without predecoded words: `ip` says the PC, `look` fetches.
 #define OFF_WORDS(pc) { h->base = 0; h->window = ~0u; h->limit = PAST; \\
     ip = (const u32*)((u64)((pc) & 0xFFFF) << 2); }
+#define GO(to) { if (__builtin_expect(((to) ^ h->window) >> 14 != 0, 0)) { \\
+        word = (to); GO_TO(cross); } \\
+    ip = (const u32*)h->base + (to); NEXT; }
+// A branch that may close a loop that waits is looked at, if it leads back.
 #define JUMP(target, next) { const u32 to = (target); \\
-    if (to < (next)) { word = to | (word & COUNTS) << 16; GO_TO(back); } \\
-    if (__builtin_expect((to ^ h->window) >> 14 != 0, 0)) { OFF_WORDS(to); GO_TO(look); } \\
-    ip = (const u32*)h->base + to; NEXT; }
+    if ((word & WAITS) && to < (next)) { word = to | (word & COUNTS) << 16; GO_TO(back); } \\
+    GO(to); }
+// JR, which mostly stays in its bank.
+#define HOP(offset, next) { \\
+    if (__builtin_expect((word & (WAITS | LEAVES_BANK)) != 0, 0)) \\
+        JUMP(((next) + (offset)) & 0xFFFF, next); \\
+    ip += (int)(offset); NEXT; }
+#define REQUESTED (*(u8*)(h->mem + 0x7F0F) & *(u8*)(h->mem + 0x7FFF) & 0x1F)
 #define ASK(what, a, value, start) { loose32* asked = (loose32*)h->scratch; \\
     asked[0] = (a); asked[1] = (value); asked[2] = CTL; asked[3] = (start); \\
     h->asked = (what); GO_TO(leave); }
@@ -101,20 +117,37 @@ static LIGHT void leave(REGISTERS) {
     ((loose32*)h->scratch)[WORD_AT / 4] = word;
 }
 
-// The limit has come: the deadline, or code that must be fetched byte by byte.
+// Pages of VRAM as they are while nobody has found it open.
+static inline void close_vram(Host* h) {
+    h->reads.c[4] = h->writes.c[4] = 0;
+    h->close_t = NEVER;
+    h->soon = h->due;
+}
+
+// The limit has come: the deadline, the end of open VRAM, or code to be fetched byte by byte.
 PART(look)
     if (t >= h->due || CONSOLE->fast >> 31) GO_TO(leave);
+    if (t >= h->close_t) close_vram(h);
     GO_TO(fetch);
+END
+
+// On at the address in `word`, which lies in another 16 KiB than the code before.
+PART(cross)
+    if (word >= 0x8000 || CONSOLE->fast >> 31) { OFF_WORDS(word); GO_TO(look); }
+    h->base = h->bases.c[word >> 14];
+    h->window = word & 0x4000;
+    h->limit = h->soon;
+    ip = (const u32*)h->base + word;
+    NEXT;
 END
 
 PART(fetch)
     Console* c = CONSOLE;
     const u32 pc = PC & 0xFFFF;
     if (pc < 0x8000) {
-        const u32 bank = pc & 0x4000;
-        h->base = h->words + 4ull * (u32)(bank + (bank ? c->rom_high : c->rom_low)) - 4ull * bank;
-        h->window = bank;
-        h->limit = h->due;
+        h->base = h->bases.c[pc >> 14];
+        h->window = pc & 0x4000;
+        h->limit = h->soon;
         ip = (const u32*)h->base + pc;
         word = *ip;
         DISPATCH(word & 1023);
@@ -126,6 +159,7 @@ PART(fetch)
     const u8* p = (const u8*)place(h, pc);
     word = p[0] | ((p[0] & 0xC7) == 0xC7 ? (u32)(p[0] & 0x38) : p[1] | (u32)p[2] << 8) << 16;
     if (p[0] == 0xCB) word = 256 + p[1];
+    word |= WAITS; // as far as anybody knows
     DISPATCH(word & 1023);
 END
 
@@ -154,24 +188,22 @@ PART(back)
     const u32 now = NOW, to = word & 0xFFFF, counts = word >> 16;
     const u64 first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
     const u64 second = (u64)fl << 32 | zr << 8 | A;
-    const i64 end = h->stable_t < h->deadline_t ? h->stable_t : h->deadline_t;
+    i64 end = h->stable_t < h->deadline_t ? h->stable_t : h->deadline_t;
+    if (h->close_t < end) end = h->close_t; // then VRAM reads otherwise
     const int span = (int)((u32)(end >> 24) - now), period = (int)(now - h->seen_time);
     if (span > period && to == h->seen_pc && h->idle_skip) {
-        const i64 turns = (span - 1) / period;
         if (counts)
-            t += count_down(counts, turns, h->seen_first - first, (u32)h->seen_second - A & 255,
-                            BC, DE, HL, A, zr, fl) * period << 24;
+            t += count_down(counts, (span - 1) / period, h->seen_first - first,
+                            (u32)h->seen_second - A & 255, BC, DE, HL, A, zr, fl) * period << 24;
         else if (first == h->seen_first && second == h->seen_second)
-            t += turns * period << 24;
+            t += (i64)((span - 1) / period) * period << 24;
     }
     h->seen_first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
     h->seen_second = (u64)fl << 32 | zr << 8 | A;
     h->seen_pc = to;
     h->seen_time = NOW;
     h->stable_t = t + ((i64)FAR << 24);
-    if ((to ^ h->window) >> 14 != 0) { OFF_WORDS(to); GO_TO(look); }
-    ip = (const u32*)h->base + to;
-    NEXT;
+    GO(to);
 END
 
 static inline u32 fast_bits(u32 fast, u32 a) { return fast >> (a - 0xFF80 < 0x7F ? 8 : a >> 13); }
@@ -190,8 +222,47 @@ static inline u32 plain_bits(Host* h, u32 a, u32 ctl, u32 start, bool calm) {
     return splits ? 0 : fast_bits(CONSOLE->fast | vram, a);
 }
 
+// VRAM has been found open: until it may close, its page needs no question.
+static inline void open_vram(Host* h) {
+    Console* c = CONSOLE;
+    const u32 until = (int)(h->vram_until - c->deadline) < 0 ? h->vram_until : c->deadline;
+    h->close_t = (i64)(int)(until - LONGEST + 1) << 24;
+    if (h->close_t < h->soon) h->soon = h->close_t;
+    if (h->limit != PAST) h->limit = h->soon;
+    h->reads.c[4] = h->writes.c[4] = place(h, 0x8000) - 0x8000;
+}
+
+// The ROM bank at 4000 is another one.
+static inline void turn_bank(Host* h) {
+    Console* c = CONSOLE;
+    const u64 at = place(h, 0x4000) - 0x4000;
+    h->rom_high = c->rom_high;
+    h->bases.c[1] = h->words + 4ull * (u32)(0x4000 + c->rom_high) - 4ull * 0x4000;
+    for (u32 i = 2; i < 4; i++) h->reads.c[i] = h->fast >> i & 1 ? at : 0;
+}
+
+// `mapper.switch_bank`, for a write to 2000-3FFF that does nothing else.
+static inline bool switch_bank(Host* h, u32 a, u32 value) {
+    Console* c = CONSOLE;
+    const u32 kind = c->mapper;
+    if (c->dma_state || (kind != MBC1 && kind != MBC3 && kind != MBC5)) return false;
+    const u32 old = c->rom_bank, mask = kind == MBC1 ? 31 : c->rom_banks > 128 ? 255 : 127;
+    u32 bank = value & mask ? value & mask : 1;
+    if (kind == MBC5) bank = a < 0x3000 ? (old & 0x100) | value : (old & 0xFF) | (value & 1) << 8;
+    c->rom_bank = bank;
+    if (kind == MBC1) bank |= c->ram_bank << 5;
+    c->rom_high = c->rom_base + ((bank & (c->rom_banks - 1)) << 14) - 0x4000;
+    turn_bank(h);
+    return true;
+}
+
 PART(cold_read)
     const u32 a = h->address, ctl = CTL, start = NOW;
+    if (a - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->reads.c[8]) {
+        const u64 page = h->reads.c[8];
+        h->memory = ctl & WIDE_READ ? PAIR : BYTE;
+        DISPATCH(WITH_MEMORY + (word & 511));
+    }
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
     bool plain = plain_bits(h, a, ctl, start, calm) & 1;
     const bool joypad = a == 0xFF00 && !plain;
@@ -202,7 +273,8 @@ PART(cold_read)
     plain |= status;
     const u8* p = (const u8*)place(h, a);
     if (!plain || (joypad && !(*p & SETTLED))) ASK(ASK_READ, a, 0, start);
-    if (status || (a & 0xE000) == 0x8000) h->stable_t = t; // that changes, who may read VRAM too
+    if (status) h->stable_t = t; // that changes
+    if ((a & 0xE000) == 0x8000) open_vram(h);
     h->memory = ctl & WIDE_READ ? p[0] | (u32)p[1] << 8 : *p;
     DISPATCH(WITH_MEMORY + (word & 511));
 END
@@ -210,6 +282,15 @@ END
 // The instruction is over but for its store of h->value.
 PART(cold_write)
     const u32 a = h->address, ctl = CTL, start = NOW - ((ROW[7] >> 24 & 127));
+    if (a - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->writes.c[8]) {
+        const u64 page = h->writes.c[8];
+        if (ctl & WIDE) PAIR = h->value; else BYTE = h->value;
+        NEXT;
+    }
+    if ((a & 0xE000) == 0x2000 && !(ctl & WIDE) && switch_bank(h, a, h->value & 255)) {
+        if (h->window == 0x4000) { word = PC & 0xFFFF; h->window = ~0u; GO_TO(cross); }
+        NEXT;
+    }
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
     const bool picture = calm && !(ctl & WIDE) && (a & 0xFFF0) == 0xFF40
         && (PLAIN_PICTURE >> (a & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
@@ -218,8 +299,18 @@ PART(cold_write)
         ASK(ASK_WRITE, a, h->value, start);
     if (ctl & WIDE) *(loose16*)place(h, a) = h->value;
     else *(u8*)place(h, a) = h->value;
+    if ((a & 0xE000) == 0x8000) open_vram(h);
     NEXT;
 END
+
+// Nothing is requested: EI and RETI need not look up, and DI never. `interrupts.switch_interrupts`.
+static inline bool switch_interrupts(Host* h, u32 kind, u32 now) {
+    Console* c = CONSOLE;
+    if (kind != DI && (REQUESTED || (kind == EI && (int)(c->launch_end - now) < 8))) return false;
+    if (kind != EI) c->ime = kind == RETI;
+    else if (c->ime == 0) { c->ime = 2; c->ei_time = now; }
+    return true;
+}
 
 PART(cold_pair) ASK(ASK_OAM_BUG, h->address, 0, NOW); END
 PART(cold_control) h->stable_t = t; ASK(ASK_CONTROL, 0, ROW[7] >> 8 & 255, NOW); END
@@ -236,16 +327,22 @@ h.deadline_t = (i64)(int)c.deadline << 24;
 // At most 2^23 M-cycles, that the instruction count cannot spill into the time.
 const i64 last = ((i64)(int)start + (1 << 23)) << 24;
 h.due = h.deadline_t < last ? h.deadline_t : last;
+Cpu::close_vram(&h);
 if ((c.fast & MAP) != h.fast || c.rom_low != h.rom_low || c.rom_high != h.rom_high
         || c.ram_offset != h.ram_offset) {
     h.fast = c.fast & MAP; h.ram_offset = c.ram_offset;
-    h.rom_low = c.rom_low; h.rom_high = c.rom_high;
+    h.rom_low = c.rom_low;
+    h.bases.c[0] = h.words + 4ull * c.rom_low;
     for (u32 i = 0; i < 7; i++) {
         const u64 at = Cpu::place(&h, i << 13) - (i << 13);
         h.reads.c[i] = h.fast >> i & 1 ? at : 0;
         h.writes.c[i] = h.fast >> (16 + i) & 1 ? at : 0;
     }
     h.reads.c[7] = h.writes.c[7] = 0;
+    const u64 high = Cpu::place(&h, 0xFF80) - 0xFF80;
+    h.reads.c[8] = h.fast >> 8 & 1 ? high : 0;
+    h.writes.c[8] = h.fast >> 24 & 1 ? high : 0;
+    Cpu::turn_bank(&h);
 }
 const u32 f = hi >> 16 & 0xF0;
 u32 zr, fl;
@@ -254,7 +351,7 @@ h.base = 0; h.window = ~0u; h.limit = PAST;
 u32 word = 0;
 Cpu::Handler handler = Cpu::fetch;
 if (given) {
-    word = ((const loose32*)h.scratch)[WORD_AT / 4];
+    word = ((const loose32*)h.scratch)[WORD_AT / 4] | WAITS;
     h.memory = ((const loose32*)h.scratch)[MEMORY_AT / 4];
     handler = (Cpu::Handler)TABLE[(given & HAS_MEMORY ? WITH_MEMORY : 0) + (word & 511)];
 }
@@ -347,13 +444,20 @@ def _finish(row: Instruction) -> str:
         if access.address in ("hl+", "hl-"):
             parts.append(f"HL = (HL {access.address[2]} 1) & 0xFFFF;")
         off = f"OFF_WORDS({target}); " if row.destination == "vector" else ""
-        find = "FIND2" if access.size == 2 else "FIND"
+        find = _finder(access)
         parts.append(f"{{ {find}(writes, {{ h->value = v; {off}GO_TO(cold_write); }})")
         parts.append("PAIR = v; }" if access.size == 2 else "BYTE = v; }")
-    if row.operation == "reti":
-        parts.append("OFF_WORDS(v); GO_TO(cold_control);")
-    elif row.destination in ("pc", "vector"):
+    if row.operation in ("ei", "di", "reti"):
+        parts.append(f"h->stable_t = t; if (switch_interrupts(h, {row.operation.upper()}, NOW))")
+        parts.append("GO(v & 0xFFFF)" if row.operation == "reti" else "NEXT")
+        parts.append("OFF_WORDS(v);" if row.operation == "reti" else "")
+        parts.append("GO_TO(cold_control);")
+    elif row.destination == "pc" and row.y == "e8":
+        parts.append("HOP(y, next);")
+    elif row.destination == "pc" and row.y == "n16":
         parts.append(f"JUMP({target}, next);")
+    elif row.destination in ("pc", "vector"):
+        parts.append(f"const u32 to = {target}; GO(to);")
     elif row.operation in control_rows.SLOW_KINDS and row.operation not in (
         *control_rows.ROTATES,
         "daa",
@@ -405,11 +509,18 @@ def _body(row: Instruction) -> str:
     return " ".join(part for part in parts if part.strip())
 
 
+def _finder(access: isa.Access) -> str:
+    """The macro that finds the page of an access."""
+    if access.size == 2:
+        return "FIND2"
+    return "FIND_HIGH" if access.address.startswith("ff00") else "FIND"
+
+
 def _read(row: Instruction) -> str:
     """The plain read in front of the body; HRAM, always plain, is read here for LDH (n8)."""
     access = row.access
     assert access is not None
-    find = "FIND2" if access.size == 2 else "FIND"
+    find = _finder(access)
     load = "PAIR" if access.size == 2 else "BYTE"
     return (
         f"const u32 a = {_ADDRESSES[access.address]}; u32 m; "
@@ -458,9 +569,12 @@ def source(constants: dict[str, int]) -> str:
         "WIDE_READ": control_rows.READ16,
         "TAKEN_ONLY": control_rows.TAKEN_ONLY & 0xFFFFFF,  # the bits that `attend` reads
         "ROW_WORDS": control_rows.ROW_WORDS,
+        "WAITS": control_rows.WAITS,
+        "LEAVES_BANK": control_rows.LEAVES_BANK,
         "COUNTS_16": control_rows.COUNTS_16,
         "COUNTS": control_rows.COUNTS_8 | control_rows.COUNTS_16,
     }
+    names |= {name.upper(): control_rows.SLOW_KINDS[name] for name in ("ei", "di", "reti")}
     names |= {f"AT_{name}": PARTS_AT + i for i, name in enumerate(RARE)}
     defines = "".join(f"#define {name} {value}\n" for name, value in names.items())
     handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())

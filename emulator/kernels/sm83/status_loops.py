@@ -18,6 +18,7 @@ HL_FROM_ADDRESS = control_rows.HL_FROM_ADDRESS
 READ16 = control_rows.READ16
 WAIT_BY_MASK = wp.constant(wp.uint32(0xFA2002E6))  # 'and 2; jr nz, -6'
 WAIT_BY_BIT = 0xFC20  # 'jr nz, -4'
+AND, XOR, OR, CP, SUB = 0xE6, 0xEE, 0xF6, 0xFE, 0xD6  # A with n8
 A_CARRY_HL = wp.constant(wp.uint32(0xFF10FFFF))  # of Console.hi
 
 
@@ -61,7 +62,7 @@ class WaitLocals:
 def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
     """The four bytes after the read of a loop that waits for an I/O register, or 0 if it is none:
 
-    'ldh a, (n8); and or cp n8; jr cc, -6' or 'bit b, (hl); jr cc, -4', in ROM.
+    'ldh a, (n8); and, xor, or, cp or sub n8; jr cc, -6' or 'bit b, (hl); jr cc, -4', in ROM.
     """
     o = WaitLocals()
     o.code = U(0)
@@ -71,7 +72,8 @@ def wait_code(c: wp.ref[Console], mem: Q, rom: Q, word: U) -> U:
             ld8(p) | (ld8(p + Q(1)) << U(8)) | (ld8(p + Q(2)) << U(16)) | (ld8(p + Q(3)) << U(24))
         )
         jump = code
-        if (word & U(511)) == U(0xF0) and ((code & U(0xFF)) | U(0x18)) == U(0xFE):
+        tests = ((code & U(0xFF)) | U(0x18)) == U(0xFE) or (code & U(0xFF)) == U(SUB)
+        if (word & U(511)) == U(0xF0) and tests:
             jump = code >> U(16)
         short = (word & U(0x1C7)) == U(0x146) and (jump & U(0xFF00)) == U(0xFC00)
         if short or (jump != code and (jump & U(0xFF00)) == U(0xFA00)):
@@ -90,19 +92,19 @@ def test_value(o: wp.ref[WaitLocals], c: wp.ref[Console], word: U):
     if (word & U(0x100)) != U(0):
         o.zero = ((o.value >> ((word >> U(3)) & U(7))) & U(1)) == U(0)
         o.flags = U(0x20) | wp.where(o.carry, U(0x10), U(0))
-    elif (o.code & U(0xFF)) == U(0xE6):
-        jump = o.code >> U(16)
-        o.a = o.value & n
-        o.zero = o.a == U(0)
-        o.carry = wp.bool(False)
-        o.flags = U(0x20)
     else:
         jump = o.code >> U(16)
-        o.a = o.value
-        o.zero = o.value == n
-        o.carry = o.value < n
-        half = wp.where((o.value & U(15)) < (n & U(15)), U(0x20), U(0))
-        o.flags = U(0x40) | half | wp.where(o.carry, U(0x10), U(0))
+        test = o.code & U(0xFF)
+        compares = test == U(CP) or test == U(SUB)
+        o.carry = compares and o.value < n
+        half = wp.where((o.value & U(15)) < (n & U(15)), U(0x60), U(0x40))
+        half = wp.where(compares, half, wp.where(test == U(AND), U(0x20), U(0)))
+        o.flags = half | wp.where(o.carry, U(0x10), U(0))
+        left = (o.value - n) & U(255)
+        o.a = wp.where(test == U(AND), o.value & n, wp.where(test == U(OR), o.value | n, left))
+        o.a = wp.where(test == U(XOR), o.value ^ n, o.a)
+        o.zero = o.a == U(0)
+        o.a = wp.where(test == U(CP), o.value, o.a)
     condition = wp.where((jump & U(0x10)) != U(0), o.carry, o.zero)
     o.taken = condition == ((jump & U(8)) != U(0))
     o.flags = o.flags | wp.where(o.zero, U(0x80), U(0))

@@ -1,0 +1,39 @@
+"""Commands that write what is on show into files for others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QMainWindow
+
+from gui.actions import ActionRegistry
+from gui.controllers.reports import Reports
+from gui.models.run_filter import RunFilter
+from gui.models.run_telemetry import TelemetryModel
+from gui.widgets.dialogs import ask_new_file
+from gui.words import tr
+
+
+def define_reports(
+    registry: ActionRegistry, reports: Reports, listed: RunFilter, telemetry: TelemetryModel,
+    window: QMainWindow,
+) -> None:  # fmt: skip
+    add = registry.add
+    follows = (telemetry.focus_changed, telemetry.pins_changed, telemetry.run_told)
+
+    def write_runs(path: Path) -> None:
+        reports.write_runs(listed.run_ids(), path)
+
+    add("writeReport", tr("Write a report of the curves..."),
+        lambda: ask_new_file(window, tr("Write a report"), "report.html", reports.write_report),
+        tip=tr("One HTML file: the runs on show, what differs, what came of it, notes, plots"),
+        refusal=reports.refusal, follows=follows)  # fmt: skip
+    add("curvesCsv", tr("Export all curves as CSV..."),
+        lambda: ask_new_file(window, tr("Export all curves"), "curves.csv", reports.write_curves),
+        tip=tr("Every record of every run on show, every metric a column"),
+        refusal=reports.refusal, follows=follows)  # fmt: skip
+    add("runsCsv", tr("Export the run table as CSV..."),
+        lambda: ask_new_file(window, tr("Export the run table"), "runs.csv", write_runs),
+        tip=tr("The runs in the list with every field of their configurations"),
+        refusal=lambda: "" if listed.rowCount() else tr("No run is in the list"),
+        follows=(listed.rowsInserted, listed.rowsRemoved, listed.modelReset))  # fmt: skip

@@ -1,0 +1,115 @@
+"""What is on show as files: a report as one page, the run table, every record of every curve."""
+
+# pyright: reportOptionalMemberAccess=false
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QFileDialog
+
+from gui.app import App
+from gui.controllers.reports import html_of
+from gui.models.navigation import Place
+from gui.models.run_notes import Note
+from tests.gui.conftest import find, foreign_record, replaced, until
+from tests.support.made_records import run_record, update_record
+from trainer_core.protocol import records
+from trainer_core.protocol.runs import RunState
+
+
+def put(app: App, run_id: str, rate: float, *log: records.Record) -> None:
+    paths = app.bridge.home.run(run_id)
+    paths.root.mkdir(parents=True)
+    config = {"rate": rate, "envs": 8}
+    meta = records.MetaRecord(run_id=run_id, seq=0, time=1.0, runner="native", task="t",
+                              config=config)  # fmt: skip
+    lines = [meta, *(replaced(record, seq=seq) for seq, record in enumerate(log, 1))]
+    paths.train_log.write_bytes(b"".join(map(records.encode, lines)))
+    paths.config.write_text(f'{{"run": {{"rate": {rate}}}}}')
+    app.bridge.service.runs[run_id] = run_record(run_id, RunState.FINISHED, env_steps=5)
+    app.models.runs.put(app.bridge.service.runs[run_id])
+
+
+@pytest.fixture
+def two(app: App) -> App:
+    """Two runs on show, of two trainers, one with a note and a name that is no HTML."""
+    app.models.navigation.show(Place.CURVES)
+    put(app, "r-aaaa", 0.1, *(update_record("r-aaaa", 0, update, 9.0) for update in (1, 2, 3)))
+    put(app, "r-bbbb", 0.2, *(foreign_record(seq, **{"x/loss": seq / 2}) for seq in range(4)))
+    app.controllers.runs.show("r-aaaa")
+    app.controllers.runs.annotate("a <b> & c", Note(("keep",), "It **learned**: <i>see</i> below"))
+    app.controllers.runs.show_all(["r-aaaa", "r-bbbb"])
+    until(lambda: all(run_id in app.models.telemetry.runs for run_id in ("r-aaaa", "r-bbbb")))
+    return app
+
+
+def written(app: App, monkeypatch: pytest.MonkeyPatch, action: str, path: Path) -> str:
+    told: list[object] = []
+    app.models.notices.told.connect(told.append)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *asked: (str(path), ""))
+    app.actions[action].trigger()
+    until(lambda: told)
+    assert path.parent.joinpath(f".{path.name}.partial").exists() is False
+    return path.read_text("utf-8")
+
+
+def test_a_report_has_runs_tables_notes_and_the_plots_on_the_page(
+    two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    find(two, "plotFilter").setText("x/loss|reward_mean")
+    text = written(two, monkeypatch, "writeReport", tmp_path / "report.html")
+    assert text.count("<svg") == 2 == text.count("</svg>"), "a loss and the reward"
+    for part in text.split("<svg")[1:]:
+        ElementTree.fromstring("<svg" + part.partition("</svg>")[0] + "</svg>")
+    assert "a &lt;b&gt; &amp; c" in text
+    assert "<b> & c" not in text
+    assert "#keep" in text
+    assert "<tr><th>rate</th><td>0.1</td><td>0.2</td></tr>" in text
+    assert "<th>envs</th>" not in text, "both were told the same"
+    assert "<tr><th>x/loss</th><td>-</td><td>1.5</td></tr>" in text
+    assert ">learned</span>" in text
+    assert "<i>" not in text, "a note is Markdown, not HTML"
+    assert "http" not in text.replace("http://www.w3.org", ""), "it needs nothing from elsewhere"
+
+
+def test_every_record_and_every_run_go_into_tables(
+    two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = written(two, monkeypatch, "curvesCsv", tmp_path / "curves.csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["run_id"] for row in rows] == ["r-aaaa"] * 3 + ["r-bbbb"] * 4
+    assert [row["x/loss"] for row in rows] == ["", "", "", "0", "0.5", "1", "1.5"]
+    assert float(rows[2]["env_steps"]) == 3 * 2048
+    assert rows[6]["reward_mean"] == ""
+    text = written(two, monkeypatch, "runsCsv", tmp_path / "runs.csv")
+    table = {row["run_id"]: row for row in csv.DictReader(io.StringIO(text))}
+    assert table["r-aaaa"]["name"] == "a <b> & c"
+    assert (table["r-aaaa"]["tags"], table["r-aaaa"]["steps"]) == ("keep", "5")
+    assert {row["config.rate"] for row in table.values()} == {"0.1", "0.2"}
+
+
+def test_a_report_that_cannot_be_written_is_one_line(
+    two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    problems: list[str] = []
+    two.bridge.problem.connect(lambda title, reason: problems.append(reason))
+    path = tmp_path / "gone" / "report.html"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *asked: (str(path), ""))
+    two.actions["writeReport"].trigger()
+    until(lambda: problems)
+    assert "\n" not in problems[0]
+    assert str(path.parent) in problems[0]
+
+
+def test_a_note_is_markdown_beside_the_run(two: App) -> None:
+    two.docks.telemetry.tabs.setCurrentWidget(two.docks.telemetry.info)
+    note = find(two, "runNote")
+    until(note.isVisible)
+    assert note.text().startswith("It **learned**")
+    two.controllers.runs.show("r-bbbb")
+    until(lambda: not note.isVisible())
+    assert "<li>b</li>" in html_of("# A\n- b")
