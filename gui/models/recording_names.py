@@ -16,9 +16,9 @@ def recording_name(folder: Path) -> str:
     """Its folder's name where it cannot be read."""
     try:
         about = read_recording(folder)
-    except (ProtocolError, OSError):
+        when = time.localtime(about.created_at)
+    except (ProtocolError, OSError, OverflowError, ValueError):  # the last two: of no such year
         return folder.name
-    when = time.localtime(about.created_at)
     is_today = when[:3] == time.localtime()[:3]
     branch = tr(", branch") if about.parent else ""
     return tr(

@@ -88,3 +88,10 @@ def last_line(code: str) -> str:
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.strip().splitlines()[-1]
+
+
+def test_no_two_test_files_share_a_name() -> None:
+    """pytest cannot collect both, which a run of either alone does not show."""
+    names = [path.name for path in (CHECKOUT / "tests").rglob("test_*.py")]
+    assert len(names) > 100
+    assert sorted(set(names)) == sorted(names), {n for n in names if names.count(n) > 1}

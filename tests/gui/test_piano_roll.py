@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from PySide6.QtTest import QTest
 from gui import theme
 from gui.app import App
 from gui.models.branches import branch_trees
+from gui.models.recording_names import recording_name
 from gui.models.replay import Replay
 from gui.widgets.piano_roll import HEAD, NUMBER, ROW
 from tests.gui.conftest import click, until
@@ -21,7 +23,7 @@ from trainer_core.play.game import ConsoleGame, open_game
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.protocol.buttons import ALL_ACTIONS
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import read_buttons, read_recording
+from trainer_core.protocol.recording import MANIFEST, read_buttons, read_recording
 
 TASK = "pocket_quest/leave_bedroom"
 DOWN, A = 8, 16
@@ -178,3 +180,13 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     until(lambda: problems, 60)
     assert "no GIF, APNG or PNG" in problems[0]
     assert not replay.opening
+
+
+def test_recordings_are_called_by_game_and_length_or_by_their_folder(
+    game: ConsoleGame, tmp_path: Path
+) -> None:
+    assert "leave_bedroom, 0.4 s" in recording_name(record(game, tmp_path / "take", [A_RIGHT], 1))
+    odd = record(game, tmp_path / "odd", [A_RIGHT], 1)
+    told = json.loads((odd / MANIFEST).read_text()) | {"created_at": 1e300}
+    (odd / MANIFEST).write_text(json.dumps(told))
+    assert recording_name(odd) == "odd", "one of no such year, which a list of many must survive"

@@ -50,7 +50,8 @@ def import_checkpoint(folder: Path, home: HomePaths) -> tuple[RunRecord, Path]:
             name=f"import of {meta.run_id[-4:]}", created_at=meta.created_at,
         )  # fmt: skip
     except (OSError, shutil.Error, DiskError) as error:
-        raise CheckpointError(f"{paths.root}: cannot be written: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CheckpointError(f"{paths.root}: cannot be written: {reason}") from None
     for record in log:
         life.fold(record)
     life.end(RunState.FINISHED, f"imported from {folder}", finished_at=meta.created_at)
