@@ -31,7 +31,7 @@ from gui.play_commands import (
 )
 from gui.remedy_commands import define_disk, define_remedies
 from gui.replay_commands import define_demonstrations, define_replay, define_roll
-from gui.report_commands import define_reports
+from gui.report_commands import define_reports, define_saved_views
 from gui.settings import Settings
 from gui.sweep_commands import define_sweeps
 from gui.view_history import ViewHistory
@@ -170,6 +170,7 @@ def define_views(app: App) -> None:
     define_reports(
         app.actions, app.controllers.reports, docks.runs.proxy, app.models.telemetry, window
     )
+    define_saved_views(app.actions, app.controllers.views, docks.runs.filter, window)
     commands.define_views(
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QCursor, QDesktopServices
 from PySide6.QtWidgets import QDockWidget, QLineEdit, QMainWindow, QTabWidget
 
 from gui import object_names as names
@@ -38,6 +38,7 @@ from gui.models.session import Session
 from gui.models.smoothing import KINDS
 from gui.settings import Settings
 from gui.view_history import ViewHistory
+from gui.widgets.color_menu import color_menu
 from gui.widgets.command_palette import CommandPalette
 from gui.widgets.comparison import Comparison
 from gui.widgets.dialogs import CheatSheet, ask_file, ask_folder, ask_new_file
@@ -130,6 +131,9 @@ def define_runs(
         follows=(*focus, telemetry.pins_changed))  # fmt: skip
     add("describeRun", tr("Name, tags and notes..."), ask_note, "Ctrl+T",
         refusal=runs.refusal, follows=focus)  # fmt: skip
+    add("runColor", tr("Colour of its curves..."),
+        lambda: color_menu(window, runs.color(), runs.set_color).exec(QCursor.pos()),
+        tip=tr("Whenever they are on show"), refusal=runs.refusal, follows=focus)  # fmt: skip
     add("compareRuns", tr("Compare the configurations"), compare, "Ctrl+Shift+C",
         tip=tr("What the runs with an open eye were told differently"),
         refusal=runs.compare_refusal, follows=(*focus, telemetry.pins_changed))  # fmt: skip

@@ -16,7 +16,8 @@ MENUS = {
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "newSweep", "stopSweep", "",
-        "describeRun", "queueEarlier", "queueLater", "resumeRun", "reuseConfig", "showError",
+        "describeRun", "runColor", "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
+        "showError",
         "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
         "archiveRun", "restoreRun", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
@@ -37,7 +38,8 @@ MENUS = {
         "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
         "smoothDecaying", "smoothRunning", "smoothGaussian", "",
         "plotMaximise", "plotPin", "plotLog", "plotHide", "",
-        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "", "resetPlots",
+        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "",
+        "savedViews", "resetPlots",
     ),
     "&Play": (
         "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",
