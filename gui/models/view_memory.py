@@ -12,9 +12,13 @@ from gui.models.seed_groups import APART, SPREADS
 from gui.settings import Settings
 
 KIND = "curves/smoothing_kind"
+COLORS = "curves/colors"
 AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
     "curves/x_axis", "curves/smoothing", "curves/seeds", "curves/outliers", "curves/pinned"
 )  # fmt: skip
+
+
+MOST_SLOTS = 256
 
 
 class ViewMemory(QObject):
@@ -29,6 +33,7 @@ class ViewMemory(QObject):
         telemetry.trims_outliers = settings.flag(OUTLIERS, False)
         telemetry.set_smoothing_kind(settings.text(KIND))
         telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
+        telemetry.chosen_slots = _numbers(settings.text(COLORS, "{}"))
         telemetry.view_changed.connect(self._on_view)
         telemetry.pins_changed.connect(self._on_pins)
 
@@ -49,3 +54,14 @@ class ViewMemory(QObject):
 
     def _on_pins(self) -> None:
         self._settings.set(PINNED, json.dumps(self._telemetry.pinned))
+        self._settings.set(COLORS, json.dumps(self._telemetry.chosen_slots))
+
+
+def _numbers(text: str) -> dict[str, int]:
+    """Whole numbers by name; of anything else nothing."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    items = found.items() if isinstance(found, dict) else ()
+    return {name: value for name, value in items if type(value) is int and 0 <= value < MOST_SLOTS}
