@@ -145,7 +145,7 @@ class Validator:
             return self.learner.forward
         if self._remembering is None:
             forward = self.learner.forward
-            self._remembering = Remembering(lambda obs: (forward(obs)[0],) * 2)
+            self._remembering = Remembering(lambda obs: (logits := forward(obs)[0], logits))
         return self._remembering
 
     def load(self) -> None:
