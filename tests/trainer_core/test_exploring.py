@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from trainer_core.envs.exploring import MOST_FOUND, WAYS, Explorer
+from trainer_core.envs.exploring import MOST_FOUND, SEARCH_WALKS, WAYS, Explorer
 
 LONG = 24
 LEFT, RIGHT, NOTHING = range(3)
@@ -62,6 +62,7 @@ def test_a_way_that_walks_found_leads_from_its_start_to_the_goal():
             place = min(LONG, max(0, place + [-1, 1, 0][action]))
         assert place == LONG
     lengths = [len(way.actions) for way in found.ways]
+    assert len(found.ways) <= 2 * SEARCH_WALKS, "a walk arrives once"
     assert [len(way.actions) for way in found.shortest_ways()] == sorted(lengths)[:WAYS]
 
 
@@ -70,3 +71,14 @@ def test_without_a_search_no_walk_is_added_and_one_for_nothing_ends():
     assert sum(many._begun) > 3 * sum(few._begun)
     assert many.ways == []
     assert len(many.found) <= min(LONG + 1, MOST_FOUND)
+
+
+def test_a_search_ends_with_the_first_ways_but_not_before_the_walks_that_all_get():
+    near, few = explored(3, search=True), explored(3, search=False)
+    assert len(near.ways) >= WAYS
+    assert (near._begun, near.found) == (few._begun, few.found), "it had found enough by then"
+
+
+def test_of_many_states_no_more_are_kept_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr("trainer_core.envs.exploring.MOST_FOUND", 4)
+    assert len(explored(-1, search=True).found) == 4
