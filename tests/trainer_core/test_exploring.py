@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from trainer_core.envs.exploring import MOST_FOUND, SEARCH_WALKS, WAYS, Explorer
+from trainer_core.envs.exploring import MOST_FOUND, WALKS, WAYS, Explorer
 
 LONG = 24
 LEFT, RIGHT, NOTHING = range(3)
@@ -62,7 +62,6 @@ def test_a_way_that_walks_found_leads_from_its_start_to_the_goal():
             place = min(LONG, max(0, place + [-1, 1, 0][action]))
         assert place == LONG
     lengths = [len(way.actions) for way in found.ways]
-    assert len(found.ways) <= 2 * SEARCH_WALKS, "a walk arrives once"
     assert [len(way.actions) for way in found.shortest_ways()] == sorted(lengths)[:WAYS]
 
 
@@ -77,6 +76,8 @@ def test_a_search_ends_with_the_first_ways_but_not_before_the_walks_that_all_get
     near, few = explored(3, search=True), explored(3, search=False)
     assert len(near.ways) >= WAYS
     assert (near._begun, near.found) == (few._begun, few.found), "it had found enough by then"
+    assert sum(near._begun) > 0, "a second round begins where the first ended up"
+    assert len(near.ways) <= 2 * WALKS, "a walk arrives once"
 
 
 def test_of_many_states_no_more_are_kept_than_there_is_room_for(monkeypatch):
