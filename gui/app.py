@@ -23,6 +23,7 @@ from gui.play_commands import (
     define_export,
     define_games,
     define_league,
+    define_pictures,
     define_saliency,
     define_slots,
     define_sound,
@@ -151,6 +152,9 @@ def define_commands(
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
     define_saliency(actions, controllers.saliency)
+    define_pictures(
+        actions, controllers.pictures, controllers.playing, controllers.replay, models.navigation
+    )
     define_disk(actions, controllers.archives, controllers.runs, models.telemetry, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
@@ -161,6 +165,7 @@ def define_views(app: App) -> None:
     dock_keys = {
         docks.agent: "F1", docks.training: "F3", docks.telemetry: "F2",
         docks.task: "Shift+F3", docks.runs: "F4", docks.checkpoints: "F6", docks.log: "Ctrl+L",
+        docks.memory: "Shift+F6",
     }  # fmt: skip
     tabs = {"telemetry": docks.telemetry.tabs, "center": window.center}
     commands.define_places(

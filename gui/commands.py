@@ -333,6 +333,9 @@ def define_views(
         tip=tr("Lines between the pixels, and pictures that fade into each other"),
         is_on=lambda: appearance.is_lcd, follows=screens)  # fmt: skip
     add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
+    add("onlyCenter", tr("Only the middle"), layout.toggle_only_center, "Ctrl+F11",
+        tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),
+        is_on=lambda: layout.is_only_center, follows=(layout.changed,))  # fmt: skip
     add("resetLayout", tr("Reset layout"), layout.reset, "Ctrl+0")
     add("openHome", tr("Open data folder"),
         lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))  # fmt: skip
@@ -389,7 +392,10 @@ def define_places(
         return "" if shown.isTabVisible(index) else tr("There is nothing to show there")
 
     for dock, keys in docks.items():
-        registry.adopt(f"dock.{dock.objectName()}", dock.toggleViewAction(), keys)
+        registry.add(
+            f"dock.{dock.objectName()}", dock.windowTitle(), partial(_toggle_dock, dock), keys,
+            is_on=lambda dock=dock: not dock.isHidden(), follows=(dock.visibilityChanged,),
+        )  # fmt: skip
     registry.add("showListed", tr("Show the curves of every run in the list"),
         lambda: runs.show_all(listed.run_ids()),
         tip=tr("Those that the filter leaves, from the top, 250 at most"))  # fmt: skip
@@ -408,6 +414,15 @@ def _all_keys(registry: ActionRegistry) -> list[tuple[str, str]]:
     return registry.cheat_sheet() + [
         (tr(keys), tr("Game: {words}", words=tr(words))) for keys, words in PLAY_KEYS
     ]
+
+
+def _toggle_dock(dock: QDockWidget) -> None:
+    """Close a dock that is seen; show one that is closed, or behind another in its place."""
+    if dock.isHidden() or dock.visibleRegion().isEmpty():
+        dock.show()
+        dock.raise_()
+    else:
+        dock.close()
 
 
 def _toggle_full_screen(window: QMainWindow) -> None:

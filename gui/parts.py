@@ -21,6 +21,8 @@ from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
+from gui.controllers.memory import MemoryController
+from gui.controllers.pictures import PicturesController
 from gui.controllers.playing import PlayController
 from gui.controllers.remedies import Remedies
 from gui.controllers.replay import ReplayController
@@ -93,6 +95,8 @@ class Controllers:
     slots: SlotsController
     sound: SoundController
     saliency: SaliencyController
+    memory: MemoryController
+    pictures: PicturesController
     gamepad: Gamepad
     checkpoints: CheckpointsController
     runs: RunsController
@@ -182,6 +186,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         ),
         sound=SoundController(playing, models.settings),
         saliency=SaliencyController(playing),
+        memory=MemoryController(bridge, playing),
+        pictures=PicturesController(bridge, playing, replay, navigation, notices, models.palette),
         gamepad=Gamepad(),
         slots=SlotsController(bridge, playing, notices, models.palette),
         checkpoints=checkpoints,
