@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from trainer_core.envs.exploring import MOST_FOUND, WAYS, Explorer
+from trainer_core.envs.places import cells_of
 
 LONG = 24
 LEFT, RIGHT, NOTHING = range(3)
@@ -70,3 +71,12 @@ def test_without_a_search_no_walk_is_added_and_one_for_nothing_ends():
     assert sum(many._begun) > 3 * sum(few._begun)
     assert many.ways == []
     assert len(many.found) <= min(LONG + 1, MOST_FOUND)
+
+
+def test_a_cell_is_the_mean_shade_of_its_square_to_the_half() -> None:
+    rng = np.random.default_rng(1)
+    pictures = rng.integers(4, size=(5, 72, 80)).astype(np.uint8)
+    pictures[0], pictures[1, :, 40:] = 3, 3
+    means = pictures.reshape(5, 9, 8, 10, 8).mean((2, 4))
+    expected = [cell.tobytes() for cell in (2 * means).round().astype(np.int8)]
+    assert cells_of(pictures) == expected
