@@ -50,12 +50,12 @@ class Job:
 
 
 def button_mask(names: Sequence[str]) -> int:
-    """Joypad mask of button names; raise JobError for an unknown one."""
+    """Joypad mask of button names in any case; raise JobError for an unknown one."""
     mask = 0
     for name in names:
-        if name not in BUTTON_NAMES:
+        if not isinstance(name, str) or name.lower() not in BUTTON_NAMES:
             raise JobError(f"button {name!r}: use {', '.join(BUTTON_NAMES)}")
-        mask |= 1 << BUTTON_NAMES.index(name)
+        mask |= 1 << BUTTON_NAMES.index(name.lower())
     return mask
 
 

@@ -137,6 +137,19 @@ class RunsController(QObject):
         for run_id in self._telemetry.pinned:
             self._load_history(run_id)
 
+    def color(self) -> int | None:
+        """Number of the colour that was chosen for the run in focus."""
+        return self._telemetry.chosen_slots.get(self._telemetry.focus)
+
+    def set_color(self, slot: int | None) -> None:
+        """Give the picked runs a colour of the plots, or let it come by itself again."""
+        for run in self.in_focus():
+            self._telemetry.choose_slot(run.run_id, slot)
+
+    def known(self, run_ids: Sequence[object]) -> list[str]:
+        """Those of these runs that are in the home."""
+        return [str(run_id) for run_id in run_ids if run_id in self._bridge.service.runs]
+
     def annotate(self, name: str, note: Note) -> None:
         """Give the run in focus a name, tags and notes."""
         run = self.current

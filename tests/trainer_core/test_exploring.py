@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from trainer_core.envs.exploring import MOST_FOUND, WALKS, WAYS, Explorer
+from trainer_core.envs.places import cells_of
 
 LONG = 24
 LEFT, RIGHT, NOTHING = range(3)
@@ -83,3 +84,12 @@ def test_a_search_ends_with_the_first_ways_but_not_before_the_walks_that_all_get
 def test_of_many_states_no_more_are_kept_than_there_is_room_for(monkeypatch):
     monkeypatch.setattr("trainer_core.envs.exploring.MOST_FOUND", 4)
     assert len(explored(-1, search=True).found) == 4
+
+
+def test_a_cell_is_the_mean_shade_of_its_square_to_the_half() -> None:
+    rng = np.random.default_rng(1)
+    pictures = rng.integers(4, size=(5, 72, 80)).astype(np.uint8)
+    pictures[0], pictures[1, :, 40:] = 3, 3
+    means = pictures.reshape(5, 9, 8, 10, 8).mean((2, 4))
+    expected = [cell.tobytes() for cell in (2 * means).round().astype(np.int8)]
+    assert cells_of(pictures) == expected

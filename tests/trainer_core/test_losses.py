@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from tests.trainer_core.building import tiny_config, tiny_trainer, weights_of
+from trainer_core.algo import parts, tiles
 from trainer_core.algo.a2c import a2c_losses
-from trainer_core.algo.parts import PartsLearner
+from trainer_core.algo.learner import Learner
 from trainer_core.algo.ppo import ppo_learner, ppo_losses
 
 PPO = {
@@ -145,21 +146,25 @@ def test_the_entropy_bonus_falls_as_training_succeeds_to_a_tenth() -> None:
     assert float(constant.learner.ent_coef) == pytest.approx(0.02)
 
 
-def test_a_minibatch_in_parts_learns_what_it_learns_whole() -> None:
+@pytest.mark.parametrize("most_patches", [tiles.MOST_PATCHES, 0])
+def test_different_pictures_on_tiles_and_in_parts_teach_what_the_minibatch_teaches(
+    monkeypatch: pytest.MonkeyPatch, most_patches: int
+) -> None:
     """The same weights and losses but for the order of sums; the same bits when it is repeated."""
+    monkeypatch.setattr(tiles, "MOST_PATCHES", most_patches)
+    monkeypatch.setattr(parts, "LEAST_LEARNING", 4)
     found = []
-    for threads in (1, 3, 3):
-        config = tiny_config(threads=threads, clip_range_vf=0.2, ent_coef=1.0)
+    config = tiny_config(threads=3, clip_range_vf=0.2, ent_coef=1.0)
+    for learner_of in (Learner, ppo_learner, ppo_learner):
         trainer = tiny_trainer(config)
         trainer.training_success = 0.6
-        trainer.learner = ppo_learner(trainer.learner.policy, config, torch.device("cpu"))
+        trainer.learner = learner_of(trainer.learner.policy, config, torch.device("cpu"))
         losses = trainer.run_update()
-        assert isinstance(trainer.learner, PartsLearner) == (threads > 1)
         found.append((weights_of(trainer), losses.sums, losses.opt_steps))
         trainer.learner.close()
-    whole, parts, again = found
-    assert torch.allclose(whole[0], parts[0], atol=2e-5)
-    assert torch.allclose(whole[1], parts[1], rtol=1e-3, atol=1e-4)
-    assert whole[2] == parts[2]
-    assert torch.equal(parts[0], again[0])
-    assert torch.equal(parts[1], again[1])
+    whole, few, again = found
+    assert torch.allclose(whole[0], few[0], atol=2e-5)
+    assert torch.allclose(whole[1], few[1], rtol=1e-3, atol=1e-4)
+    assert whole[2] == few[2]
+    assert torch.equal(few[0], again[0])
+    assert torch.equal(few[1], again[1])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from emulator import Cartridge
 from emulator.state.snapshot_set import load_snapshots
@@ -198,8 +199,14 @@ def test_captured_states_make_a_task_and_some_are_held_out(
         call(tmp_path, "capture", tmp_path / "walk.txt", "--rom", GAME, "--step", step,
              "--state", tmp_path / f"{step}.npz")  # fmt: skip
     call(tmp_path, "capture", tmp_path / "walk.txt", "--base", BASE, "--goal",
-         tmp_path / "goal.npz", "--picture", tmp_path / "goal.png")  # fmt: skip
-    assert (tmp_path / "goal.png").read_bytes().startswith(b"\x89PNG")
+         tmp_path / "goal.npz", "--picture", tmp_path / "goal.png",
+         "--sheet", tmp_path / "all.png")  # fmt: skip
+    picture = np.array(Image.open(tmp_path / "goal.png").convert("L"))
+    sheet = np.array(Image.open(tmp_path / "all.png"))
+    rows, columns = sheet.shape[0] // 160, sheet.shape[1] // 164
+    tiles = [sheet[160 * y + 12 : 160 * y + 156, 164 * x : 164 * x + 160]
+             for y in range(rows) for x in range(columns)]  # fmt: skip
+    assert any((tile == picture).all() for tile in tiles), "the last step is on the sheet"
     starts = [tmp_path / "5.npz", tmp_path / "7.npz"]
     goal = ["--goal", tmp_path / "goal.npz"]
     call(tmp_path, "make", "--id", "mine/two", "--base", BASE, "--start", *starts, *goal)

@@ -15,7 +15,7 @@ from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.protocol.config import RunConfig
 
 if TYPE_CHECKING:
-    from trainer_core.algo.rollout import RolloutBuffer
+    from trainer_core.algo.rollout import Forward, RolloutBuffer
 
 
 class LossSums:
@@ -132,6 +132,10 @@ class Learner:
     def epoch(self, rollout: RolloutBuffer) -> Epoch | None:
         """A faster way to go over `rollout` than step by step, where there is one."""
         return None
+
+    def actor(self) -> Forward:
+        """`forward` without gradients, for as long as the weights stay as they are now."""
+        return self.forward
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         """Go on with these, named and shaped as in the policy's state_dict."""

@@ -1,31 +1,41 @@
-"""PPO on several CPU cores: each minibatch in as many parts as there are threads, side by side.
+"""PPO on a CPU: equal pictures are learned from once, several cores share each minibatch.
 
-torch's own threads share out every product and meet after each, hundreds of times a step, which
-costs dearly as soon as somebody else needs a core (docs/learning.md, notebook 7). Parts of a
-minibatch meet once a step. The gradient is the same sum in another order; the order is fixed, so
-runs repeat bit for bit with as many threads.
+What a minibatch costs is its different pictures (`distinct.py`), and of the network `small` their
+different patches (`tiles.py`): little work, done on one thread while another sorts the next one's.
+Other networks, and pictures without tiles, are learned from in as many parts as there are threads,
+side by side. torch's own threads share out every product and meet after each, hundreds of times a
+step, which costs dearly as soon as somebody else needs a core (docs/learning.md, notebook 7). Parts
+of a minibatch meet once a step. The gradient is the same sum in another order; the order is fixed,
+so runs repeat bit for bit with as many threads.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from trainer_core.algo.distinct import Remembering, distinct_rows
 from trainer_core.algo.learner import Learner, scalars_of
 from trainer_core.algo.policy import PixelActorCritic
-from trainer_core.algo.rollout import RolloutBuffer
+from trainer_core.algo.rollout import Forward, RolloutBuffer
+from trainer_core.algo.tiles import Batch, TileNetwork, Tiles
 from trainer_core.protocol.config import RunConfig
 
 Found = TypeVar("Found")
 Losses = Callable[..., tuple[Tensor, ...]]
+Learned = tuple[Tensor, tuple[Tensor, ...]]
+"""Scalars f32[len(LossSums.names)] and the gradient of each parameter."""
+Prepared = tuple["Samples", Tensor, "Batch | None"]
+"""Samples, the pictures i64[U] that they show, and these as tiles where that pays."""
 MOST_PARTS = 4
 LEAST_LEARNING = 16
-"""Samples in a part, below which another part costs more than it saves."""
+"""Pictures in a part, below which another part costs more than it saves."""
 LEAST_ACTING = 16
 """The same of pictures to act on."""
 
@@ -49,7 +59,9 @@ class PartsLearner(Learner):
         super().__init__(policy, config, device)
         torch.set_num_threads(1)
         self.config, self.parts, self.losses = config, parts, losses
-        self._pool = ThreadPoolExecutor(parts - 1)
+        on_tiles = policy.kind == "small" and not self.use_bf16
+        self.tiles = TileNetwork(policy) if on_tiles else None
+        self._pool = ThreadPoolExecutor(max(1, parts - 1))  # its threads begin when needed
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         count = min(self.parts, len(obs) // LEAST_ACTING)
@@ -59,6 +71,9 @@ class PartsLearner(Learner):
         return torch.cat([logits for logits, _ in found]), torch.cat(
             [values for _, values in found]
         )
+
+    def actor(self) -> Forward:
+        return Remembering(self.forward)
 
     @torch.no_grad()  # which is a thread's own
     def _act(self, obs: Tensor) -> tuple[Tensor, Tensor]:
@@ -70,6 +85,17 @@ class PartsLearner(Learner):
         first = work(parts[0])
         return [first, *(other.result() for other in others)]
 
+    def one_ahead(self, work: Callable[[Tensor], Found], each: Sequence[Tensor]) -> Iterator[Found]:
+        """`work` on each of `each`, on another thread while what came of the one before is used."""
+        if self.parts < 2:
+            yield from map(work, each)
+            return
+        waiting = self._pool.submit(work, each[0])
+        for following in each[1:]:
+            ready, waiting = waiting.result(), self._pool.submit(work, following)
+            yield ready
+        yield waiting.result()
+
     def epoch(self, rollout: RolloutBuffer) -> PartsEpoch:
         return PartsEpoch(self, self.config, rollout)
 
@@ -78,51 +104,109 @@ class PartsLearner(Learner):
         self._pool.shutdown()
 
 
+class Samples(NamedTuple):
+    """Of a minibatch or a part of it, one row a sample."""
+
+    picture: Tensor
+    """i64[B] which of the pictures that the network is shown."""
+    actions: Tensor
+    logprobs: Tensor
+    values: Tensor
+    advantages: Tensor
+    returns: Tensor
+
+    def where(self, chosen: Tensor) -> Samples:
+        return Samples(*(field[chosen] for field in self))
+
+
 class PartsEpoch:
-    """Goes over a rollout once, each minibatch in parts."""
+    """Goes over a rollout, as often as it is asked to."""
 
     def __init__(self, learner: PartsLearner, config: RunConfig, rollout: RolloutBuffer) -> None:
-        self.learner, self.config, self.rollout = learner, config, rollout
-        self.actions = rollout.actions.flatten()
-        fields = (rollout.logprobs, rollout.values, rollout.advantages, rollout.returns)
-        self.fields = [field.flatten() for field in fields]
+        self.learner, self.config = learner, config
+        obs = rollout.obs.flatten(0, 1)
+        first, picture = distinct_rows(obs.flatten(1))
+        self.pictures = obs[first]
+        """u8[D, K, H, W], all different."""
+        fields = (
+            rollout.actions, rollout.logprobs, rollout.values, rollout.advantages, rollout.returns
+        )  # fmt: skip
+        self.samples = Samples(picture, *(field.flatten() for field in fields))
+        self.tiles: Tiles | None = None
+        if learner.tiles is not None:
+            self.tiles = Tiles(self.pictures, learner.tiles.first.kernel_size[0])
 
     def run(self, order: Tensor) -> Tensor:
         """An optimizer step on each minibatch of the samples in `order` i64[S].
 
         Returns f32[minibatches, len(LossSums.names)].
         """
-        return torch.stack([self._step(index) for index in order.split(self.config.minibatch_size)])
+        minibatches = order.split(self.config.minibatch_size)
+        prepared = self.learner.one_ahead(self._prepared, minibatches)
+        return torch.stack([self._step(*each) for each in prepared])
 
-    def _step(self, index: Tensor) -> Tensor:
-        learner = self.learner
-        logprobs, values, advantages, returns = (field[index] for field in self.fields)
+    def _prepared(self, index: Tensor) -> Prepared:
+        """All of a step on the samples `index` that needs no weights."""
+        samples = self.samples.where(index)
         if self.config.normalize_advantage:
-            deviation, mean = torch.std_mean(advantages, correction=0)
-            advantages = (advantages - mean) / (deviation + 1e-8)
+            deviation, mean = torch.std_mean(samples.advantages, correction=0)
+            scaled = (samples.advantages - mean) / (deviation + 1e-8)
+            samples = samples._replace(advantages=scaled)
+        shown, place = np.unique(samples.picture.numpy(), return_inverse=True)
+        samples = samples._replace(picture=torch.from_numpy(place))
+        pictures = torch.from_numpy(shown)
+        return samples, pictures, self.tiles.of(pictures) if self.tiles is not None else None
 
-        def work(part: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-            """(scalars, gradients) of the places `part` of the minibatch, weighed by its share."""
-            chosen = index[part]
-            logits, new_values = Learner.forward(learner, self.rollout.observations(chosen))
-            losses = learner.losses(
-                logits, new_values, self.actions[chosen], logprobs[part], values[part],
-                advantages[part], returns[part],
-                clip_range=self.config.clip_range, clip_range_vf=self.config.clip_range_vf,
-                ent_coef=learner.ent_coef, vf_coef=self.config.vf_coef,
-                normalize_advantage=False,
-            )  # fmt: skip
-            share = len(part) / len(index)
-            gradients = torch.autograd.grad(losses[0] * share, learner.parameters)
+    def _step(self, samples: Samples, pictures: Tensor, batch: Batch | None) -> Tensor:
+        """An optimizer step on what was prepared; f32[len(LossSums.names)]."""
+        if batch is not None:
+            scalars, gradients = self._by_tiles(batch, samples)
+        else:
+            scalars, gradients = self._in_parts(pictures, samples)
+        learner = self.learner
+        for parameter, gradient in zip(learner.optimizer.parameters, gradients, strict=True):
+            parameter.grad = gradient
+        scalars[-1] = learner.step()
+        return scalars
+
+    def _by_tiles(self, batch: Batch, samples: Samples) -> Learned:
+        """Scalars, and the gradient of every parameter."""
+        network = self.learner.tiles
+        assert network is not None
+        logits, values, passed = network.forward(batch)
+        logits, values = logits.requires_grad_(), values.requires_grad_()
+        losses = self._losses(logits, values, samples)
+        ahead = torch.autograd.grad(losses[0], (logits, values))
+        return scalars_of(losses, torch.zeros(())), network.backward(batch, passed, *ahead)
+
+    def _in_parts(self, pictures: Tensor, samples: Samples) -> Learned:
+        """The same, each thread with some of the `pictures` i64[U] and their samples."""
+
+        def work(part: Tensor) -> Learned:
+            """Of the pictures at the places `part`, weighed by their share of the samples."""
+            low, high = int(part[0]), int(part[-1]) + 1
+            mine = samples.where((low <= samples.picture) & (samples.picture < high))
+            mine = mine._replace(picture=mine.picture - low)
+            logits, values = Learner.forward(self.learner, self.pictures[pictures[low:high]])
+            losses = self._losses(logits, values, mine)
+            share = len(mine.picture) / len(samples.picture)
+            gradients = torch.autograd.grad(losses[0] * share, self.learner.parameters)
             return share * scalars_of(losses, torch.zeros(())), gradients
 
-        parts = torch.arange(len(index)).tensor_split(min(learner.parts, len(index)))
-        found = learner.side_by_side(work, list(parts))
-        for parameter, *gradients in zip(
-            learner.parameters, *(gradients for _, gradients in found), strict=True
-        ):
-            parameter.grad = sum(gradients[1:], start=gradients[0])
-        grad_norm = learner.step()
+        count = max(1, min(self.learner.parts, len(pictures) // LEAST_LEARNING))
+        parts = torch.arange(len(pictures)).tensor_split(count)
+        found = self.learner.side_by_side(work, list(parts))
         scalars = sum((scalars for scalars, _ in found[1:]), start=found[0][0])
-        scalars[-1] = grad_norm
-        return scalars
+        gradients = list(found[0][1])
+        for _, others in found[1:]:
+            gradients = [one + other for one, other in zip(gradients, others, strict=True)]
+        return scalars, tuple(gradients)
+
+    def _losses(self, logits: Tensor, values: Tensor, samples: Samples) -> tuple[Tensor, ...]:
+        """Of samples that show pictures of which the network says `logits` and `values`."""
+        return self.learner.losses(
+            logits[samples.picture], values[samples.picture], *samples[1:],
+            clip_range=self.config.clip_range, clip_range_vf=self.config.clip_range_vf,
+            ent_coef=self.learner.ent_coef, vf_coef=self.config.vf_coef,
+            normalize_advantage=False,
+        )  # fmt: skip

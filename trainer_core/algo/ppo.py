@@ -134,15 +134,15 @@ def ppo_update(
 
 
 def ppo_learner(policy: PixelActorCritic, config: RunConfig, device: torch.device) -> Learner:
-    """By matrix products where the GPU and the network allow it, on a CPU in parts that its cores
-    learn side by side, else by autograd."""
+    """By matrix products where the GPU and the network allow it, on a CPU from different pictures
+    only, else by autograd."""
     if device.type == "cuda":
         from trainer_core.algo.gemm import learner as gemm  # Warp takes a second to load
 
         if gemm.can_learn_by_products(policy, config, device):
             return gemm.GemmLearner(policy, config, device)
-    elif (parts := learning_parts(config)) > 1:
-        return PartsLearner(policy, config, device, parts, ppo_losses)
+    elif device.type == "cpu":
+        return PartsLearner(policy, config, device, learning_parts(config), ppo_losses)
     return Learner(policy, config, device)
 
 

@@ -105,6 +105,12 @@ class CaptureOptions:
     """Where to write the picture there, for `task new --goal`."""
     picture: Path | None = None
     """Where to write the screen there as a PNG, to look at."""
+    sheet: Path | None = None
+    """Where to write the screens after all steps, numbered, as one PNG: to write the next line."""
+    frames_per_step: int = 24
+    release_after_frames: int = 8
+    codec: str = CODEC_ID
+    """As for `task new`; with --base that task's."""
     home: Path | None = None
     """Where ROMs and tasks are known; default DMGLAB_HOME or var/ of the checkout."""
 
@@ -131,14 +137,7 @@ def new(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.authoring.new_task import NewTask, make_task
 
     options = parse(NewOptions, "task new", argv)
-    if options.codec not in CODECS:
-        raise ConfigError(f"--codec {options.codec[:80]!r}: give {' or '.join(CODECS)}")
-    codec = Codec(
-        id=options.codec, frames_per_step=options.frames_per_step,
-        release_after_frames=options.release_after_frames,
-    )  # fmt: skip
-    if not 1 <= codec.release_after_frames <= codec.frames_per_step <= 600:
-        raise ConfigError("give 1 <= release-after-frames <= frames-per-step <= 600")
+    codec = _codec(options)
     request = NewTask(
         id=options.id, title=options.title, description=options.description, rom=options.rom,
         base=options.base, from_goal_of=options.from_goal_of, scripts=options.script,
@@ -169,13 +168,30 @@ def capture(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.authoring.capturing import capture_step
 
     options = parse(CaptureOptions, "task capture", argv)
-    if not (options.state or options.goal or options.picture):
-        raise ConfigError("say what to write: --state, --goal or --picture FILE")
+    files = {
+        "state": options.state, "goal": options.goal, "picture": options.picture,
+        "sheet": options.sheet,
+    }  # fmt: skip
+    if not any(files.values()):
+        raise ConfigError("say what to write: --state, --goal, --picture or --sheet FILE")
     found = capture_step(
         options.script, options.rom, options.base, options.step, home_paths(options.home),
-        state=options.state, goal=options.goal, picture=options.picture,
+        _codec(options), {kind: path for kind, path in files.items() if path is not None},
     )  # fmt: skip
     return {"ok": True, **found}
+
+
+def _codec(options: NewOptions | CaptureOptions) -> Codec:
+    """Raises ConfigError for steps that cannot be."""
+    if options.codec not in CODECS:
+        raise ConfigError(f"--codec {options.codec[:80]!r}: give {' or '.join(CODECS)}")
+    codec = Codec(
+        id=options.codec, frames_per_step=options.frames_per_step,
+        release_after_frames=options.release_after_frames,
+    )  # fmt: skip
+    if not 1 <= codec.release_after_frames <= codec.frames_per_step <= 600:
+        raise ConfigError("give 1 <= release-after-frames <= frames-per-step <= 600")
+    return codec
 
 
 def demo(argv: list[str]) -> dict[str, Any]:

@@ -85,9 +85,10 @@ class ActorLearner:
     def _collect(self) -> None:
         rollout = self.rollout
         rollout.begin()
+        act = self.learner.actor()
         for t in range(rollout.num_steps):
             with self.stopwatch("forward"):
-                logits, values = self.learner.forward(self.obs)
+                logits, values = act(self.obs)
                 log_probs = torch.log_softmax(logits, dim=-1)
                 actions = sample(log_probs, self._uniform, self.rng)
                 chosen = log_probs.gather(-1, actions[:, None]).squeeze(-1)
@@ -99,6 +100,7 @@ class ActorLearner:
             self.obs = result.obs
             self.on_step(result.info)
         with self.stopwatch("forward"):
+            # Not `act`: where no time limit cut anything off lie pictures of rollouts before.
             rollout.end(self.learner.forward, self.obs, self.config)
 
     def state_dict(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ FLIGHTS = 8  # different ways to the hornet
 FILL_JAR = Task(
     "nectar_run/fill_jar", "Fill the jar",
     "Gather the eight drops of nectar that fill the first jar before the third sting.",
-    "Nectar Run", ROM, 0.06, 64, ARCADE,
+    "Nectar Run", ROM, 0.06, 56, ARCADE,
 )  # fmt: skip
 CELLS = 8  # of the meter; a drop fills one
 INSIDE, ABOVE = slice(69, 71), slice(68, 69)  # rows of an observation: a cell's inside, its edge

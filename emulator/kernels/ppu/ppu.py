@@ -192,6 +192,20 @@ def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
 
 
 @wp.func
+def ppu_before_line(c: wp.ref[Console], mem: Q, line: int, t: U) -> U:
+    """A time at which LY does not read `line` yet, nor has since `t`, at least a line before it
+    does; `t` if `line` is near, behind or none of 1 to 152, or the LCD is off."""
+    o = StatusLocals()
+    o.value = t
+    if lcd_is_on(mem) and c.ppu_first == U(0) and line < LAST_LINE:
+        roll_frame(c, access_time(t))
+        dot = wp.max(dot_of(c, access_time(t)), 0)
+        if dot / LINE_DOTS + 2 < line:
+            o.value = c.ppu_origin + U((line - 1) * LINE_DOTS / 4)
+    return o.value
+
+
+@wp.func
 def ppu_read(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
     """Value of FF40-FF4B (not DMA) as the CPU reads it at `t`; sets `c.stable`."""
     value = U(get8(mem, ROW_IO + I(register)))

@@ -45,13 +45,18 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
 #else
 #define LIGHT
 #endif
+#if defined(__x86_64__) // else the loads of all ways out become one, with an address made for each
+#define KEEP_HERE(v) asm("" : "+r"(v))
+#else
+#define KEEP_HERE(v)
+#endif
 #define REGISTERS Host* h, const void* const* table, i64 t, const u32* ip, u32 BC, u32 DE, \\
     u32 HL, u32 A, u32 zr, u32 fl, u32 word
 #define PASS h, table, t, ip, BC, DE, HL, A, zr, fl, word
 // One way out of each function: every further tail call would be slow to compile.
 #define PART(name) static LIGHT void name(REGISTERS) { Handler go; {
 #define END } out: [[clang::musttail]] return go(PASS); }
-#define DISPATCH(i) { go = (Handler)table[i]; goto out; }
+#define DISPATCH(i) { go = (Handler)table[i]; KEEP_HERE(go); goto out; }
 // By the table: the address of a function is three instructions away.
 #define GO_TO(part) DISPATCH(AT_##part)
 #define NEXT { if (__builtin_expect(t >= h->limit, 0)) GO_TO(look); \\

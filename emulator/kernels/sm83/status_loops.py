@@ -6,11 +6,11 @@ https://gbdev.io/pandocs/STAT.html
 
 import warp as wp
 
-from emulator.constants import STAT, VRAM
+from emulator.constants import LY, M_CYCLES_PER_LINE, STAT, VRAM
 from emulator.kernels.intrinsics import WORD, I, Q, U, earlier, ld8
 from emulator.kernels.io.bus import OAM_BUG_READ, OAM_BUG_READ_INCREASE, bus_read
 from emulator.kernels.memory.address_map import address_in, is_flat
-from emulator.kernels.ppu.ppu import ppu_hblank, ppu_status
+from emulator.kernels.ppu.ppu import ppu_before_line, ppu_hblank, ppu_status
 from emulator.rom import control_rows
 from emulator.state.batch import Console
 
@@ -19,6 +19,7 @@ READ16 = control_rows.READ16
 WAIT_BY_MASK = wp.constant(wp.uint32(0xFA2002E6))  # 'and 2; jr nz, -6'
 WAIT_BY_BIT = 0xFC20  # 'jr nz, -4'
 AND, XOR, OR, CP, SUB = 0xE6, 0xEE, 0xF6, 0xFE, 0xD6  # A with n8
+JR_NZ, JR_C = 0x20, 0x38
 A_CARRY_HL = wp.constant(wp.uint32(0xFF10FFFF))  # of Console.hi
 
 
@@ -155,6 +156,23 @@ def wait_for_hblank(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, ctl: U, w
     return o.taken
 
 
+@wp.func
+def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl: U):
+    """Turns of 'ldh a, (44); cp or sub n8; jr nz or jr c, -6' up to two lines before that line, or
+    before the deadline: these all branch back. A and F are those of a turn still to come."""
+    test = o.code & U(0xFF)
+    jump = (o.code >> U(16)) & U(0xFF)
+    compares = test == U(CP) or test == U(SUB)
+    if compares and (jump == U(JR_NZ) or jump == U(JR_C)):
+        t = c.now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
+        until = ppu_before_line(c, mem, I((o.code >> U(8)) & U(0xFF)), t)
+        until = earlier(until, c.deadline - U(M_CYCLES_PER_LINE))
+        if I(until - t) > I(M_CYCLES_PER_LINE):
+            c.now = c.now + turns_in(until - t, o.period) * o.period
+            o.value = read_status(c, mem, rom, U(LY), ctl)
+            o.stable = earlier(o.stable, c.stable)
+
+
 @wp.func(inline=False)
 def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U, first: U) -> U:
     """Run a waiting loop up to the turn that leaves it, or as far as the deadline allows.
@@ -171,7 +189,10 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
     o.taken = o.code != U(0)
     if o.taken and a == U(STAT) and (ctl & U(READ16)) == U(0) and not is_flat(c):
         o.taken = not wait_for_hblank(o, c, mem, ctl, word)
+    plain = (ctl & U(READ16)) == U(0) and (word & U(0x100)) == U(0) and not is_flat(c)
     while o.taken:
+        if plain and a == U(LY):
+            wait_for_line(o, c, mem, rom, ctl)
         test_value(o, c, word)
         t = c.now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
         o.turns = U(0)

@@ -12,6 +12,7 @@ from emulator.tools.png import write_screen
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.task_files import load_goal, save_goal
+from trainer_core.play.authoring.contact_sheet import contact_sheet
 from trainer_core.play.authoring.demonstration import (
     FILE,
     play_inputs,
@@ -40,33 +41,34 @@ def capture_step(
     base: str,
     step: int,
     home: HomePaths,
-    *,
-    state: Path | None,
-    goal: Path | None,
-    picture: Path | None,
+    codec: Codec,
+    files: dict[str, Path],
 ) -> dict[str, Any]:
-    """Write what the game is and shows after step `step` of a script. Raises LabError."""
+    """Write what the game is and shows after step `step` of a script: its `state`, `goal` or
+    `picture`, and the `sheet` of all steps. A task `base` has its own codec. Raises LabError."""
     _, cartridge = choose_rom(rom, base, home)
-    codec = find_task(base, home).manifest.codec if base else Codec()
-    trace = play_inputs(cartridge, read_inputs(script, codec)[0], codec)
+    codec = find_task(base, home).manifest.codec if base else codec
+    inputs = read_inputs(script, codec)[0]
+    trace = play_inputs(cartridge, inputs, codec)
     last = len(trace.states) - 1
     if not -1 <= step <= last:
         raise TaskError(f"--step {step}: {script} has the steps 0 to {last}")
     chosen = last if step == -1 else step
     try:
-        for path in (state, goal, picture):
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-        if state is not None:
-            trace.states[chosen].save(state)
-        if goal is not None:
-            save_goal(goal, trace.pictures[chosen][None])
-        if picture is not None:
-            write_screen(picture, step_screen(cartridge, trace.states[chosen]))
+        for kind, path in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            match kind:
+                case "state":
+                    trace.states[chosen].save(path)
+                case "goal":
+                    save_goal(path, trace.pictures[chosen][None])
+                case "picture":
+                    write_screen(path, step_screen(cartridge, trace.states[chosen]))
+                case "sheet":
+                    path.write_bytes(contact_sheet(cartridge, inputs, trace, codec))
     except OSError as error:
         raise TaskError(f"{error.filename}: cannot be written: {error.strerror}") from None
-    files = {"state": state, "goal": goal, "picture": picture}
-    return {"step": chosen, "steps": last} | {k: str(v) for k, v in files.items() if v}
+    return {"step": chosen, "steps": last} | {kind: str(path) for kind, path in files.items()}
 
 
 def add_demonstration(
