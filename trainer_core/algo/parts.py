@@ -164,7 +164,7 @@ class PartsEpoch:
         else:
             scalars, gradients = self._in_parts(pictures, samples)
         learner = self.learner
-        for parameter, gradient in zip(learner.parameters, gradients, strict=True):
+        for parameter, gradient in zip(learner.optimizer.parameters, gradients, strict=True):
             parameter.grad = gradient
         scalars[-1] = learner.step()
         return scalars
