@@ -23,6 +23,7 @@ from gui.play_commands import (
     define_export,
     define_games,
     define_league,
+    define_pictures,
     define_saliency,
     define_slots,
     define_sound,
@@ -30,7 +31,7 @@ from gui.play_commands import (
 )
 from gui.remedy_commands import define_disk, define_remedies
 from gui.replay_commands import define_demonstrations, define_replay, define_roll
-from gui.report_commands import define_reports
+from gui.report_commands import define_reports, define_saved_views
 from gui.settings import Settings
 from gui.sweep_commands import define_sweeps
 from gui.view_history import ViewHistory
@@ -79,6 +80,9 @@ class App(QObject):
             Place.LEAGUE: self.center.league,
         }
         window.place_center(views, models.navigation)
+        window.center.currentChanged.connect(
+            lambda _: models.view.keep_tab(models.navigation.place)
+        )
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
         window.place_notices(models.notices, self.actions)
         controllers.desktop.watch(window)
@@ -115,6 +119,8 @@ class App(QObject):
     def open_home(self) -> None:
         """Show what earlier sessions left: runs, checkpoints, recordings."""
         self.controllers.runs.open_home(self.models.view.pinned())
+        if self.bridge.service.runs and (tab := self.models.view.tab()) is not None:
+            self.models.navigation.show(tab)
         self.controllers.checkpoints.reload()
         self.controllers.replay.reload()
         self.models.library.reload()
@@ -146,6 +152,9 @@ def define_commands(
     define_slots(actions, controllers.slots, controllers.playing)
     define_sound(actions, controllers.sound)
     define_saliency(actions, controllers.saliency)
+    define_pictures(
+        actions, controllers.pictures, controllers.playing, controllers.replay, models.navigation
+    )
     define_disk(actions, controllers.archives, controllers.runs, models.telemetry, window)
     define_remedies(actions, controllers.remedies, controllers.training, models.telemetry)
 
@@ -156,6 +165,7 @@ def define_views(app: App) -> None:
     dock_keys = {
         docks.agent: "F1", docks.training: "F3", docks.telemetry: "F2",
         docks.task: "Shift+F3", docks.runs: "F4", docks.checkpoints: "F6", docks.log: "Ctrl+L",
+        docks.memory: "Shift+F6",
     }  # fmt: skip
     tabs = {"telemetry": docks.telemetry.tabs, "center": window.center}
     commands.define_places(
@@ -165,6 +175,7 @@ def define_views(app: App) -> None:
     define_reports(
         app.actions, app.controllers.reports, docks.runs.proxy, app.models.telemetry, window
     )
+    define_saved_views(app.actions, app.controllers.views, docks.runs.filter, window)
     commands.define_views(
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,

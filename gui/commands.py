@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QCursor, QDesktopServices
 from PySide6.QtWidgets import QDockWidget, QLineEdit, QMainWindow, QTabWidget
 
 from gui import object_names as names
@@ -38,6 +38,7 @@ from gui.models.session import Session
 from gui.models.smoothing import KINDS
 from gui.settings import Settings
 from gui.view_history import ViewHistory
+from gui.widgets.color_menu import color_menu
 from gui.widgets.command_palette import CommandPalette
 from gui.widgets.comparison import Comparison
 from gui.widgets.dialogs import CheatSheet, ask_file, ask_folder, ask_new_file
@@ -130,6 +131,9 @@ def define_runs(
         follows=(*focus, telemetry.pins_changed))  # fmt: skip
     add("describeRun", tr("Name, tags and notes..."), ask_note, "Ctrl+T",
         refusal=runs.refusal, follows=focus)  # fmt: skip
+    add("runColor", tr("Colour of its curves..."),
+        lambda: color_menu(window, runs.color(), runs.set_color).exec(QCursor.pos()),
+        tip=tr("Whenever they are on show"), refusal=runs.refusal, follows=focus)  # fmt: skip
     add("compareRuns", tr("Compare the configurations"), compare, "Ctrl+Shift+C",
         tip=tr("What the runs with an open eye were told differently"),
         refusal=runs.compare_refusal, follows=(*focus, telemetry.pins_changed))  # fmt: skip
@@ -329,6 +333,9 @@ def define_views(
         tip=tr("Lines between the pixels, and pictures that fade into each other"),
         is_on=lambda: appearance.is_lcd, follows=screens)  # fmt: skip
     add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
+    add("onlyCenter", tr("Only the middle"), layout.toggle_only_center, "Ctrl+F11",
+        tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),
+        is_on=lambda: layout.is_only_center, follows=(layout.changed,))  # fmt: skip
     add("resetLayout", tr("Reset layout"), layout.reset, "Ctrl+0")
     add("openHome", tr("Open data folder"),
         lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(home))))  # fmt: skip
@@ -385,7 +392,10 @@ def define_places(
         return "" if shown.isTabVisible(index) else tr("There is nothing to show there")
 
     for dock, keys in docks.items():
-        registry.adopt(f"dock.{dock.objectName()}", dock.toggleViewAction(), keys)
+        registry.add(
+            f"dock.{dock.objectName()}", dock.windowTitle(), partial(_toggle_dock, dock), keys,
+            is_on=lambda dock=dock: not dock.isHidden(), follows=(dock.visibilityChanged,),
+        )  # fmt: skip
     registry.add("showListed", tr("Show the curves of every run in the list"),
         lambda: runs.show_all(listed.run_ids()),
         tip=tr("Those that the filter leaves, from the top, 250 at most"))  # fmt: skip
@@ -404,6 +414,15 @@ def _all_keys(registry: ActionRegistry) -> list[tuple[str, str]]:
     return registry.cheat_sheet() + [
         (tr(keys), tr("Game: {words}", words=tr(words))) for keys, words in PLAY_KEYS
     ]
+
+
+def _toggle_dock(dock: QDockWidget) -> None:
+    """Close a dock that is seen; show one that is closed, or behind another in its place."""
+    if dock.isHidden() or dock.visibleRegion().isEmpty():
+        dock.show()
+        dock.raise_()
+    else:
+        dock.close()
 
 
 def _toggle_full_screen(window: QMainWindow) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QByteArray, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
@@ -34,10 +34,15 @@ class Docks(Protocol):
     def runs(self) -> QDockWidget: ...
     @property
     def log(self) -> QDockWidget: ...
+    @property
+    def memory(self) -> QDockWidget: ...
 
 
 class Layout(QObject):
     """Every dock exists before a state is restored; a state of another version is ignored."""
+
+    changed = Signal()
+    """Whether the docks are put away."""
 
     def __init__(
         self, window: QMainWindow, docks: Docks, session: Session, settings: Settings
@@ -45,6 +50,8 @@ class Layout(QObject):
         super().__init__(window)
         self._window, self._docks = window, docks
         self._session, self._settings = session, settings
+        self._before: QByteArray | None = None
+        """How the docks were before they were put away; None while they are there."""
         self._arrange()
         self._default = window.saveState(LAYOUT_VERSION)
         session.mode_changed.connect(self._on_mode)
@@ -66,6 +73,8 @@ class Layout(QObject):
         window.addDockWidget(area.BottomDockWidgetArea, docks.log)
         window.tabifyDockWidget(docks.runs, docks.log)
         docks.runs.raise_()
+        window.tabifyDockWidget(docks.telemetry, docks.memory)
+        docks.memory.hide()
         self._size()
 
     def _size(self) -> None:
@@ -89,6 +98,23 @@ class Layout(QObject):
             dock.show()
             dock.raise_()
 
+    @property
+    def is_only_center(self) -> bool:
+        """Whether all docks are put away for the game in the middle."""
+        return self._before is not None
+
+    def toggle_only_center(self) -> None:
+        """Put every dock away, or all of them back."""
+        if self._before is None:
+            self._before = self._window.saveState(LAYOUT_VERSION)
+            for dock in self._window.findChildren(QDockWidget):
+                dock.hide()
+        else:
+            before, self._before = self._before, None
+            self._window.restoreState(before, LAYOUT_VERSION)
+            self._show_for_mode()
+        self.changed.emit()
+
     # -- following the mode -----------------------------------------------------------------
 
     def _on_mode(self, mode: Mode) -> None:
@@ -97,6 +123,8 @@ class Layout(QObject):
 
     def _show_for_mode(self) -> None:
         """Training widgets are only there when an agent is to learn."""
+        if self._before is not None:
+            return
         learns = self._session.mode is Mode.AGENT
         self._docks.training.setVisible(learns)
         self._docks.task.setVisible(not learns)
@@ -134,15 +162,18 @@ class Layout(QObject):
     def save(self) -> None:
         """Remember the layout, unless the window is hidden: its sizes would be wrong."""
         if self._window.isVisible() and not self._window.isMinimized():
-            self._settings.set_blob("layout/state", self._window.saveState(LAYOUT_VERSION))
+            state = self._before or self._window.saveState(LAYOUT_VERSION)
+            self._settings.set_blob("layout/state", state)
             self._settings.set_blob("layout/geometry", self._window.saveGeometry())
 
     def reset(self) -> None:
         self._settings.remove("layout/state")
         self._settings.remove("layout/geometry")
+        self._before = None
         self._window.restoreState(self._default, LAYOUT_VERSION)
         self._size()
         self._show_for_mode()
+        self.changed.emit()
 
     def _clamp(self) -> None:
         """No part of the window lies off the screen: neither a default nor a remembered one."""

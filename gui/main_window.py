@@ -47,9 +47,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self.center)
         navigation.place_wanted.connect(lambda place: self.center.setCurrentWidget(views[place]))
         places = list(views)
-        self.center.currentChanged.connect(
-            lambda index: setattr(navigation, "place", places[index])
-        )
+        self.center.currentChanged.connect(lambda index: navigation.note_place(places[index]))
 
     def place_docks(
         self, docks: Docks, session: Session, navigation: Navigation, settings: Settings

@@ -16,7 +16,8 @@ MENUS = {
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "newSweep", "stopSweep", "",
-        "describeRun", "queueEarlier", "queueLater", "resumeRun", "reuseConfig", "showError",
+        "describeRun", "runColor", "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
+        "showError",
         "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
         "archiveRun", "restoreRun", "",
         "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
@@ -27,22 +28,24 @@ MENUS = {
     "&View": (
         *(f"dock.{name}" for name in (
             names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK, names.TELEMETRY_DOCK,
-            names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK,
+            names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK, names.MEMORY_DOCK,
         )), "",
         "themeDark", "themeLight", "",
         "screenGreen", "screenGrey", "screenPocket", "screenLight", "screenLcd", "",
-        "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "resetLayout",
+        "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "onlyCenter", "resetLayout",
     ),
     "&Curves": (
         "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
         "smoothDecaying", "smoothRunning", "smoothGaussian", "",
         "plotMaximise", "plotPin", "plotLog", "plotHide", "",
-        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "", "resetPlots",
+        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "",
+        "savedViews", "resetPlots",
     ),
     "&Play": (
         "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",
         "playPause", "playStep", "playRestart", "endPlayer", "mute", "saliency", "",
-        "saveSlot", "loadSlot", "undoLoad", "", "record", "recordEpisode", "playOn", "",
+        "saveSlot", "loadSlot", "undoLoad", "savePicture", "",
+        "record", "recordEpisode", "playOn", "",
         "openReplay", "openReplayFolder", "useAsDemo", "rollOpen", "rollUndo", "rollRedo",
         "rollInsert", "rollDelete", "rollSave", "rollPlayOn", "",
         "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",

@@ -21,6 +21,8 @@ from gui.controllers.gauges import GaugesController
 from gui.controllers.journal import Journal
 from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
+from gui.controllers.memory import MemoryController
+from gui.controllers.pictures import PicturesController
 from gui.controllers.playing import PlayController
 from gui.controllers.remedies import Remedies
 from gui.controllers.replay import ReplayController
@@ -36,6 +38,7 @@ from gui.controllers.status import RunStatus
 from gui.controllers.sweeping import SweepController
 from gui.controllers.task_draft import TaskDraft
 from gui.controllers.training import TrainingController
+from gui.controllers.views import ViewsController
 from gui.models.checkpoints import CheckpointList
 from gui.models.game_keys import GameKeys
 from gui.models.log_buffer import LogBuffer
@@ -47,6 +50,7 @@ from gui.models.run_columns import RunColumns, RunConfigs
 from gui.models.run_list import RunList
 from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.saved_views import SavedViews
 from gui.models.session import Session
 from gui.models.task_draft import DraftModel
 from gui.models.view_memory import ViewMemory
@@ -64,6 +68,7 @@ class Models:
     telemetry: TelemetryModel
     view: ViewMemory
     plots: PlotChoices
+    saved_views: SavedViews
     runs: RunList
     columns: RunColumns
     notes: RunNotes
@@ -90,6 +95,8 @@ class Controllers:
     slots: SlotsController
     sound: SoundController
     saliency: SaliencyController
+    memory: MemoryController
+    pictures: PicturesController
     gamepad: Gamepad
     checkpoints: CheckpointsController
     runs: RunsController
@@ -103,6 +110,7 @@ class Controllers:
     dashboards: Dashboards
     curves: CurvesController
     reports: Reports
+    views: ViewsController
     compiling: Compiling
     demo: Demo
     alerts: Alerts
@@ -131,6 +139,7 @@ def make_models(home: HomePaths, settings: Settings) -> Models:
         telemetry=telemetry,
         view=ViewMemory(telemetry, settings),
         plots=PlotChoices(settings),
+        saved_views=SavedViews(settings),
         runs=runs,
         columns=columns,
         notes=notes,
@@ -177,6 +186,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         ),
         sound=SoundController(playing, models.settings),
         saliency=SaliencyController(playing),
+        memory=MemoryController(bridge, playing),
+        pictures=PicturesController(bridge, playing, replay, navigation, notices, models.palette),
         gamepad=Gamepad(),
         slots=SlotsController(bridge, playing, notices, models.palette),
         checkpoints=checkpoints,
@@ -194,6 +205,7 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         reports=Reports(
             bridge, models.telemetry, runs, curves, models.columns.configs, models.notes
         ),
+        views=ViewsController(models.saved_views, models.telemetry, models.plots, runs, navigation),
         compiling=Compiling(bridge, models.telemetry),
         remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),

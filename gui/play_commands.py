@@ -13,12 +13,14 @@ from gui.actions import ActionRegistry
 from gui.controllers.appearance import Appearance
 from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
+from gui.controllers.pictures import PicturesController
 from gui.controllers.playing import PlayController
 from gui.controllers.replay import ReplayController
 from gui.controllers.saliency import SaliencyController
 from gui.controllers.slots import SlotsController
 from gui.controllers.sound import SoundController
 from gui.controllers.task_draft import TaskDraft
+from gui.models.navigation import Navigation
 from gui.widgets.export_sheet import ExportSheet
 from gui.words import tr
 
@@ -114,6 +116,16 @@ def define_sound(registry: ActionRegistry, sound: SoundController) -> None:
     registry.add("mute", tr("Sound off"), sound.toggle_mute, "Ctrl+Shift+M",
         tip=tr("No sound is made at all"), is_on=lambda: sound.is_muted,
         follows=(sound.changed,))  # fmt: skip
+
+
+def define_pictures(
+    registry: ActionRegistry, pictures: PicturesController, playing: PlayController,
+    replay: ReplayController, navigation: Navigation,
+) -> None:  # fmt: skip
+    registry.add("savePicture", tr("Save the picture"), pictures.save, "F10",
+        tip=tr("The game's picture as a PNG, and on the clipboard"), refusal=pictures.refusal,
+        follows=(playing.changed, playing.started, replay.changed, navigation.place_changed),
+    )  # fmt: skip
 
 
 def define_saliency(registry: ActionRegistry, saliency: SaliencyController) -> None:

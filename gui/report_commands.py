@@ -1,16 +1,18 @@
-"""Commands that write what is on show into files for others."""
+"""Commands about all that is on show: kept as a view, written into files for others."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QLineEdit, QMainWindow
 
 from gui.actions import ActionRegistry
 from gui.controllers.reports import Reports
+from gui.controllers.views import ViewsController
 from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.dialogs import ask_new_file
+from gui.widgets.views_dialog import ViewsDialog
 from gui.words import tr
 
 
@@ -37,3 +39,12 @@ def define_reports(
         tip=tr("The runs in the list with every field of their configurations"),
         refusal=lambda: "" if listed.rowCount() else tr("No run is in the list"),
         follows=(listed.rowsInserted, listed.rowsRemoved, listed.modelReset))  # fmt: skip
+
+
+def define_saved_views(
+    registry: ActionRegistry, views: ViewsController, filter_box: QLineEdit, window: QMainWindow
+) -> None:
+    views.filter_text, views.set_filter = filter_box.text, filter_box.setText
+    registry.add("savedViews", tr("Saved views..."),
+        lambda: ViewsDialog(window, views.views, views.save, views.open).open(), "Ctrl+Shift+V",
+        tip=tr("Keep what is on show under a name, and bring it back"))  # fmt: skip

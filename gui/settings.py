@@ -6,7 +6,7 @@ from PySide6.QtCore import QByteArray, QSettings
 
 from trainer_core.protocol.paths import HomePaths
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 """Raise it whenever docks are added, removed or renamed: an older layout is then ignored."""
 
 

@@ -19,6 +19,7 @@ from gui.docks.beliefs import BeliefsTab
 from gui.docks.checkpoints import CheckpointsDock
 from gui.docks.episodes import EpisodesTab
 from gui.docks.log import LogDock
+from gui.docks.memory import MemoryDock
 from gui.docks.runs import RunsDock
 from gui.docks.task import TaskDock
 from gui.docks.telemetry import TelemetryDock
@@ -38,9 +39,10 @@ class Docks:
     log: LogDock
     trained: TrainedPage
     task: TaskDock
+    memory: MemoryDock
 
 
-DOCK_NAMES = ("agent", "training", "telemetry", "checkpoints", "runs", "log", "task")
+DOCK_NAMES = ("agent", "training", "telemetry", "checkpoints", "runs", "log", "task", "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ def make_docks(
         log=LogDock(models.log, actions),
         trained=trained,
         task=TaskDock(controllers.draft, playing, actions, models.palette),
+        memory=MemoryDock(controllers.memory, models.palette),
     )
 
 

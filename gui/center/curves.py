@@ -280,7 +280,7 @@ class CurvesView(QWidget):
         if group not in self._sections:
             made = self._sections[group] = PlotSection(_title(group))
             made.toggled.connect(lambda: self._choices.toggle_folded(group))
-            self._column.insertWidget(self._column.count() - 1, made)
+            self._column.insertWidget(self._place_of(group), made)
         return self._sections[group]
 
     def _card(self, spec: PlotSpec) -> PlotCard:
@@ -301,6 +301,14 @@ class CurvesView(QWidget):
             self.add.clear()
             self.add.addItems(rest)
             self.add.setCurrentIndex(-1)
+
+    def _place_of(self, group: str) -> int:
+        """Where a new section goes: those of other trainers by their names, before added plots."""
+        later = [other for other in sorted(self._sections) if other.endswith("/") and other > group]
+        later = later if group.endswith("/") else []
+        if ADDED in self._sections:
+            later.append(ADDED)
+        return self._column.indexOf(self._sections[later[0]]) if later else self._column.count() - 1
 
     def _on_add(self, index: int) -> None:
         name = self.add.itemText(index)

@@ -62,15 +62,16 @@ class PlayInput(QObject):
         return not event.modifiers() & control and bool(self._keys.act_of_key(event.key()))
 
     def _under_turbo(self, event: QKeyEvent) -> QAction | None:
-        """What a function key does by itself, while Shift is held for turbo only."""
+        """What a function key does while Shift is held for turbo: its own with Shift, if there is
+        such a command, else what it does by itself."""
         is_function = Qt.Key.Key_F1 <= event.key() <= Qt.Key.Key_F35
         if not (self._playing.is_turbo and is_function):
             return None
         if event.modifiers() != Qt.KeyboardModifier.ShiftModifier:
             return None
-        keys = QKeySequence(event.key())
-        actions = self._screen.window().actions()
-        return next((action for action in actions if action.shortcut() == keys), None)
+        actions = {action.shortcut(): action for action in self._screen.window().actions()}
+        with_shift = QKeySequence(event.keyCombination())
+        return actions.get(with_shift) or actions.get(QKeySequence(event.key()))
 
     def _on_key(self, event: QKeyEvent, pressed: bool) -> bool:
         if event.isAutoRepeat():

@@ -90,6 +90,8 @@ class PlayController(QObject):
         self._mask = 0
         self.picture: np.ndarray | None = None
         """u8[H, W] that the live view shows; None before there is one."""
+        self.frame = 0
+        """Its number since the player began."""
         self._unrecorded = 0
         """Pictures since the last that was recorded; one may be on its way when it begins."""
         self._record_asked = False
@@ -290,7 +292,7 @@ class PlayController(QObject):
 
         A player ends a recording itself when its episode ends or it is full; fetch it then.
         """
-        self.picture = picture
+        self.picture, self.frame = picture, info.frame
         self._unrecorded = 0 if info.flags & FLAG_RECORDING else self._unrecorded + 1
         if self.recording and self._unrecorded >= ENDED_AFTER:
             self.toggle_record()

@@ -27,7 +27,7 @@ from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.metrics import METRICS
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.runs import RunRecord, RunState, is_archived
 from trainer_core.service import RunChanged
 
 RENEW_MS = 1000
@@ -136,6 +136,19 @@ class RunsController(QObject):
         self._telemetry.set_pinned(run_ids)
         for run_id in self._telemetry.pinned:
             self._load_history(run_id)
+
+    def color(self) -> int | None:
+        """Number of the colour that was chosen for the run in focus."""
+        return self._telemetry.chosen_slots.get(self._telemetry.focus)
+
+    def set_color(self, slot: int | None) -> None:
+        """Give the picked runs a colour of the plots, or let it come by itself again."""
+        for run in self.in_focus():
+            self._telemetry.choose_slot(run.run_id, slot)
+
+    def known(self, run_ids: Sequence[object]) -> list[str]:
+        """Those of these runs that are in the home."""
+        return [str(run_id) for run_id in run_ids if run_id in self._bridge.service.runs]
 
     def annotate(self, name: str, note: Note) -> None:
         """Give the run in focus a name, tags and notes."""
@@ -413,7 +426,12 @@ class RunsController(QObject):
 
     def _wait_no_more(self, run: RunRecord) -> None:
         """Where there are no curves, none will come."""
-        self._telemetry.waits[run.run_id] = tr("It ended before its first update")
+        is_there = self._bridge.home.run(run.run_id).root.is_dir()
+        self._telemetry.waits[run.run_id] = (
+            tr("It ended before its first update") if is_there
+            else tr("It is archived: restore it to see its curves") if is_archived(run)
+            else tr("Its folder is gone, and its curves with it")
+        )  # fmt: skip
 
     def _on_started(self, run_id: str) -> None:
         self._telemetry.waits.pop(run_id, None)

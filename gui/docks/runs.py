@@ -48,7 +48,7 @@ ALWAYS = (SHOWN, "State", "Run", "Task")
 LOOKED_AT = 200
 """Runs, from the top of the list, whose configurations say which fields differ."""
 MENU = (
-    "describeRun", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
+    "describeRun", "runColor", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
     "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
     "openRunFolder", "archiveRun", "restoreRun",
 )  # fmt: skip

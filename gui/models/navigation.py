@@ -21,6 +21,8 @@ class Place(StrEnum):
 class Navigation(QObject):
     place_wanted = Signal(object)
     """A Place."""
+    place_changed = Signal()
+    """Another tab is on show."""
     dock_wanted = Signal(str)
     """objectName of a dock that is to be shown and raised."""
     welcome_changed = Signal(bool)
@@ -33,6 +35,11 @@ class Navigation(QObject):
         """The welcome page is in front of the game's screen until something runs."""
         self.place = Place.LIVE
         """The tab on show."""
+
+    def note_place(self, place: Place) -> None:
+        """That this tab is on show now."""
+        self.place = place
+        self.place_changed.emit()
 
     def show(self, place: Place) -> None:
         self.place_wanted.emit(place)

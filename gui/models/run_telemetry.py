@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
@@ -57,6 +58,8 @@ class TelemetryModel(QObject):
         self._recent: list[str] = []
         self.slots: dict[str, int] = {}
         """Number of a run's colour: the lowest that was free when it came on show."""
+        self.chosen_slots: dict[str, int] = {}
+        """Colours that a person gave to runs."""
         self.changes = 0
         """Grows when another run, or the log of one, comes on show."""
         self.groups: dict[str, SeedGroup] = {}
@@ -174,19 +177,34 @@ class TelemetryModel(QObject):
         groups = self._groups_now()
         first = {run.run_id: group.members[0].run_id for group in groups for run in group.members}
         leaders = dict.fromkeys(first.get(run_id, run_id) for run_id in shown)
+        wanted = {
+            first.get(run_id, run_id): self.chosen_slots[run_id]
+            for run_id in reversed(shown) if run_id in self.chosen_slots
+        }  # fmt: skip
         slots: dict[str, int] = {}
         bound = len(leaders) if groups else MAX_PINNED + 1
         for name in leaders:
-            slot = self.slots.get(name, -1)
-            if 0 <= slot < bound and slot not in slots.values():
+            slot = wanted.get(name, self.slots.get(name, -1))
+            is_free = slot not in slots.values() and slot not in wanted.values()
+            if name in wanted or (0 <= slot < bound and is_free):
                 slots[name] = slot
-        taken = set(slots.values())
-        free = (number for number in range(len(shown)) if number not in taken)
+        taken = {*slots.values(), *wanted.values()}
+        free = (number for number in itertools.count() if number not in taken)
         for name in leaders:
             if name not in slots:
                 slots[name] = next(free)
         self.slots = {run_id: slots[first.get(run_id, run_id)] for run_id in shown}
         self.slots |= {group.run_id: slots[group.members[0].run_id] for group in groups}
+
+    def choose_slot(self, run_id: str, slot: int | None) -> None:
+        """Give a run a colour that it has whenever it is on show; None for one as it comes."""
+        self.chosen_slots.pop(run_id, None)
+        self.slots = {name: number for name, number in self.slots.items() if name != run_id}
+        if slot is not None:
+            self.chosen_slots[run_id] = slot
+        self.changes += 1
+        self._give_slots()
+        self.pins_changed.emit()
 
     def shown(self) -> list[str]:
         """The focus first, then the pinned ones."""

@@ -7,14 +7,19 @@ import json
 from PySide6.QtCore import QObject
 
 from gui.models.metric_series import X_AXES
+from gui.models.navigation import Place
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import APART, SPREADS
 from gui.settings import Settings
 
 KIND = "curves/smoothing_kind"
+COLORS, TAB = "curves/colors", "view/tab"
 AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
     "curves/x_axis", "curves/smoothing", "curves/seeds", "curves/outliers", "curves/pinned"
 )  # fmt: skip
+
+
+MOST_SLOTS = 256
 
 
 class ViewMemory(QObject):
@@ -29,6 +34,7 @@ class ViewMemory(QObject):
         telemetry.trims_outliers = settings.flag(OUTLIERS, False)
         telemetry.set_smoothing_kind(settings.text(KIND))
         telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
+        telemetry.chosen_slots = _numbers(settings.text(COLORS, "{}"))
         telemetry.view_changed.connect(self._on_view)
         telemetry.pins_changed.connect(self._on_pins)
 
@@ -40,6 +46,14 @@ class ViewMemory(QObject):
             return []
         return [str(run_id) for run_id in found] if isinstance(found, list) else []
 
+    def tab(self) -> Place | None:
+        """The tab that was in front when the app was closed."""
+        found = self._settings.text(TAB)
+        return Place(found) if found in list(Place) else None
+
+    def keep_tab(self, place: Place) -> None:
+        self._settings.set(TAB, place.value)
+
     def _on_view(self) -> None:
         self._settings.set(AXIS, self._telemetry.x_axis)
         self._settings.set(SMOOTHING, self._telemetry.smoothing)
@@ -49,3 +63,14 @@ class ViewMemory(QObject):
 
     def _on_pins(self) -> None:
         self._settings.set(PINNED, json.dumps(self._telemetry.pinned))
+        self._settings.set(COLORS, json.dumps(self._telemetry.chosen_slots))
+
+
+def _numbers(text: str) -> dict[str, int]:
+    """Whole numbers by name; of anything else nothing."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    items = found.items() if isinstance(found, dict) else ()
+    return {name: value for name, value in items if type(value) is int and 0 <= value < MOST_SLOTS}

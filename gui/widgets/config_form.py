@@ -26,6 +26,8 @@ from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.catalog import AgentRunner
 
 LABEL_WIDTH = 116
+LIMITS = {"seconds", "total_env_steps", "target_success"}
+"""Fields in which 0 is no limit, which nobody guesses from a 0."""
 
 
 class ConfigForm(QWidget):
@@ -163,6 +165,7 @@ class _Row(QObject):
         self.editor.setAccessibleDescription(tr(spec.help))
         self.label.setBuddy(self.editor)
         self._unit = label(tr(spec.unit), "muted")
+        self._has_unit = bool(spec.unit) or spec.name in LIMITS
         self._dot = icon_button("restart", tr("Reset {label} to its default", label=tr(spec.label)))
         self._dot.setFixedSize(20, 20)
         self._dot.clicked.connect(lambda: self.reset.emit(spec.name))
@@ -176,7 +179,7 @@ class _Row(QObject):
         box = QHBoxLayout()
         box.setSpacing(4)
         box.addWidget(self.editor, 1)
-        if self._spec.unit:
+        if self._has_unit:
             box.addWidget(self._unit)
         if self._spec.is_folder or self._spec.is_file:
             name = f"browse_{self._spec.name}"
@@ -195,6 +198,9 @@ class _Row(QObject):
 
     def show_value(self, text: str, changed: bool, error: str) -> None:
         editor = self.editor
+        if self._spec.name in LIMITS:
+            is_none = text.strip() in ("0", "0.0")
+            self._unit.setText(tr("no limit") if is_none else tr(self._spec.unit))
         editor.blockSignals(True)
         if isinstance(editor, QCheckBox):
             editor.setChecked(text == "true")

@@ -221,10 +221,15 @@ class PlotCard(QWidget):
 
     def color_of(self, run: int, line: int, runs: int) -> QColor:
         """One run: each line its own colour. Several: each run the one it keeps while on show."""
-        if runs == 1:
-            return theme.curve_color(line)
         run_id = self._lines.runs[run].run_id
+        if runs == 1:
+            return theme.curve_color(self._slot_alone(run_id, line))
         return theme.curve_color(self.model.slots.get(run_id, run))
+
+    def _slot_alone(self, run_id: str, line: int) -> int:
+        """Of a run that is alone: the first line has the colour that was chosen for it."""
+        chosen = self.model.chosen_slots.get(run_id)
+        return line if line or chosen is None else chosen
 
     def _curves(self, runs: int) -> tuple[Curve, ...]:
         """The lines in their colours; the same objects as long as nothing about them changed."""
@@ -244,12 +249,12 @@ class PlotCard(QWidget):
 
     def _make_curve(self, line: Line, slot: int, runs: int) -> Curve:
         if runs == 1:
-            slot = line.line
+            slot = self._slot_alone(line.run_id, line.line)
         color, dash = theme.curve_color(slot), Qt.PenStyle.SolidLine
         if line.layer == RAW:
             color.setAlpha(RAW_ALPHA)
         elif runs <= MOST_WHOLE and line.band is None:
-            place = slot if runs == 1 else slot + line.line
+            place = line.line if runs == 1 else slot + line.line
             dash = theme.DASHES[place % len(theme.DASHES)]
         return Curve(
             (line.run_id, line.metric, line.layer), (line.kind, color.rgba(), dash, runs == 1),

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from gui.app import App
+from gui.models.navigation import Place
 from gui.models.run_filter import RunFilter
 from gui.models.run_list import COLUMNS, RunList
+from gui.widgets.color_menu import color_menu
 from tests.gui.conftest import find, replaced, until
+from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
 from trainer_core.protocol.runs import RunState
 
@@ -91,3 +94,77 @@ def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> Non
     table.set_text("run-1")
     assert rows(table, "Run") == ["my rates learning_rate=0.1 seed=1"], "it speaks for itself"
     assert rows(table, "Steps") == ["1000"]
+
+
+def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> None:  # type: ignore[no-untyped-def]
+    telemetry, plots = app.models.telemetry, app.models.plots
+    for name in ("r-1", "r-2"):
+        app.bridge.service.runs[name] = run_record(name, RunState.FINISHED, env_steps=5)
+        app.models.runs.put(app.bridge.service.runs[name])
+    app.controllers.runs.show("r-1")
+    app.controllers.runs.show_all(["r-2", "gone"])
+    telemetry.set_x_axis("update")
+    telemetry.set_smoothing_kind("gaussian")
+    plots.toggle_pinned("entropy_mean")
+    app.docks.runs.filter.setText("state=finished")
+    app.actions["savedViews"].trigger()
+    assert not find(app, "saveViewButton").isEnabled()
+    assert not find(app, "openViewButton").isEnabled()
+    find(app, "viewName").setText("  the good ones ")
+    find(app, "saveViewButton").click()
+    find(app, "viewsDialog").reject()
+    app.controllers.runs.show("r-2")
+    telemetry.set_pinned([])
+    telemetry.set_x_axis("env_steps")
+    telemetry.set_smoothing_kind("")
+    plots.reset()
+    app.docks.runs.filter.clear()
+    app.models.settings.save()
+    again = make_app(app.bridge.home.root)
+    again.bridge.service.runs |= app.bridge.service.runs
+    again.actions["savedViews"].trigger()
+    find(again, "openViewButton").click()
+    model = again.models.telemetry
+    assert (model.focus, model.pinned, model.x_axis) == ("r-1", ["r-2"], "update")
+    assert (model.smoothing_kind, again.models.plots.pinned) == ("gaussian", ("entropy_mean",))
+    assert again.docks.runs.filter.text() == "state=finished"
+    again.models.saved_views.drop("the good ones")
+    again.controllers.views.open("the good ones")
+    assert again.models.saved_views.names() == []
+
+
+def test_a_run_keeps_the_colour_that_was_chosen_for_it(make_app, app: App) -> None:  # type: ignore[no-untyped-def]
+    model, runs = app.models.telemetry, app.controllers.runs
+    for name in ("r-1", "r-2", "r-3"):
+        app.bridge.service.runs[name] = run_record(name, RunState.FINISHED, env_steps=5)
+        app.models.runs.put(app.bridge.service.runs[name])
+    runs.show("r-1")
+    runs.show_all(["r-2", "r-3"])
+    assert model.slots == {"r-1": 0, "r-2": 1, "r-3": 2}
+    menu = color_menu(app.window, runs.color(), runs.set_color)
+    assert menu.actions()[0].isChecked()
+    menu.actions()[2 + 2].trigger()
+    assert model.slots == {"r-1": 2, "r-2": 1, "r-3": 0}, "who had it takes another one"
+    assert color_menu(app.window, runs.color(), runs.set_color).actions()[4].isChecked()
+    runs.show("r-2")
+    model.set_pinned([])
+    runs.show("r-1")
+    assert model.slots == {"r-1": 2}
+    app.models.settings.save()
+    assert make_app(app.bridge.home.root).models.telemetry.chosen_slots == {"r-1": 2}
+    runs.set_color(None)
+    assert model.slots == {"r-1": 0}
+
+
+def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    first = make_app(tmp_path / "empty")
+    first.models.navigation.show(Place.CURVES)
+    first.models.settings.save()
+    fresh = make_app(tmp_path / "empty")
+    assert fresh.window.center.currentWidget() is fresh.center.live, "the demo is offered there"
+    home = make_home(tmp_path / "home", 2, 3)
+    first = make_app(home.root)
+    first.models.navigation.show(Place.GAMES)
+    first.models.settings.save()
+    again = make_app(home.root)
+    assert again.window.center.currentWidget() is again.center.games

@@ -6,6 +6,7 @@ import pytest
 
 from gui.models.config_draft import ConfigDraft
 from gui.models.config_fields import field_specs
+from gui.widgets.config_form import ConfigForm
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,14 @@ def test_a_value_beyond_its_range_names_label_and_limit(qapp, name: str, text: s
     assert "must be a number" in draft.reason
     draft.reset(name)
     assert draft.config is not None
+
+
+def test_no_limit_is_said_in_words(qapp) -> None:  # type: ignore[no-untyped-def]
+    draft = ConfigDraft()
+    form = ConfigForm(draft, ())
+    draft.set_values({"seconds": 0.0, "total_env_steps": 0, "target_success": 0.0})
+    rows = form._rows
+    limits = ("seconds", "total_env_steps", "target_success")
+    assert [rows[name]._unit.text() for name in limits] == ["no limit"] * 3
+    draft.set_values({"seconds": 60.0, "total_env_steps": 1000})
+    assert [rows[name]._unit.text() for name in limits] == ["s", "", "no limit"]

@@ -102,6 +102,8 @@ def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(
 
     until(lambda: {"losses/", "charts/"} <= titles().keys() and len(titles()["losses/"]) == 4)
     assert view._column.itemAt(0).widget() is view._sections["pinned"], "it stands above all"
+    charts, losses = (view._sections[name] for name in ("charts/", "losses/"))
+    assert view._column.indexOf(charts) < view._column.indexOf(losses), "by their names"
     right = max(card.mapTo(view, card.rect().topRight()).x() for card in view.cards_in_front())
     assert right < view.width(), "a long title does not push plots out of sight"
     choices.speak_of("losses/b")

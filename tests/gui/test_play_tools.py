@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
@@ -43,7 +43,13 @@ def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(app: App
     assert not app.actions["undoLoad"].isEnabled()
     app.actions["loadSlot"].trigger()
     until(lambda: slots.can_undo and frame(app) < saved + 50)
-    app.actions["undoLoad"].trigger()
+    # At the game Shift is turbo as well, and Shift+F9 still no second F9.
+    screen = app.center.live.screen_view
+    app.window.activateWindow()
+    screen.setFocus()
+    QTest.keyPress(screen, Qt.Key.Key_Shift)
+    QTest.keyClick(screen, Qt.Key.Key_F9, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyRelease(screen, Qt.Key.Key_Shift)
     until(lambda: frame(app) > saved + 60)
 
 
@@ -189,3 +195,26 @@ def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> No
     app._on_dropped(recorded(tmp_path / "dropped"))
     assert app.controllers.replay.replay.folder == tmp_path / "dropped"
     assert app.window.center.currentWidget() is app.center.replay
+
+
+def test_the_picture_on_show_is_kept_beside_earlier_ones(app: App) -> None:
+    assert not app.actions["savePicture"].isEnabled()
+    play(app)
+    folder = app.bridge.home.root / "pictures"
+    playing = app.controllers.playing
+    until(lambda: playing.picture is not None and app.actions["savePicture"].isEnabled())
+    playing.toggle_pause()
+    for _ in range(2):
+        app.actions["savePicture"].trigger()
+    found = sorted(folder.iterdir())
+    assert len(found) == 2, "none is replaced"
+    kept, table = QImage(str(found[0])), app.models.palette.table
+    expected = table[playing.picture]
+    assert [kept.pixel(x, 40) for x in range(160)] == expected[40].tolist()
+    assert QGuiApplication.clipboard().image().size() == kept.size()
+    folder.rename(folder.with_name("elsewhere"))
+    folder.write_text("in the way")
+    problems: list[str] = []
+    app.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    app.actions["savePicture"].trigger()
+    assert problems == [f"{folder} cannot be written; the clipboard has it"]

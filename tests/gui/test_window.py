@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QBoxLayout, QLabel
+from PySide6.QtWidgets import QBoxLayout, QDockWidget, QLabel
 
 from gui.app import App
 from gui.models.run_list import COLUMNS
+from gui.models.session import Mode
+from gui.settings import LAYOUT_VERSION
 from tests.gui.conftest import until
 
 
@@ -48,3 +50,24 @@ def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:
     welcome.resize(120, 400)
     welcome.resize(size)
     assert [text.minimumHeight() for text in texts] == wide
+
+
+def test_the_docks_are_put_away_for_the_game_and_come_back(app: App) -> None:
+    window, only, settings = app.window, app.actions["onlyCenter"], app.models.settings
+    docks = window.findChildren(QDockWidget)
+    before, wide = [dock.isHidden() for dock in docks], app.center.live.width()
+    only.trigger()
+    assert all(dock.isHidden() for dock in docks)
+    until(lambda: app.center.live.width() > wide + 500)
+    app.models.session.set_mode(Mode.HUMAN)
+    assert all(dock.isHidden() for dock in docks), "a mode brings none of them back"
+    window.layouts.save()
+    only.trigger()
+    app.models.session.set_mode(Mode.AGENT)
+    assert [dock.isHidden() for dock in docks] == before
+    assert not only.isChecked()
+    # Whoever closes the app meanwhile finds the docks again.
+    for dock in docks:
+        dock.hide()
+    window.restoreState(settings.blob("layout/state"), LAYOUT_VERSION)
+    assert [dock.isHidden() for dock in docks] == before

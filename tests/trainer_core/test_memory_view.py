@@ -74,3 +74,20 @@ def test_what_is_no_game_boy_has_no_memory(tmp_path: Path) -> None:
         False, "tiny_goal: no Game Boy, so there is no memory to look at"
     )  # fmt: skip
     loop.player.close()
+
+
+def test_who_looks_changes_nothing(tmp_path: Path) -> None:
+    hashes = []
+    for looks in (False, True):
+        folder = tmp_path / str(looks)
+        folder.mkdir()
+        player = loop_over(folder, TASK)[0].player
+        assert isinstance(player.game, ConsoleGame)
+        player.show_memory(looks)
+        for frame in range(40):
+            player.press(1 << frame // 8 % 8)
+            player.one_frame()
+            player.refresh_memory()
+        hashes.append(player.game._emulator.state_hash())
+        player.close()
+    assert hashes[0] == hashes[1]

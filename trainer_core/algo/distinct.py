@@ -15,8 +15,8 @@ from torch import Tensor
 
 from trainer_core.algo.rollout import Forward
 
-MOST_REMEMBERED = 4096
-"""Pictures; then all are forgotten. One takes 6 kB."""
+MOST_REMEMBERED = 24 << 20
+"""Bytes of pictures; then all are forgotten."""
 _IN_CACHE = 1 << 14
 """Words that are mixed at a time."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -67,10 +67,10 @@ class Remembering:
 
     def __call__(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
-        if len(self._numbers) > MOST_REMEMBERED:
+        rows = np.ascontiguousarray(obs.numpy()).reshape(len(obs), -1)
+        if len(self._numbers) * rows.shape[1] > MOST_REMEMBERED:
             self._numbers.clear()
         known = len(self._numbers)
-        rows = np.ascontiguousarray(obs.numpy()).reshape(len(obs), -1)
         numbers = [self._numbers.setdefault(row.tobytes(), len(self._numbers)) for row in rows]
         new: list[int] = []
         for position, number in enumerate(numbers):

@@ -32,7 +32,7 @@ Losses = Callable[..., tuple[Tensor, ...]]
 Learned = tuple[Tensor, tuple[Tensor, ...]]
 """Scalars f32[len(LossSums.names)] and the gradient of each parameter."""
 Prepared = tuple["Samples", Tensor, "Batch | None"]
-"""Samples, the pictures i64[U] that they show, and these as tiles."""
+"""Samples, the pictures i64[U] that they show, and these as tiles where that pays."""
 MOST_PARTS = 4
 LEAST_LEARNING = 16
 """Pictures in a part, below which another part costs more than it saves."""
@@ -159,12 +159,12 @@ class PartsEpoch:
 
     def _step(self, samples: Samples, pictures: Tensor, batch: Batch | None) -> Tensor:
         """An optimizer step on what was prepared; f32[len(LossSums.names)]."""
-        if batch is not None and batch.pays:
+        if batch is not None:
             scalars, gradients = self._by_tiles(batch, samples)
         else:
             scalars, gradients = self._in_parts(pictures, samples)
         learner = self.learner
-        for parameter, gradient in zip(learner.parameters, gradients, strict=True):
+        for parameter, gradient in zip(learner.optimizer.parameters, gradients, strict=True):
             parameter.grad = gradient
         scalars[-1] = learner.step()
         return scalars

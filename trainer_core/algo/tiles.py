@@ -47,11 +47,13 @@ class Tiles:
         self.under = under * NINE + torch.arange(NINE).repeat(under.shape[1] // NINE)
         """i64[D, places * 9]: 9 times the patch under each window, and which of the nine it is."""
 
-    def of(self, pictures: Tensor) -> Batch:
-        """Those of the pictures `pictures` i64[U]."""
+    def of(self, pictures: Tensor) -> Batch | None:
+        """Those of the pictures `pictures` i64[U]; None where they have too few tiles in common."""
         seen = torch.zeros(len(self.patches) + 1, dtype=torch.int64)
         seen[self.number[pictures].flatten()] = 1
         used = seen.nonzero().squeeze(1)
+        if len(used) > MOST_PATCHES * len(pictures):
+            return None
         number = seen.cumsum(0) - 1
         number[-1] = len(used)
         rows = (number[:, None] * NINE + torch.arange(NINE)).flatten()
@@ -81,10 +83,6 @@ class Batch:
     """i64[...] positions in U * places, those of one of `rows` after those of another."""
     begins: Tensor
     """i64[9 * V] where in `back` those of each begin."""
-
-    @property
-    def pays(self) -> bool:
-        return len(self.patches) <= MOST_PATCHES * self.pictures
 
 
 class Passed(tuple[Tensor, ...]):

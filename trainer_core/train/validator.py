@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from trainer_core.algo.distinct import Remembering
 from trainer_core.envs.build import make_env
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.exports.gif import GREYS, save_gif, shades_image
@@ -62,6 +63,7 @@ class Validator:
         self.rates = Rates()
         """Of the last validation."""
         self._envs: dict[str, VecEnv] = {}
+        self._remembering: Forward | None = None
 
     def validate(
         self, update: int, env_steps: int
@@ -69,6 +71,7 @@ class Validator:
         """Records to write: one eval per mode, and one sample episode. Of several tasks these are
         told of each, and then an eval per mode of all together."""
         seed = self.config.seed * 7907 + update
+        self._remembering = None  # it knows other weights
         by_mode: dict[str, list[Evaluation]] = {}
         for task in self.tasks:
             env = self._environment(task)
@@ -135,9 +138,15 @@ class Validator:
         return leaving_loops(forward, lambda: env.episode_steps[envs], env.horizon)
 
     def _forward(self, env: VecEnv, envs: slice) -> Forward:
-        """The network that plays the envs `envs` of `env`; asked for once per mode."""
+        """The network that plays the envs `envs` of `env`; asked for once per mode. On a CPU the
+        modes share what it says of a picture: greedy play in a loop sees the same ones again."""
         assert self.learner is not None
-        return self.learner.forward
+        if env.device.type != "cpu":
+            return self.learner.forward
+        if self._remembering is None:
+            forward = self.learner.forward
+            self._remembering = Remembering(lambda obs: (forward(obs)[0],) * 2)
+        return self._remembering
 
     def load(self) -> None:
         """Make the environments now, and play one step in each, rather than at first use."""

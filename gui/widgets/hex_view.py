@@ -1,0 +1,148 @@
+"""Bytes of a memory in rows of eight; what changed since the look before is marked."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractScrollArea
+
+from gui import theme
+from gui.words import tr
+from trainer_core.protocol.memory import BASE
+
+ACROSS = 8
+MARKED_LOOKS = 5
+"""A byte stays marked for so many looks after it changed: half a second."""
+MOVES = {
+    Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -ACROSS, Qt.Key.Key_Down: ACROSS,
+    Qt.Key.Key_PageUp: -16 * ACROSS, Qt.Key.Key_PageDown: 16 * ACROSS,
+}  # fmt: skip
+
+
+class HexView(QAbstractScrollArea):
+    """Paints the rows in sight only. Return or a double-click chooses the byte at the mark."""
+
+    chosen = Signal(int)
+    moved = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.address = 0xC000
+        self._begin, self._end = 0xC000, 0xE000
+        self._memory: np.ndarray | None = None
+        self._fresh = np.zeros(0x8000, np.uint8)
+        self.setObjectName("memoryBytes")
+        self.setAccessibleName(tr("Bytes of the memory"))
+        self.setToolTip(tr("Arrows move; Return or a double-click watches the byte"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.verticalScrollBar().valueChanged.connect(self.viewport().update)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, 120)
+
+    def show_memory(self, memory: np.ndarray | None) -> None:
+        """`memory` u8[32768] from 8000 on; None where there is nothing to see."""
+        if memory is not None and self._memory is not None:
+            self._fresh[self._fresh > 0] -= 1
+            self._fresh[memory != self._memory] = MARKED_LOOKS
+        self._memory = memory
+        self._describe()
+        self.viewport().update()
+
+    def show_region(self, begin: int, end: int) -> None:
+        """Addresses from `begin` to before `end`."""
+        self._begin, self._end = begin, end
+        self._fit()
+        self.go_to(min(max(self.address, begin), end - 1))
+
+    def go_to(self, address: int) -> None:
+        """Mark an address of the region on show, and have it in sight."""
+        self.address = min(max(address, self._begin), self._end - 1)
+        bar, row = self.verticalScrollBar(), (self.address - self._begin) // ACROSS
+        if not bar.value() <= row < bar.value() + self._rows():
+            bar.setValue(row - self._rows() // 2)
+        self._describe()
+        self.moved.emit(self.address)
+        self.viewport().update()
+
+    def _describe(self) -> None:
+        value = "" if self._memory is None else f"{self._memory[self.address - BASE]:02X}"
+        self.setAccessibleDescription(f"{self.address:04X}: {value}")
+
+    # -- painting ---------------------------------------------------------------------------
+
+    def _metrics(self) -> QFontMetrics:
+        return QFontMetrics(theme.mono_font())
+
+    def _rows(self) -> int:
+        return max(1, self.viewport().height() // self._metrics().height())
+
+    def _fit(self) -> None:
+        bar, rows = self.verticalScrollBar(), -(-(self._end - self._begin) // ACROSS)
+        bar.setRange(0, max(0, rows - self._rows()))
+        bar.setPageStep(self._rows())
+
+    def resizeEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        super().resizeEvent(event)
+        self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, colors = QPainter(self.viewport()), theme.current()
+        painter.fillRect(self.viewport().rect(), QColor(colors.base))
+        painter.setFont(theme.mono_font())
+        metrics = self._metrics()
+        high, wide = metrics.height(), metrics.horizontalAdvance("0")
+        first = self._begin + self.verticalScrollBar().value() * ACROSS
+        for row in range(self._rows() + 1):
+            begin, base = first + row * ACROSS, row * high + metrics.ascent()
+            if begin >= self._end:
+                break
+            painter.setPen(QColor(colors.muted))
+            painter.drawText(4, base, f"{begin:04X}")
+            for column in range(min(ACROSS, self._end - begin)):
+                x = 4 + (6 + 3 * column) * wide
+                if begin + column == self.address:
+                    painter.fillRect(x - 2, row * high, 2 * wide + 4, high,
+                                     QColor(colors.accent_soft))  # fmt: skip
+                painter.setPen(QColor(self._color(begin + column)))
+                painter.drawText(x, base, self._text(begin + column))
+
+    def _text(self, address: int) -> str:
+        return "--" if self._memory is None else f"{self._memory[address - BASE]:02X}"
+
+    def _color(self, address: int) -> str:
+        colors, place = theme.current(), address - BASE
+        if self._fresh[place]:
+            return colors.warn
+        is_zero = self._memory is None or not self._memory[place]
+        return colors.disabled if is_zero else colors.text
+
+    # -- choosing ---------------------------------------------------------------------------
+
+    def _address_at(self, event: QMouseEvent) -> int:
+        metrics = self._metrics()
+        row = int(event.position().y()) // metrics.height() + self.verticalScrollBar().value()
+        column = int((event.position().x() - 4) / metrics.horizontalAdvance("0") - 5.5) // 3
+        return self._begin + row * ACROSS + min(max(column, 0), ACROSS - 1)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.LeftButton:
+            if event.type() == QEvent.Type.MouseButtonPress:
+                self.setFocus(Qt.FocusReason.MouseFocusReason)
+                self.go_to(self._address_at(event))
+                return True
+            if event.type() == QEvent.Type.MouseButtonDblClick:
+                self.chosen.emit(self.address)
+                return True
+        return super().viewportEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if key in MOVES and not event.modifiers():
+            self.go_to(self.address + MOVES[key])
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.chosen.emit(self.address)
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,127 @@
+"""The memory dock: a search that narrows, watches that stay, pictures of video memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from gui.app import App
+from gui.models import video_memory
+from gui.models.memory_search import EQUAL, MemorySearch, parse_number
+from gui.models.memory_watches import MemoryWatches, Watch
+from tests.gui.conftest import click, find, until
+from trainer_core.play.game import ConsoleGame, open_game
+from trainer_core.protocol.memory import BASE
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.runners.catalog import registered_runners
+
+ROM = ASSETS / "games/pocket_quest/pocket_quest.gb"
+TASK = "pocket_quest/leave_bedroom"
+REAL_S = 60.0
+
+
+def memory_with(**at: int) -> np.ndarray:
+    """u8[32768] of zeros but for `xADDRESS=value`."""
+    made = np.zeros(0x8000, np.uint8)
+    for address, value in at.items():
+        made[int(address[1:], 16) - BASE] = value
+    return made
+
+
+def test_a_search_narrows_an_unknown_value() -> None:
+    search = MemorySearch()
+    first = memory_with(xC100=5, xC200=5, xD000=5, x8000=5)
+    assert search.narrow(first, "the same") == 0x2000 + 0x2000 + 0x7F, "it only remembers"
+    second = memory_with(xC100=6, xC200=4, xD000=5, x8000=6)
+    assert search.narrow(second, "another") == 2
+    assert search.found(9) == [0xC100, 0xC200], "video memory is none"
+    third = memory_with(xC100=9, xC200=9)
+    assert search.narrow(third, "more") == 2
+    assert search.narrow(memory_with(xC100=1), "less") == 2
+    assert search.narrow(memory_with(xC100=1), EQUAL, 1) == 1
+    search.set_wide(True)
+    wide = memory_with(xC300=0x34, xC301=0x12)
+    assert search.narrow(wide, EQUAL, 0x1234) == 1
+    assert search.found(9) == [0xC300]
+    assert [parse_number(text) for text in ("12", "$0c", "0x0C")] == [12, 12, 12]
+    with pytest.raises(ValueError, match="twelve is no number"):
+        parse_number("twelve")
+
+
+def test_watches_belong_to_a_game_and_a_damaged_file_is_none(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    kept = MemoryWatches(home)
+    kept.turn_to("a" * 64)
+    kept.add(Watch(0xC100, "u16", "money"))
+    kept.add(Watch(0xC000))
+    kept.turn_to("b" * 64)
+    assert kept.shown == []
+    again = MemoryWatches(home)
+    again.turn_to("a" * 64)
+    memory = memory_with(xC100=1, xC101=2)
+    assert again.as_text(memory) == "C000\tu8\t0\t\nC100\tu16\t513\tmoney"
+    (home.settings / "watches.json").write_text('{"a": [{"address": "?"}]}')
+    again.turn_to("a" * 64)
+    assert again.shown == []
+
+
+def test_maps_and_sprites_are_those_of_the_picture() -> None:
+    """What the console itself draws is found again in the pictures made of its memory."""
+    game = open_game(TASK, HomePaths(Path("/nowhere")))
+    assert isinstance(game, ConsoleGame)
+    game.restart(0)
+    for _ in range(60):
+        game.frame(0)
+    memory, picture = game.memory(BASE, 0x8000), game.picture()
+    x, y = (video_memory.at(memory, each) for each in (video_memory.SCX, video_memory.SCY))
+    behind = np.roll(video_memory.tile_map(memory, False), (-y, -x), (0, 1))[:144, :160]
+    in_front = video_memory.sprite_sheet(memory)
+    seen = [s for s in video_memory.sprites(memory) if 0 <= s.x <= 152 and 0 <= s.y <= 128]
+    assert seen, "the hero is a sprite"
+    same = behind == picture
+    assert same.mean() > 0.97
+    for at in zip(*np.nonzero(~same), strict=True):
+        assert picture[at] == in_front[at], "what is not background is a sprite"
+
+
+def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> None:
+    playing, memory = app.controllers.playing, app.controllers.memory
+    playing.player.runners = registered_runners()
+    app.controllers.library.open_rom(ROM)
+    until(lambda: playing.is_rom and not playing.busy, REAL_S)
+    assert memory.memory is None
+    screen, dock = app.center.live.screen_view, app.docks.memory
+    app.window.activateWindow()
+    screen.setFocus()
+    QTest.keyClick(screen, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)  # Shift is turbo, too
+    until(lambda: memory.memory is not None and not dock.visibleRegion().isEmpty(), REAL_S)
+    playing.toggle_pause()
+    seen = memory.frame
+    until(lambda: playing.player.directory and memory.frame >= seen, REAL_S)
+    click(app, "memorySearchButton")
+    click(app, "memorySearchButton")
+    told = find(app, "memoryTold")
+    assert "addresses are left" in told.text()
+    QTest.keyClicks(find(app, "memoryAddress"), "0x9000\r")
+    QTest.keyClicks(find(app, "memoryAddress"), "99\r")
+    assert told.text() == "99 is not between $8000 and $FFFF"
+    watched = find(app, "memoryWatches")
+    watched.item(0, 2).setText("first tile")
+    click(app, "memoryCopyButton")
+    assert QGuiApplication.clipboard().text().startswith("9000\tu8\t")
+    assert memory.watches.shown == [Watch(0x9000, "u8", "first tile")]
+    for page in range(3):
+        dock.pages.setCurrentIndex(page)
+    until(lambda: dock.video_page.view.has_picture)
+    # Behind another dock it asks for nothing, and its key brings it to the front again.
+    app.docks.telemetry.raise_()
+    until(lambda: not memory._is_watched)
+    app.actions["dock.memoryDock"].trigger()
+    until(lambda: memory._is_watched)
+    app.actions["dock.memoryDock"].trigger()
+    assert dock.isHidden()
