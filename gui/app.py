@@ -80,6 +80,9 @@ class App(QObject):
             Place.LEAGUE: self.center.league,
         }
         window.place_center(views, models.navigation)
+        window.center.currentChanged.connect(
+            lambda _: models.view.keep_tab(models.navigation.place)
+        )
         window.place_docks(self.docks, models.session, models.navigation, models.settings)
         window.place_notices(models.notices, self.actions)
         controllers.desktop.watch(window)
@@ -116,6 +119,8 @@ class App(QObject):
     def open_home(self) -> None:
         """Show what earlier sessions left: runs, checkpoints, recordings."""
         self.controllers.runs.open_home(self.models.view.pinned())
+        if self.bridge.service.runs and (tab := self.models.view.tab()) is not None:
+            self.models.navigation.show(tab)
         self.controllers.checkpoints.reload()
         self.controllers.replay.reload()
         self.models.library.reload()

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QGuiApplication, QImage
 
 from gui.bridge import Bridge
@@ -19,6 +19,9 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.widgets.screen import Palette
 from gui.words import tr
+
+TOLD_MS = 6000
+"""What offers something stays until it is dismissed, over the foot of the game: this may not."""
 
 
 class PicturesController(QObject):
@@ -31,6 +34,8 @@ class PicturesController(QObject):
         super().__init__()
         self._bridge, self._playing, self._replay = bridge, playing, replay
         self._navigation, self._notices, self._palette = navigation, notices, palette
+        self._over = QTimer(self, singleShot=True, interval=TOLD_MS)
+        self._over.timeout.connect(lambda: notices.withdraw(tr("Picture saved")))
 
     def refusal(self) -> str:
         if self._shows_replay or self._playing.is_active:
@@ -68,6 +73,8 @@ class PicturesController(QObject):
             where = tr("{folder} cannot be written; the clipboard has it", folder=folder)
             self._bridge.problem.emit(tr("The picture was not saved"), where)
             return
+        self._notices.withdraw(tr("Picture saved"))  # many are taken one after the other
+        self._over.start()
         self._notices.tell(
             tr("Picture saved"), str(path), "good", tr("Open"), lambda: show_file(path),
             also=tr("Show folder"), act_also=lambda: show_file(folder),

@@ -27,7 +27,7 @@ from gui.words import tr
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.metrics import METRICS
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.runs import RunRecord, RunState, is_archived
 from trainer_core.service import RunChanged
 
 RENEW_MS = 1000
@@ -426,7 +426,12 @@ class RunsController(QObject):
 
     def _wait_no_more(self, run: RunRecord) -> None:
         """Where there are no curves, none will come."""
-        self._telemetry.waits[run.run_id] = tr("It ended before its first update")
+        is_there = self._bridge.home.run(run.run_id).root.is_dir()
+        self._telemetry.waits[run.run_id] = (
+            tr("It ended before its first update") if is_there
+            else tr("It is archived: restore it to see its curves") if is_archived(run)
+            else tr("Its folder is gone, and its curves with it")
+        )  # fmt: skip
 
     def _on_started(self, run_id: str) -> None:
         self._telemetry.waits.pop(run_id, None)

@@ -196,7 +196,8 @@ class AgentDock(Dock):
         self.operations.set_value(self._session.operation)
         self._hint.setText(tr(_HINTS[mode]))
         self._hint.setVisible(bool(_HINTS[mode]))
-        shown = 0 if self._session.rom else self.tasks.findData(self._session.task)
+        is_rom = bool(self._session.rom) and mode is Mode.HUMAN  # agents train and play tasks
+        shown = 0 if is_rom else self.tasks.findData(self._session.task)
         self.tasks.setCurrentIndex(max(0, shown))
         self.runners.setCurrentIndex(max(0, self.runners.findData(self._session.runner.id)))
         training = mode is Mode.AGENT

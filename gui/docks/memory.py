@@ -85,10 +85,11 @@ class MemoryDock(Dock):
         self.pages.setDocumentMode(True)
         self.pages.tabBar().setAccessibleName(tr("Memory tabs"))
         self.pages.tabBar().setExpanding(False)
-        self.find, self.bytes = FindPage(memory), BytesPage(memory)
-        self.video = VideoPage(memory, palette)
-        for page, title in ((self.find, "Find"), (self.bytes, "Bytes"), (self.video, "Video")):
-            self.pages.addTab(page, tr(title))
+        self.find_page, self.bytes_page = FindPage(memory), BytesPage(memory)
+        self.video_page = VideoPage(memory, palette)
+        self.pages.addTab(self.find_page, tr("Find"))
+        self.pages.addTab(self.bytes_page, tr("Bytes"))
+        self.pages.addTab(self.video_page, tr("Video"))
         self.pages.currentChanged.connect(lambda index: self.refresh())
         self.setWidget(self.pages)
         memory.changed.connect(self.refresh)
@@ -219,7 +220,8 @@ class FindPage(QWidget):
         self.watched.blockSignals(False)
         for row in range(self.watched.rowCount()):
             for place in (0, 1):
-                item = self.watched.item(row, place)
+                if (item := self.watched.item(row, place)) is None:
+                    continue
                 item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
 
     # -- doing ------------------------------------------------------------------------------

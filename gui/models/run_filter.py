@@ -134,7 +134,9 @@ class RunFilter(QAbstractTableModel):
             hidden = self._source.sweeps.folded_rows()
             return [row for row in rows if row not in hidden] if hidden else rows
         text, search = self._source.words, self._search
-        return [row for row in rows if search.finds(text(row))] if search else rows
+        for word in search.plain:  # most filters are no more than that, and rows are many
+            rows = [row for row in rows if word in text(row)]
+        return rows if search.is_plain else [row for row in rows if search.finds(text(row))]
 
     def _rebuild(self) -> None:
         self.beginResetModel()

@@ -28,6 +28,11 @@ class TextSearch:
             else:
                 self.plain.append(word.lower())
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the plain words are all there is."""
+        return not self._patterns and not self._without
+
     def __bool__(self) -> bool:
         return bool(self.plain or self._patterns or self._without)
 

@@ -7,12 +7,13 @@ import json
 from PySide6.QtCore import QObject
 
 from gui.models.metric_series import X_AXES
+from gui.models.navigation import Place
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import APART, SPREADS
 from gui.settings import Settings
 
 KIND = "curves/smoothing_kind"
-COLORS = "curves/colors"
+COLORS, TAB = "curves/colors", "view/tab"
 AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
     "curves/x_axis", "curves/smoothing", "curves/seeds", "curves/outliers", "curves/pinned"
 )  # fmt: skip
@@ -44,6 +45,14 @@ class ViewMemory(QObject):
         except ValueError:
             return []
         return [str(run_id) for run_id in found] if isinstance(found, list) else []
+
+    def tab(self) -> Place | None:
+        """The tab that was in front when the app was closed."""
+        found = self._settings.text(TAB)
+        return Place(found) if found in list(Place) else None
+
+    def keep_tab(self, place: Place) -> None:
+        self._settings.set(TAB, place.value)
 
     def _on_view(self) -> None:
         self._settings.set(AXIS, self._telemetry.x_axis)

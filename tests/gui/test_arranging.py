@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from gui.app import App
+from gui.models.navigation import Place
 from gui.models.run_filter import RunFilter
 from gui.models.run_list import COLUMNS, RunList
 from gui.widgets.color_menu import color_menu
 from tests.gui.conftest import find, replaced, until
+from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
 from trainer_core.protocol.runs import RunState
 
@@ -152,3 +154,17 @@ def test_a_run_keeps_the_colour_that_was_chosen_for_it(make_app, app: App) -> No
     assert make_app(app.bridge.home.root).models.telemetry.chosen_slots == {"r-1": 2}
     runs.set_color(None)
     assert model.slots == {"r-1": 0}
+
+
+def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    first = make_app(tmp_path / "empty")
+    first.models.navigation.show(Place.CURVES)
+    first.models.settings.save()
+    fresh = make_app(tmp_path / "empty")
+    assert fresh.window.center.currentWidget() is fresh.center.live, "the demo is offered there"
+    home = make_home(tmp_path / "home", 2, 3)
+    first = make_app(home.root)
+    first.models.navigation.show(Place.GAMES)
+    first.models.settings.save()
+    again = make_app(home.root)
+    assert again.window.center.currentWidget() is again.center.games

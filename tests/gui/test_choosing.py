@@ -69,6 +69,14 @@ def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:  # typ
     assert {c.folder.name for c in model.cards if model.is_best(c)} == {"a3", "b1"}
     model.put(replaced(cards[0], success_rate=1.0))
     assert {c.folder.name for c in model.cards if model.is_best(c)} == {"a1", "b1"}
+    leaves = replaced(cards[3], folder=tmp_path / "b2", leaving_rate=0.8, created_at=0.0)
+    model.put_all([leaves])
+    assert model.is_best(leaves), "among equals the one that leaves loops best"
+    assert not model.is_best(cards[3])
+    words = model.data(model.index(model.row_of(leaves.folder)), Qt.ItemDataRole.ToolTipRole)
+    assert "greedy 10%, leaving loops 80%, drawn 0%" in str(words)
+    assert "\u2605" in str(words)
+    assert leaves.success_text == "10 / 80 % success"
 
 
 def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_path: Path) -> None:

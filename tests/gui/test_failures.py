@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from gui.models.failures import CATALOGUE, failure_of, failure_of_check, install
 from gui.widgets.banner import Banner
 from tests.gui.conftest import click, until
 from tests.support.made_checkpoints import make_checkpoint
+from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
 from trainer_core.preflight.checks import check_device, check_python
 from trainer_core.preflight.findings import Check
@@ -194,3 +196,19 @@ def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
     banners = [one for one in app.window.findChildren(Banner) if one.title == "Run mine was lost"]
     assert [one.button is not None for one in banners] == [bool(checkpoint)]
     assert ("no checkpoint" in banners[0].accessibleName()) == (not checkpoint)
+
+
+def test_plots_of_a_run_whose_folder_was_deleted_say_so(
+    make_app: Callable[..., App], tmp_path: Path
+) -> None:
+    home = make_home(tmp_path / "home", 3, 2)
+    app = make_app(home.root)
+    for run_id, words in (("run-00000", "folder is gone"), ("run-00001", "is archived")):
+        shutil.rmtree(home.run(run_id).root)
+        if words == "is archived":
+            record = app.bridge.service.runs[run_id]
+            archived = msgspec.structs.replace(record, reason="archived: away.zip")
+            app.bridge.service.runs[run_id] = archived
+        app.controllers.runs.show(run_id)
+        card = app.docks.telemetry.cards["reward_mean"]
+        until(lambda words=words, card=card: words in card._empty.text())

@@ -113,7 +113,12 @@ def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(
     assert app.models.session.mode is Mode.HUMAN
     assert app.controllers.playing.request.task == str(own_rom)
     assert "never seen.gb, you play" in app.center.live.strip.what.text()
-    assert find(app, names.TASK_CATALOG).currentText() == "never seen.gb"
+    catalog, session = find(app, names.TASK_CATALOG), app.models.session
+    assert catalog.currentText() == "never seen.gb"
+    session.set_mode(Mode.AGENT)
+    assert catalog.currentData() == session.task, "an agent trains the task, not the ROM"
+    session.set_mode(Mode.HUMAN)
+    assert catalog.currentText() == "never seen.gb"
     until(lambda: registered_roms(app.bridge.home), 60)
     (rom,) = registered_roms(app.bridge.home).values()
     assert (rom.path, rom.title) == (str(own_rom), "NEVER SEEN")

@@ -117,7 +117,7 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     assert memory.watches.shown == [Watch(0x9000, "u8", "first tile")]
     for page in range(3):
         dock.pages.setCurrentIndex(page)
-    until(lambda: dock.video.view.has_picture)
+    until(lambda: dock.video_page.view.has_picture)
     # Behind another dock it asks for nothing, and its key brings it to the front again.
     app.docks.telemetry.raise_()
     until(lambda: not memory._is_watched)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from trainer_core.envs.exploring import MOST_FOUND, WAYS, Explorer
+from trainer_core.envs.exploring import MOST_FOUND, WALKS, WAYS, Explorer
 from trainer_core.envs.places import cells_of
 
 LONG = 24
@@ -71,6 +71,19 @@ def test_without_a_search_no_walk_is_added_and_one_for_nothing_ends():
     assert sum(many._begun) > 3 * sum(few._begun)
     assert many.ways == []
     assert len(many.found) <= min(LONG + 1, MOST_FOUND)
+
+
+def test_a_search_ends_with_the_first_ways_but_not_before_the_walks_that_all_get():
+    near, few = explored(3, search=True), explored(3, search=False)
+    assert len(near.ways) >= WAYS
+    assert (near._begun, near.found) == (few._begun, few.found), "it had found enough by then"
+    assert sum(near._begun) > 0, "a second round begins where the first ended up"
+    assert len(near.ways) <= 2 * WALKS, "a walk arrives once"
+
+
+def test_of_many_states_no_more_are_kept_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr("trainer_core.envs.exploring.MOST_FOUND", 4)
+    assert len(explored(-1, search=True).found) == 4
 
 
 def test_a_cell_is_the_mean_shade_of_its_square_to_the_half() -> None:

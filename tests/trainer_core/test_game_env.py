@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tests.trainer_core.vec_env_contract import check_vec_env
+from trainer_core.envs.exploring import Way
 from trainer_core.envs.game_env import GameEnv, ShardedEmulator
 from trainer_core.envs.vec_env import StepStats
 from trainer_core.protocol.paths import HomePaths
@@ -154,3 +155,35 @@ def test_asking_before_resetting_saves_the_reset_and_changes_nothing(
         assert torch.equal(a.obs, b.obs)
         assert torch.equal(a.info.reset_mask, b.info.reset_mask)
     assert calls == {id(asking.emulator): 2, id(blind.emulator): 7}
+
+
+@pytest.mark.parametrize("has_demo", [False, True])
+def test_only_without_a_demonstration_are_ways_looked_for_and_begun_along(
+    make: Make, monkeypatch: pytest.MonkeyPatch, has_demo: bool
+) -> None:
+    asked = []
+
+    class Walks:
+        """An explorer who knows a way of five steps from the third start."""
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def explore(self, starts: list[Any], *, search: bool = False) -> list[Any]:
+            asked.append(search)
+            return starts[:1]
+
+        def shortest_ways(self) -> list[Way]:
+            return [Way(2, (6, 6, 3, 3, 0))]
+
+    monkeypatch.setattr("trainer_core.envs.game_env.Explorer", Walks)
+    if not has_demo:
+        monkeypatch.setattr("trainer_core.envs.game_env.task_demonstrations", lambda task: [])
+    env = make(2, demo_share=0.5)
+    own, every = env.task.manifest.starts.count, len(env.episodes.start_pictures)
+    env.close()
+    assert asked == [not has_demo]
+    if has_demo:
+        assert every > own + 1 + 6
+    else:
+        assert every == own + 1 + 6, "its own, the walk's, and six states along the way"

@@ -222,6 +222,13 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "no hash": (on("checkpoint", sha256="abc"), "sha256"),
     "unknown reason": (on("checkpoint", reason="mood"), "reason is 'mood'"),
     "checkpoint of success 7": (on("checkpoint", success_rate=7.0), "success_rate is 7"),
+    "leaving loops of success 7": (
+        on("checkpoint", leaving_success_rate=7.0), "leaving_success_rate is 7"
+    ),
+    "rates of weights to come": (on("checkpoint", validated_env_steps=10**6), "rates are of"),
+    "rates that no validation found": (
+        on("checkpoint", leaving_success_rate=0.123), "leave_loops success is 0.123"
+    ),
     "a late import": (on("checkpoint", reason="imported"), "comes second"),
     "twice the same": (
         lambda s: renumbered([*s[:-1], s[-1].replace('"final"', '"best"'), s[-1]]),

@@ -302,8 +302,12 @@ def test_mail_for_an_earlier_life_does_not_count(home: HomePaths) -> None:
 
 
 def test_mail_that_cannot_be_left_is_one_clear_line(home: HomePaths) -> None:
-    with pytest.raises(LabError, match="mail"):
+    with pytest.raises(LabError, match="folder is gone; put it back"):
         Mailbox(home.run("nowhere")).post(commands.Stop)
+    home.run("closed").root.mkdir(parents=True)
+    home.run("closed").mail.write_bytes(b"no folder")
+    with pytest.raises(LabError, match="mail"):
+        Mailbox(home.run("closed")).post(commands.Stop)
 
 
 # -- who is alive ----------------------------------------------------------------------------

@@ -83,15 +83,16 @@ def test_a_run_that_the_index_forgot_is_taken_from_its_files(tmp_path: Path) -> 
 
 def test_the_best_success_of_a_run_is_not_its_last(tmp_path: Path) -> None:
     life = begin(HomePaths(tmp_path))
-    for success in (0.25, 0.75, 0.5):
+    rates = [("greedy", 0.25), ("greedy", 0.75), ("leave_loops", 1.0), ("greedy", 0.5)]
+    for mode, success in rates:
         life.fold(
             event(
-                records.EvalRecord, env_steps=1, task="t", mode="greedy", episodes=8,
+                records.EvalRecord, env_steps=1, task="t", mode=mode, episodes=8,
                 distinct_starts=8, success_rate=success, pass_at_1=success, pass_at_n=success, n=1,
                 median_steps_to_goal=1.0, mean_return=0.0, wall_time_s=1.0,
             )
         )  # fmt: skip
-    assert life.record.best_success_rate == 0.75
+    assert (life.record.best_success_rate, life.record.best_leaving_rate) == (0.75, 1.0)
     life.end(RunState.STOPPED, "")
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from trainer_core.runs import waiting
 from trainer_core.runs.archive import archive, check, restore
 from trainer_core.runs.disk import disk_use
 from trainer_core.runs.finding import find_checkpoint, find_run
+from trainer_core.runs.half_moved import alone
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.lock import RunLock
 from trainer_core.runs.writer import DiskError
@@ -108,6 +110,18 @@ def test_a_restored_run_is_in_the_index_though_its_restoring_was_killed(home: Ho
     restore(file, home)
     RunRegistry(home).append(told)  # as if its own line had not been written
     assert restore(file, home).reason == RunRegistry(home).load()[RUN].reason == ""
+
+
+def test_one_process_a_home_moves_runs(home: HomePaths) -> None:
+    file = archive(home, RUN, home.archives, remove=True)
+    other = threading.Thread(target=restore, args=(file, home))
+    with alone(home):
+        other.start()
+        other.join(0.3)
+        assert other.is_alive(), "it waits"
+        assert [path.name for path in home.runs.iterdir()] == [], "and has not begun"
+    other.join(30)
+    assert home.run(RUN).config.is_file()
 
 
 def test_an_archived_run_is_named_as_such(home: HomePaths) -> None:

@@ -462,3 +462,19 @@ def test_shaping_is_left_out_where_the_distance_rises_on_the_way() -> None:
     assert not any(found[0].pays_for_dawdling for found in (falls, rises, flat))
     assert rank_correlation(np.array([1, 2, 2, 3]), np.array([10, 20, 20, 90])) == pytest.approx(1)
     assert rank_correlation(np.array([1, 2, 3]), np.array([3, 2, 1])) == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("wait", "wait: frames come behind it"), ("wait soon UP", "wait soon: frames come"),
+        ("wait -5", "wait -5: frames come behind it"), ("3 begin UP", "3 begin: a number repeats"),
+        ("UP 3 wait 10", "3 wait: a number repeats a button"), ("{}", "it has no 'actions'"),
+    ],
+)  # fmt: skip
+def test_a_script_that_cannot_be_read_is_told_in_words(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "s.txt").write_text(text)
+    with pytest.raises(TaskError, match=rf"s.txt: no input script: {said}"):
+        read_inputs(tmp_path / "s.txt", Codec())

@@ -108,7 +108,7 @@ def _take_value(run: LoggedRun, row: dict[str, Any], value: dict[int, Any]) -> N
         row[tag] = struct.unpack("<f", value[2])[0]
     elif 8 in value:
         found = _content(value[8])
-        if isinstance(found, float):
+        if not isinstance(found, str):
             row[tag] = found
         elif found.startswith("|param|value|"):
             run.config |= _table(found)

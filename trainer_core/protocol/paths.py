@@ -71,6 +71,11 @@ class HomePaths:
         return self.root / "training" / "devices"
 
     @property
+    def moving_lock(self) -> Path:
+        """Held by the process that moves runs into an archive or back."""
+        return self.runs.parent / "moving.lock"
+
+    @property
     def keeper_lock(self) -> Path:
         """Held by the detached keeper of this home (service.keeper)."""
         return self.root / "training" / "keeper.lock"

@@ -34,13 +34,17 @@ def alone(home: HomePaths) -> Iterator[None]:
 
     Waits for another one. Raises DiskError.
     """
+    path = home.moving_lock
     try:
         home.runs.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(home.runs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise disk_error(home.runs, error) from None
+        raise disk_error(path, error) from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise disk_error(path, error) from None
         _put_right(home)
         yield
     finally:

@@ -108,6 +108,8 @@ class LogChecker:
         self._meta: records.MetaRecord | None = None
         self._imported = False
         self._life = Life(Standing())
+        self._rates: dict[tuple[int, str], float] = {}
+        """Success of each validation of all tasks, by its env steps and mode."""
         self._checkpoints: dict[str, tuple[int, Standing]] = {}
         """Announced or resumed from: env steps of each, and the newest update record before it."""
 
@@ -187,8 +189,11 @@ class LogChecker:
             yield from self._validation(record.env_steps)
         if isinstance(record, records.EvalRecord):
             yield from self._same_task(record)
+            if not record.is_part:
+                self._rates[record.env_steps, record.mode] = record.success_rate
         if isinstance(record, records.CheckpointRecord):
             yield from self._checkpoint(record)
+            yield from self._validated(record)
 
     def _same_task(self, record: records.EvalRecord) -> Iterator[str]:
         task = self._meta.task if self._native and self._meta else record.task
@@ -318,6 +323,19 @@ class LogChecker:
         self._checkpoints[record.path] = (record.env_steps, life.recorded)
         if self._native and record.reason in ("final", "stop"):
             life.ended = f"the {record.reason} checkpoint"
+
+    def _validated(self, record: records.CheckpointRecord) -> Iterator[str]:
+        """Its rates are those of the validation that it names, where the log has that."""
+        for mode, rate in (
+            ("greedy", record.success_rate), ("leave_loops", record.leaving_success_rate),
+            ("sample", record.sampled_success_rate),
+        ):  # fmt: skip
+            found = self._rates.get((record.validated_env_steps, mode), rate)
+            if found != rate:
+                yield (
+                    f"{mode} success is {rate:g}, the validation at {record.validated_env_steps} "
+                    f"steps has {found:g}"
+                )
 
     def _resume(self, record: records.ResumeRecord) -> Iterator[str]:
         """Counters go back to the checkpoint that was resumed, and only there."""

@@ -20,7 +20,7 @@ from trainer_core.protocol import commands
 from trainer_core.protocol.errors import BAD_JSON, ProtocolError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.protocol.regular_files import read_regular
-from trainer_core.runs.writer import disk_error
+from trainer_core.runs.writer import DiskError, disk_error
 
 LOOK_S = 0.2
 """How often a keeper looks."""
@@ -48,6 +48,8 @@ class Mailbox:
 
     def post(self, command_type: type[commands.Command], **fields: object) -> str:
         """Leave a command; the name is what `answer_to` is asked for. Raises DiskError."""
+        if not (run := self.folder.parent).is_dir():
+            raise DiskError(f"{run}: this run's folder is gone; put it back, then ask again")
         name = f"{time.time_ns():020d}-{os.getpid()}-{secrets.token_hex(4)}"
         line = commands.encode(command_type(id=0, **fields))  # type: ignore[arg-type]
         self._leave(name + _REQUEST, line)

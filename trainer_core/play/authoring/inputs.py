@@ -65,7 +65,9 @@ def read_inputs(path: Path, codec: Codec) -> list[Inputs]:
             found = [_from_words(text, codec, str(path))]
     except OSError as error:
         raise TaskError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except KeyError as error:
+        raise TaskError(f"{path}: no input script: it has no {error}") from None
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise TaskError(
             f"{path}: no input script: {_cut(error)}; write words like `wait 180 START 3 UP A`"
         ) from None
@@ -146,12 +148,14 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
     parts: list[np.ndarray] = []
     frames, repeat, first_step, begins = 0, 1, None, 0
     for word in words:
+        if word.lower() in ("wait", "begin") and repeat != 1:
+            raise ValueError(f"{repeat} {word}: a number repeats a button")
         if word.lower() == "wait":
-            length = _limited(int(next(words, "")))
+            length = _frames(next(words, ""))
             if first_step is not None:  # whole steps, so that those after it are an agent's too
                 length = -(-length // codec.frames_per_step) * codec.frames_per_step
             part = np.zeros(length, np.uint8)
-        elif word.lower() == "begin" and repeat == 1:
+        elif word.lower() == "begin":
             first_step = frames if first_step is None else first_step
             begins = (frames - first_step) // codec.frames_per_step
             continue
@@ -172,6 +176,16 @@ def _from_words(text: str, codec: Codec, source: str) -> Inputs:
         raise ValueError(f"the last number, {repeat}, repeats nothing")
     masks = np.concatenate([np.zeros(0, np.uint8), *parts])
     return Inputs(masks, None, source, frames if first_step is None else first_step, begins)
+
+
+def _frames(word: str) -> int:
+    """Behind `wait`."""
+    try:
+        return _limited(int(word))
+    except ValueError:
+        raise ValueError(
+            f"wait {word}".rstrip() + f": frames come behind it, 0 to {MAX_DEMO_FRAMES}"
+        ) from None
 
 
 def _limited(frames: int) -> int:

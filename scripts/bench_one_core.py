@@ -1,0 +1,103 @@
+"""One console on one core beside PyBoy, in turns, by processor time, so that a busy computer does
+not decide: `python scripts/bench_one_core.py GAME.gb ...`, one line of JSON for each.
+
+A step is 24 frames with a random button held for 8 and one picture: PyBoy's window buffer, our
+observation. `instructions`: machine instructions a frame in user mode, of the launches and of the
+observations, where Linux counts them; they hardly depend on what else runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import statistics
+import struct
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from emulator import Cartridge, Emulator
+
+ROUNDS, STEPS, MORE = 6, 15, 4
+BUTTONS = {"a": 16, "b": 32, "start": 128, "up": 4, "down": 8, "left": 2, "right": 1}
+PERF_EVENT_OPEN = 298  # x86-64
+USER_ONLY = 0x60
+
+
+def instructions_counter() -> Callable[[], int]:
+    """Machine instructions of this thread so far; always 0 where they cannot be counted."""
+    attributes = bytearray(128)
+    struct.pack_into("IIQ", attributes, 0, 0, 128, 1)
+    struct.pack_into("Q", attributes, 40, USER_ONLY)
+    place = (ctypes.c_char * 128).from_buffer(attributes)
+    fd = ctypes.CDLL(None).syscall(PERF_EVENT_OPEN, place, 0, -1, -1, 0)
+    return (lambda: int.from_bytes(os.read(fd, 8), sys.byteorder)) if fd >= 0 else lambda: 0
+
+
+def theirs(rom: Path) -> tuple[Callable[[], None], Callable[[], None]]:
+    """A step of PyBoy, and its end."""
+    import pyboy
+
+    machine = pyboy.PyBoy(str(rom), window="null", sound_emulated=False, log_level="ERROR")
+    machine.set_emulation_speed(0)
+    choose = random.Random(0)
+
+    def step() -> None:
+        name = choose.choice(list(BUTTONS))
+        machine.button_press(name)
+        machine.tick(8, False)
+        machine.button_release(name)
+        machine.tick(16, True)
+
+    return step, lambda: machine.stop(save=False)
+
+
+def seconds_of(step: Callable[[], None], steps: int) -> float:
+    """Of processor time, for one frame."""
+    begun = time.thread_time()
+    for _ in range(steps):
+        step()
+    return (time.thread_time() - begun) / steps / 24
+
+
+def measure(rom: Path, count: Callable[[], int]) -> dict[str, object]:
+    """Both in turns; `count` says how many machine instructions this thread has executed."""
+    emulator = Emulator(Cartridge.from_bytes(rom.read_bytes(), rom.name), 1, "cpu")
+    choose, held = random.Random(0), np.zeros(1, np.uint8)
+    spent = [0, 0]
+
+    def ours() -> None:
+        held[0] = choose.choice(list(BUTTONS.values()))
+        before = count()
+        emulator.run(held, 24, 8)
+        between = count()
+        emulator.observations()
+        spent[0] += between - before
+        spent[1] += count() - between
+
+    peer, end = theirs(rom)
+    for _ in range(15):
+        peer()
+        ours()
+    spent[:] = 0, 0
+    rounds = [(seconds_of(peer, STEPS), seconds_of(ours, STEPS * MORE)) for _ in range(ROUNDS)]
+    end()
+    frames = ROUNDS * STEPS * MORE * 24
+    return {
+        "rom": rom.stem,
+        "pyboy_us": round(min(pair[0] for pair in rounds) * 1e6, 1),
+        "ours_us": round(min(pair[1] for pair in rounds) * 1e6, 2),
+        "times": round(statistics.median(a / b for a, b in rounds), 1),
+        "instructions": [round(some / frames) for some in spent],
+    }
+
+
+if __name__ == "__main__":
+    counter = instructions_counter()  # one: several would share the processor's
+    for name in sys.argv[1:]:
+        print(json.dumps(measure(Path(name), counter)), flush=True)
