@@ -125,7 +125,7 @@ class Emulator:
             after = 0.0 if hot_code is True else float(hot_code)
             self._threads.search(threads_shape.running, after)
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
-        self._buttons_on_host = self._buttons.numpy() if self._buttons.device.is_cpu else None
+        self._buttons_on_host = self._buttons.numpy() if wp.get_device(device).is_cpu else None
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QColor,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+)
 from PySide6.QtWidgets import QAbstractScrollArea, QSizePolicy
 
 from gui import theme
@@ -24,8 +32,30 @@ MOVES = {
 }  # fmt: skip
 
 
+NOTHING = "."
+"""A frame without a button, on the clipboard."""
+
+
 def bit_of(name: str) -> int:
     return 1 << MASK_BITS.index(name)
+
+
+def masks_as_text(masks: bytes) -> str:
+    """A line a frame with the titles of what is held, as `R A`."""
+    held = dict(zip(COLUMNS, TITLES, strict=True))
+    return "\n".join(
+        " ".join(title for name, title in held.items() if mask & bit_of(name)) or NOTHING
+        for mask in masks
+    )
+
+
+def masks_from_text(text: str) -> bytes:
+    """What `masks_as_text` made; nothing of any other text."""
+    bits = {title: bit_of(name) for name, title in zip(COLUMNS, TITLES, strict=True)} | {NOTHING: 0}
+    lines = [line.split() for line in text.splitlines()]
+    if not all(line and all(word in bits for word in line) for line in lines):
+        return b""
+    return bytes(sum({bits[word] for word in line}) for line in lines)
 
 
 class PianoRoll(QAbstractScrollArea):
@@ -43,11 +73,13 @@ class PianoRoll(QAbstractScrollArea):
         self._frame = self._known = self._fork = 0
         self._dragged: dict[int, int] = {}
         self._bit, self._on = 0, False
+        self._other_end: int | None = None
+        """Where the selection began; it ends at the frame on show."""
         self.setObjectName("pianoRoll")
         self.setAccessibleName(tr("Buttons of each frame"))
         self.setToolTip(tr(
             "Click or drag to press and let go. Keys: U D L R A B, S for START, E for SELECT, "
-            "Insert and Delete for frames"
+            "Insert and Delete for frames; Shift selects, Ctrl+C and Ctrl+V copy buttons"
         ))  # fmt: skip
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -74,6 +106,13 @@ class PianoRoll(QAbstractScrollArea):
             bar.setValue(frame - rows // 2)
         self.setAccessibleDescription(self._words(frame))
         self.viewport().update()
+
+    @property
+    def selection(self) -> range:
+        """Frames that are copied: those between the one on show and where Shift was pressed."""
+        other = self._frame if self._other_end is None else self._other_end
+        first, last = sorted((self._frame, min(other, len(self._masks) - 1)))
+        return range(first, last + 1)
 
     def _words(self, frame: int) -> str:
         mask = self._masks[frame] if frame < len(self._masks) else 0
@@ -111,7 +150,7 @@ class PianoRoll(QAbstractScrollArea):
         colors = theme.current()
         mask = self._dragged.get(frame, self._masks[frame])
         width = self.viewport().width()
-        if frame == self._frame:
+        if frame in self.selection:
             painter.fillRect(0, top, width, ROW, QColor(colors.accent_soft))
         elif frame % 24 == 0:
             painter.fillRect(0, top, width, ROW, QColor(colors.raised))
@@ -149,7 +188,10 @@ class PianoRoll(QAbstractScrollArea):
     def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QMouseEvent) and self._masks:
             if event.type() == QEvent.Type.MouseButtonPress and event.position().y() >= HEAD:
-                self._press(*self._at(event))
+                is_selecting = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+                frame, column = self._at(event)
+                self._select(is_selecting)
+                self._press(frame, -1 if is_selecting else column)
                 return True
             if event.type() == QEvent.Type.MouseMove and self._bit:
                 self._drag(self._at(event)[0])
@@ -182,12 +224,35 @@ class PianoRoll(QAbstractScrollArea):
 
     # -- keyboard ---------------------------------------------------------------------------
 
+    def _select(self, is_selecting: bool) -> None:
+        """The frame on show becomes the selection's one end, or there is none any more."""
+        if not is_selecting:
+            self._other_end = None
+        elif self._other_end is None:
+            self._other_end = self._frame
+
+    def _copy(self) -> None:
+        masks = bytes(self._masks[frame] for frame in self.selection)
+        QGuiApplication.clipboard().setText(masks_as_text(masks))
+
+    def _paste(self) -> None:
+        """Over the frames from the selection's first on, as many as there are."""
+        first = self.selection.start
+        masks = masks_from_text(QGuiApplication.clipboard().text())[: len(self._masks) - first]
+        if masks:
+            self.pressed.emit(first, masks)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, frame = Qt.Key(event.key()), self._frame
         plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier
-        if not self._masks or not plain:
+        if self._masks and event.matches(QKeySequence.StandardKey.Copy):
+            self._copy()
+        elif self._masks and event.matches(QKeySequence.StandardKey.Paste):
+            self._paste()
+        elif not self._masks or not plain:
             super().keyPressEvent(event)
         elif key in MOVES:
+            self._select(bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
             self.frame_picked.emit(min(max(frame + MOVES[key], 0), len(self._masks) - 1))
         elif key in KEYS:
             self.pressed.emit(frame, bytes([self._masks[frame] ^ bit_of(KEYS[key])]))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from gui import theme
@@ -16,7 +17,7 @@ from gui.app import App
 from gui.models.branches import branch_trees
 from gui.models.recording_names import recording_name
 from gui.models.replay import Replay
-from gui.widgets.piano_roll import HEAD, NUMBER, ROW
+from gui.widgets.piano_roll import HEAD, NUMBER, ROW, PianoRoll
 from tests.gui.conftest import click, until
 from trainer_core.play.episode import Script, play_episode
 from trainer_core.play.game import ConsoleGame, open_game
@@ -50,6 +51,26 @@ def pressed(game: ConsoleGame, folder: Path, frames: int) -> np.ndarray:
     for mask in read_buttons(folder, read_recording(folder))[:frames]:
         game.frame(mask)
     return game.picture().copy()
+
+
+def test_buttons_of_a_selection_are_copied_over_others(qapp) -> None:  # type: ignore[no-untyped-def]
+    roll, pressed = PianoRoll(), []
+    roll.frame_picked.connect(roll.set_frame)
+    roll.pressed.connect(lambda first, masks: pressed.append((first, masks)))
+    roll.show_masks(bytes([0, A, A | DOWN, 0, 0, 0]), 6, 6)
+    roll.set_frame(1)
+    QTest.keyClick(roll, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(roll, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    assert roll.selection == range(1, 4)
+    QTest.keyClick(roll, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "A\nD A\n."
+    QTest.keyClick(roll, Qt.Key.Key_Down)
+    assert roll.selection == range(4, 5), "a plain move ends the selection"
+    QTest.keyClick(roll, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert pressed == [(4, bytes([A, A | DOWN]))], "the roll has no more frames"
+    QGuiApplication.clipboard().setText("A\nhello")
+    QTest.keyClick(roll, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert len(pressed) == 1, "another text is no button"
 
 
 def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: ConsoleGame) -> None:

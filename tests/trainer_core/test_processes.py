@@ -192,6 +192,10 @@ def test_a_player_obeys_a_person_and_keeps_a_recording(tmp_path: Path, start: An
     assert not player.send(commands.LoadPolicy, checkpoint="/nope").ok
     unwritten = player.send(commands.SaveState, path=str(folder / "config.json" / "x"))
     assert unwritten.detail == f"{folder}/config.json: File exists", "and no number of an error"
+    os.mkfifo(folder / "pipe")
+    for kind in (commands.SaveState, commands.CaptureGoal):
+        assert "is no regular file" in player.send(kind, path=str(folder / "pipe")).detail
+    assert (folder / "pipe").is_fifo(), "nor a device: both would be replaced by a rename"
     goal = tmp_path / "goal.npz"
     assert player.send(commands.CaptureGoal, path=str(goal)).ok
     assert goal.is_file()

@@ -285,6 +285,7 @@ def test_gif_frames_are_the_ones_on_the_screen_at_their_time() -> None:
         assert (frame + 1) / FRAMES_PER_SECOND > index * 0.02 - 1e-9
 
 
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 def test_standard_streams_that_are_closed_or_full_are_no_traceback(tmp_path: Path) -> None:
     command = f"{sys.executable} -m trainer_core.cli.main runs --home {tmp_path}"
     for streams, status in ((">&- 2>&- <&-", 0), ("2>&-", 0), (">/dev/full", 1)):

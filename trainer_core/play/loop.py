@@ -13,6 +13,7 @@ from trainer_core.play.thoughts import Tell
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, in_words
 from trainer_core.protocol.playing import check_speed
+from trainer_core.protocol.regular_files import check_target
 
 IDLE_S = 1.0
 """While paused, how long to wait for a command at a time."""
@@ -180,6 +181,8 @@ class PlayLoop(CommandLoop):
 
 
 def _writable(path: str) -> Path:
+    """Raises LabError for a folder or device, which a rename would replace, or OSError."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
+    check_target(target)
     return target
