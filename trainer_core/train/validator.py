@@ -145,7 +145,12 @@ class Validator:
             return self.learner.forward
         if self._remembering is None:
             forward = self.learner.forward
-            self._remembering = Remembering(lambda obs: (logits := forward(obs)[0], logits))
+
+            def logits_alone(obs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+                logits = forward(obs)[0]
+                return logits, logits
+
+            self._remembering = Remembering(logits_alone)
         return self._remembering
 
     def load(self) -> None:
