@@ -29,6 +29,9 @@ class ViewsController(QObject):
         self.filter_text: Callable[[], str] = str
         self.set_filter: Callable[[str], None] = lambda text: None
         """The table's; both are its dock's to give."""
+        self.plot_filter: Callable[[], str] = str
+        self.set_plot_filter: Callable[[str], None] = lambda text: None
+        """That of the plots, which the page of curves has."""
 
     def save(self, name: str) -> None:
         """Keep what is on show under a name; nothing where the name is empty."""
@@ -39,6 +42,7 @@ class ViewsController(QObject):
             "axis": model.x_axis, "smoothing": model.smoothing, "kind": model.smoothing_kind,
             "spread": model.spread, "outliers": model.trims_outliers, "focus": model.focus,
             "pinned": model.pinned, "filter": self.filter_text(),
+            "plot_filter": self.plot_filter(),
             "plots": dict(zip(PARTS, map(list, self._plots.state()), strict=True)),
         })  # fmt: skip
 
@@ -55,6 +59,7 @@ class ViewsController(QObject):
         model.set_trims_outliers(bool(view.get("outliers")))
         self._plots.put_state(_plots(view.get("plots")))
         self.set_filter(str(view.get("filter", "")))
+        self.set_plot_filter(str(view.get("plot_filter", "")))
         pinned = [name for name in _list(view.get("pinned")) if isinstance(name, str)]
         wanted = list(dict.fromkeys(filter(None, [str(view.get("focus", "")), *pinned])))
         if known := self._runs.known(wanted):

@@ -27,7 +27,7 @@ class ViewsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(8)
-        text = tr("Axes, smoothing, plots, the runs on show and the filter of the table")
+        text = tr("Axes, smoothing, plots, the runs on show and both filters")
         column.addWidget(label(text, "muted"))
         self.list = QListWidget()
         self.list.setObjectName("viewsList")

@@ -109,6 +109,7 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     telemetry.set_smoothing_kind("gaussian")
     plots.toggle_pinned("entropy_mean")
     app.docks.runs.filter.setText("state=finished")
+    find(app, "plotFilter").setText("entropy|reward")
     app.actions["savedViews"].trigger()
     assert not find(app, "saveViewButton").isEnabled()
     assert not find(app, "openViewButton").isEnabled()
@@ -129,6 +130,7 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     assert (model.focus, model.pinned, model.x_axis) == ("r-1", ["r-2"], "update")
     assert (model.smoothing_kind, again.models.plots.pinned) == ("gaussian", ("entropy_mean",))
     assert again.docks.runs.filter.text() == "state=finished"
+    assert find(again, "plotFilter").text() == "entropy|reward"
     (told,) = again.window.banners.banners
     assert told.accessibleName() == "The view the good ones: 1 of its runs are not here any more"
     again.models.saved_views.drop("the good ones")
