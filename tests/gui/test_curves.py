@@ -311,6 +311,17 @@ def test_ticks_are_round_and_few() -> None:
     assert ticks(5.0, 5.0, 4) == ticks(float("nan"), 1.0, 4) == []
     for high in (1e-12, 0.3, 7.0, 614_400.0, 1e12):
         assert 2 <= len(ticks(0.0, high, 6)) <= 7
+    for low, high in ((-0.004, 0.0035), (1.83, 1.95), (0.96, 1.04), (99.0, 101.0)):
+        assert 2 <= len(ticks(low, high, 2)) <= 6, "one number alone tells no scale"
+
+
+def test_one_record_at_zero_is_a_plot_with_a_scale(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    model.take("a", replaced(update_record("a", 0, 1, 0.0), env_steps=0, reward_mean=0.0))
+    model.set_focus("a")
+    scene = card_of(model).canvas.scene
+    assert scene.x_range[1] - scene.x_range[0] > 0.5
+    assert scene.y_range[1] - scene.y_range[0] > 0.5
 
 
 # -- the tab ---------------------------------------------------------------------------------
@@ -411,7 +422,7 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(
         assert len(path.read_text().splitlines()) == 61
     app.controllers.curves.export(kind, tmp_path / "nowhere" / "plot")
     until(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
-    assert "No such file" in app.window.banners.banners[-1].accessibleName()
+    assert "nowhere/plot: No such file" in app.window.banners.banners[-1].accessibleName()
 
 
 # -- comparing -------------------------------------------------------------------------------
