@@ -134,6 +134,7 @@ class Emulator:
         self._refused = wp.zeros(1, dtype=wp.int32, device=device)
         self._order = WorkOrder(device)
         self._last_frames = 0
+        self._counts: wp.array | None = None
         self._recorder = Recorder(device) if cuda_graphs and wp.get_device(device).is_cuda else None
         self._sorts = wp.get_device(device).is_cuda  # one CPU thread runs them one after another
         self._launch = wp.launch if self._sorts else RecordedLaunches().launch
@@ -174,7 +175,7 @@ class Emulator:
             if shape.serving:
                 most = min(shape.tail, self.num_envs)
                 tail = functools.partial(self._run_tail, most) if has_tail else None
-                uniform.launch(self.batch, *how, tail)
+                uniform.launch(self.batch, *how, tail, self._counts)
             else:
                 threads = self._threads
                 kernels_of("threaded").launch(self.batch, threads.table(), *how, *threads.frames)
@@ -210,6 +211,16 @@ class Emulator:
             place[pc >= k.VRAM] = -1
         self._set_trap(kept)
         return places
+
+    def count_places(self) -> wp.array:
+        """From the next launch on count what is executed of the first ROM, turns of loops that are
+        passed over left out: uint32[2, bytes of the ROM], how often each byte was executed as an
+        opcode, and how often control came there by anything but the instruction in front. The data
+        path of a CPU does that (`executor="uniform"`)."""
+        if self.executor != "uniform" or wp.get_device(self.device).is_cuda:
+            raise EmulatorError(f"{self.executor} on {self.device} counts nothing: give uniform")
+        self._counts = wp.zeros((2, len(self.cartridges[0].rom)), wp.uint32, device=self.device)
+        return self._counts
 
     def _set_trap(self, value: int | np.ndarray) -> np.ndarray:
         """Set `Console.trap` of all consoles, to uint32[N] or one value; what it was."""
