@@ -22,12 +22,10 @@ from emulator.kernels.sm83.uniform import (
     CONTROL,
     FETCH,
     READ,
-    SLOW,
     WATCH,
     WRITE,
     Operands,
     execute,
-    finish_slow,
     watch_for_loop,
 )
 from emulator.rom import control_rows, hot_code, isa
@@ -126,8 +124,6 @@ def comparison(more: threaded_code.More) -> wp.Kernel:
                 rare[run] = U(1)
             elif (o.ctl & U(WATCH)) != U(0):
                 watch_for_loop(s, o.word)
-            elif (o.ctl & U(SLOW)) != U(0):  # RR
-                finish_slow(s, b, o)
         keep(s, wanted, run)
 
     return run_both
