@@ -173,7 +173,12 @@ def define_views(app: App) -> None:
         navigation, app.models.telemetry,
     )  # fmt: skip
     define_reports(
-        app.actions, app.controllers.reports, docks.runs.proxy, app.models.telemetry, window
+        app.actions,
+        app.controllers.reports,
+        app.controllers.files,
+        docks.runs.proxy,
+        app.models.telemetry,
+        window,
     )
     define_saved_views(app.actions, app.controllers.views, docks.runs.filter, window)
     commands.define_views(

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QLineEdit, QMainWindow
 
 from gui.actions import ActionRegistry
+from gui.controllers.new_files import NewFiles
 from gui.controllers.reports import Reports
 from gui.controllers.views import ViewsController
 from gui.models.run_filter import RunFilter
@@ -17,9 +18,10 @@ from gui.words import tr
 
 
 def define_reports(
-    registry: ActionRegistry, reports: Reports, listed: RunFilter, telemetry: TelemetryModel,
-    window: QMainWindow,
+    registry: ActionRegistry, reports: Reports, files: NewFiles, listed: RunFilter,
+    telemetry: TelemetryModel, window: QMainWindow,
 ) -> None:  # fmt: skip
+    files.ask = lambda title, name, then: ask_new_file(window, title, name, then)
     add = registry.add
     follows = (telemetry.focus_changed, telemetry.pins_changed, telemetry.run_told)
 

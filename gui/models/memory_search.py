@@ -65,13 +65,20 @@ class MemorySearch:
         return [BASE + int(place) for place in np.flatnonzero(self.left)[:most]]
 
 
-def parse_number(text: str) -> int:
-    """A decimal number, or hexadecimal with $ or 0x before it. Raises ValueError in one line."""
+def parse_number(text: str, most: int | None = None) -> int:
+    """A decimal number, or hexadecimal with $ or 0x before it, between 0 and `most`.
+
+    Raises ValueError in one line.
+    """
     plain = text.strip().lower()
     try:
         if plain.startswith("$"):
-            return int(plain[1:], 16)
-        return int(plain, 0)
+            number = int(plain[1:], 16)
+        else:  # "007" is no Python number
+            number = int(plain, 10 if plain.isdecimal() else 0)
     except ValueError:
         what = tr("{text} is no number: 12, $0C or 0x0C", text=text or tr("nothing"))
         raise ValueError(what) from None
+    if most is not None and not 0 <= number <= most:
+        raise ValueError(tr("{text} is not between 0 and {most}", text=text, most=most))
+    return number

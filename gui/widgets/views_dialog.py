@@ -56,6 +56,7 @@ class ViewsDialog(QDialog):
         column.addLayout(row)
         views.changed.connect(self._fill)
         self._fill()
+        (self.list if self.list.count() else self.name).setFocus()
         self.resize(440, 360)
 
     def _fill(self) -> None:

@@ -126,12 +126,12 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
     plain = Emulator(cartridge, 8, device)
     random = np.random.default_rng(2)
     until = time.monotonic() + 240
-    while hot._threads.is_searching and time.monotonic() < until:
+    while hot._frames.threads.is_searching and time.monotonic() < until:
         buttons = random.integers(0, 256, 8).astype(np.uint8)
         for emulator in (hot, plain):
             emulator.run(buttons, 24, 8)
         time.sleep(0.2)
-    assert hot._threads.hot is not None, "no hot code was found"
+    assert hot._frames.threads.hot is not None, "no hot code was found"
     for emulator in (hot, plain):
         emulator.run(np.full(8, 1, np.uint8), 240, 8)
     assert hot.state_hash() == plain.state_hash()
