@@ -209,7 +209,9 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         reports=Reports(
             bridge, models.telemetry, runs, curves, models.columns.configs, models.notes, files
         ),
-        views=ViewsController(models.saved_views, models.telemetry, models.plots, runs, navigation),
+        views=ViewsController(
+            models.saved_views, models.telemetry, models.plots, runs, navigation, notices
+        ),
         compiling=Compiling(bridge, models.telemetry),
         remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),

@@ -44,9 +44,11 @@ def define_reports(
 
 
 def define_saved_views(
-    registry: ActionRegistry, views: ViewsController, filter_box: QLineEdit, window: QMainWindow
-) -> None:
+    registry: ActionRegistry, views: ViewsController, filter_box: QLineEdit,
+    plot_filter: QLineEdit, window: QMainWindow,
+) -> None:  # fmt: skip
     views.filter_text, views.set_filter = filter_box.text, filter_box.setText
+    views.plot_filter, views.set_plot_filter = plot_filter.text, plot_filter.setText
     registry.add("savedViews", tr("Saved views..."),
         lambda: ViewsDialog(window, views.views, views.save, views.open).open(), "Ctrl+Shift+V",
         tip=tr("Keep what is on show under a name, and bring it back"))  # fmt: skip

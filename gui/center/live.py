@@ -166,11 +166,11 @@ class LiveView(QWidget):
         tasks = len(split_tasks(card.task))
         one_of = tr(" (one of its {count} tasks: choose at the left)", count=tasks)
         return tr(
-            "{task}, {algo} after {count_text} steps, {success_rate:.0%} success",
+            "{task}, {algo} after {count_text} steps, success {rate}",
             task=request.task + (one_of if tasks > 1 else ""),
             algo=card.algo,
             count_text=count_text(card.env_steps),
-            success_rate=card.success_rate,
+            rate=card.rate_words(request.policy_mode),
         )
 
     def _name_of(self, checkpoint: Path) -> str:

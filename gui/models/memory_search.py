@@ -9,7 +9,8 @@ import numpy as np
 from gui.words import tr
 from trainer_core.protocol.memory import BASE
 
-RAM = ((0xA000, 0xC000), (0xC000, 0xE000), (0xFF80, 0xFFFF))
+CARTRIDGE = (0xA000, 0xC000)
+RAM = (CARTRIDGE, (0xC000, 0xE000), (0xFF80, 0xFFFF))
 """Cartridge, work and high RAM: begin and end. What mirrors it, video memory and registers are
 left out."""
 COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -53,6 +54,9 @@ class MemorySearch:
         The first comparison has nothing to compare with: it remembers, and keeps all.
         """
         now = self.values(memory)
+        cartridge = slice(CARTRIDGE[0] - BASE, CARTRIDGE[1] - BASE)
+        if self.before is None and (memory[cartridge] == 0xFF).all():  # nothing is there, or off
+            self.left[cartridge] = False
         if how == EQUAL:
             self.left &= now == value
         elif self.before is not None:

@@ -55,6 +55,16 @@ def test_a_search_narrows_an_unknown_value() -> None:
         parse_number("twelve")
 
 
+def test_a_cartridge_without_ram_is_not_searched() -> None:
+    memory = memory_with(xC100=5)
+    memory[0x2000:0x4000] = 0xFF
+    search = MemorySearch()
+    assert search.narrow(memory, "the same") == 0x2000 + 0x7F
+    memory[0x2000] = 1
+    search.restart()
+    assert search.narrow(memory, "the same") == 0x2000 + 0x2000 + 0x7F
+
+
 def test_watches_belong_to_a_game_and_a_damaged_file_is_none(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     kept = MemoryWatches(home)
