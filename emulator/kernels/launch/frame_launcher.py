@@ -40,6 +40,8 @@ class FrameLauncher:
         self.threads = RomThreads(cartridges, device)
         is_cuda = wp.get_device(device).is_cuda
         self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
+        self.counts: wp.array | None = None
+        """Of what the data path of a CPU executes (`Emulator.count_places`)."""
         self.launch = wp.launch if is_cuda else RecordedLaunches().launch
         self._batch, self._num_envs, self._device = batch, num_envs, device
         self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
@@ -67,7 +69,7 @@ class FrameLauncher:
             if shape.serving:
                 most = min(shape.tail, self._num_envs)
                 tail = functools.partial(self._run_tail, most) if has_tail else None
-                uniform.launch(self._batch, *how, tail)
+                uniform.launch(self._batch, *how, tail, self.counts)
             else:
                 threads = self.threads
                 kernels_of("threaded").launch(self._batch, threads.table(), *how, *threads.frames)
