@@ -73,6 +73,27 @@ def test_buttons_of_a_selection_are_copied_over_others(qapp) -> None:  # type: i
     assert len(pressed) == 1, "another text is no button"
 
 
+def drag_over_b(piano: PianoRoll, first: int, count: int) -> None:
+    """Drag down the fifth column, from the frame `first`, which is on show."""
+    row = first - piano.verticalScrollBar().value()
+    at = QPoint(NUMBER + 5 * piano.cell + 4, HEAD + row * ROW + 4)
+    to = at + QPoint(0, (count - 1) * ROW)
+    QTest.mousePress(piano.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    QTest.mouseMove(piano.viewport(), to)
+    QTest.mouseRelease(piano.viewport(), Qt.MouseButton.LeftButton, pos=to)
+
+
+def fits_a_small_window(app: App) -> None:
+    """Nothing of the roll is cut off, and some frames are in sight."""
+    view = app.center.replay
+    piano = view.panel.piano
+    app.window.resize(1024, 700)
+    until(lambda: piano.cell < 24 and view.strip.isHidden())
+    assert piano.viewport().width() >= NUMBER + 8 * piano.cell
+    assert view.panel.geometry().right() < view.width()
+    assert piano._rows() >= 4
+
+
 def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: ConsoleGame) -> None:
     home = app.bridge.home.root
     folder = record(game, home / "players" / "p" / "recordings" / "take", [5, A_RIGHT, 6])
@@ -93,12 +114,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     lane = view.lane.grab().toImage()
     mark = lane.pixelColor(round(30 / 144 * lane.width()), 14)
     assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]
-    # A drag over three frames of the column B: down the fifth column, from the frame on show.
-    row = 60 - piano.verticalScrollBar().value()
-    at = QPoint(NUMBER + 5 * piano.cell + 4, HEAD + row * ROW + 4)
-    QTest.mousePress(piano.viewport(), Qt.MouseButton.LeftButton, pos=at)
-    QTest.mouseMove(piano.viewport(), at + QPoint(0, 2 * ROW))
-    QTest.mouseRelease(piano.viewport(), Qt.MouseButton.LeftButton, pos=at + QPoint(0, 2 * ROW))
+    drag_over_b(piano, 60, 3)
     assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
     QTest.keyClick(piano, Qt.Key.Key_D)
     assert roll.masks[60] == 32 | DOWN
@@ -141,12 +157,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     view.go_to(100)
     np.testing.assert_array_equal(view.beside[0].screen_view._picture, Replay(folder).picture(100))
     replay.toggle_beside(folder)
-    # In a small window nothing of it is cut off, and some frames are in sight.
-    app.window.resize(1024, 700)
-    until(lambda: piano.cell < 24 and view.strip.isHidden())
-    assert piano.viewport().width() >= NUMBER + 8 * piano.cell
-    assert view.panel.geometry().right() < view.width()
-    assert piano._rows() >= 4
+    fits_a_small_window(app)
     app.controllers.roll.close()
     until(lambda: not roll.player.is_active)
     assert view.panel.isHidden()
