@@ -94,6 +94,22 @@ def fits_a_small_window(app: App) -> None:
     assert piano._rows() >= 4
 
 
+def brings_back_what_was_left(app: App) -> None:
+    """Changes that nobody saved can be brought back, as one that can be undone."""
+    roll = app.controllers.roll
+    roll.press(40, bytes([A, A, 0, A]))
+    changed = bytes(roll.masks)
+    app.actions["rollOpen"].trigger()
+    until(lambda: not roll.player.is_active)
+    assert app.center.replay.panel.isHidden()
+    banner = app.window.banners.banners[-1]
+    assert banner.accessibleName() == "The changed buttons were not saved: take-b2"
+    banner.button.click()
+    until(lambda: bytes(roll.masks) == changed and roll.fork == 40, 60)
+    app.actions["rollUndo"].trigger()
+    assert not roll.is_changed
+
+
 def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: ConsoleGame) -> None:
     home = app.bridge.home.root
     folder = record(game, home / "players" / "p" / "recordings" / "take", [5, A_RIGHT, 6])
@@ -101,6 +117,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     app.window.center.setCurrentWidget(view)
     replay.load(folder, 60)
     assert view.frame == 60
+    view.setFocus()
     click(app, "rollOpenButton")
     until(lambda: roll.is_open and view.position.text() == "61 / 144", 60)
     until(lambda: roll.known == 144, 60)
@@ -109,6 +126,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert view.caption.text() == replay.replay.describe(60)
     piano = view.panel.piano
     assert piano.isVisible()
+    assert app.window.focusWidget() is piano, "its keys work at once"
     assert bytes(roll.masks[23:33]) == bytes([0, *[A | 1] * 8, 0]), "two buttons in one step"
     assert "action A+RIGHT" in replay.replay.describe(30)
     lane = view.lane.grab().toImage()
@@ -158,9 +176,9 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     np.testing.assert_array_equal(view.beside[0].screen_view._picture, Replay(folder).picture(100))
     replay.toggle_beside(folder)
     fits_a_small_window(app)
-    app.controllers.roll.close()
+    brings_back_what_was_left(app)
+    roll.close()
     until(lambda: not roll.player.is_active)
-    assert view.panel.isHidden()
     assert read_buttons(folder, read_recording(folder))[60] == 0, "the recording stays as it was"
 
 
