@@ -37,7 +37,7 @@ class Options:
     starts: Literal["test", "validation", "heldout", "train"] = "test"
     """test: start states that neither trained nor steered the run; validation: those that chose its
     end and its best checkpoint; heldout: both; train: those it learned on."""
-    obs_source: Literal["checkpoint", "screen", "noise"] = "checkpoint"
+    obs_source: Literal["checkpoint", "screen", "marked", "noise"] = "checkpoint"
     """What the policy sees; default what the checkpoint was trained on."""
     device: str = "cpu"
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
