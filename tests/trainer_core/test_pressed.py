@@ -7,14 +7,17 @@ from pathlib import Path
 import torch
 
 from tests.trainer_core.building import tiny_config, train_in
+from trainer_core.algo.policy import OFF_A_PRESS, PixelActorCritic
 from trainer_core.envs.build import make_env
-from trainer_core.envs.pressed import MOST, ROWS, WIDTH, Pressed, PressedEnv, has_room
-from trainer_core.envs.toy import TinyGoalEnv
+from trainer_core.envs.press_marks import MOST, ROWS, WIDTH, draw, has_room, presses_marked
+from trainer_core.envs.pressed import Pressed, PressedEnv
+from trainer_core.envs.toy import TinyGoalEnv, start_tiles
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.play.agent import Agent
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.train.evaluate import greedy, run_episodes
 
 LEFT, RIGHT, START = (ACTIONS.index(name) for name in ("LEFT", "RIGHT", "START"))
 CPU = torch.device("cpu")
@@ -90,3 +93,28 @@ def test_what_plays_sees_the_marks_that_it_learned_from(tmp_path: Path) -> None:
             obs, shown = env.step(action).obs, plain.step(action).obs
             agent.see(shown[0, -1].numpy())
         assert any(seen), "an untrained policy stays at a wall"
+
+
+def test_a_press_that_is_marked_is_less_likely_and_what_is_learned_may_outweigh_it() -> None:
+    pictures = torch.randint(4, (3, 1, 72, 80), dtype=torch.uint8)
+    presses = torch.zeros(3, 21, dtype=torch.int64)
+    presses[1, LEFT], presses[2, 20] = 2, MOST + 3
+    plain = PixelActorCritic("small", (1, 72, 80), 21)
+    draw(pictures[:, -1], presses)
+    aware = PixelActorCritic("small", (1, 72, 80), 21, marked=True)
+    aware.load_state_dict(plain.state_dict())
+    assert torch.equal(presses_marked(pictures[:, -1], 21), presses.clamp(max=MOST).float())
+    off = plain(pictures)[0] - aware(pictures)[0]
+    assert torch.allclose(off, OFF_A_PRESS * presses.clamp(max=MOST), atol=1e-5)
+
+
+def test_untrained_greedy_play_leaves_a_wall_by_its_marks() -> None:
+    torch.manual_seed(1)
+    starts = torch.arange(32) % len(start_tiles())
+    seen = []
+    for marked_too in (False, True):
+        env: VecEnv = PressedEnv(TinyGoalEnv(32)) if marked_too else TinyGoalEnv(32)
+        policy = PixelActorCritic("small", env.obs_shape, env.num_actions, marked=marked_too)
+        episodes = run_episodes(env, greedy(policy), starts, "greedy").episodes
+        seen.append(sum(len(set(episode.actions)) for episode in episodes))
+    assert seen[1] > 2 * seen[0], "it presses what it had not pressed"

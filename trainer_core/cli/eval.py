@@ -144,7 +144,7 @@ def _evaluate(
     """The episodes on one task, and which starts were played."""
     import torch
 
-    from trainer_core.algo.policy import PixelActorCritic, policy_kind
+    from trainer_core.algo.policy import policy_for
     from trainer_core.envs.build import make_env, task_facts
     from trainer_core.preflight.startable import find_device
     from trainer_core.train.checkpoint import load_policy
@@ -165,7 +165,7 @@ def _evaluate(
     else:
         if options.policy == "untrained":
             torch.manual_seed(config.seed)
-            policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions)
+            policy = policy_for(config, env.obs_shape, env.num_actions)
         else:
             assert folder is not None
             policy, meta = load_policy(folder)

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from trainer_core.envs import toy
 from trainer_core.envs.noise import NoiseEnv
-from trainer_core.envs.pressed import PressedEnv, has_room
+from trainer_core.envs.press_marks import has_room
+from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol.arc import ARC_RULE, HELD_OUT_STARTS, find_game, is_arc
 from trainer_core.protocol.buttons import CODEC_ID

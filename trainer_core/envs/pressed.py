@@ -16,23 +16,14 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.novelty import hash_pictures, hash_weights
+from trainer_core.envs.press_marks import draw
 from trainer_core.envs.restored import check_keys, check_like, check_range
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepResult, VecEnv
 from trainer_core.protocol.shades import MAX_SHADE
 
-WIDTH, ROWS, MOST = 8, 2, 4
-"""A mark is a checkerboard of single pixels, which no picture of a game is likely to hold: as wide
-as a patch of the small network, and so many rows high for each of at most so many presses."""
 REMEMBERED = 256
 """Presses of an episode, the newest."""
-
-
-def has_room(obs_shape: tuple[int, int, int], num_actions: int) -> bool:
-    """Whether marks for all actions leave most of a picture as it is; elsewhere there are none."""
-    _, height, width = obs_shape
-    bands = -(-num_actions // max(1, width // WIDTH))
-    return 2 * bands * ROWS * MOST < height
 
 
 class Pressed:
@@ -75,21 +66,6 @@ class Pressed:
 
     def _hash(self, pictures: Tensor) -> Tensor:
         return hash_pictures(pictures.contiguous(), self._weights)
-
-
-def draw(pictures: Tensor, oftener: Tensor) -> None:
-    """Marks in `pictures` u8[N, H, W]: from the lower left corner to the right, then upwards, one
-    for each action, as high as it was taken `oftener`, i64[N, A], than the rarest."""
-    _, height, width = pictures.shape
-    high = ROWS * MOST
-    rows = torch.arange(high, device=pictures.device)[:, None]
-    columns = torch.arange(WIDTH, device=pictures.device)
-    board = ((rows + columns) % 2 * MAX_SHADE).to(torch.uint8)
-    for band, some in enumerate(oftener.clamp(max=MOST).split(width // WIDTH, 1)):
-        bottom = height - band * high
-        part = pictures[:, bottom - high : bottom, : WIDTH * some.shape[1]]
-        drawn = rows >= high - ROWS * some.repeat_interleave(WIDTH, 1)[:, None]
-        part.copy_(torch.where(drawn, board.repeat(1, some.shape[1]), part))
 
 
 class PressedEnv:

@@ -86,7 +86,7 @@ class Agent(StackedAgent):
         """Raises CheckpointError when the checkpoint cannot be used."""
         import torch  # seconds; a person at the buttons never needs it
 
-        from trainer_core.envs.pressed import Pressed, has_room
+        from trainer_core.envs.pressed import Pressed
         from trainer_core.train.checkpoint import load_policy
 
         self._torch = torch
@@ -96,8 +96,7 @@ class Agent(StackedAgent):
         self._noise = self.meta.config.get("obs_source") == "noise"
         self._pressed: Pressed | None = None
         """What makes the marks of a policy that learned from pictures with marks."""
-        marked = self.meta.config.get("obs_source") == "marked"
-        if marked and has_room(meta.obs_shape, meta.num_actions):
+        if self._policy.marked:
             self._pressed = Pressed(1, meta.num_actions, meta.obs_shape[1:], torch.device("cpu"))
         self._chosen: int | None = None
         """The action since the last picture; None where a person presses."""
