@@ -20,12 +20,13 @@ from gui.models.plot_scene import MOST_WHOLE
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
 from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.run_words import shortened
 from gui.widgets.bars import ActionBars, Gauges, TimeSplit
 from gui.widgets.curve_controls import CurveControls
 from gui.widgets.curve_page import CurvePage
 from gui.widgets.dock import Dock
 from gui.widgets.plot_board import PlotBoard
-from gui.widgets.plot_card import PlotCard, shortened
+from gui.widgets.plot_card import PlotCard
 from gui.widgets.plot_menu import show_plot_menu
 from gui.words import tr
 

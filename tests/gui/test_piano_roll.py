@@ -80,6 +80,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     app.window.center.setCurrentWidget(view)
     replay.load(folder, 60)
     assert view.frame == 60
+    view.setFocus()
     click(app, "rollOpenButton")
     until(lambda: roll.is_open and view.position.text() == "61 / 144", 60)
     until(lambda: roll.known == 144, 60)
@@ -88,6 +89,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert view.caption.text() == replay.replay.describe(60)
     piano = view.panel.piano
     assert piano.isVisible()
+    assert app.window.focusWidget() is piano, "its keys work at once"
     assert bytes(roll.masks[23:33]) == bytes([0, *[A | 1] * 8, 0]), "two buttons in one step"
     assert "action A+RIGHT" in replay.replay.describe(30)
     lane = view.lane.grab().toImage()
@@ -147,9 +149,20 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert piano.viewport().width() >= NUMBER + 8 * piano.cell
     assert view.panel.geometry().right() < view.width()
     assert piano._rows() >= 4
-    app.controllers.roll.close()
+    # Changes that were left can be brought back, as one that can be undone.
+    roll.press(40, bytes([A, A, 0, A]))
+    changed = bytes(roll.masks)
+    app.actions["rollOpen"].trigger()
     until(lambda: not roll.player.is_active)
     assert view.panel.isHidden()
+    banner = app.window.banners.banners[-1]
+    assert banner.accessibleName() == "The changed buttons were not saved: take-b2"
+    banner.button.click()
+    until(lambda: bytes(roll.masks) == changed and roll.fork == 40, 60)
+    app.actions["rollUndo"].trigger()
+    assert not roll.is_changed
+    roll.close()
+    until(lambda: not roll.player.is_active)
     assert read_buttons(folder, read_recording(folder))[60] == 0, "the recording stays as it was"
 
 
