@@ -67,10 +67,11 @@ def test_a_picture_that_is_new_and_one_where_all_was_pressed_have_no_marks() -> 
         assert torch.equal(shown, picture) == (action == len(ACTIONS) - 1)
 
 
-def test_there_is_room_for_every_codec_and_not_for_hundreds_of_clicks() -> None:
+def test_there_is_room_for_every_codec_and_not_for_hundreds_or_in_other_pictures() -> None:
     assert has_room((1, 72, 80), 7)
     assert has_room((4, 72, 80), 21)
-    assert not has_room((1, 64, 64), 4_096 + 7)
+    assert not has_room((1, 72, 80), 100)
+    assert not has_room((1, 64, 128), 7), "ARC's"
 
 
 def test_what_plays_sees_the_marks_that_it_learned_from(tmp_path: Path) -> None:

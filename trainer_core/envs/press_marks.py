@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from trainer_core.envs.task_files import SHAPE
 from trainer_core.protocol.shades import MAX_SHADE
 
 WIDTH, ROWS, MOST = 8, 2, 4
@@ -17,10 +18,11 @@ many presses."""
 
 
 def has_room(obs_shape: tuple[int, int, int], num_actions: int) -> bool:
-    """Whether marks for all actions leave most of a picture as it is; elsewhere there are none."""
+    """Whether these are a Game Boy's pictures, and marks for all actions leave most of one as it
+    is; elsewhere nothing is marked."""
     _, height, width = obs_shape
-    bands = -(-num_actions // max(1, width // WIDTH))
-    return 2 * bands * ROWS * MOST < height
+    bands = -(-num_actions // (SHAPE[1] // WIDTH))
+    return (height, width) == SHAPE and 2 * bands * ROWS * MOST < height
 
 
 def draw(pictures: Tensor, presses: Tensor) -> None:

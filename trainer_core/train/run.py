@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from trainer_core.algo.learner import Learner, LossSums
-from trainer_core.algo.policy import policy_for
+from trainer_core.algo.policy import PixelActorCritic, policy_for
 from trainer_core.algo.registry import implementation
 from trainer_core.envs.build import TaskFacts, make_env, task_facts
 from trainer_core.envs.vec_env import StepInfo
