@@ -132,6 +132,8 @@ class PartsEpoch:
             rollout.actions, rollout.logprobs, rollout.values, rollout.advantages, rollout.returns
         )  # fmt: skip
         self.samples = Samples(picture, *(field.flatten() for field in fields))
+        policy = learner.policy
+        self.prior = policy.prior(self.pictures) if policy.marked else None
         self.tiles: Tiles | None = None
         if learner.tiles is not None:
             self.tiles = Tiles(self.pictures, learner.tiles.first.kernel_size[0])
@@ -160,7 +162,7 @@ class PartsEpoch:
     def _step(self, samples: Samples, pictures: Tensor, batch: Batch | None) -> Tensor:
         """An optimizer step on what was prepared; f32[len(LossSums.names)]."""
         if batch is not None:
-            scalars, gradients = self._by_tiles(batch, samples)
+            scalars, gradients = self._by_tiles(batch, pictures, samples)
         else:
             scalars, gradients = self._in_parts(pictures, samples)
         learner = self.learner
@@ -169,11 +171,13 @@ class PartsEpoch:
         scalars[-1] = learner.step()
         return scalars
 
-    def _by_tiles(self, batch: Batch, samples: Samples) -> Learned:
+    def _by_tiles(self, batch: Batch, pictures: Tensor, samples: Samples) -> Learned:
         """Scalars, and the gradient of every parameter."""
         network = self.learner.tiles
         assert network is not None
         logits, values, passed = network.forward(batch)
+        if self.prior is not None:
+            logits += self.prior[pictures]
         logits, values = logits.requires_grad_(), values.requires_grad_()
         losses = self._losses(logits, values, samples)
         ahead = torch.autograd.grad(losses[0], (logits, values))
