@@ -41,6 +41,7 @@ from trainer_core.envs.episodes import (
 from trainer_core.envs.exploring import Explorer
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
+from trainer_core.envs.picture_reader_serial import SerialReader
 from trainer_core.envs.restored import check_keys, check_like, meta_bytes
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.stopwatch import Stopwatch
@@ -293,8 +294,9 @@ class GameEnv:
             start_pictures,
             seed,
             novelty=novelty and not held_out,
-            # On a CPU torch is as fast, and there is one kernel less to compile.
-            reader=None if on_cpu else WarpReader(goal, num_envs, self.device),
+            reader=SerialReader(goal, num_envs)
+            if on_cpu
+            else WarpReader(goal, num_envs, self.device),
             own_starts=first,
             curriculum=curriculum,
         )
