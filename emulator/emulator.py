@@ -292,8 +292,11 @@ class Emulator:
                 known = np.asarray(mask) != 0
             source = states.choose(index, known, self._known_rom)
         # On a GPU a warp for each console, which has next to nothing to do where nothing is reset.
-        threads = 32 if wp.get_device(self.device).is_cuda else 1
-        wp.launch(
+        threads = 32 if self._sorts else 1
+        how = (
+            {"block_dim": self._shape().block} if self._sorts else {}
+        )  # as the frames: one compile
+        self._launch(
             self._kernels.reset_envs,
             dim=(self.num_envs, threads),
             inputs=[
@@ -302,7 +305,7 @@ class Emulator:
                 states.rom_index, self._known_rom_index, self._refused,
             ],
             device=self.device,
-            block_dim=self._shape().block,  # as the frames: one compile
+            **how,
         )  # fmt: skip
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:

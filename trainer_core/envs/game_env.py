@@ -35,6 +35,7 @@ from trainer_core.envs.episodes import (
     Episodes,
     GoalTemplates,
     Outcome,
+    Reader,
     step_info,
     step_stats,
 )
@@ -279,7 +280,11 @@ class GameEnv:
             torch.from_numpy(parts.mask.copy()).to(self.device),
             manifest.goal.distance,
         )
-        demos, first, count = self._put_in_starts(parts, own, goal, seed, demo_share)
+        # A kernel each: in torch reading the pictures takes as long as a third of emulating them.
+        reader: Reader = (
+            SerialReader(goal, num_envs) if on_cpu else WarpReader(goal, num_envs, self.device)
+        )
+        demos, first, count = self._put_in_starts(parts, own, reader, seed, demo_share)
         start_pictures = self._start_pictures(count)
         far = goal.distances(start_pictures) >= manifest.goal.tau
         curriculum = self._curriculum(demos, own, first, far, demo_share)
@@ -294,9 +299,7 @@ class GameEnv:
             start_pictures,
             seed,
             novelty=novelty and not held_out,
-            reader=SerialReader(goal, num_envs)
-            if on_cpu
-            else WarpReader(goal, num_envs, self.device),
+            reader=reader,
             own_starts=first,
             curriculum=curriculum,
         )
@@ -306,7 +309,7 @@ class GameEnv:
         self.stopwatch = Stopwatch(self.device)
 
     def _put_in_starts(
-        self, parts: TaskParts, own: Tensor, goal: GoalTemplates, seed: int, share: float
+        self, parts: TaskParts, own: Tensor, reader: Reader, seed: int, share: float
     ) -> tuple[list[Demonstration], int, int]:
         """Make the consoles know every start: the task's, what walks from `own`, i64[S], find, and
         states along demonstrations, or along ways that the walks found where the task has none.
@@ -317,7 +320,7 @@ class GameEnv:
         walked: list[Snapshot] = []
         if share > 0:
             starts = [parts.starts[n] for n in own.tolist()]
-            explorer = self._explorer(goal, seed)
+            explorer = self._explorer(reader, seed)
             walked = explorer.explore(starts, search=not along)
             if not along:
                 demos = [
@@ -344,7 +347,7 @@ class GameEnv:
         walks = torch.arange(self.task.manifest.starts.count, first, device=self.device)
         return StartCurriculum(own, walks[far[walks]], states, share, len(far), self.horizon)
 
-    def _explorer(self, goal: GoalTemplates, seed: int) -> Explorer:
+    def _explorer(self, reader: Reader, seed: int) -> Explorer:
         """Of what walks come upon before the goal, and of ways there."""
 
         def press(actions: np.ndarray) -> None:
@@ -353,7 +356,8 @@ class GameEnv:
             self.emulator.run(self._frames, self._release)
 
         def at_goal(pictures: Tensor) -> Tensor:
-            return goal.distances(pictures) < self.task.manifest.goal.tau
+            whole = self.emulator.pictures  # of which these are the first
+            return reader.read(whole)[0][: len(pictures)] < self.task.manifest.goal.tau
 
         return Explorer(self.emulator, press, at_goal, self.num_actions, seed)
 

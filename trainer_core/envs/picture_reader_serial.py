@@ -103,6 +103,7 @@ class SerialReader:
 
     def read(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         """Distances f32[N] and hashes i64[N] of `pictures` u8[N, H, W], each in one piece."""
+        assert len(pictures) == len(self._sums)
         inputs = [pictures.data_ptr(), pictures.stride(0), *self._inputs]
         self._launch(read_serially, dim=len(self._sums), inputs=inputs, device="cpu")
         return self._goal.nearest(self._sums.float()), self._hashes.long() & 0xFFFFFFFF
