@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels.launch import native, uniform
-from emulator.kernels.launch.executors import (
-    Executor,
-    chosen_executor,
-    kernels_of,
-    threaded_module,
-)
-from emulator.kernels.launch.order import WorkOrder
+from emulator.kernels.launch.executors import Executor, chosen_executor, kernels_of
+from emulator.kernels.launch.frame_launcher import FrameLauncher
 from emulator.kernels.launch.pictures import Pictures
-from emulator.kernels.launch.rom_threads import RomThreads
-from emulator.launch.beside import compiled_beside
-from emulator.launch.cuda_graphs import Recorder
-from emulator.launch.recorded import RecordedLaunches
-from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, impossible
+from emulator.launch.shapes import Shape, find_shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError
@@ -93,37 +82,21 @@ class Emulator:
             raise EmulatorError(f"shape: {impossible(shape)}")
         self.num_envs = num_envs
         self.device = device
-        self.idle_skip = idle_skip
-        self.shape = shape
-        self.executor = chosen_executor(
-            device, executor, self.shape or find_shape(num_envs, device)
-        )
+        wanted = find_shape(num_envs, device) if shape is None else shape
+        self.executor = chosen_executor(device, executor, wanted)
         self._kernels = kernels_of(self.executor)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
-        roms = [cartridge.rom for cartridge in self.cartridges]
-        self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
-        layout = Layout(
-            num_envs,
-            ram_banks=max(cartridge.ram_banks for cartridge in self.cartridges),
-            serial_capacity=serial_capacity,
-        )
-        self._row_bytes = row_bytes(layout.ram_banks)
         self._token = object()  # which state caches are this emulator's
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
         self._known_rom = self._same_roms[self.rom_of_env]
-        self.batch = allocate(
-            layout,
-            np.concatenate(roms),
-            np.concatenate([marked_words(rom, self.executor == "native") for rom in roms]),
-            control_rows.control_words(bool(np.any(trap_ld_b_b))),
-            device,
-        )
-        self._threads = RomThreads(self.cartridges, device)
-        threads_shape = self._threads_shape()
-        if hot_code is not False and threads_shape:
-            after = 0.0 if hot_code is True else float(hot_code)
-            self._threads.search(threads_shape.running, after)
+        self._allocate(serial_capacity, bool(np.any(trap_ld_b_b)))
+        self._frames = FrameLauncher(
+            self.batch, num_envs, self.cartridges, device, self.executor,
+            shape=shape, idle_skip=idle_skip, cuda_graphs=cuda_graphs,
+        )  # fmt: skip
+        if hot_code is not False:
+            self._frames.search_hot_code(0.0 if hot_code is True else float(hot_code))
         self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
         self._buttons_on_host = self._buttons.numpy() if wp.get_device(device).is_cpu else None
         self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
@@ -132,12 +105,7 @@ class Emulator:
         self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
         self._known_rom_index = wp.array(self._known_rom, dtype=wp.int32, device=device)
         self._refused = wp.zeros(1, dtype=wp.int32, device=device)
-        self._order = WorkOrder(device)
-        self._last_frames = 0
-        self._recorder = Recorder(device) if cuda_graphs and wp.get_device(device).is_cuda else None
-        self._sorts = wp.get_device(device).is_cuda  # one CPU thread runs them one after another
-        self._launch = wp.launch if self._sorts else RecordedLaunches().launch
-        self._pictures = Pictures(self.batch, self._launch)
+        self._pictures = Pictures(self.batch, self._frames.launch)
         self._prepare(trap_ld_b_b, serial_capacity)
 
     # ---- running ---------------------------------------------------------------------------
@@ -157,38 +125,7 @@ class Emulator:
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
-        if self.executor == "native":
-            native.launch(self.batch, held, frames, release_after, self.idle_skip, self._launch)
-            return
-        shape = self._shape()
-        if self._threads.is_searching:
-            self._threads.adopt_found((self._threads_shape() or shape).block)
-        sorts = self._sorts and shape.lanes > 1 and frames > 1
-        sort_by = self._last_frames if sorts else 0
-        has_tail = self._has_tail(shape)
-
-        def launch() -> None:
-            if sort_by:
-                self._order.sort(self.batch, sort_by)
-            how = (held, frames, release_after, shape, self.idle_skip)
-            if shape.serving:
-                most = min(shape.tail, self.num_envs)
-                tail = functools.partial(self._run_tail, most) if has_tail else None
-                uniform.launch(self.batch, *how, tail)
-            else:
-                threads = self._threads
-                kernels_of("threaded").launch(self.batch, threads.table(), *how, *threads.frames)
-
-        how = (held.ptr, frames, release_after, shape, sort_by, self.idle_skip, self._threads.hot)
-        self._do(("run", *how, has_tail), launch)
-        self._last_frames = frames
-
-    def _do(self, key: Hashable, launch: Callable[[], None]) -> None:
-        """Launch kernels, or replay those that `key` stands for (graphs.Recorder)."""
-        if self._recorder is None:
-            launch()
-        else:
-            self._recorder.play(key, launch)
+        self._frames.run(held, frames, release_after)
 
     def step(self) -> None:
         """Run every console for one instruction (and the interrupt or HALT before it)."""
@@ -211,6 +148,17 @@ class Emulator:
         self._set_trap(kept)
         return places
 
+    def count_places(self) -> wp.array:
+        """From the next launch on count what is executed of the first ROM, turns of loops that are
+        passed over left out: uint32[2, bytes of the ROM], how often each byte was executed as an
+        opcode, and how often control came there by anything but the instruction in front. The data
+        path of a CPU does that (`executor="uniform"`)."""
+        if self.executor != "uniform" or wp.get_device(self.device).is_cuda:
+            raise EmulatorError(f"{self.executor} on {self.device} counts nothing: give uniform")
+        counts = wp.zeros((2, len(self.cartridges[0].rom)), wp.uint32, device=self.device)
+        self._frames.counts = counts
+        return counts
+
     def _set_trap(self, value: int | np.ndarray) -> np.ndarray:
         """Set `Console.trap` of all consoles, to uint32[N] or one value; what it was."""
         consoles = self._consoles()
@@ -222,10 +170,7 @@ class Emulator:
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
         (kernels/sm83/superblocks.py). Compiles them first, unless Warp's cache has them."""
-        shape = self._threads_shape()
-        if shape is None:
-            raise EmulatorError(f"executor {self.executor!r} has no superblocks: give threaded")
-        self._threads.adopt(pieces, shape.block)
+        self._frames.adopt(pieces)
 
     def freeze(self, env: int) -> None:
         """Let one console stand still until it is reset: launches pass it by."""
@@ -233,20 +178,18 @@ class Emulator:
         record["stopped"] = 1
         self.batch.console[env : env + 1].assign(record)
 
-    def _shape(self) -> Shape:
-        """How a launch of this batch is spread over the device."""
-        if self.shape is None:
-            self.shape = find_shape(self.num_envs, self.device)
-            if (self.shape.serving == 0) != (self.executor == "threaded"):
-                self.shape = ALONE if self.executor == "threaded" else SERVED
-        return self.shape
+    @property
+    def shape(self) -> Shape | None:
+        """How launches are spread over the device; None until the measured one is looked up."""
+        return self._frames.shape
 
-    def _threads_shape(self) -> Shape | None:
-        """How launches of threaded code are spread, of all consoles or of the tail; None: none."""
-        shape = self._shape()
-        if shape.serving == 0:
-            return shape
-        return ALONE if shape.tail and wp.get_device(self.device).is_cuda else None
+    @shape.setter
+    def shape(self, shape: Shape) -> None:
+        self._frames.shape = shape
+
+    def wait_for_kernels(self) -> None:
+        """Return once launches of this shape need not do without anything: for measurements."""
+        self._frames.wait_for_kernels()
 
     def _device_bytes(self, given: Any, buffer: wp.array, default: wp.array) -> wp.array:
         if given is None:
@@ -292,11 +235,11 @@ class Emulator:
                 known = np.asarray(mask) != 0
             source = states.choose(index, known, self._known_rom)
         # On a GPU a warp for each console, which has next to nothing to do where nothing is reset.
-        threads = 32 if self._sorts else 1
-        how = (
-            {"block_dim": self._shape().block} if self._sorts else {}
-        )  # as the frames: one compile
-        self._launch(
+        on_gpu = wp.get_device(self.device).is_cuda
+        threads = 32 if on_gpu else 1
+        # As the frames: one compile.
+        how = {"block_dim": self._frames.found_shape().block} if on_gpu else {}
+        self._frames.launch(
             self._kernels.reset_envs,
             dim=(self.num_envs, threads),
             inputs=[
@@ -415,7 +358,7 @@ class Emulator:
         `out`: where to put them (no allocation, no copy); None uses an array of the emulator's.
         """
         found = self._pictures.room_for_observations() if out is None else out
-        self._do(("observe", found.ptr), lambda: self._pictures.observe(found))
+        self._frames.play(("observe", found.ptr), lambda: self._pictures.observe(found))
         return found
 
     def draw(self) -> None:
@@ -454,7 +397,7 @@ class Emulator:
             dim=1,
             inputs=[self.batch, self.batch.console, self._checked(env), address, n, out],
             device=self.device,
-            block_dim=self._shape().block,  # as the frames: one compile
+            block_dim=self._frames.found_shape().block,  # as the frames: one compile
         )
         return out.numpy()
 
@@ -491,24 +434,23 @@ class Emulator:
 
     # ---- inside ----------------------------------------------------------------------------
 
-    def _has_tail(self, shape: Shape) -> bool:
-        """Whether the last consoles of a launch on the data path go over to threaded code: a GPU
-        does without while that is being compiled."""
-        if not shape.tail or not wp.get_device(self.device).is_cuda:
-            return bool(shape.tail)
-        return compiled_beside(threaded_module, self.device, ALONE.block).ready
-
-    def wait_for_kernels(self) -> None:
-        """Return once launches of this shape need not do without anything: for measurements."""
-        shape = self._shape()
-        if shape.tail and wp.get_device(self.device).is_cuda:
-            compiled_beside(threaded_module, self.device, ALONE.block).wait()
-
-    def _run_tail(self, most: int) -> None:
-        """Run what the data path has left, `most` consoles at most."""
-        threads = self._threads
-        how = (most, self.idle_skip, *threads.frames)
-        kernels_of("threaded").launch_tail(self.batch, threads.table(), *how)
+    def _allocate(self, serial_capacity: int, traps: bool) -> None:
+        """Make the batch's arrays: ROMs one after another, and rows with room for the largest."""
+        roms = [cartridge.rom for cartridge in self.cartridges]
+        self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
+        layout = Layout(
+            self.num_envs,
+            ram_banks=max(cartridge.ram_banks for cartridge in self.cartridges),
+            serial_capacity=serial_capacity,
+        )
+        self._row_bytes = row_bytes(layout.ram_banks)
+        self.batch = allocate(
+            layout,
+            np.concatenate(roms),
+            np.concatenate([marked_words(rom, self.executor == "native") for rom in roms]),
+            control_rows.control_words(traps),
+            self.device,
+        )
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""
@@ -528,7 +470,7 @@ class Emulator:
                 self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]
             ],
             device=self.device,
-            block_dim=self._shape().block,  # as the frames: one compile
+            block_dim=self._frames.found_shape().block,  # as the frames: one compile
         )  # fmt: skip
         consoles = np.zeros(self.num_envs, dtype=CONSOLE_DTYPE)
         consoles["rom_base"] = np.array(self._rom_bases, dtype=np.uint32)[self.rom_of_env]

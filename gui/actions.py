@@ -53,8 +53,8 @@ class Command(QAction):
         """Say and allow what holds now."""
         text, short, self.symbol = _now(self._text), _now(self._short), _now(self._symbol)
         refusal = self._refusal()
-        self.setText(text)
-        self.setIconText(short or text)
+        self.setText(_unmarked(text))
+        self.setIconText(_unmarked(short or text))
         keys = self.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         words = refusal or self._tip or text.removesuffix("...")
         self.setToolTip(f"{words} ({keys})" if keys else words)
@@ -66,7 +66,13 @@ class Command(QAction):
 
 def plain_words(action: QAction) -> str:
     """What an action is called, without marks for menus."""
-    return action.text().replace("&", "").removesuffix("...")
+    letters = action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
+    return letters.removesuffix("...")
+
+
+def _unmarked(words: str) -> str:
+    """A text whose ampersands are letters, as in W&B: menus and buttons underline what follows."""
+    return words.replace("&", "&&")
 
 
 def _now(words: Words) -> str:

@@ -173,9 +173,12 @@ def define_views(app: App) -> None:
         navigation, app.models.telemetry,
     )  # fmt: skip
     define_reports(
-        app.actions, app.controllers.reports, docks.runs.proxy, app.models.telemetry, window
+        app.actions, app.controllers.reports, app.controllers.files, docks.runs.proxy,
+        app.models.telemetry, window,
+    )  # fmt: skip
+    define_saved_views(
+        app.actions, app.controllers.views, docks.runs.filter, app.center.curves.search, window
     )
-    define_saved_views(app.actions, app.controllers.views, docks.runs.filter, window)
     commands.define_views(
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,

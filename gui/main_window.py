@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QTabWidget, QWidget
 
@@ -67,6 +68,7 @@ class MainWindow(QMainWindow):
         bar.setSizeGripEnabled(False)
         self._status = status
         self._run, self._speed, self._age = QLabel(), QLabel(), QLabel()
+        self._run.setTextFormat(Qt.TextFormat.PlainText)  # it has a name that somebody typed
         bar.addWidget(self._run)
         bar.addPermanentWidget(self._speed)
         bar.addPermanentWidget(self._age)

@@ -22,6 +22,7 @@ from gui.controllers.journal import Journal
 from gui.controllers.league import LeagueController
 from gui.controllers.library import LibraryController
 from gui.controllers.memory import MemoryController
+from gui.controllers.new_files import NewFiles
 from gui.controllers.pictures import PicturesController
 from gui.controllers.playing import PlayController
 from gui.controllers.remedies import Remedies
@@ -109,6 +110,7 @@ class Controllers:
     demonstrations: Demonstrations
     dashboards: Dashboards
     curves: CurvesController
+    files: NewFiles
     reports: Reports
     views: ViewsController
     compiling: Compiling
@@ -172,7 +174,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     roll = RollController(bridge, replay, playing, notices)
     remedies = Remedies(bridge, training, runs, models.telemetry, notices, replay, navigation)
     sweeps = SweepController(bridge, training, runs, navigation, notices)
-    curves = CurvesController(bridge, models.telemetry, models.plots, navigation, notices)
+    files = NewFiles(bridge, notices)
+    curves = CurvesController(models.telemetry, models.plots, navigation, files)
     return Controllers(
         training=training,
         sweeps=sweeps,
@@ -202,10 +205,13 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
         gauges=GaugesController(bridge, training, models.telemetry),
         demo=Demo(bridge, training, checkpoints, notices),
         curves=curves,
+        files=files,
         reports=Reports(
-            bridge, models.telemetry, runs, curves, models.columns.configs, models.notes
+            bridge, models.telemetry, runs, curves, models.columns.configs, models.notes, files
         ),
-        views=ViewsController(models.saved_views, models.telemetry, models.plots, runs, navigation),
+        views=ViewsController(
+            models.saved_views, models.telemetry, models.plots, runs, navigation, notices
+        ),
         compiling=Compiling(bridge, models.telemetry),
         remedies=remedies,
         journal=Journal(bridge, models.log, notices, navigation, checkpoints),

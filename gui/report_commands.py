@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QLineEdit, QMainWindow
 
 from gui.actions import ActionRegistry
+from gui.controllers.new_files import NewFiles
 from gui.controllers.reports import Reports
 from gui.controllers.views import ViewsController
 from gui.models.run_filter import RunFilter
@@ -17,9 +18,10 @@ from gui.words import tr
 
 
 def define_reports(
-    registry: ActionRegistry, reports: Reports, listed: RunFilter, telemetry: TelemetryModel,
-    window: QMainWindow,
+    registry: ActionRegistry, reports: Reports, files: NewFiles, listed: RunFilter,
+    telemetry: TelemetryModel, window: QMainWindow,
 ) -> None:  # fmt: skip
+    files.ask = lambda title, name, then: ask_new_file(window, title, name, then)
     add = registry.add
     follows = (telemetry.focus_changed, telemetry.pins_changed, telemetry.run_told)
 
@@ -42,9 +44,11 @@ def define_reports(
 
 
 def define_saved_views(
-    registry: ActionRegistry, views: ViewsController, filter_box: QLineEdit, window: QMainWindow
-) -> None:
+    registry: ActionRegistry, views: ViewsController, filter_box: QLineEdit,
+    plot_filter: QLineEdit, window: QMainWindow,
+) -> None:  # fmt: skip
     views.filter_text, views.set_filter = filter_box.text, filter_box.setText
+    views.plot_filter, views.set_plot_filter = plot_filter.text, plot_filter.setText
     registry.add("savedViews", tr("Saved views..."),
         lambda: ViewsDialog(window, views.views, views.save, views.open).open(), "Ctrl+Shift+V",
         tip=tr("Keep what is on show under a name, and bring it back"))  # fmt: skip

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import warp as wp
 
 from emulator.constants import MAX_BLOCK
+from emulator.rom.regular_file import replacing
 
 FORMAT = 1
 """Raised whenever the file changes its meaning."""
@@ -167,10 +168,9 @@ def store(device_name: str, table: Table, path: Path | None = None) -> Path:
         kept = []
     entries = [*kept[1 - MOST_ENTRIES :], key | {"shapes": rows}]
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
     text = json.dumps({"format": FORMAT, "entries": entries}, indent=1)
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as file:
+        file.write((text + "\n").encode())
     _tuned.cache_clear()
     return path
 

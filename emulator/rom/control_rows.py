@@ -90,11 +90,12 @@ def _destination_selectors(destination: str) -> tuple[int, int]:
 
 # Rotates on the uniform path: the operand times the first, shifted right by the second, has the
 # result in byte 0 and, before it is shifted, the carry in bit 16. Byte 1 of the operand: the
-# register once more, 0 (of the immediate that such an instruction has not), or the sign.
+# register once more, 0 (of the immediate that such an instruction has not), or the sign. RR has F
+# in bytes 0 and 2 and the register in byte 1: times 1001 has C, bit 4 of F, right above it as well.
 TURNS = {
     "rlc": (2, 8, "twice"), "rrc": (0x10000, 17, "twice"), "rl": (0x200, 8, "zero"),
     "sla": (0x200, 8, "zero"), "sra": (0x10000, 17, "sign"), "swap": (1, 4, "twice"),
-    "srl": (0x10000, 17, "zero"),
+    "srl": (0x10000, 17, "zero"), "rr": (0x1001, 9, "flags"),
 }  # fmt: skip
 
 
@@ -104,6 +105,8 @@ def _turn(row: Instruction) -> tuple[int, int, int] | None:
         return None  # rla is adc a, a
     times, shift, upper = TURNS[row.operation]
     low = 4 if row.y == "mem" else 0
+    if upper == "flags":
+        return times, shift, max(low, 1) << 4  # byte 0: F
     return times, shift, low | {"twice": low, "zero": 6, "sign": low | 8}[upper] << 4
 
 
@@ -200,6 +203,8 @@ def encode(row: Instruction) -> tuple[int, ...]:
     if turn:
         y_times, w4, y_select = turn
         masks, carries = (0, 0, 0), 0x20
+        if operation == "rr":
+            y_register, carries = y_register & 0xF0 | _BYTE["f"], 0x10
         computed &= ~1 if operation == "swap" else ~0
     return (
         y_register | pair << 8 | address_constant << 16,

@@ -18,8 +18,12 @@ MOST_PIECES = 640
 MOST_INSTRUCTIONS = 4000
 LONGEST_PIECE = 20
 """Instructions. All of a piece must fit before the next deadline, or none of it is taken."""
-RARELY = 2e-5
+RARELY = 1e-5
 """Of all that is executed: what is rarer is not worth a piece."""
+SELDOM = 32
+"""Of so many executions one must have come by a jump to make a beginning of a place. Who comes
+there otherwise executes one instruction after another up to the next beginning."""
+JR = 0x18
 _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
 
 
@@ -31,22 +35,15 @@ class Counts(NamedTuple):
     arrived: np.ndarray
 
 
-def count(offsets: np.ndarray, words: np.ndarray) -> Counts:
-    """Counts of a trace. `offsets`: int64[instructions, consoles], places in the ROM, -1 for
-    elsewhere; `words`: the predecoded ROM."""
-    size = len(words)
-    inside = offsets[offsets >= 0]
-    executed = np.bincount(inside, minlength=size)
-    before, after = offsets[:-1], offsets[1:]
-    behind = np.where(before >= 0, before + _LENGTH[words[np.maximum(before, 0)] & 511], -1)
-    arrivals = after[(after >= 0) & (after != behind)]
-    arrived = np.bincount(arrivals, minlength=size)
-    return Counts(executed.astype(np.uint32), arrived.astype(np.uint32))
-
-
-def always_jumps(row: isa.Instruction) -> bool:
+def always_jumps(word: int) -> bool:
     """Whether nothing behind the instruction follows it."""
-    return row.destination in ("pc", "vector") and not row.condition
+    row = isa.INSTRUCTIONS[word & 511]
+    return row.destination in ("pc", "vector") and not row.condition and not only_waits(word)
+
+
+def only_waits(word: int) -> bool:
+    """JR to the instruction behind it, a way to let three M-cycles pass."""
+    return word & 511 == JR and word >> 16 & 255 == 0
 
 
 def pieces(counts: Counts, words: np.ndarray, plain: np.ndarray) -> list[tuple[int, ...]]:
@@ -54,9 +51,10 @@ def pieces(counts: Counts, words: np.ndarray, plain: np.ndarray) -> list[tuple[i
 
     `words`: uint32, the predecoded ROM; `plain`: bool, which of its instructions may be in one.
     """
-    executed, arrived = counts
+    executed, arrived = (np.asarray(column, np.int64) for column in counts)
     least = max(2.0, RARELY * float(executed.sum()))
-    starts = set(np.flatnonzero((arrived > 0) & (executed >= least) & plain).tolist())
+    often = arrived * SELDOM >= executed  # interrupts come back to anywhere
+    starts = set(np.flatnonzero(often & (executed >= least) & plain).tolist())
     # Behind what is not plain control arrives as well, though from the instruction in front.
     for at in np.flatnonzero((executed >= least) & ~plain).tolist():
         behind = at + int(_LENGTH[words[at] & 511])
@@ -73,7 +71,7 @@ def pieces(counts: Counts, words: np.ndarray, plain: np.ndarray) -> list[tuple[i
             starts.add(behind)
             waiting.append(behind)
         found.append(places)
-    found.sort(key=lambda places: (-int(executed[list(places)].sum()), places))
+    found.sort(key=lambda places: (-int(executed[list(places)].sum()) / len(places), places))
     chosen, total = [], 0
     for places in found:
         total += len(places)
@@ -85,9 +83,9 @@ def pieces(counts: Counts, words: np.ndarray, plain: np.ndarray) -> list[tuple[i
 def _piece(start: int, starts: set[int], words: np.ndarray, usable: np.ndarray) -> tuple[int, ...]:
     places = [start]
     while len(places) < LONGEST_PIECE:
-        row = isa.INSTRUCTIONS[words[places[-1]] & 511]
-        behind = places[-1] + row.length
-        if always_jumps(row) or behind >= len(words) or not usable[behind] or behind in starts:
+        word = int(words[places[-1]])
+        behind = places[-1] + isa.INSTRUCTIONS[word & 511].length
+        if always_jumps(word) or behind >= len(words) or not usable[behind] or behind in starts:
             break
         if (behind ^ start) >> 14:  # the next bank
             break
@@ -104,7 +102,7 @@ def is_piece(places: tuple[int, ...], words: np.ndarray, plain: np.ndarray) -> b
         return False
     rows = [isa.INSTRUCTIONS[words[at] & 511] for at in places]
     follow = all(
-        at + row.length == behind and not always_jumps(row)
+        at + row.length == behind and not always_jumps(int(words[at]))
         for at, row, behind in zip(places, rows, places[1:], strict=False)
     )
     return follow and places[0] >> 14 == places[-1] >> 14

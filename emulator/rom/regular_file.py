@@ -1,10 +1,13 @@
-"""Files from outside: only regular ones, and only up to a size, so that reading always ends."""
+"""Regular files only: read up to a size, so that reading always ends, and replaced whole."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 
@@ -45,6 +48,28 @@ def read_regular(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     if len(data) > most_bytes:  # it grew, or says nothing about its size
         raise FileRefusedError(f"more than {most_bytes} bytes")
     return data
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A new file, open for writing, that takes the place of `path` once all is written.
+
+    Raises OSError; before anything is written where `path` is a folder, or a device or pipe, which
+    a rename would take away.
+    """
+    path = Path(path)
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(errno.EINVAL, "not a regular file; name another one", str(path))
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
 
 
 def reason(error: OSError) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from pathlib import Path
 
 import numpy as np
 
 from emulator.rom.cartridge import EmulatorError
-from emulator.rom.regular_file import reason
+from emulator.rom.regular_file import reason, replacing
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
 from emulator.state.console_check import ConsoleError, check_consoles
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
@@ -44,11 +43,9 @@ class Snapshot:
     layout_version: int = LAYOUT_VERSION
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an .npz; the file appears whole or not at all."""
-        path = Path(path)
+        """Write an .npz; the file appears whole or not at all. Raises OSError."""
         names = CONSOLE_DTYPE.names or ()
-        partial = path.with_name(path.name + ".partial")
-        with partial.open("wb") as file:
+        with replacing(path) as file:
             np.savez_compressed(
                 file,
                 layout_version=np.int64(self.layout_version),
@@ -57,7 +54,6 @@ class Snapshot:
                 console=np.array([int(self.console[name][0]) for name in names]),
                 row=self.row,
             )
-        partial.replace(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Snapshot:

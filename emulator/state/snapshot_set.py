@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from emulator.rom.regular_file import replacing
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
 from emulator.state.snapshot import Snapshot, SnapshotError, read_states
 
@@ -16,6 +16,7 @@ def save_snapshots(
     path: str | os.PathLike[str], snapshots: Sequence[Snapshot], **more: np.ndarray
 ) -> None:
     """Write `snapshots` (all of one ROM) and further arrays as one .npz, whole or not at all.
+    Raises OSError, and SnapshotError for states of several ROMs.
 
     console int64[S, fields], row uint8[S, row_bytes]; rows are stored column by column, because
     states of one game agree in most bytes, which then compress to almost nothing.
@@ -24,9 +25,7 @@ def save_snapshots(
     if len(hashes) != 1:
         raise SnapshotError(f"{path}: states of {len(hashes)} ROMs, one file holds those of one")
     names = CONSOLE_DTYPE.names or ()
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
+    with replacing(path) as file:
         np.savez_compressed(
             file,
             layout_version=np.int64(LAYOUT_VERSION),
@@ -36,7 +35,6 @@ def save_snapshots(
             row=np.asfortranarray(np.stack([snapshot.row for snapshot in snapshots])),
             **more,  # type: ignore[arg-type] - the stub knows no named arrays
         )
-    partial.replace(path)
 
 
 def load_snapshots(path: str | os.PathLike[str]) -> list[Snapshot]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from emulator.emulator import Emulator
 from emulator.rom.cartridge import Cartridge, EmulatorError
-from emulator.rom.regular_file import reason
+from emulator.rom.regular_file import reason, replacing
 from emulator.tools.job_files import Job, JobError, checked_id, parse_job
 from emulator.tools.png import write_screen
 
@@ -139,9 +139,8 @@ def _write_result(
 def write_json(path: Path, document: dict[str, Any]) -> None:
     """Write JSON so that the file appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(document, indent=1) + "\n")
-    partial.replace(path)
+    with replacing(path) as file:
+        file.write((json.dumps(document, indent=1) + "\n").encode())
 
 
 def write_error(out: Path, job_id: str, message: str) -> None:

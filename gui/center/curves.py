@@ -48,8 +48,10 @@ from gui.words import tr
 
 LEAST_WIDTH = 232
 """Pixels of a small multiple."""
-HEAD_ROOM, SPREAD_WIDTH, SEARCH_WIDTH = 40, 260, 104
-"""Pixels around the controls above the plots; of the list of ways to show seeds; of the filter."""
+HEAD_ROOM, SPREAD_WIDTH = 40, 260
+"""Pixels around the controls above the plots; of the list of ways to show seeds."""
+SEARCH_WIDTHS = 104, 280
+"""Least and most of the filter: an expression is long."""
 MAKE_S = 0.01
 """Longest that one turn goes on making plots: each is two dozen parts."""
 PINNED, ADDED, OTHER = "pinned", "added", "other"
@@ -137,9 +139,10 @@ class CurvesView(QWidget):
         self.search.setPlaceholderText(tr("Filter plots"))
         self.search.setToolTip(tr("Words, -without, wild*cards, regular|expressions"))
         self.search.setClearButtonEnabled(True)
-        self.search.setFixedWidth(SEARCH_WIDTH)
+        self.search.setMinimumWidth(SEARCH_WIDTHS[0])
+        self.search.setMaximumWidth(SEARCH_WIDTHS[1])
         self.search.textChanged.connect(lambda _: self._later.start())
-        row.addWidget(self.search)
+        row.addWidget(self.search, 3)
         row.addWidget(self.add)
         row.addWidget(self.spread)
         row.addStretch(1)

@@ -154,8 +154,7 @@ class LiveView(QWidget):
         if request.mode == "human":
             name = Path(request.task).name if self._playing.is_rom else request.task
             if self._playing.is_color_only:
-                return tr("{name}, you play. It was made for the Game Boy Color only: "
-                          "a DMG may show no more than a message", name=name)  # fmt: skip
+                return tr("For the Game Boy Color only; {name}, you play", name=name)
             return tr("{value}, you play", value=name)
         if request.rival:
             return tr("{task}, two policies from the same starts", task=request.task)
@@ -166,11 +165,11 @@ class LiveView(QWidget):
         tasks = len(split_tasks(card.task))
         one_of = tr(" (one of its {count} tasks: choose at the left)", count=tasks)
         return tr(
-            "{task}, {algo} after {count_text} steps, {success_rate:.0%} success",
+            "{task}, {algo} after {count_text} steps, success {rate}",
             task=request.task + (one_of if tasks > 1 else ""),
             algo=card.algo,
             count_text=count_text(card.env_steps),
-            success_rate=card.success_rate,
+            rate=card.rate_words(request.policy_mode),
         )
 
     def _name_of(self, checkpoint: Path) -> str:

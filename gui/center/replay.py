@@ -315,7 +315,11 @@ class ReplayView(QWidget):
     def _on_roll(self) -> None:
         is_open = self._roll.is_open
         if self.panel.isHidden() == is_open:
+            focus = self.window().focusWidget()
+            has_keys = focus is not None and self.isAncestorOf(focus)
             self.panel.setVisible(is_open)
+            if has_keys:
+                (self.panel.piano if is_open else self).setFocus()
             self._leave_room()
             self._stretch()
             if not is_open:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject
 
-from gui.bridge import Bridge, in_thread
+from gui.controllers.new_files import NewFiles
 from gui.models.navigation import Navigation, Place
-from gui.models.notices import Notices
 from gui.models.plot_choices import PlotChoices
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import APART
@@ -21,12 +19,12 @@ class CurvesController(QObject):
     """Verbs are about the plot that `choices` speaks of."""
 
     def __init__(
-        self, bridge: Bridge, telemetry: TelemetryModel, choices: PlotChoices,
-        navigation: Navigation, notices: Notices,
+        self, telemetry: TelemetryModel, choices: PlotChoices, navigation: Navigation,
+        files: NewFiles,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._bridge, self._telemetry, self.choices = bridge, telemetry, choices
-        self._navigation, self._notices = navigation, notices
+        self._telemetry, self.choices = telemetry, choices
+        self._navigation, self._files = navigation, files
         self.draw: Callable[[str, str], bytes] = lambda metric, kind: b""
         """The view's: a plot as the bytes of a png, svg or csv file."""
         self.on_page: Callable[[], list[tuple[str, list[str]]]] = list
@@ -81,17 +79,4 @@ class CurvesController(QObject):
     def export(self, kind: str, path: Path) -> None:
         """Write the plot; the confirmation opens its folder."""
         content = self.draw(self.choices.current, kind)
-        self._bridge.spawn(
-            in_thread(path.write_bytes, content), title=tr("The plot was not written"),
-            then=lambda _: self._on_written(path),
-        )  # fmt: skip
-
-    def _on_written(self, path: Path) -> None:
-        folder = QUrl.fromLocalFile(str(path.parent))
-        self.tell_written(
-            tr("Plot written"), path, tr("Open folder"), lambda: QDesktopServices.openUrl(folder)
-        )
-
-    def tell_written(self, title: str, path: Path, words: str, then: Callable[[], object]) -> None:
-        """Say where a file is, and offer to open it."""
-        self._notices.tell(title, str(path), "good", words, then)
+        self._files.write(path, lambda: content, tr("Plot written"))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices, QTextDocument
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QTextDocument
 
 from gui import theme
-from gui.bridge import Bridge, in_thread
+from gui.bridge import Bridge
 from gui.controllers.curves import CurvesController
+from gui.controllers.new_files import NewFiles
 from gui.controllers.runs import RunsController
 from gui.models.csv_files import curves_csv, runs_csv
 from gui.models.report import Report, Table, to_html
@@ -33,9 +32,10 @@ MOST_BESIDE = 24
 class Reports(QObject):
     def __init__(
         self, bridge: Bridge, telemetry: TelemetryModel, runs: RunsController,
-        curves: CurvesController, configs: RunConfigs, notes: RunNotes,
+        curves: CurvesController, configs: RunConfigs, notes: RunNotes, files: NewFiles,
     ) -> None:  # fmt: skip
         super().__init__()
+        self._files = files
         self._bridge, self._telemetry, self._runs = bridge, telemetry, runs
         self._curves, self._configs, self._notes = curves, configs, notes
 
@@ -47,7 +47,9 @@ class Reports(QObject):
         """What is on show in *Curves*, with tables and notes, as one HTML file."""
         self._bridge.spawn(
             self._bridge.in_slices(self._reporting()), title=tr("The report was not written"),
-            then=lambda text: self._write(path, lambda: text, tr("Report written"), is_page=True),
+            then=lambda text: self._files.write(
+                path, text.encode, tr("Report written"), opens_file=True
+            ),
         )  # fmt: skip
 
     def write_curves(self, path: Path) -> None:
@@ -57,7 +59,7 @@ class Reports(QObject):
                  for name in model.shown() if name in model.runs]  # fmt: skip
         tables = [(run_id, label, {metric: table.raw(metric).copy() for metric in table.names})
                   for run_id, label, table in known]  # fmt: skip
-        self._write(path, partial(curves_csv, tables), tr("Curves written"))
+        self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
         """A row for each of these runs, with all that it was told."""
@@ -67,33 +69,13 @@ class Reports(QObject):
         def write(_: object) -> None:
             told = {run.run_id: self._configs.read(run.run_id) for run in runs}
             notes = {run.run_id: self._notes[run.run_id] for run in runs}
-            self._write(path, partial(runs_csv, runs, told, notes), tr("Table written"))
+            self._files.write(
+                path, lambda: runs_csv(runs, told, notes).encode(), tr("Table written")
+            )
 
         self._bridge.spawn(
             self._bridge.in_slices(self._configs.reading([run.run_id for run in runs])),
             title=tr("The table was not written"), then=write,
-        )  # fmt: skip
-
-    def _write(
-        self, path: Path, make: Callable[[], str], told: str, *, is_page: bool = False
-    ) -> None:
-        """Make a text and put it into a file, whole or not at all, off the UI thread."""
-
-        def write() -> None:
-            half = path.with_name(f".{path.name}.partial")
-            try:
-                half.write_text(make(), "utf-8", newline="")
-                os.replace(half, path)
-            finally:
-                half.unlink(missing_ok=True)
-
-        target = QUrl.fromLocalFile(str(path if is_page else path.parent))
-        words = tr("Open it") if is_page else tr("Open folder")
-        self._bridge.spawn(
-            in_thread(write), title=tr("The file was not written"),
-            then=lambda _: self._curves.tell_written(
-                told, path, words, lambda: QDesktopServices.openUrl(target)
-            ),
         )  # fmt: skip
 
     # -- the report -------------------------------------------------------------------------

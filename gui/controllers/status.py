@@ -8,9 +8,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.controllers.training import TrainingController
 from gui.models.run_telemetry import TelemetryModel
-from gui.models.run_words import WORDS
+from gui.models.run_words import WORDS, shortened
 from gui.words import tr
 from trainer_core.protocol.runs import RunState
+
+LONGEST = 40
+"""Letters of a run's name in the line."""
 
 
 class RunStatus(QObject):
@@ -44,7 +47,11 @@ class RunStatus(QObject):
     def renew(self) -> None:
         run, state = self._training.record, self._training.state
         self.run = (
-            tr("Run {value} {lower}", value=run.run_id[-4:], lower=tr(WORDS[state]).lower())
+            tr(
+                "Run {value} {lower}",
+                value=shortened(self._telemetry.label(run.run_id), LONGEST),
+                lower=tr(WORDS[state]).lower(),
+            )
             if run
             else tr("No run")
         )

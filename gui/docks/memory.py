@@ -35,6 +35,8 @@ from trainer_core.protocol.memory import BASE
 
 MOST_FOUND = 100
 """Addresses of a search on show."""
+MOST_LETTERS = 16
+"""Of a number that is typed."""
 REGIONS = {
     "Work RAM": (0xC000, 0xE000), "High RAM": (0xFF80, 0x10000), "Cartridge RAM": (0xA000, 0xC000),
     "Video RAM": (0x8000, 0xA000), "Sprites (OAM)": (0xFE00, 0xFEA0),
@@ -57,6 +59,9 @@ def table(object_name: str, accessible: str, heads: list[str]) -> QTableWidget:
     made.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
     made.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     made.horizontalHeader().setStretchLastSection(True)
+    made.horizontalHeader().setDefaultAlignment(
+        Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+    )  # as the cells are
     return made
 
 
@@ -107,6 +112,8 @@ class FindPage(QWidget):
     def __init__(self, memory: MemoryController) -> None:
         super().__init__()
         self._memory = memory
+        self._refused = ""
+        """What was wrong with what was asked last; looks come and go, this stays until the next."""
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(6)
@@ -126,7 +133,10 @@ class FindPage(QWidget):
         self.watched.itemChanged.connect(self._on_named)
         column.addWidget(self.watched, 2)
         memory.watches.changed.connect(self._write_watches)
+        for shown in (self.found, self.watched):
+            shown.itemSelectionChanged.connect(self._fit_buttons)
         self._tell()
+        self._fit_buttons()
 
     def _question(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -143,6 +153,7 @@ class FindPage(QWidget):
         self.value.setObjectName("memoryValue")
         self.value.setAccessibleName(tr("Value to look for"))
         self.value.setPlaceholderText("12, $0C")
+        self.value.setMaxLength(MOST_LETTERS)
         self.value.setEnabled(False)
         self.value.returnPressed.connect(self._on_search)
         self.wide = QCheckBox(tr("16 bits"))
@@ -158,9 +169,9 @@ class FindPage(QWidget):
         row.setSpacing(4)
         self.search = button(tr("Search"), "memorySearchButton", clicked=self._on_search,
                              tip=tr("Keep the addresses whose value fits"))  # fmt: skip
-        again = button(tr("Start over"), "memoryRestartButton", clicked=self._on_restart)
+        again = button(tr("Start over"), "memoryRestartButton", clicked=self._on_restart,
+                       tip=tr("Every address may be the one again"))  # fmt: skip
         self.watch = button(tr("Watch"), "memoryWatchButton",
-                            tip=tr("Watch the chosen address; Return does it too"),
                             clicked=lambda: self._watch_row(self.found.currentRow()))  # fmt: skip
         for made in (self.search, again, self.watch):
             row.addWidget(made, 1)
@@ -173,12 +184,13 @@ class FindPage(QWidget):
         self.address.setObjectName("memoryAddress")
         self.address.setAccessibleName(tr("Address to watch"))
         self.address.setPlaceholderText("$C0A0")
+        self.address.setMaxLength(MOST_LETTERS)
         self.address.returnPressed.connect(self._on_address)
         row.addWidget(self.address, 1)
-        row.addWidget(button(tr("Remove"), "memoryRemoveButton", clicked=self._on_remove,
-                             tip=tr("Watch the chosen address no more")))  # fmt: skip
-        row.addWidget(button(tr("Copy"), "memoryCopyButton", clicked=self._on_copy,
-                             tip=tr("A line a watch: address, kind, value, name")))  # fmt: skip
+        self.remove = button(tr("Remove"), "memoryRemoveButton", clicked=self._on_remove)
+        self.copy = button(tr("Copy"), "memoryCopyButton", clicked=self._on_copy)
+        row.addWidget(self.remove)
+        row.addWidget(self.copy)
         return row
 
     # -- showing ----------------------------------------------------------------------------
@@ -191,13 +203,35 @@ class FindPage(QWidget):
     def _tell(self) -> None:
         memory, search = self._memory, self._memory.search
         self.search.setEnabled(memory.memory is not None)
-        if refusal := memory.refusal():
+        if refusal := self._refused or memory.refusal():
             self.told.setText(refusal)
         elif search.before is None:
             self.told.setText(tr("Press Search to remember all values, play until yours changes, "
                                  "then say how"))  # fmt: skip
         else:
-            self.told.setText(tr("{count} addresses are left", count=f"{search.left.sum():,}"))
+            count = int(search.left.sum())
+            words = tr("{count} addresses are left", count=f"{count:,}")
+            if count > MOST_FOUND:
+                words += tr("; the first {count} stand below", count=MOST_FOUND)
+            self.told.setText(words)
+
+    def _fit_buttons(self) -> None:
+        """What there is to press for, or why not."""
+        for one, can, does, lacks in (
+            (self.watch, bool(self.found.selectedItems()),
+             tr("Watch the chosen address; Return does it too"),
+             tr("Choose an address that is left")),
+            (self.remove, bool(self.watched.selectedItems()),
+             tr("Watch the chosen address no more"), tr("Choose a watched address")),
+            (self.copy, self.watched.rowCount() > 0,
+             tr("A line a watch: address, kind, value, name"), tr("No address is watched")),
+        ):  # fmt: skip
+            one.setEnabled(can)
+            one.setToolTip(does if can else lacks)
+
+    def _refuse(self, why: str) -> None:
+        self._refused = why
+        self._tell()
 
     def _write_found(self) -> None:
         memory, search = self._memory.memory, self._memory.search
@@ -218,6 +252,7 @@ class FindPage(QWidget):
             for watch in self._memory.watches.shown
         ])  # fmt: skip
         self.watched.blockSignals(False)
+        self._fit_buttons()
         for row in range(self.watched.rowCount()):
             for place in (0, 1):
                 if (item := self.watched.item(row, place)) is None:
@@ -231,18 +266,22 @@ class FindPage(QWidget):
         if memory is None:
             return
         try:
-            value = parse_number(self.value.text()) if how == EQUAL else 0
+            most = 0xFFFF if self.wide.isChecked() else 0xFF
+            value = parse_number(self.value.text(), most) if how == EQUAL else 0
         except ValueError as error:
-            self.told.setText(str(error))
+            self._refuse(str(error))
             return
+        self._refused = ""
         self._memory.search.narrow(memory, how, value)
         self.refresh()
 
     def _on_restart(self) -> None:
+        self._refused = ""
         self._memory.search.restart()
         self.refresh()
 
     def _on_wide(self, is_wide: bool) -> None:
+        self._refused = ""
         self._memory.search.set_wide(is_wide)
         self.refresh()
 
@@ -257,11 +296,12 @@ class FindPage(QWidget):
         try:
             address = parse_number(text)
         except ValueError as error:
-            self.told.setText(str(error))
+            self._refuse(str(error))
             return
         if not BASE <= address <= 0xFFFF:
-            self.told.setText(tr("{text} is not between $8000 and $FFFF", text=text))
+            self._refuse(tr("{text} is not between $8000 and $FFFF", text=text))
             return
+        self._refuse("")
         self._memory.watches.add(Watch(address, "u16" if self.wide.isChecked() else "u8"))
         self.address.clear()
 
@@ -327,6 +367,8 @@ class VideoPage(QWidget):
     def __init__(self, memory: MemoryController, palette: Palette) -> None:
         super().__init__()
         self._memory = memory
+        self._tile: int | None = None
+        """The one that was clicked."""
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(6)
@@ -352,7 +394,7 @@ class VideoPage(QWidget):
         self.view.marks = []
         if what == TILES:
             self.view.show_picture(video_memory.tile_sheet(memory))
-            self.told.setText(tr("384 tiles from 8000 on; a click tells a tile's address"))
+            self.told.setText(self._tile_words())
         elif what == SPRITES:
             self.view.show_picture(video_memory.sprite_sheet(memory))
             self.told.setText(tr("Sprites where they are on the screen"))
@@ -372,8 +414,14 @@ class VideoPage(QWidget):
             self.told.setText(tr("Begins at {x}, {y}", x=x, y=y) if is_on else tr("It is off"))
         self.view.show_picture(video_memory.tile_map(memory, is_window))
 
+    def _tile_words(self) -> str:
+        number = self._tile
+        if number is None:
+            return tr("384 tiles from 8000 on; a click tells a tile's address")
+        return tr("Tile {number}, at {address}", number=number,
+                  address=f"{BASE + 16 * number:04X}")  # fmt: skip
+
     def _on_clicked(self, x: int, y: int) -> None:
         if self.what.currentData() == TILES:
-            number = y // 8 * video_memory.TILES_A_ROW + x // 8
-            self.told.setText(tr("Tile {number}, at {address}", number=number,
-                                 address=f"{BASE + 16 * number:04X}"))  # fmt: skip
+            self._tile = y // 8 * video_memory.TILES_A_ROW + x // 8
+            self.told.setText(self._tile_words())

@@ -20,12 +20,13 @@ from gui.models.plot_scene import MOST_WHOLE
 from gui.models.plot_specs import MORE, PAGES, PlotSpec, further_specs, page_specs
 from gui.models.run_notes import RunNotes
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.run_words import shortened
 from gui.widgets.bars import ActionBars, Gauges, TimeSplit
 from gui.widgets.curve_controls import CurveControls
 from gui.widgets.curve_page import CurvePage
 from gui.widgets.dock import Dock
 from gui.widgets.plot_board import PlotBoard
-from gui.widgets.plot_card import PlotCard, shortened
+from gui.widgets.plot_card import PlotCard
 from gui.widgets.plot_menu import show_plot_menu
 from gui.words import tr
 
@@ -60,25 +61,7 @@ class TelemetryDock(Dock):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("Telemetry tabs"))
         self.tabs.tabBar().setExpanding(False)
-        self.buttons_chosen = ActionBars()
-        self.split = TimeSplit()
-        self.gauges = Gauges()
-        gauges.is_watched = self.gauges.isVisible
-        gauges.gauges_read.connect(self.gauges.show_gauges)
-        busy = QWidget()
-        column = QVBoxLayout(busy)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.split)
-        column.addWidget(self.gauges)
-        extras = {"env": self.buttons_chosen, "perf": busy}
-        self.pages: list[CurvePage] = []
-        for group, title in PAGES.items():
-            page = CurvePage(extras.get(group))
-            self.pages.append(page)
-            self.tabs.addTab(page, tr(title))
-            for spec in page_specs(group):
-                self._add_card(page, spec)
-            page.cards[-1].show_axis()
+        self._add_pages(gauges)
         self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
         self.tabs.addTab(self.info, tr("Run info"))
@@ -108,6 +91,28 @@ class TelemetryDock(Dock):
         model.renamed.connect(self._on_legend)
         model.run_told.connect(lambda run_id: self._later.start())
         self._on_shown()
+
+    def _add_pages(self, gauges: GaugesController) -> None:
+        """A tab for each group of the table of plots; some show more than curves."""
+        self.buttons_chosen = ActionBars()
+        self.split = TimeSplit()
+        self.gauges = Gauges()
+        gauges.is_watched = self.gauges.isVisible
+        gauges.gauges_read.connect(self.gauges.show_gauges)
+        busy = QWidget()
+        column = QVBoxLayout(busy)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.split)
+        column.addWidget(self.gauges)
+        extras = {"env": self.buttons_chosen, "perf": busy}
+        self.pages: list[CurvePage] = []
+        for group, title in PAGES.items():
+            page = CurvePage(extras.get(group))
+            self.pages.append(page)
+            self.tabs.addTab(page, tr(title))
+            for spec in page_specs(group):
+                self._add_card(page, spec)
+            page.cards[-1].show_axis()
 
     @property
     def cards(self) -> dict[str, PlotCard]:

@@ -21,6 +21,12 @@ MOST_VERIFIED = 40
 MOST_CARDS = 2000
 """The newest of a home; a run's own are added when it comes into focus."""
 RUNS_A_CHUNK = 200
+GREEDY = "greedy"
+RATES = {
+    GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} leaving loops",
+    "sample": "{rate:.0%} drawn",
+}  # fmt: skip
+"""Words for success by the way in which actions are chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,14 @@ class CheckpointCard:
             return tr("{value:.0f} % success", value=self.success_rate * 100)
         return tr("{greedy:.0f} / {leaving:.0f} % success", greedy=self.success_rate * 100,
                   leaving=self.leaving_rate * 100)  # fmt: skip
+
+    def rate_words(self, mode: str) -> str:
+        """Success in the last validation of one of the ways to choose actions."""
+        rates = self.success_rate, self.leaving_rate, self.sampled_rate
+        rate = dict(zip(RATES, rates, strict=True))[mode]
+        if mode != GREEDY and not rate and self.success_rate:
+            return self.rate_words(GREEDY)  # an older run validated greedy play only
+        return tr(RATES[mode], rate=rate)
 
     @property
     def success_words(self) -> str:
@@ -208,11 +222,11 @@ class CheckpointList(QAbstractListModel):
                 success_rate=card.success_rate,
             )
         if role == Qt.ItemDataRole.ToolTipRole:
-            words = [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
-            words.append(card.success_words)
+            words = [card.success_words]
             if self.is_best(card):
                 words.append(tr("\u2605 best of its run: most success in greedy play, among equals "
                                 "leaving loops, then drawn"))  # fmt: skip
+            words += [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
             return "\n".join(words)
         if role == Qt.ItemDataRole.UserRole:
             return card

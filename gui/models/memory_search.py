@@ -9,7 +9,8 @@ import numpy as np
 from gui.words import tr
 from trainer_core.protocol.memory import BASE
 
-RAM = ((0xA000, 0xC000), (0xC000, 0xE000), (0xFF80, 0xFFFF))
+CARTRIDGE = (0xA000, 0xC000)
+RAM = (CARTRIDGE, (0xC000, 0xE000), (0xFF80, 0xFFFF))
 """Cartridge, work and high RAM: begin and end. What mirrors it, video memory and registers are
 left out."""
 COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -53,6 +54,9 @@ class MemorySearch:
         The first comparison has nothing to compare with: it remembers, and keeps all.
         """
         now = self.values(memory)
+        cartridge = slice(CARTRIDGE[0] - BASE, CARTRIDGE[1] - BASE)
+        if self.before is None and (memory[cartridge] == 0xFF).all():  # nothing is there, or off
+            self.left[cartridge] = False
         if how == EQUAL:
             self.left &= now == value
         elif self.before is not None:
@@ -65,13 +69,20 @@ class MemorySearch:
         return [BASE + int(place) for place in np.flatnonzero(self.left)[:most]]
 
 
-def parse_number(text: str) -> int:
-    """A decimal number, or hexadecimal with $ or 0x before it. Raises ValueError in one line."""
+def parse_number(text: str, most: int | None = None) -> int:
+    """A decimal number, or hexadecimal with $ or 0x before it, between 0 and `most`.
+
+    Raises ValueError in one line.
+    """
     plain = text.strip().lower()
     try:
         if plain.startswith("$"):
-            return int(plain[1:], 16)
-        return int(plain, 0)
+            number = int(plain[1:], 16)
+        else:  # "007" is no Python number
+            number = int(plain, 10 if plain.isdecimal() else 0)
     except ValueError:
         what = tr("{text} is no number: 12, $0C or 0x0C", text=text or tr("nothing"))
         raise ValueError(what) from None
+    if most is not None and not 0 <= number <= most:
+        raise ValueError(tr("{text} is not between 0 and {most}", text=text, most=most))
+    return number

@@ -276,7 +276,7 @@ def padded(low: float, high: float) -> tuple[float, float]:
     room = (high - low) * 0.08
     if high - low < 1e-3 * abs(high):  # as good as constant: ticks would all read the same
         room = abs(high) * 0.1
-    room = room or 1e-6
+    room = room or 1.0  # nothing but zeros
     return low - room, high + room
 
 

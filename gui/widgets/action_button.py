@@ -58,7 +58,7 @@ class _Follower(QObject):
 
     def _show_words(self) -> None:
         self._button.setText(self._action.iconText())
-        self._button.setAccessibleName(self._action.iconText())
+        self._button.setAccessibleName(self._action.iconText().replace("&&", "&"))
 
 
 class _PictureFollower(_Follower):

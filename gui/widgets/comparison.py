@@ -14,9 +14,9 @@ from PySide6.QtWidgets import (
 )
 
 from gui.models.parallel import Axis
+from gui.models.run_words import shortened
 from gui.widgets.labels import button, label
 from gui.widgets.parallel import ParallelView
-from gui.widgets.plot_card import shortened
 from gui.words import tr
 
 LEAST, WIDEST, LETTERS = 84, 168, 20

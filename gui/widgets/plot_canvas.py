@@ -361,10 +361,19 @@ class PlotCanvas(QWidget):
             painter.setPen(_hairline(curve.color.rgba(), curve.dash))
             points, pairs = _polygon(len(curve.x))
             pairs[:, 0], pairs[:, 1] = across(curve.x), down(curve.y)
-            if len(pairs) == 1:
-                painter.drawEllipse(points.first(), 1.5, 1.5)
-            else:
+            if len(pairs) > 1:
                 painter.drawPolyline(points)
+            else:
+                self._paint_alone(painter, points.first(), curve.color)
+        painter.restore()
+
+    def _paint_alone(self, painter: QPainter, at: QPointF, color: QColor) -> None:
+        """A measurement without a second one, whole at the plot's edge too."""
+        area = self.plot_rect().adjusted(-4, -4, 4, 4)
+        painter.save()
+        painter.setClipRect(area)
+        painter.setPen(QPen(color, 4.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.drawPoint(at)
         painter.restore()
 
     def _paint_bands(self, painter: QPainter) -> None:

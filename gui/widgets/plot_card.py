@@ -31,6 +31,7 @@ from gui.models.metric_series import CLOCK, Array
 from gui.models.plot_scene import MOST_WHOLE, RAW, Entry, Line, PlotLines, settled
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import TelemetryModel
+from gui.models.run_words import shortened
 from gui.object_names import PLOT_PREFIX
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.plot_canvas import LEFT, RIGHT, Band, Curve, Dots, PlotCanvas, Rules, Scene
@@ -213,7 +214,7 @@ class PlotCard(QWidget):
         if self.model.x_range is not None:
             return self.model.x_range
         low = self._lines.first_x(runs)
-        high = max(self._lines.last_x(runs) - low, 1e-9)
+        high = max(self._lines.last_x(runs) - low, 0.0) or 1.0  # one record at zero is a place too
         if not high <= self._high <= high * 1.15:
             grew = 0 < self._high < high < self._high * 1.5
             self._high = high * (1.08 if grew else 1.015)
@@ -445,13 +446,6 @@ class PlotCard(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         self.dropped.emit(bytes(event.mimeData().data(PLOT_MIME).data()).decode())
         event.acceptProposedAction()
-
-
-def shortened(name: str, letters: int) -> str:
-    """A name that may have to lose its middle: what tells two apart is often at the end."""
-    if len(name) <= letters:
-        return name
-    return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
 
 
 def _colored(words: str, color: str) -> str:

@@ -7,7 +7,7 @@ import time
 
 
 def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[float]:
-    """At most about `most` round numbers between `low` and `high`; powers of ten for `log`."""
+    """About `most` round numbers from `low` to `high`, two at least; powers of ten for `log`."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return []
     if log:
@@ -17,9 +17,15 @@ def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[floa
             return [10.0**power for power in range(first, last + 1, step)]
     raw = (high - low) / max(1, most)
     size = 10.0 ** math.floor(math.log10(raw))
-    step = next(size * nice for nice in (1, 2, 5, 10) if size * nice >= raw * 0.999)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [number * step for number in range(first, last + 1)]
+    nice = [size * factor for factor in (10, 5, 2, 1, 0.5, 0.2)]
+    widest = next(place for place in (3, 2, 1, 0) if nice[place] >= raw * 0.999)
+    found: list[float] = []
+    for step in nice[widest:]:
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        found = [number * step for number in range(first, last + 1)]
+        if len(found) >= 2:  # one number alone tells no scale
+            break
+    return found
 
 
 def short_number(value: float) -> str:

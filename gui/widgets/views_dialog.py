@@ -27,7 +27,7 @@ class ViewsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(8)
-        text = tr("Axes, smoothing, plots, the runs on show and the filter of the table")
+        text = tr("Axes, smoothing, plots, the runs on show and both filters")
         column.addWidget(label(text, "muted"))
         self.list = QListWidget()
         self.list.setObjectName("viewsList")
@@ -56,6 +56,7 @@ class ViewsDialog(QDialog):
         column.addLayout(row)
         views.changed.connect(self._fill)
         self._fill()
+        (self.list if self.list.count() else self.name).setFocus()
         self.resize(440, 360)
 
     def _fill(self) -> None:
@@ -75,6 +76,7 @@ class ViewsDialog(QDialog):
             one.setToolTip(nothing)
         name = self.name.text().strip()
         self.keep.setEnabled(bool(name))
+        (self.keep if name else self.open_it).setDefault(True)  # Return presses it
         is_old = name in self._views.names()
         self.keep.setToolTip(
             tr("The view of this name is replaced") if is_old
@@ -89,9 +91,6 @@ class ViewsDialog(QDialog):
         self._views.drop(self._chosen())
 
     def accept(self) -> None:
-        """Return in the line of the name saves; everywhere else it opens."""
-        if self.name.hasFocus() and self.name.text().strip():
-            self._on_save()
-        elif name := self._chosen():
+        if name := self._chosen():
             self._show(name)
             super().accept()

@@ -7,6 +7,7 @@ The long run is `python -m emulator.verify.fuzz_files`; for states that pass eve
 from __future__ import annotations
 
 import dataclasses
+import errno
 import io
 import os
 import tracemalloc
@@ -21,11 +22,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emulator import Cartridge, CartridgeError, Emulator, EmulatorError, Snapshot, SnapshotError
+from emulator.rom.regular_file import replacing
 from emulator.state.batch import CONSOLE_DTYPE
 from emulator.state.console_check import RULES
 from emulator.state.pyboy_state import load_pyboy_state
 from emulator.state.snapshot import MOST_ROW_BYTES, read_states
+from emulator.state.snapshot_set import save_snapshots
 from emulator.tools.job_files import JobError, read_jobs
+from emulator.tools.jobs import write_json
 from emulator.verify import fuzz_files, fuzz_states
 
 pytestmark = pytest.mark.warp
@@ -206,6 +210,38 @@ def test_only_regular_files_are_opened(kind: str, tmp_path: Path) -> None:
     for path in paths:
         with pytest.raises(EmulatorError, match="cannot read"):
             READERS[kind](path)
+
+
+WRITERS: dict[str, Callable[[Path, Snapshot], None]] = {
+    "state": lambda path, state: state.save(path),
+    "set of states": lambda path, state: save_snapshots(path, [state]),
+    "result": lambda path, state: write_json(path, {}),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_only_regular_files_are_replaced(kind: str, state: Snapshot, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "null").symlink_to("/dev/null")
+    (tmp_path / "folder").mkdir()
+    for name in ("fifo", "null", "folder"):
+        with pytest.raises(OSError, match="not a regular file; name another one") as refused:
+            WRITERS[kind](tmp_path / name, state)
+        assert refused.value.filename == str(tmp_path / name)
+    assert (tmp_path / "fifo").is_fifo()
+    assert (tmp_path / "null").is_symlink()
+    WRITERS[kind](tmp_path / "new", state)
+    WRITERS[kind](tmp_path / "new", state)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "folder", "new", "null"]
+
+
+def test_what_is_not_written_whole_leaves_the_file_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    with pytest.raises(OSError, match="No space"), replacing(path) as file:  # noqa: PT012
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("file", b"before")]
 
 
 def test_a_rom_that_lost_its_end_is_warned_of(busy: Cartridge) -> None:

@@ -7,6 +7,7 @@ import pytest
 import warp as wp
 
 from emulator import Cartridge, Emulator
+from emulator.kernels.launch.pictures import Pictures
 from emulator.launch.cuda_graphs import MOST_GRAPHS, Recorder
 from emulator.launch.shapes import BUILT_IN_LARGEST, Shape
 
@@ -18,7 +19,9 @@ def pair(cartridge: Cartridge, device: str, shape: Shape | None) -> tuple[Emulat
     """The same consoles launched one kernel at a time, and recorded (on a CPU by force)."""
     plain = Emulator(cartridge, 8, device, shape=shape, executor="uniform")
     recorded = Emulator(cartridge, 8, device, shape=shape, executor="uniform", cuda_graphs=True)
-    recorded._recorder = recorded._recorder or Recorder(device)
+    if recorded._frames.recorder is None:
+        recorded._frames.recorder = Recorder(device)
+        recorded._pictures = Pictures(recorded.batch, wp.launch)  # Warp sees no packed launch
     return plain, recorded
 
 
@@ -77,4 +80,4 @@ def test_graphs_are_forgotten_before_they_are_too_many(device: str) -> None:
 def test_on_a_cpu_nothing_is_recorded(busy: Cartridge) -> None:
     if not wp.is_cpu_available():
         pytest.skip("Warp without a CPU back end")
-    assert Emulator(busy, 1, "cpu", cuda_graphs=True)._recorder is None
+    assert Emulator(busy, 1, "cpu", cuda_graphs=True)._frames.recorder is None

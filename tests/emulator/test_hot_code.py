@@ -16,9 +16,11 @@ from emulator.__main__ import parser
 from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch import hot_pieces
 from emulator.rom import control_rows, hot_code
+from emulator.tools.hot_code import find_pieces
 from emulator.tools.warmup import blank_rom
 
 CODE = {
+    0x100: "18 4e",  # jr 0150
     0x150: "3e 05",  # ld a, 5
     0x152: "3d",  # dec a
     0x153: "20 fd",  # jr nz, 0152
@@ -26,10 +28,10 @@ CODE = {
     0x158: "76",  # halt
     0x159: "18 f5",  # jr 0150
     0x200: "04",  # inc b
-    0x201: "c9",  # ret
+    0x201: "18 00",  # jr 0203
+    0x203: "c9",  # ret
 }
-TURN = [0x150, *[0x152, 0x153] * 5, 0x155, 0x200, 0x201, 0x158, 0x159]
-PIECES = {(0x152, 0x153, 0x155), (0x150,), (0x159,), (0x200, 0x201)}
+PIECES = {(0x100,), (0x150,), (0x152, 0x153, 0x155), (0x200, 0x201, 0x203)}
 
 
 def program() -> Cartridge:
@@ -44,14 +46,18 @@ def decoded(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
     return words, own_numbers(words) != 0
 
 
+@pytest.mark.warp
 def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
-    words, plain = decoded(program())
-    trace = np.array([TURN * 100, [-1] * len(TURN) * 100]).T
-    counts = hot_code.count(trace, words)
-    assert counts.executed[0x152] == 500
-    assert counts.arrived[0x152] == 400  # and 100 times from the instruction in front
+    cartridge = program()
+    words, plain = decoded(cartridge)
+    emulator = Emulator(cartridge, 2, "cpu", executor="uniform", idle_skip=False)
+    counts = hot_code.Counts(*emulator.count_places().numpy())  # the same memory on a CPU
+    emulator.run(frames=1)
+    executed = [int(counts.executed[at]) for at in (0x150, 0x152, 0x153, 0x201, 0x158)]
+    assert executed == [2, 10, 10, 2, 2]
+    assert counts.arrived[0x152] == 8  # and twice from the instruction in front
     found = hot_code.pieces(counts, words, plain)
-    assert set(found) == PIECES
+    assert set(found) == set(find_pieces(cartridge)) == PIECES
     assert found[0] == (0x152, 0x153, 0x155)
     assert all(hot_code.is_piece(places, words, plain) for places in found)
     for wrong in [(), (0x153, 0x152), (0x159, 0x15B), (0x158,), (-1,), (0x152, 0x155), (0.5,)]:
@@ -120,12 +126,12 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
     plain = Emulator(cartridge, 8, device)
     random = np.random.default_rng(2)
     until = time.monotonic() + 240
-    while hot._threads.is_searching and time.monotonic() < until:
+    while hot._frames.threads.is_searching and time.monotonic() < until:
         buttons = random.integers(0, 256, 8).astype(np.uint8)
         for emulator in (hot, plain):
             emulator.run(buttons, 24, 8)
         time.sleep(0.2)
-    assert hot._threads.hot is not None, "no hot code was found"
+    assert hot._frames.threads.hot is not None, "no hot code was found"
     for emulator in (hot, plain):
         emulator.run(np.full(8, 1, np.uint8), 240, 8)
     assert hot.state_hash() == plain.state_hash()

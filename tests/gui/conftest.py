@@ -18,10 +18,19 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.app import App, create_app, create_application
 from gui.bridge import release_loop
+from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.banner import Banner
+from tests.support.made_records import update_record
 from tests.support.scripted_native import scripted_native
 from trainer_core.protocol import records
 from trainer_core.service import StopLadder
+
+
+def grow(model: TelemetryModel, run_id: str, until_update: int) -> None:
+    """Give the model update records of that run, up to this one."""
+    run = model.run(run_id)
+    for update in range(len(run.table) + 1, until_update + 1):
+        model.take(run_id, update_record(run_id, update - 1, update, 100.0))
 
 
 def until(condition: Callable[[], object], timeout_s: float = 15.0) -> None:

@@ -3,6 +3,8 @@
 # pyright: reportOptionalMemberAccess=false
 from __future__ import annotations
 
+from PySide6.QtTest import QTest
+
 from gui.app import App
 from gui.models.navigation import Place
 from gui.models.run_filter import RunFilter
@@ -107,11 +109,11 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     telemetry.set_smoothing_kind("gaussian")
     plots.toggle_pinned("entropy_mean")
     app.docks.runs.filter.setText("state=finished")
+    find(app, "plotFilter").setText("entropy|reward")
     app.actions["savedViews"].trigger()
     assert not find(app, "saveViewButton").isEnabled()
     assert not find(app, "openViewButton").isEnabled()
-    find(app, "viewName").setText("  the good ones ")
-    find(app, "saveViewButton").click()
+    QTest.keyClicks(find(app, "viewName"), "  the good ones \r")
     find(app, "viewsDialog").reject()
     app.controllers.runs.show("r-2")
     telemetry.set_pinned([])
@@ -128,6 +130,9 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     assert (model.focus, model.pinned, model.x_axis) == ("r-1", ["r-2"], "update")
     assert (model.smoothing_kind, again.models.plots.pinned) == ("gaussian", ("entropy_mean",))
     assert again.docks.runs.filter.text() == "state=finished"
+    assert find(again, "plotFilter").text() == "entropy|reward"
+    (told,) = again.window.banners.banners
+    assert told.accessibleName() == "The view the good ones: 1 of its runs are not here any more"
     again.models.saved_views.drop("the good ones")
     again.controllers.views.open("the good ones")
     assert again.models.saved_views.names() == []

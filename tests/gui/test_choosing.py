@@ -97,7 +97,14 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
     until(lambda: app.controllers.playing.is_active and not app.controllers.playing.busy)
     badge = find(app, "playsBadge").text()
     assert badge.startswith("tiny_goal, ")
-    assert badge.endswith("after 4096 steps, 75% success")
+    assert badge.endswith("after 4096 steps, success 75% greedy")
+    modes, told = find(app, "policyMode"), find(app, "policyModeWords")
+    assert told.text() == "The likeliest action, another where a picture comes back"
+    modes.setCurrentIndex(modes.findData("greedy"))
+    modes.activated.emit(modes.currentIndex())
+    assert told.text() == "The likeliest action; from the next Deploy on"
+    card = replaced(app.models.checkpoints.cards[0], leaving_rate=1.0, sampled_rate=0.5)
+    assert card.rate_words("leave_loops") == "100% leaving loops", "which is how it plays"
     click(app, "playStopButton")
     until(lambda: not find(app, "playsBadge").text())
 

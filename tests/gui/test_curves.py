@@ -11,29 +11,19 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication
 
 from gui import theme
 from gui.app import App
 from gui.models.navigation import Place
 from gui.models.plot_specs import spec_by_name
-from gui.models.run_notes import Note
 from gui.models.run_telemetry import TelemetryModel
 from gui.settings import Settings
 from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard, thinned
 from gui.widgets.plot_ticks import ticks
-from tests.gui.conftest import find, foreign_record, replaced, until
-from tests.support.made_records import run_record, update_record
+from tests.gui.conftest import foreign_record, grow, replaced, until
+from tests.support.made_records import update_record
 from trainer_core.protocol import records
-from trainer_core.protocol.runs import RunState
-
-WANDB_FILE = Path(__file__).parents[1] / "trainer_core" / "golden" / "run.wandb"
-
-
-def grow(model: TelemetryModel, run_id: str, until_update: int) -> None:
-    run = model.run(run_id)
-    for update in range(len(run.table) + 1, until_update + 1):
-        model.take(run_id, update_record(run_id, update - 1, update, 100.0))
 
 
 def card_of(model: TelemetryModel, metric: str = "reward_mean", width: int = 360) -> PlotCard:
@@ -311,6 +301,17 @@ def test_ticks_are_round_and_few() -> None:
     assert ticks(5.0, 5.0, 4) == ticks(float("nan"), 1.0, 4) == []
     for high in (1e-12, 0.3, 7.0, 614_400.0, 1e12):
         assert 2 <= len(ticks(0.0, high, 6)) <= 7
+    for low, high in ((-0.004, 0.0035), (1.83, 1.95), (0.96, 1.04), (99.0, 101.0)):
+        assert 2 <= len(ticks(low, high, 2)) <= 6, "one number alone tells no scale"
+
+
+def test_one_record_at_zero_is_a_plot_with_a_scale(qapp) -> None:  # type: ignore[no-untyped-def]
+    model = TelemetryModel()
+    model.take("a", replaced(update_record("a", 0, 1, 0.0), env_steps=0, reward_mean=0.0))
+    model.set_focus("a")
+    scene = card_of(model).canvas.scene
+    assert scene.x_range[1] - scene.x_range[0] > 0.5
+    assert scene.y_range[1] - scene.y_range[0] > 0.5
 
 
 # -- the tab ---------------------------------------------------------------------------------
@@ -411,110 +412,4 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(
         assert len(path.read_text().splitlines()) == 61
     app.controllers.curves.export(kind, tmp_path / "nowhere" / "plot")
     until(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
-    assert "No such file" in app.window.banners.banners[-1].accessibleName()
-
-
-# -- comparing -------------------------------------------------------------------------------
-
-
-def put_runs(app: App, *names: str) -> None:
-    for name in names:
-        run = run_record(name, RunState.FINISHED)
-        app.bridge.service.runs[name] = run
-        app.models.runs.put(run)
-        grow(app.models.telemetry, name, 5)
-
-
-def test_an_eye_shows_a_run_without_changing_the_focus(app: App) -> None:
-    put_runs(app, "run-aaaa", "run-bbbb")
-    app.controllers.runs.show("run-aaaa")
-    dock = app.docks.runs
-    index = dock.proxy.index(dock.proxy.row_of("run-bbbb"), 0)
-    QTest.mouseClick(
-        dock.table.viewport(), Qt.MouseButton.LeftButton,
-        pos=dock.table.visualRect(index).center(),
-    )  # fmt: skip
-    assert app.models.telemetry.focus == "run-aaaa"
-    assert app.models.telemetry.pinned == ["run-bbbb"]
-    assert app.models.telemetry.slots == {"run-aaaa": 0, "run-bbbb": 1}
-    app.actions["hideOthers"].trigger()
-    assert app.models.telemetry.pinned == []
-    app.actions["showListed"].trigger()
-    assert len(app.models.telemetry.pinned) == 2
-
-
-def test_a_file_of_wandb_becomes_a_run_on_show_whose_plots_the_overview_has(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told, problems = [], []
-    app.models.notices.told.connect(told.append)
-    app.bridge.problem.connect(lambda title, reason: problems.append(reason))
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (str(WANDB_FILE), ""))
-    app.actions["importCurves"].trigger()
-    until(lambda: told)
-    assert told[-1].text == "ppo breakout, 1,536 steps"
-    focus, dock = app.models.telemetry.focus, app.docks.telemetry
-    assert app.window.center.currentWidget() is app.center.curves
-    overview = dock.pages[0]
-    until(lambda: dock.cards.get("deep.x") in overview.cards)
-    shown = {card.spec.metric for card in overview.cards if not card.isHidden()}
-    assert shown == {"losses/value_loss", "charts/episodic_return", "deep.x"}
-    assert not app.actions["resumeRun"].isEnabled()
-    assert not app.actions["reuseConfig"].isEnabled()
-    put_runs(app, "run-aaaa")
-    app.controllers.runs.show("run-aaaa")
-    until(lambda: dock.cards["reward_mean"] in overview.cards and len(dock.more.cards) == 3)
-    assert not dock.cards["reward_mean"].isHidden()
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (__file__, ""))
-    app.actions["importCurves"].trigger()
-    until(lambda: problems)
-    assert "no file of W&B's client" in problems[0]
-    assert focus in app.bridge.service.runs
-
-
-def test_a_log_folder_of_tensorboard_that_is_dropped_is_laid_over_itself(app: App) -> None:
-    told = []
-    app.models.notices.told.connect(told.append)
-    app._on_dropped(WANDB_FILE.with_name("tensorboard"))
-    until(lambda: told)
-    assert told[-1].text == "3 runs"
-    model = app.models.telemetry
-    until(lambda: all(run_id in model.runs for run_id in model.shown()))
-    assert sorted(map(model.label, model.shown())) == ["CartPole-v1__ppo__1", "hp/x", "keras/train"]
-    app.docks.runs.filter.setText("lr=0.1")
-    until(lambda: [model.label(run_id) for run_id in app.docks.runs.proxy.run_ids()] == ["hp/x"])
-
-
-def test_a_run_is_named_tagged_and_found_by_its_tag(app: App) -> None:
-    put_runs(app, "run-aaaa", "run-bbbb")
-    app.controllers.runs.show("run-bbbb")
-    app.actions["describeRun"].trigger()
-    find(app, "runNameEdit").setText("the good one")
-    find(app, "runTagsEdit").setText("#keep  keep seed3")
-    QTest.mouseClick(find(app, "keepNoteButton"), Qt.MouseButton.LeftButton)
-    assert app.controllers.runs.note() == Note(("keep", "seed3"), "")
-    assert app.models.telemetry.label("run-bbbb") == "the good one"
-    assert "the&nbsp;good&nbsp;one" in app.docks.telemetry.legend.text()
-    app.docks.runs.filter.setText("seed3")
-    assert app.docks.runs.proxy.run_ids() == ["run-bbbb"]
-    again = app.bridge.service.registry.load()
-    assert again["run-bbbb"].name == "the good one"
-
-
-def test_configurations_are_compared_field_by_field(app: App) -> None:
-    put_runs(app, "run-aaaa", "run-bbbb")
-    app.models.telemetry.set_focus("run-aaaa")
-    assert not app.actions["compareRuns"].isEnabled()
-    for name, rate in (("run-aaaa", 1e-3), ("run-bbbb", 5e-4)):
-        config = {"learning_rate": rate, "seed": 1, "options": {"depth": rate}}
-        app.models.telemetry.run(name).meta = records.MetaRecord(
-            run_id=name, seq=0, time=0.0, runner="native", task="t", algo="ppo", config=config,
-            argv=[], seed=1, device="cpu",
-        )  # fmt: skip
-    app.models.telemetry.toggle_pin("run-bbbb")
-    assert app.controllers.runs.differences() == [
-        ("learning_rate", ["0.001", "0.0005"]), ("options.depth", ["0.001", "0.0005"]),
-    ]  # fmt: skip
-    app.actions["compareRuns"].trigger()
-    table = find(app, "comparison").table
-    assert table.item(0, 1).text() == "0.0005"
+    assert "nowhere/plot: No such file" in app.window.banners.banners[-1].accessibleName()

@@ -48,9 +48,21 @@ def test_a_search_narrows_an_unknown_value() -> None:
     wide = memory_with(xC300=0x34, xC301=0x12)
     assert search.narrow(wide, EQUAL, 0x1234) == 1
     assert search.found(9) == [0xC300]
-    assert [parse_number(text) for text in ("12", "$0c", "0x0C")] == [12, 12, 12]
+    assert [parse_number(text) for text in ("12", "$0c", "0x0C", "012")] == [12] * 4
+    with pytest.raises(ValueError, match="300 is not between 0 and 255"):
+        parse_number("300", 0xFF)
     with pytest.raises(ValueError, match="twelve is no number"):
         parse_number("twelve")
+
+
+def test_a_cartridge_without_ram_is_not_searched() -> None:
+    memory = memory_with(xC100=5)
+    memory[0x2000:0x4000] = 0xFF
+    search = MemorySearch()
+    assert search.narrow(memory, "the same") == 0x2000 + 0x7F
+    memory[0x2000] = 1
+    search.restart()
+    assert search.narrow(memory, "the same") == 0x2000 + 0x2000 + 0x7F
 
 
 def test_watches_belong_to_a_game_and_a_damaged_file_is_none(tmp_path: Path) -> None:
@@ -109,7 +121,10 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     assert "addresses are left" in told.text()
     QTest.keyClicks(find(app, "memoryAddress"), "0x9000\r")
     QTest.keyClicks(find(app, "memoryAddress"), "99\r")
-    assert told.text() == "99 is not between $8000 and $FFFF"
+    memory.changed.emit()
+    assert told.text() == "99 is not between $8000 and $FFFF", "the next look leaves it there"
+    assert not find(app, "memoryRemoveButton").isEnabled()
+    assert find(app, "memoryRemoveButton").toolTip() == "Choose a watched address"
     watched = find(app, "memoryWatches")
     watched.item(0, 2).setText("first tile")
     click(app, "memoryCopyButton")
@@ -118,6 +133,9 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     for page in range(3):
         dock.pages.setCurrentIndex(page)
     until(lambda: dock.video_page.view.has_picture)
+    dock.video_page.view.pixel_clicked.emit(9, 8)
+    memory.changed.emit()
+    assert dock.video_page.told.text() == "Tile 17, at 8110", "the next look leaves it there"
     # Behind another dock it asks for nothing, and its key brings it to the front again.
     app.docks.telemetry.raise_()
     until(lambda: not memory._is_watched)

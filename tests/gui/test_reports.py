@@ -92,19 +92,6 @@ def test_every_record_and_every_run_go_into_tables(
     assert {row["config.rate"] for row in table.values()} == {"0.1", "0.2"}
 
 
-def test_a_report_that_cannot_be_written_is_one_line(
-    two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    problems: list[str] = []
-    two.bridge.problem.connect(lambda title, reason: problems.append(reason))
-    path = tmp_path / "gone" / "report.html"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *asked: (str(path), ""))
-    two.actions["writeReport"].trigger()
-    until(lambda: problems)
-    assert "\n" not in problems[0]
-    assert str(path.parent) in problems[0]
-
-
 def test_a_note_is_markdown_beside_the_run(two: App) -> None:
     two.docks.telemetry.tabs.setCurrentWidget(two.docks.telemetry.info)
     note = find(two, "runNote")
@@ -113,3 +100,25 @@ def test_a_note_is_markdown_beside_the_run(two: App) -> None:
     two.controllers.runs.show("r-bbbb")
     until(lambda: not note.isVisible())
     assert "<li>b</li>" in html_of("# A\n- b")
+
+
+def test_a_place_that_cannot_be_written_is_named_and_another_is_asked_for(
+    two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "no_folder").touch()
+    places = [tmp_path / "no_folder" / "report.html", tmp_path / "other.html"]
+    asked: list[str] = []
+
+    def choose(parent: object, title: str, name: str) -> tuple[str, str]:
+        asked.append(name)
+        return str(places[len(asked) - 1]), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    two.actions["writeReport"].trigger()
+    until(lambda: two.window.banners.banners)
+    (banner,) = two.window.banners.banners
+    assert banner.accessibleName() == f"The file was not written: {places[0]}: Not a directory"
+    banner.button.click()
+    until(lambda: places[1].is_file())
+    assert asked == ["report.html", "report.html"]
+    assert list(tmp_path.glob("**/.*")) == []

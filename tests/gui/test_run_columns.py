@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QMenu
 from gui.app import App
 from gui.models.run_filter import RunFilter
 from gui.models.run_list import RunList
+from gui.models.text_search import TextSearch
 from tests.gui.conftest import replaced, until
 from tests.support.made_records import run_record
 from trainer_core.protocol.runs import RunState
@@ -128,6 +130,17 @@ def test_the_filter_knows_bounds(app: App) -> None:
     assert found("-r-1") == {"r-0", "r-2"}
     assert found("r-[12]$|R-[12] -*2") == {"r-1"}
     assert found("r-(1|") == set(), "a half typed expression is a word like any other"
+
+
+def test_an_expression_without_an_end_costs_little_on_long_names() -> None:
+    """Nested repeats try every way to share the letters out: 2^64 of them here."""
+    for hopeless in ("(a+)+$", "(a|aa)+$", r"(\w+\s?)+$", "(.*)*x"):
+        search = TextSearch([hopeless])
+        assert search.plain == [], "it is an expression"
+        begun = time.thread_time()
+        assert not any(search.finds("a" * 64 + "!") for _ in range(1000))
+        assert time.thread_time() - begun < 0.5
+    assert TextSearch(["(a+)+$"]).finds("a" * 64)
 
 
 def test_archived_runs_are_found_by_somebody_who_types(qapp) -> None:  # type: ignore[no-untyped-def]

@@ -58,8 +58,8 @@ def test_graphs_change_no_state_and_no_picture(tmp_path: Path) -> None:
         assert torch.equal(a.reward, b.reward)
     plain, recorded = (env.emulator.emulators[0] for env in envs)
     assert plain.state_hash() == recorded.state_hash()
-    assert recorded._recorder is not None
-    assert any(graph is not None for graph in recorded._recorder._graphs.values())
+    assert recorded._frames.recorder is not None
+    assert any(graph is not None for graph in recorded._frames.recorder._graphs.values())
     for env in envs:
         env.close()
 

@@ -229,14 +229,14 @@ class SmallDisk(io.FileIO):
 def test_a_short_recording_outlives_a_full_disk(player: Player) -> None:
     """Its buttons are all in a buffer when the disk takes no more."""
     player.record(True)
-    writer = player.recording
+    writer = player.recorder.writer
     assert writer is not None
     for part, name in (("_pictures", "pictures.bin"), ("_buttons", "buttons.bin")):
         getattr(writer, part).close()
         setattr(writer, part, io.BufferedWriter(SmallDisk(writer.folder / name, "w")))
     play(player, 60)
-    assert player.recording is None, "it ended by itself"
-    kept = Replay(Path(player.last_recording))
+    assert player.recorder.writer is None, "it ended by itself"
+    kept = Replay(Path(player.recorder.last))
     assert 24 <= len(kept) < 40
     assert len(kept.buttons) == len(kept)
     assert all(step.last_frame < len(kept) for step in kept.steps)

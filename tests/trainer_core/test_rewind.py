@@ -150,10 +150,10 @@ def test_a_recording_for_an_episode_ends_with_it_and_none_begins(player: Player)
     player.record(True, "episode")
     play(player, 10)
     player.restart(-1)
-    assert player.recording is None
+    assert player.recorder.writer is None
     assert read_recording(Path(player.record(False))).frames == 10
     play(player, 10)
-    assert player.recording is None
+    assert player.recorder.writer is None
 
 
 def test_a_load_can_be_taken_back_and_again(player: Player, tmp_path: Path) -> None:
@@ -207,10 +207,10 @@ def test_a_disk_that_fills_up_leaves_a_whole_clip_and_says_so(
 ) -> None:
     player.record(True)
     play(player, 50)
-    assert player.recording is not None
-    player.recording._pictures = FullDisk(player.recording._pictures)  # type: ignore[assignment]
+    assert player.recorder.writer is not None
+    player.recorder.writer._pictures = FullDisk(player.recorder.writer._pictures)  # type: ignore[assignment]
     play(player, 10, 50)
-    assert player.recording is None, "the game goes on without it"
+    assert player.recorder.writer is None, "the game goes on without it"
     folder = Path(player.record(False))
     recording = read_recording(folder)
     assert recording.frames == 50
@@ -232,8 +232,8 @@ def test_a_disk_too_full_to_close_gives_up_the_last_frames(player: Player) -> No
 
     player.record(True)
     play(player, 50)
-    assert player.recording is not None
-    player.recording._buttons = FullAtClose(player.recording._buttons)  # type: ignore[assignment]
+    assert player.recorder.writer is not None
+    player.recorder.writer._buttons = FullAtClose(player.recorder.writer._buttons)  # type: ignore[assignment]
     folder = Path(player.record(False))
     recording = read_recording(folder)
     assert recording.frames == 42

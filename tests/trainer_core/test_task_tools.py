@@ -201,6 +201,9 @@ def test_captured_states_make_a_task_and_some_are_held_out(
     call(tmp_path, "capture", tmp_path / "walk.txt", "--base", BASE, "--goal",
          tmp_path / "goal.npz", "--picture", tmp_path / "goal.png",
          "--sheet", tmp_path / "all.png")  # fmt: skip
+    for kind in ("--state", "--goal", "--picture", "--sheet"):
+        found = call(tmp_path, "capture", tmp_path / "walk.txt", "--base", BASE, kind, "/dev/null")
+        assert found["error"] == "/dev/null: is no regular file; name another file"
     picture = np.array(Image.open(tmp_path / "goal.png").convert("L"))
     sheet = np.array(Image.open(tmp_path / "all.png"))
     rows, columns = sheet.shape[0] // 160, sheet.shape[1] // 164

@@ -24,6 +24,7 @@ from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.finding import _merit
 from trainer_core.runs.log_check import check_log
 from trainer_core.train import validation_process
+from trainer_core.train.late_validation import LateValidation
 from trainer_core.train.run import TrainingRun
 
 UPDATE = 16 * 8
@@ -35,14 +36,20 @@ def evals_of(home: Path) -> dict[tuple[int, str], dict[str, Any]]:
     return {(record["env_steps"], record["mode"]): record for record in found}
 
 
+def late_of(run: TrainingRun) -> LateValidation:
+    assert run.validations is not None
+    assert run.validations.late is not None
+    return run.validations.late
+
+
 def ready(run: TrainingRun) -> validation_process.ValidationProcess:
     """The run's process, once it has loaded."""
-    assert run.late is not None
-    while not run.late.process.is_idle:
-        assert not run.late.process.is_over
-        run.late.process.wait(60.0)
-        run.late.process.take()
-    return run.late.process
+    late = late_of(run)
+    while not late.process.is_idle:
+        assert not late.process.is_over
+        late.process.wait(60.0)
+        late.process.take()
+    return late.process
 
 
 def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Path) -> None:
@@ -62,8 +69,8 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     late, here = evals_of(tmp_path / "beside"), evals_of(tmp_path / "here")
     assert late == {place: here[place] for place in late}
     assert (12 * UPDATE, "greedy") in late, "the last weights are validated before the end"
-    assert run.validator is not None
-    assert not run.validator._envs, "the learner itself played nothing"
+    assert run.validations is not None
+    assert not run.validations.validator._envs, "the learner itself played nothing"
 
     paths = HomePaths(tmp_path / "beside").run("run")
     assert check_log(paths.train_log).errors == []
@@ -89,7 +96,7 @@ def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_
     def killed_after_a_best() -> Any:
         if run.progress.best_folder:
             raise Killed
-        run.late.process.wait(1.0)  # type: ignore[union-attr]
+        late_of(run).process.wait(1.0)
         return learn()
 
     run.trainer.run_update = killed_after_a_best  # type: ignore[method-assign, union-attr]
@@ -137,7 +144,7 @@ def test_a_process_that_dies_costs_no_validation(tmp_path: Path) -> None:
     learn = run.trainer.run_update  # type: ignore[union-attr]
 
     def killed_meanwhile() -> Any:
-        if run.late is not None and run.late.is_under_way:
+        if late_of(run).is_under_way:
             os.kill(process._child.pid, signal.SIGKILL)
             process._child.wait()
         return learn()

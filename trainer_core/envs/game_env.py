@@ -262,24 +262,20 @@ class GameEnv:
         self.device = torch.device(device)
         self.horizon = manifest.episode.horizon
         self.info_mode = info_mode
-        asks = self.device.type == "cpu" if skip_reset_if_empty is None else skip_reset_if_empty
+        on_cpu = self.device.type == "cpu"
+        asks = on_cpu if skip_reset_if_empty is None else skip_reset_if_empty
         self.skip_reset_if_empty = asks
         self.num_actions = len(manifest.codec.masks)
         self._frames = manifest.codec.frames_per_step
         self._release = manifest.codec.release_after_frames
         parts = load_task_parts(task, home)
-        on_cpu = self.device.type == "cpu"
         self.emulator = ShardedEmulator(
             parts.cartridge, num_envs, self.device, shards_for(num_envs, self.device),
             cuda_graphs=cuda_graphs, hot_code=hot_code,
         )  # fmt: skip
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
-        goal = GoalTemplates(
-            torch.from_numpy(parts.templates.copy()).to(self.device),
-            torch.from_numpy(parts.mask.copy()).to(self.device),
-            manifest.goal.distance,
-        )
+        goal = self._goal(parts)
         # A kernel each: in torch reading the pictures takes as long as a third of emulating them.
         reader: Reader = (
             SerialReader(goal, num_envs) if on_cpu else WarpReader(goal, num_envs, self.device)
@@ -292,21 +288,24 @@ class GameEnv:
         self.start_set = own
         """The task's own; a curriculum draws walks and states along the demonstrations besides."""
         self.episodes = Episodes(
-            num_envs,
-            goal,
-            task_rules(manifest),
-            self.start_set,
-            start_pictures,
-            seed,
+            num_envs, goal, task_rules(manifest), own, start_pictures, seed,
             novelty=novelty and not held_out,
             reader=reader,
             own_starts=first,
             curriculum=curriculum,
-        )
+        )  # fmt: skip
         height, width = start_pictures.shape[1:]
         self.obs_shape = (stack_k, height, width)
         self._stack = FrameStack(num_envs, stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
+
+    def _goal(self, parts: TaskParts) -> GoalTemplates:
+        """The task's templates on the device."""
+        return GoalTemplates(
+            torch.from_numpy(parts.templates.copy()).to(self.device),
+            torch.from_numpy(parts.mask.copy()).to(self.device),
+            self.task.manifest.goal.distance,
+        )
 
     def _put_in_starts(
         self, parts: TaskParts, own: Tensor, reader: Reader, seed: int, share: float

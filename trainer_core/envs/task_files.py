@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from emulator.rom.regular_file import reason
+from emulator.rom.regular_file import reason, replacing
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.shades import MAX_SHADE
@@ -26,12 +26,13 @@ ARRAYS = {
 
 
 def save_goal(path: Path, templates: np.ndarray, mask: np.ndarray | None = None) -> None:
-    """Write goal templates u8[G, 72, 80], whole or not at all; without `mask` all pixels count."""
-    partial = path.with_name(path.name + ".tmp")
+    """Write goal templates u8[G, 72, 80], whole or not at all; without `mask` all pixels count.
+
+    Raises OSError.
+    """
     arrays = {"templates": templates} if mask is None else {"templates": templates, "mask": mask}
-    with partial.open("wb") as file:
+    with replacing(path) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    partial.replace(path)
 
 
 def load_goal(path: Path) -> tuple[np.ndarray, np.ndarray]:

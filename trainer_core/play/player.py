@@ -17,7 +17,7 @@ from trainer_core.play.game import open_game
 from trainer_core.play.history import History
 from trainer_core.play.memory_view import MemoryView
 from trainer_core.play.pacer import Pacer
-from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.play.recorder import Recorder
 from trainer_core.play.sdl_output import SdlOutput
 from trainer_core.play.sound import Output, Speaker
 from trainer_core.play.thoughts import EVENT_INTERVAL_S, Tell, Thoughts
@@ -85,9 +85,7 @@ class Player:
         screen = self.game.screen
         self._colours = np.array(screen.colours, np.uint8)
         self.writer = frames.FrameWriter(directory / "frames.bin.new", screen.frame_shape)
-        self.recording: RecordingWriter | None = None
-        self.last_recording = ""
-        self._until_episode = False
+        self.recorder = Recorder(directory / "recordings", self.game, tell)
         self._history = History(self.game)
         self._undo: tuple[Any, Known] | None = None
         self._left: tuple[int, Any] | None = None
@@ -120,16 +118,13 @@ class Player:
         game.frame(buttons)
         self._frame += 1
         self._phase += 1
-        if self.recording is not None:
-            self._write(self.recording.add_frame, game.picture(), buttons)
+        if self.recorder.writer is not None:
+            self.recorder.add_frame(game.picture(), buttons)
         ended = self._phase == game.frames_per_step and self._end_step()
         self._history.add(buttons, self._known())
         self._publish(buttons)
         over, self._flags = bool(self._flags), 0
-        if self.recording is not None and (
-            self.recording.is_full or (over and self._until_episode)
-        ):
-            self._end_recording()
+        self.recorder.end_if_over(over)
         if ended:
             self.pacer.hold(END_PAUSE_S / max(self.pacer.speed, 1.0))
             self._start = (self._start + 1) % game.num_starts
@@ -148,8 +143,7 @@ class Player:
         undone, present = found
         if undone.buttons >= 0:
             self._frame -= 1
-        if self.recording is not None:
-            self._write(self.recording.take_back, self.game, undone.buttons >= 0)
+        self.recorder.take_back(undone.buttons >= 0)
         if self._left is not None and self._history.number < self._left[0]:
             self._left = None
         self._know(present.known)
@@ -159,8 +153,7 @@ class Player:
         return True
 
     def close(self) -> None:
-        if self.recording is not None:
-            self._end_recording()
+        self.recorder.end()
         if self._speaker is not None:
             self._speaker.close()
         self.writer.close()
@@ -232,8 +225,8 @@ class Player:
         count = self.game.num_starts
         if start >= count or start < -1:
             raise LabError(f"start {start}: this task has start states 0 to {count - 1}")
-        if self.recording is not None and self._until_episode:
-            self._end_recording()
+        if self.recorder.until_episode:
+            self.recorder.end()
         self._start = (self._start + 1) % count if start == -1 else start
         self._begin_episode()
 
@@ -292,15 +285,14 @@ class Player:
         states = {jump.frame: jump.state for jump in recording.jumps} | {begun: state}
         masks = read_buttons(folder, recording)
         steps = read_steps(folder, recording)
-        if self.recording is not None:
-            self._end_recording()
+        self.recorder.end()
         undo = self.game.snapshot(), self._known()
         for at in range(begun, frame + 1):
             if at in states:
                 self.load_state(folder / states[at])
                 self._join(steps, at)
             if branch and at == begun:
-                self._until_episode = False
+                self.recorder.until_episode = False
                 self._begin_recording(parent=folder.name, forked_at=frame + 1)
             self._repeat(masks[at])
         self._undo = undo
@@ -336,12 +328,12 @@ class Player:
 
         Whether it ends with the episode too says `until`, see commands.Record.
         """
-        self._until_episode = until == "episode"
-        if on and self.recording is None:
+        self.recorder.until_episode = until == "episode"
+        if on and self.recorder.writer is None:
             self._begin_recording()
-        elif not on and self.recording is not None:
-            self._end_recording()
-        return self.last_recording
+        elif not on:
+            self.recorder.end()
+        return self.recorder.last
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -384,13 +376,11 @@ class Player:
     def _tell_step(self, success: bool, trunc: bool) -> None:
         """The step's line to the recording; to the parent at most one in EVENT_INTERVAL_S."""
         step, action, reward, dist = self._step, self._action, self._reward, self._dist
-        if self.recording is not None:
-            self._write(
-                self.recording.add_step,
-                step=step, action=action, reward=reward, dist=dist,
-                success=success, done=success, trunc=trunc,
-                terms=self.game.judge.terms if self.game.judge else None, value=self._value,
-            )  # fmt: skip
+        self.recorder.add_step(
+            step=step, action=action, reward=reward, dist=dist,
+            success=success, done=success, trunc=trunc,
+            terms=self.game.judge.terms if self.game.judge else None, value=self._value,
+        )  # fmt: skip
         if time.monotonic() >= self._next_event or success or trunc:
             self._tell_play(success, trunc)
 
@@ -400,13 +390,13 @@ class Player:
             records.PlayEvent, step=self._step, action=self._action, reward=self._reward,
             dist=self._dist, success=success, done=success, trunc=trunc, episode=self._episode,
             who="human" if self.human else "agent", speed=self.pacer.measured,
-            recording_frames=self.recording.frames if self.recording else 0,
+            recording_frames=self.recorder.frames,
             note=getattr(self.game, "note", str)(), hung=getattr(self.game, "hung", str)(),
         )  # fmt: skip
 
     def _publish(self, buttons: int) -> None:
         """Show the game's picture."""
-        recording = frames.FLAG_RECORDING if self.recording is not None else 0
+        recording = frames.FLAG_RECORDING if self.recorder.writer is not None else 0
         info = frames.FrameInfo(
             env_steps=self._step, reward=self._reward, dist=self._dist,
             speed=self.pacer.measured, buttons=buttons & 0xFF, who=int(self.human),
@@ -440,8 +430,7 @@ class Player:
             self._dist = judge.dist
         if known is not None:
             self._know(known)
-        if self.recording is not None:
-            self._write(self.recording.jump, self.game)
+        self.recorder.jump()
         self._history.begin(self._known())
         self._publish(0)
 
@@ -469,17 +458,6 @@ class Player:
         check_actions(checkpoint, agent)
         return agent
 
-    def _write(self, write: Callable[..., None], *what: Any, **fields: Any) -> None:
-        """Let the recording write; when the disk takes no more, the clip up to then is kept."""
-        try:
-            write(*what, **fields)
-        except OSError as error:
-            assert self.recording is not None
-            writer = self.recording
-            self._end_recording()  # may take off some frames more
-            reason = f"the recording ends after {writer.frames} frames: {error.strerror}"
-            self._tell(records.ErrorRecord, kind="recording", message=reason)
-
     def _keep_card(self) -> None:
         """The scorecard of an ARC game, beside its recordings."""
         with contextlib.suppress(LabError, OSError):  # a server or a disk that is gone
@@ -487,26 +465,11 @@ class Player:
             write_json(self.directory / "scorecard.json", card)
 
     def _begin_recording(self, **about: Any) -> None:
-        stamp = time.strftime("%Y%m%d-%H%M%S") + f"-{self._frame:07d}"
-        self.recording = RecordingWriter(
-            self.directory / "recordings" / stamp, self.game,
-            mode="human" if self.human else self.config.mode,
+        self.recorder.begin(
+            self._frame, mode="human" if self.human else self.config.mode,
             checkpoint=self.agent.checkpoint if self.agent else "",
             checkpoint_sha256=self.agent.sha256 if self.agent else "", **about,
         )  # fmt: skip
-        self.last_recording = str(self.recording.folder)
-
-    def _end_recording(self) -> None:
-        assert self.recording is not None
-        writer, self.recording = self.recording, None
-        try:
-            self.last_recording = str(writer.finish())
-        except OSError as error:
-            self.last_recording = ""
-            self._tell(
-                records.ErrorRecord, kind="recording",
-                message=f"{writer.folder}: the recording is lost: {error.strerror}",
-            )  # fmt: skip
 
 
 def check_actions(checkpoint: str, agent: StackedAgent) -> None:

@@ -42,16 +42,13 @@ from trainer_core.train.ranks import Ranks
 from trainer_core.train.receipts import write_receipt
 from trainer_core.train.update import ActorLearner
 from trainer_core.train.validation_process import ValidationProcess
+from trainer_core.train.validations import Validations
 from trainer_core.train.validator import Validator
 from trainer_core.train.watching import Watcher
 
-SETTLE_UPDATES = 4
-"""Updates between two validations that training success, not the calendar, calls for."""
 GOALS_PER_HORIZON = 3
 """Goals an env must reach in the time of one horizon before training success means anything:
 early on only lucky episodes end, and nearly all of those are successes."""
-LAST_RESULT_S = 60.0
-"""That a run which reached its limit waits for the validation of its last weights."""
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 
@@ -126,12 +123,8 @@ class TrainingRun:
         self._last_update = 0
         self.trainer: ActorLearner | None = None
         self.watcher: Watcher | None = None
-        self.validator: Validator | None = None
+        self.validations: Validations | None = None
         self._beside = beside
-        self.late: LateValidation | None = None
-        """Where a process beside the learner validates; on rank 0 only."""
-        self._owed = False
-        """A validation is due, and was not begun."""
         self._dawdling = DawdlingWatch()
 
     # -- starting ---------------------------------------------------------------------------
@@ -154,20 +147,16 @@ class TrainingRun:
         learner = implementation(config.algo, policy.HEADS).learner(policy, config, device)
         self.trainer = ActorLearner(env, learner, config, rank=self.ranks.rank)
         self.metrics = MetricsAccumulator(device, split_tasks(config.task), env.num_actions)
-        self.validator = Validator(config, self.home, learner, self.paths)
+        validator = Validator(config, self.home, learner, self.paths)
         self.watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
         self.trainer.on_step = self._show
         self.keeper = CheckpointKeeper(
             config, self.paths, self.facts, self.trainer, self.metrics, self.writer, self.ranks
         )
-        if self._beside is None:
-            self._beside = validation_process.started(config)
-        if self._beside is None and validation_process.wanted(config):
-            self._state("starting", "warning: no process that validates can be started; "
-                        f"validating on {config.device}")  # fmt: skip
-        if self._beside is not None:
-            self._beside.set_up(config, self.home, self.paths, policy)
-            self.late = LateValidation(self._beside, self.keeper, self.writer)
+        self.validations = Validations(
+            config, self.trainer, validator, self._late_validation(policy), self.writer, self.ranks,
+            warn=self._warn,
+        )  # fmt: skip
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
         self.ranks.agree(None)  # nobody reads the folders before they are tidy
@@ -177,6 +166,18 @@ class TrainingRun:
             self._begin()
             self.writer.append(records.MetaRecord, **self._meta(argv, device))
         self._last_update = self.trainer.update
+
+    def _late_validation(self, policy: PixelActorCritic) -> LateValidation | None:
+        """Validation beside the learner, where the configuration wants it and a process starts."""
+        if self._beside is None:
+            self._beside = validation_process.started(self.config)
+        if self._beside is None:
+            if validation_process.wanted(self.config):
+                self._state("starting", "warning: no process that validates can be started; "
+                            f"validating on {self.config.device}")  # fmt: skip
+            return None
+        self._beside.set_up(self.config, self.home, self.paths, policy)
+        return LateValidation(self._beside, self.keeper, self.writer)
 
     def _begin(self) -> None:
         """The first weights of a life: drawn, or a donor's."""
@@ -222,8 +223,9 @@ class TrainingRun:
 
     def train(self) -> Outcome:
         """Update until a limit is reached or somebody stops the run."""
-        trainer, config = self.trainer, self.config
+        trainer, config, validations = self.trainer, self.config, self.validations
         assert trainer is not None
+        assert validations is not None
         self.control.begin()
         self._state("running")
         self.began = self._last_record = time.monotonic()
@@ -232,7 +234,7 @@ class TrainingRun:
             losses = trainer.run_update()
             with trainer.stopwatch("log"):
                 self.log(losses)
-                best = self._validate()
+                best = validations.after_update(self.progress, self._wall())
                 asked, paused = self._wishes()
                 if best:
                     self._save("best")
@@ -243,8 +245,8 @@ class TrainingRun:
             if paused:
                 self._hold()
             reason, state = self._limit()
-        if state is RunState.FINISHED:
-            self._await_validation()
+        if state is RunState.FINISHED and not self._reached():
+            validations.finish(self.progress, self._wall, lambda: bool(self.control.stop_reason))
         self._save("stop" if state is RunState.STOPPED else "final")
         return self._outcome(state, reason)
 
@@ -264,7 +266,8 @@ class TrainingRun:
         """The checkpoint that a run is about, relative to its folder: where it ended because of a
         late validation that of the weights that were played, else the newest."""
         folder = self.paths.checkpoints / self.progress.best_folder
-        if self.late is not None and self._reached() and folder != self.paths.checkpoints:
+        late = self.validations.late if self.validations else None
+        if late is not None and self._reached() and folder != self.paths.checkpoints:
             return str(folder.relative_to(self.paths.root))
         return self.keeper.newest
 
@@ -272,21 +275,11 @@ class TrainingRun:
         assert self.trainer is not None
         return every > 0 and self.trainer.update % every == 0
 
-    def _validation_due(self) -> bool:
-        """By the calendar, or because the episodes of training reach the target already."""
-        config, trainer = self.config, self.trainer
-        assert trainer is not None
-        if not config.eval_every:
-            return False
-        if self._due(config.eval_every):
-            return True
-        settled = trainer.update - self.progress.validated_update >= SETTLE_UPDATES
-        return settled and 0 < config.target_success <= self.progress.training_success
-
     def _limit(self) -> tuple[str, RunState]:
         """(why to end now or "", the state that is then reached); all ranks agree."""
-        config, trainer = self.config, self.trainer
+        config, trainer, validations = self.config, self.trainer, self.validations
         assert trainer is not None
+        assert validations is not None
         reason, state = "", RunState.FINISHED
         if self.control.stop_reason:
             reason, state = self.control.stop_reason, RunState.STOPPED
@@ -296,7 +289,8 @@ class TrainingRun:
             reason = f"{config.total_env_steps} environment steps"
         elif self._reached():
             reason = self.progress.reason(config.target_success)
-        reason, state, self._owed = self.ranks.agree((reason, state, self._owed))
+        agreed = self.ranks.agree((reason, state, validations.owed))
+        reason, state, validations.owed = agreed
         return reason, state
 
     def _reached(self) -> str:
@@ -304,12 +298,10 @@ class TrainingRun:
         return self.progress.reached(self.config.target_success)
 
     def _wishes(self) -> tuple[str, bool]:
-        """(why a checkpoint is wanted now or "", whether to hold): rank 0 hears of it, all obey.
-
-        After a late best one, which has neither the consoles nor what came since, the newest has.
-        """
+        """(why a checkpoint is wanted now or "", whether to hold): rank 0 hears of it, all obey."""
+        assert self.validations is not None
         asked = "request" if self.control.take_checkpoint_request() else ""
-        if self.late is not None and self.late.take_saved() and not asked:
+        if self.validations.take_saved() and not asked:
             asked = "periodic"
         return self.ranks.agree((asked, self.control.paused))
 
@@ -362,63 +354,6 @@ class TrainingRun:
             **scalars,
         )
 
-    def _validate(self) -> bool:
-        """What is to be done for validation after an update. True when the weights of now were
-        played, on rank 0, and are the best so far."""
-        trainer, progress = self.trainer, self.progress
-        assert trainer is not None
-        assert self.validator is not None
-        self._take_late()
-        self._owed = self._owed or self._validation_due()
-        if not self._owed:
-            return False
-        where = self.ranks.agree(self._where())
-        if where == "later":
-            return False
-        self._owed, progress.validated_update = False, trainer.update
-        if where == "beside":
-            if self.late is not None:
-                self.late.begin(progress, self._wall())
-            return False
-        if self.ranks.is_first:
-            for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
-                self.writer.append(kind, **fields)
-        rates = self.ranks.agree(self.validator.rates)
-        progress.take(rates, trainer.env_steps, self.config.target_success)
-        return self.ranks.agree(progress.is_best(self.paths.checkpoint(trainer.env_steps).name))
-
-    def _where(self) -> str:
-        """beside, here, or later: once the process is free again."""
-        if self.late is None or self.late.process.is_over:
-            return "here"
-        if self.late.process.is_idle:
-            return "beside"
-        # While it loads, the learner does better to play than to wait for it.
-        asked = self.config.validate_on == "cpu"
-        return "later" if self.late.is_under_way or asked else "here"
-
-    def _take_late(self) -> None:
-        """What the process beside the learner has found since."""
-        if self.late is not None and not self.late.take(self.progress):
-            self._owed = True
-            self._state("running", "warning: the process that validates has ended; validating "
-                        f"on {self.config.device} from now on")  # fmt: skip
-
-    def _await_validation(self) -> None:
-        """Before a run that was not stopped ends: what is under way, and what is owed."""
-        late = self.late
-        if late is None or self._reached():
-            return
-        until = time.monotonic() + LAST_RESULT_S
-        while time.monotonic() < until and not self.control.stop_reason:
-            self._take_late()
-            if self._owed and late.process.is_idle:
-                self._owed = False
-                late.begin(self.progress, self._wall())
-            elif late.process.is_over or not (self._owed or late.is_under_way):
-                return
-            late.process.wait(0.2)
-
     def _save(self, reason: str) -> None:
         self.keeper.save(reason, self.progress, self._wall())
 
@@ -458,8 +393,8 @@ class TrainingRun:
         if self.trainer is not None:
             self.trainer.learner.close()
             self.trainer.env.close()
-        if self.validator is not None:
-            self.validator.close()
+        if self.validations is not None:
+            self.validations.close()
         if self._beside is not None:
             self._beside.close()
 
@@ -472,6 +407,9 @@ class TrainingRun:
         if self.control.stop_reason and state in ("running", "paused"):
             return  # a stop was already announced
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
+
+    def _warn(self, message: str) -> None:
+        self._state("running", f"warning: {message}")
 
     def _trace_id(self) -> str:
         return f"{self.paths.run_id}-{self.trainer.update if self.trainer else 0}"

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import warp as wp
 
-from emulator.constants import MAX_BLOCK
+from emulator.constants import MAX_BLOCK, VRAM
 from emulator.kernels.intrinsics import (
+    ALL_ONES,
     I,
     Q,
     U,
@@ -207,10 +208,42 @@ def run_frames(
         serve_consoles(batch, b, board, warp - running, running, enough, unknown)
 
 
+@wp.struct
+class Place:
+    """Where in its ROM a console executes."""
+
+    at: wp.uint32
+    behind: wp.uint32  # where the instruction behind the last one lies
+
+
+@wp.func(inline=True)
+def count_place(s: wp.ref[Place], r: wp.ref[Registers], rom_base: U, counts: wp.array2d[wp.uint32]):
+    """Count the instruction at PC, whose row is loaded: executed, and arrived at by anything but
+    the instruction in front. One that starts over with its operand counts once."""
+    if goes_on(r) and r.given == U(0):
+        s.at = r.pc + wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low) - rom_base
+        if r.pc < U(VRAM) and I(s.at) < counts.shape[1]:
+            counts[0, I(s.at)] = counts[0, I(s.at)] + U(1)
+            if s.at != s.behind:
+                counts[1, I(s.at)] = counts[1, I(s.at)] + U(1)
+            s.behind = s.at + ((r.w7 >> U(8)) & U(255))
+        else:
+            s.behind = ALL_ONES
+
+
 @wp.kernel(enable_backward=False, grid_stride=False, module="unique")  # a GPU never compiles it
-def run_alone(batch: Batch, console: wp.array[Console], idle_skip: wp.uint32, enough: wp.uint32):
-    """Thread env runs its console and serves it itself: the data path on a CPU."""
+def run_alone(
+    batch: Batch,
+    console: wp.array[Console],
+    idle_skip: wp.uint32,
+    enough: wp.uint32,
+    counts: wp.array2d[wp.uint32],
+):
+    """Thread env runs its console and serves it itself: the data path on a CPU. `counts`: of each
+    byte of the first ROM, how often it was executed and arrived at; may be empty."""
     env = U(wp.tid())
+    s = Place()
+    s.behind = ALL_ONES
     b = Bases()
     find_bases(b, batch, idle_skip)
     r = Registers()
@@ -225,6 +258,8 @@ def run_alone(batch: Batch, console: wp.array[Console], idle_skip: wp.uint32, en
             serve_or_pass_on(console[env], r.mem, b, batch.tail_base, env, enough)
             take_back(r, console[env], b)
         load_row(r, b)
+        if counts.shape[1] > 0:
+            count_place(s, r, console[env].rom_base, counts)
         execute(r, b, o)
         if o.unfinished:
             finish(r, console[env], b, o)
@@ -250,10 +285,12 @@ def launch(
     shape: Shape,
     idle_skip: bool,
     run_tail: Callable[[], None] | None = None,
+    counts: wp.array | None = None,
 ) -> None:
     """Run every console for `frames` frames. Without serving warps it would never end.
 
     `run_tail`: runs those that the last `shape.tail` consoles are passed on to; without it none is.
+    `counts`: of what is executed, on a CPU (`run_alone`).
     """
     assert shape.serving
     n = int(batch.num_envs)
@@ -274,7 +311,8 @@ def launch(
             device=device, block_dim=block,
         )  # fmt: skip
     else:
-        wp.launch(run_alone, dim=n, inputs=[batch, console, int(idle_skip), enough], device=device)
+        inputs = [batch, console, int(idle_skip), enough, counts]
+        wp.launch(run_alone, dim=n, inputs=inputs, device=device)
     if enough != NEVER and run_tail:
         run_tail()
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)

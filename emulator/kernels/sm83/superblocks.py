@@ -18,7 +18,7 @@ import numpy as np
 from emulator.kernels.sm83.block_text import LDH_A_N8, condition, effects, read_register
 from emulator.kernels.sm83.threaded_code import BLOCKS, More, own_numbers
 from emulator.rom import control_rows, isa
-from emulator.rom.hot_code import always_jumps
+from emulator.rom.hot_code import always_jumps, only_waits
 
 FIRST = len(BLOCKS) + 1
 """Number of the first superblock in the jump table."""
@@ -102,6 +102,8 @@ class _Writer:
                     branch, leaving = self._branch(at, row, k, spent)
                     taken += [setting, *branch]
                     rare += leaving
+            elif only_waits(int(self.words[at])):
+                pass
             elif row.destination in ("pc", "vector"):
                 branch, leaving = self._branch(at, row, k, spent)
                 lines += [setting, *branch]
@@ -111,7 +113,7 @@ class _Writer:
                 lines += [setting, *self._effects(at, row, leave, spent)]
                 rare += leaving
             spent += row.m_cycles
-        if not always_jumps(rows[-1]):
+        if not always_jumps(int(self.words[places[-1]])):
             behind = places[-1] + rows[-1].length
             lines += [*_passed(spent, len(places)), *self._go(behind, address(behind))]
         return lines + taken, rare

@@ -26,7 +26,6 @@ from emulator.kernels.intrinsics import (
     either,
     ld8,
     ld32,
-    ld128_constant,
     ld_operand_if,
     popcount,
     prmt,
@@ -87,7 +86,6 @@ Z_BIT = FLAG_Z << 16
 N_BIT = FLAG_N << 16
 H_BIT = FLAG_H << 16
 C_BIT = FLAG_C << 16
-RR = control_rows.SLOW_KINDS["rr"]
 NOT_F = 0xFF00FFFF
 NOT_H = 0xFFDFFFFF
 
@@ -110,36 +108,6 @@ class Operands:
     pc: wp.uint32
     start: wp.uint32
     before: wp.uint32
-
-
-@wp.struct
-class Row:
-    """The first words of a control row."""
-
-    w0: wp.uint32
-    w1: wp.uint32
-    w2: wp.uint32
-    w3: wp.uint32
-
-
-@wp.struct
-class Turned:
-    """Result of RR or DAA."""
-
-    result: wp.uint32
-    carry: wp.uint32
-
-
-@wp.func(inline=True)
-def decimal_adjust(o: wp.ref[Turned], hi: U):
-    """DAA. https://gbdev.io/gb-opcodes/optables/"""
-    a = hi >> U(24)
-    after_sub = (hi & U(N_BIT)) != U(0)
-    low = (hi & U(H_BIT)) != U(0) or (not after_sub and (a & U(15)) > U(9))
-    high = (hi & U(C_BIT)) != U(0) or (not after_sub and a > U(0x99))
-    adjust = wp.where(low, U(6), U(0)) | wp.where(high, U(0x60), U(0))
-    o.result = wp.where(after_sub, a - adjust, a + adjust) & U(255)
-    o.carry = wp.where(high, U(1), U(0))
 
 
 @wp.struct
@@ -327,27 +295,17 @@ def finish_read(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
 
 
 @wp.func(inline=True)
-def finish_slow(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
-    """RR and DAA. The uniform path has put their operand where the result belongs."""
-    row = Row()
-    ld128_constant(
-        row_address(b.control, o.word & U(control_rows.ROWS - 1)), row.w0, row.w1, row.w2, row.w3
-    )
-    t = Turned()
-    kind = slow_kind(o.ctl)
-    if kind == U(RR):
-        t.result = ((o.v & U(255)) >> U(1)) | ((o.hi >> U(13)) & U(0x80))
-        t.carry = o.v & U(1)
-    else:
-        decimal_adjust(t, o.hi)
-    o.v = t.result
-    if (o.ctl & U(WRITE)) != U(0) and (o.rest & U(WRITE)) == U(0):
-        st8(o.p, t.result)
-    zero = wp.where(t.result == U(0), U(Z_BIT), U(0))
-    r.lo = prmt(r.lo, t.result, row.w1)
-    new_hi = prmt(o.hi, t.result, row.w2)
-    flags = ((new_hi & row.w3) ^ (zero & row.w1)) ^ (t.carry << U(20))
-    r.hi = prmt(new_hi, flags, U(0x3610))
+def finish_daa(r: wp.ref[Registers], o: wp.ref[Operands]):
+    """DAA. https://gbdev.io/gb-opcodes/optables/"""
+    hi = o.hi
+    a = hi >> U(24)
+    after_sub = (hi & U(N_BIT)) != U(0)
+    low = (hi & U(H_BIT)) != U(0) or (not after_sub and (a & U(15)) > U(9))
+    high = (hi & U(C_BIT)) != U(0) or (not after_sub and a > U(0x99))
+    adjust = wp.where(low, U(6), U(0)) | wp.where(high, U(0x60), U(0))
+    result = wp.where(after_sub, a - adjust, a + adjust) & U(255)
+    flags = wp.where(result == U(0), U(Z_BIT), U(0)) | wp.where(high, U(C_BIT), U(0))
+    r.hi = (hi & U(0xFFFF | N_BIT)) | flags | (result << U(24))
 
 
 @wp.func(inline=True)
@@ -420,6 +378,6 @@ def finish(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref
                 watch_for_loop(r, o.word)
         else:
             if (o.ctl & U(SLOW)) != U(0):
-                finish_slow(r, b, o)
+                finish_daa(r, o)
             if (o.rest & U(WRITE | CONTROL)) != U(0) or (o.ctl & U(INC_DEC_PAIR)) != U(0):
                 finish_instruction(r, c, b, o)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from emulator.rom.regular_file import replacing
 from trainer_core.cli.bench.rig import Game
 from trainer_core.protocol.errors import LabError
 
@@ -47,8 +48,7 @@ class Played:
     def save(self, path: Path) -> None:
         """Write one .npz, whole or not at all."""
         names = self.start.console.dtype.names or ()
-        partial = path.with_name(path.name + ".partial")
-        with partial.open("wb") as file:
+        with replacing(path) as file:
             np.savez_compressed(
                 file,
                 rom_sha256=np.array(self.start.rom_sha256),
@@ -63,7 +63,6 @@ class Played:
                 steps=np.array([self.frames_per_step, self.release_after]),
                 made_on=np.array(self.made_on),
             )
-        partial.replace(path)
 
     @classmethod
     def load(cls, path: Path, game: Game) -> Played:

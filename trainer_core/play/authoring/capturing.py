@@ -32,6 +32,7 @@ from trainer_core.play.authoring.replaying import done_step
 from trainer_core.play.authoring.rom_choice import choose_rom
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import check_target
 from trainer_core.protocol.tasks import Codec, Demo, Task, find_task
 
 
@@ -46,6 +47,8 @@ def capture_step(
 ) -> dict[str, Any]:
     """Write what the game is and shows after step `step` of a script: its `state`, `goal` or
     `picture`, and the `sheet` of all steps. A task `base` has its own codec. Raises LabError."""
+    for path in files.values():
+        check_target(path)
     _, cartridge = choose_rom(rom, base, home)
     codec = find_task(base, home).manifest.codec if base else codec
     inputs = read_inputs(script, codec)[0]

@@ -127,7 +127,6 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         demos=demos,
         success=request.success,
     )
-    gamma = chosen["gamma"][0]
     return folder, {
         "starts": f"{len(walks)} with different pictures, the last {heldout} held out"
         + (f"; {lost} dropped, from which every play ended in one dead picture" if lost else "")
@@ -136,11 +135,20 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count"
         + (INSTANT if passes_by(segments, cartridge, goal, tau) else ""),
         "tau": f"{tau:g}: {why_tau}",
-        "horizon": f"{chosen['horizon'][0]}: {chosen['horizon'][1]}",
-        "alpha": f"{chosen['reward'][0].alpha:g}: {chosen['reward'][1]}",
-        "gamma": f"{gamma:g}: {chosen['gamma'][1]}",
-        "check": f"dmglab task check {request.id}",
-        "train": f"dmglab train --task {request.id} --gamma {gamma:g}",
+        **_told(request.id, chosen),
+    }
+
+
+def _told(task: str, chosen: dict[str, tuple[Any, str]]) -> dict[str, str]:
+    """The numbers of `_numbers` with their reasons, and what to do with the task next."""
+    (horizon, why_horizon), (reward, why_reward) = chosen["horizon"], chosen["reward"]
+    gamma, why_gamma = chosen["gamma"]
+    return {
+        "horizon": f"{horizon}: {why_horizon}",
+        "alpha": f"{reward.alpha:g}: {why_reward}",
+        "gamma": f"{gamma:g}: {why_gamma}",
+        "check": f"dmglab task check {task}",
+        "train": f"dmglab train --task {task} --gamma {gamma:g}",
     }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from emulator.rom.regular_file import replacing
 from emulator.state.npz import Wanted, read_arrays
 from trainer_core.play.authoring.goals import LEAST_DISTANCE, gather_goal, suggest_tau
 from trainer_core.protocol.errors import TaskError
@@ -64,15 +65,13 @@ class Seen:
 
     def save(self, path: Path, digest: str) -> None:
         """Four shades a byte: 3 MB for the usual minute. Whole or not at all."""
-        partial = path.with_name(path.name + ".tmp")
         pairs = (self.pictures.reshape(-1, 4), self.at_start.reshape(-1, 4))
         packed = [p[:, 0] | p[:, 1] << 2 | p[:, 2] << 4 | p[:, 3] << 6 for p in pairs]
-        with partial.open("wb") as file:
+        with replacing(path) as file:
             np.savez(
                 file, digest=np.array(digest), seconds_x10=np.int64(round(10 * self.seconds)),
                 pictures=packed[0], at_start=packed[1], shape=np.array(self.pictures.shape),
             )  # fmt: skip
-        partial.replace(path)
 
     @classmethod
     def load(cls, path: Path, digest: str) -> Seen | None:

@@ -31,7 +31,8 @@ from trainer_core.train import checkpoint as ckpt
 from trainer_core.train.control import Control
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.provenance import git_sha, versions
-from trainer_core.train.run import GOALS_PER_HORIZON, SETTLE_UPDATES, default_threads
+from trainer_core.train.run import GOALS_PER_HORIZON, default_threads
+from trainer_core.train.validations import SETTLE_UPDATES
 from trainer_core.train.validator import Validator
 from trainer_core.train.watching import Watched, Watcher
 

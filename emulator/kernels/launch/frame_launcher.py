@@ -1,0 +1,132 @@
+"""How the frames of a batch are launched: by which executor, spread over the device how, in which
+order, and again from a recording where that pays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+
+import warp as wp
+
+from emulator.kernels.launch import native, uniform
+from emulator.kernels.launch.executors import Executor, kernels_of, threaded_module
+from emulator.kernels.launch.order import WorkOrder
+from emulator.kernels.launch.rom_threads import RomThreads
+from emulator.launch.beside import compiled_beside
+from emulator.launch.cuda_graphs import Recorder
+from emulator.launch.recorded import RecordedLaunches
+from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape
+from emulator.rom.cartridge import Cartridge, EmulatorError
+from emulator.state.batch import Batch
+
+
+class FrameLauncher:
+    """Of `batch`, whose consoles run `cartridges`; `shape` and what else is public may be changed
+    between launches. None as `shape`: the measured one of this device."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        num_envs: int,
+        cartridges: Sequence[Cartridge],
+        device: str,
+        executor: Executor,
+        *,
+        shape: Shape | None,
+        idle_skip: bool,
+        cuda_graphs: bool,
+    ) -> None:
+        self.shape = shape
+        self.threads = RomThreads(cartridges, device)
+        is_cuda = wp.get_device(device).is_cuda
+        self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
+        self.counts: wp.array | None = None
+        """Of what the data path of a CPU executes (`Emulator.count_places`)."""
+        self.launch = wp.launch if is_cuda else RecordedLaunches().launch
+        self._batch, self._num_envs, self._device = batch, num_envs, device
+        self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
+        self._order = WorkOrder(device)
+        self._last_frames = 0
+
+    def run(self, held: wp.array, frames: int, release_after: int) -> None:
+        """Run every console for `frames` frames with the joypad masks `held`, uint8[N] on the
+        device, let go after `release_after` frames (0: held to the end)."""
+        if self._executor == "native":
+            native.launch(self._batch, held, frames, release_after, self._idle_skip, self.launch)
+            return
+        shape = self.found_shape()
+        if self.threads.is_searching:
+            self.threads.adopt_found((self.threads_shape() or shape).block)
+        # One CPU thread runs them one after another, in whichever order.
+        sorts = self._is_cuda and shape.lanes > 1 and frames > 1
+        sort_by = self._last_frames if sorts else 0
+        has_tail = self._has_tail(shape)
+
+        def launch() -> None:
+            if sort_by:
+                self._order.sort(self._batch, sort_by)
+            how = (held, frames, release_after, shape, self._idle_skip)
+            if shape.serving:
+                most = min(shape.tail, self._num_envs)
+                tail = functools.partial(self._run_tail, most) if has_tail else None
+                uniform.launch(self._batch, *how, tail, self.counts)
+            else:
+                threads = self.threads
+                kernels_of("threaded").launch(self._batch, threads.table(), *how, *threads.frames)
+
+        how = (held.ptr, frames, release_after, shape, sort_by, self._idle_skip, self.threads.hot)
+        self.play(("run", *how, has_tail), launch)
+        self._last_frames = frames
+
+    def play(self, key: Hashable, launch: Callable[[], None]) -> None:
+        """Launch kernels, or replay those that `key` stands for (cuda_graphs.Recorder)."""
+        if self.recorder is None:
+            launch()
+        else:
+            self.recorder.play(key, launch)
+
+    def found_shape(self) -> Shape:
+        """How a launch of this batch is spread over the device."""
+        if self.shape is None:
+            self.shape = find_shape(self._num_envs, self._device)
+            if (self.shape.serving == 0) != (self._executor == "threaded"):
+                self.shape = ALONE if self._executor == "threaded" else SERVED
+        return self.shape
+
+    def threads_shape(self) -> Shape | None:
+        """How launches of threaded code are spread, of all consoles or of the tail; None: none."""
+        shape = self.found_shape()
+        if shape.serving == 0:
+            return shape
+        return ALONE if shape.tail and self._is_cuda else None
+
+    def search_hot_code(self, after: float) -> None:
+        """Where threaded code runs, look for hot code in `after` seconds (ADR 17)."""
+        shape = self.threads_shape()
+        if shape:
+            self.threads.search(shape.running, after)
+
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
+        """As `Emulator.adopt`; EmulatorError where no threaded code runs."""
+        shape = self.threads_shape()
+        if shape is None:
+            raise EmulatorError(f"executor {self._executor!r} has no superblocks: give threaded")
+        self.threads.adopt(pieces, shape.block)
+
+    def wait_for_kernels(self) -> None:
+        """Return once launches of this shape need not do without anything: for measurements."""
+        shape = self.found_shape()
+        if shape.tail and self._is_cuda:
+            compiled_beside(threaded_module, self._device, ALONE.block).wait()
+
+    def _has_tail(self, shape: Shape) -> bool:
+        """Whether the last consoles of a launch on the data path go over to threaded code: a GPU
+        does without while that is being compiled."""
+        if not shape.tail or not self._is_cuda:
+            return bool(shape.tail)
+        return compiled_beside(threaded_module, self._device, ALONE.block).ready
+
+    def _run_tail(self, most: int) -> None:
+        """Run what the data path has left, `most` consoles at most."""
+        how = (most, self._idle_skip, *self.threads.frames)
+        kernels_of("threaded").launch_tail(self._batch, self.threads.table(), *how)

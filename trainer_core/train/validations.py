@@ -1,0 +1,115 @@
+"""When a run validates, and where: in a process beside the learner, or between two updates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from trainer_core.protocol.config import RunConfig
+from trainer_core.runs.writer import RunWriter
+from trainer_core.train.late_validation import LateValidation
+from trainer_core.train.progress import RunProgress
+from trainer_core.train.ranks import Ranks
+from trainer_core.train.update import ActorLearner
+from trainer_core.train.validator import Validator
+
+SETTLE_UPDATES = 4
+"""Updates between two validations that training success, not the calendar, calls for."""
+LAST_RESULT_S = 60.0
+"""That a run which reached its limit waits for the validation of its last weights."""
+
+
+class Validations:
+    """Of one run. All ranks go through the same decisions; rank 0 alone validates."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        trainer: ActorLearner,
+        validator: Validator,
+        late: LateValidation | None,
+        writer: RunWriter,
+        ranks: Ranks,
+        *,
+        warn: Callable[[str], None],
+    ) -> None:
+        """`late`: where a process beside the learner validates; on rank 0 only."""
+        self.config, self.trainer, self.ranks = config, trainer, ranks
+        self.validator, self.late = validator, late
+        self.owed = False
+        """A validation is due, and was not begun."""
+        self._writer, self._warn = writer, warn
+
+    def after_update(self, progress: RunProgress, wall_time_s: float) -> bool:
+        """Do what is to be done after an update. True when the weights of now were played, on rank
+        0, and are the best so far."""
+        trainer, config = self.trainer, self.config
+        self._take(progress)
+        self.owed = self.owed or self._is_due(progress)
+        if not self.owed:
+            return False
+        where = self.ranks.agree(self._where())
+        if where == "later":
+            return False
+        self.owed, progress.validated_update = False, trainer.update
+        if where == "beside":
+            if self.late is not None:
+                self.late.begin(progress, wall_time_s)
+            return False
+        if self.ranks.is_first:
+            for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
+                self._writer.append(kind, **fields)
+        rates = self.ranks.agree(self.validator.rates)
+        progress.take(rates, trainer.env_steps, config.target_success)
+        folder = self._writer.paths.checkpoint(trainer.env_steps)
+        return self.ranks.agree(progress.is_best(folder.name))
+
+    def take_saved(self) -> bool:
+        """Whether a best checkpoint came late since this was asked last: it has neither the
+        consoles nor what was learned since, the newest has."""
+        return self.late is not None and self.late.take_saved()
+
+    def finish(
+        self, progress: RunProgress, wall_time_s: Callable[[], float], stopped: Callable[[], bool]
+    ) -> None:
+        """Before a run ends that was not stopped: what is under way, and what is owed."""
+        late = self.late
+        until = time.monotonic() + LAST_RESULT_S
+        while late is not None and time.monotonic() < until and not stopped():
+            self._take(progress)
+            if self.owed and late.process.is_idle:
+                self.owed = False
+                late.begin(progress, wall_time_s())
+            elif late.process.is_over or not (self.owed or late.is_under_way):
+                return
+            late.process.wait(0.2)
+
+    def close(self) -> None:
+        self.validator.close()
+
+    def _is_due(self, progress: RunProgress) -> bool:
+        """By the calendar, or because the episodes of training reach the target already."""
+        config, update = self.config, self.trainer.update
+        if not config.eval_every:
+            return False
+        if update % config.eval_every == 0:
+            return True
+        settled = update - progress.validated_update >= SETTLE_UPDATES
+        return settled and 0 < config.target_success <= progress.training_success
+
+    def _where(self) -> str:
+        """beside, here, or later: once the process is free again."""
+        if self.late is None or self.late.process.is_over:
+            return "here"
+        if self.late.process.is_idle:
+            return "beside"
+        # While it loads, the learner does better to play than to wait for it.
+        asked = self.config.validate_on == "cpu"
+        return "later" if self.late.is_under_way or asked else "here"
+
+    def _take(self, progress: RunProgress) -> None:
+        """What the process beside the learner has found since."""
+        if self.late is not None and not self.late.take(progress):
+            self.owed = True
+            self._warn("the process that validates has ended; validating "
+                       f"on {self.config.device} from now on")  # fmt: skip
