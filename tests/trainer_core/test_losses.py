@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import pytest
 import torch
@@ -166,15 +167,18 @@ def test_the_gradient_by_hand_is_autograd_s(clip_range_vf: float) -> None:
     assert torch.allclose(told.mean(0), torch.stack(losses[1:]), atol=1e-6)
 
 
-@pytest.mark.parametrize("most_patches", [tiles.MOST_PATCHES, 0])
+@pytest.mark.parametrize(
+    ("most_patches", "source"), [(tiles.MOST_PATCHES, "screen"), (tiles.MOST_PATCHES, "marked"),
+                                 (0, "marked")],
+)  # fmt: skip
 def test_different_pictures_on_tiles_and_in_parts_teach_what_the_minibatch_teaches(
-    monkeypatch: pytest.MonkeyPatch, most_patches: int
+    monkeypatch: pytest.MonkeyPatch, most_patches: int, source: Literal["screen", "marked"]
 ) -> None:
     """The same weights and losses but for the order of sums; the same bits when it is repeated."""
     monkeypatch.setattr(tiles, "MOST_PATCHES", most_patches)
     monkeypatch.setattr(parts, "LEAST_LEARNING", 4)
     found = []
-    config = tiny_config(threads=3, clip_range_vf=0.2, ent_coef=1.0)
+    config = tiny_config(threads=3, clip_range_vf=0.2, ent_coef=1.0, obs_source=source)
     for learner_of in (Learner, ppo_learner, ppo_learner):
         trainer = tiny_trainer(config)
         trainer.training_success = 0.6

@@ -79,7 +79,10 @@ class PartsLearner(Learner):
 
     @torch.no_grad()  # which is a thread's own
     def _act(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        return self.tiles.act(obs) if self.tiles is not None else super().forward(obs)
+        if self.tiles is None:
+            return super().forward(obs)
+        logits, values = self.tiles.act(obs)
+        return (logits + self.policy.prior(obs) if self.policy.marked else logits), values
 
     def side_by_side(self, work: Callable[[Tensor], Found], parts: list[Tensor]) -> list[Found]:
         """`work` on each of `parts`, the first on this thread."""
@@ -160,6 +163,8 @@ class PartsEpoch:
             rollout.actions, rollout.logprobs, rollout.values, rollout.advantages, rollout.returns
         )  # fmt: skip
         self.samples = Samples(picture, *(field.flatten() for field in fields))
+        policy = learner.policy
+        self.prior = policy.prior(self.pictures) if policy.marked else None
         self.tiles: Tiles | None = None
         if learner.tiles is not None:
             self.tiles = Tiles(self.pictures, learner.tiles.first.kernel_size[0])
@@ -201,6 +206,8 @@ class PartsEpoch:
         assert network is not None
         assert batch is not None
         logits, values, passed = network.forward(batch)
+        if self.prior is not None:
+            logits += self.prior[ready.pictures]
         told, found = self._gradient(logits, values, ready.samples)
         ahead = torch.mm(ready.shares, found)
         gradients = network.backward(batch, passed, ahead[:, :-1], ahead[:, -1])
