@@ -126,6 +126,8 @@ class CurvesView(QWidget):
         )
         self.spread.setMinimumContentsLength(12)
         self.spread.view().setMinimumWidth(SPREAD_WIDTH)
+        self.spread.setMaximumWidth(SPREAD_WIDTH)
+        self.spread.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         for spread, words in SPREADS.items():
             self.spread.addItem(tr(words), spread)
         self.spread.activated.connect(
@@ -144,7 +146,7 @@ class CurvesView(QWidget):
         self.search.textChanged.connect(lambda _: self._later.start())
         row.addWidget(self.search, 3)
         row.addWidget(self.add)
-        row.addWidget(self.spread)
+        row.addWidget(self.spread, 2)
         row.addStretch(1)
         self._rows.addLayout(row)
         self._rows.addWidget(CurveControls(self._model, self._actions, "curves"), 1)

@@ -204,7 +204,8 @@ class PlotLines:
             return None
         if x is None:
             return float(values[-1])
-        if x > places[-1] or x < places[0] - float(places[0]) * 0.5:
+        before = 0.0 if self.model.x_axis == CLOCK else float(places[0]) * 0.5  # counted from zero
+        if x > places[-1] or x < places[0] - before:
             return None
         return float(values[nearest(places, x)])
 

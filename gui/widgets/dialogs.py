@@ -9,8 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
+    QFrame,
     QGridLayout,
     QMessageBox,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -89,8 +91,12 @@ def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], 
         then(Path(path))
 
 
+SHEET_EDGE = 90
+"""Pixels of the sheet that are no keys, and of the window around it."""
+
+
 class CheatSheet(QDialog):
-    """Every shortcut there is."""
+    """Every shortcut there is; in a low window one scrolls."""
 
     def __init__(self, parent: QWidget, rows: list[tuple[str, str]]) -> None:
         super().__init__(parent)
@@ -108,6 +114,19 @@ class CheatSheet(QDialog):
             at = index % half, index // half * 2
             grid.addWidget(label(keys), *at, Qt.AlignmentFlag.AlignRight)
             grid.addWidget(label(text, "muted"), at[0], at[1] + 1)
-        column.addLayout(grid)
+        page = QWidget()
+        page.setObjectName("scrollBody")
+        page.setLayout(grid)
+        keys = QScrollArea()
+        keys.setAccessibleName(tr("Keyboard"))
+        keys.setFrameShape(QFrame.Shape.NoFrame)
+        keys.setWidgetResizable(True)
+        keys.setWidget(page)
+        column.addWidget(keys)
+        wanted = page.sizeHint()
+        bar = keys.verticalScrollBar().sizeHint().width()
+        keys.setMinimumWidth(wanted.width() + bar)
+        self.resize(0, min(wanted.height() + SHEET_EDGE, parent.window().height() - SHEET_EDGE))
+        keys.setFocus()
         close = button(tr("Close"), clicked=self.accept)
         column.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)

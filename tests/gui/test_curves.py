@@ -148,6 +148,12 @@ def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
     assert lagging < 19.0
     assert app.actions["smoothRunning"].isChecked()
     assert not app.actions["smoothDecaying"].isChecked()
+    for seq in range(3):
+        model.take("late", replaced(foreign_record(seq, loss=9.0), time=1.7e9 + 1000 + seq))
+    model.set_pinned(["late"])
+    card.redraw()
+    assert [row[2] for row in card._lines.rows_at(1.7e9 + 900)] == ["r"], "the other began later"
+    assert len(card._lines.rows_at(1.7e9 + 1001)) == 2
 
 
 def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:  # type: ignore[no-untyped-def]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QBoxLayout, QDockWidget, QLabel
 
 from gui.app import App
 from gui.models.run_list import COLUMNS
 from gui.models.session import Mode
 from gui.settings import LAYOUT_VERSION
-from tests.gui.conftest import until
+from tests.gui.conftest import find, until
 
 
 def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
@@ -71,3 +72,13 @@ def test_the_docks_are_put_away_for_the_game_and_come_back(app: App) -> None:
         dock.hide()
     window.restoreState(settings.blob("layout/state"), LAYOUT_VERSION)
     assert [dock.isHidden() for dock in docks] == before
+
+
+def test_the_sheet_of_keys_is_no_higher_than_a_low_window(app: App) -> None:
+    app.window.resize(1024, 700)
+    app.actions["shortcuts"].trigger()
+    sheet = find(app, "cheatSheet")
+    QTest.qWait(1)
+    assert 400 < sheet.height() <= 700
+    assert sheet.width() <= 1024
+    sheet.close()
