@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
@@ -77,7 +79,9 @@ def test_the_docks_are_put_away_for_the_game_and_come_back(app: App) -> None:
 
 def test_the_sheet_of_keys_is_no_higher_than_a_low_window(app: App) -> None:
     app.window.resize(1024, 700)
+    begun = time.thread_time()
     app.actions["shortcuts"].trigger()
+    assert time.thread_time() - begun < 0.08, "0.1 s and more with a label a key"
     sheet = find(app, "cheatSheet")
     QTest.qWait(1)
     assert 400 < sheet.height() <= 700
