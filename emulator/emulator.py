@@ -235,8 +235,11 @@ class Emulator:
                 known = np.asarray(mask) != 0
             source = states.choose(index, known, self._known_rom)
         # On a GPU a warp for each console, which has next to nothing to do where nothing is reset.
-        threads = 32 if wp.get_device(self.device).is_cuda else 1
-        wp.launch(
+        on_gpu = wp.get_device(self.device).is_cuda
+        threads = 32 if on_gpu else 1
+        # As the frames: one compile.
+        how = {"block_dim": self._frames.found_shape().block} if on_gpu else {}
+        self._frames.launch(
             self._kernels.reset_envs,
             dim=(self.num_envs, threads),
             inputs=[
@@ -245,7 +248,7 @@ class Emulator:
                 states.rom_index, self._known_rom_index, self._refused,
             ],
             device=self.device,
-            block_dim=self._frames.found_shape().block,  # as the frames: one compile
+            **how,
         )  # fmt: skip
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:

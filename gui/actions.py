@@ -87,6 +87,8 @@ class ActionRegistry:
         self._owner, self._settings = owner, settings
         self._actions: dict[str, QAction] = {}
         self._defaults: dict[str, str] = {}
+        self._taken: set[str] = set()
+        """The keys that commands came with, in Qt's spelling."""
 
     def add(
         self, action_id: str, text: Words, run: Callable[[], object], shortcut: str = "", *,
@@ -112,12 +114,13 @@ class ActionRegistry:
     def _check_free(self, action_id: str, shortcut: str) -> None:
         if action_id in self._actions:
             raise ValueError(f"action {action_id!r} exists")
-        taken = {QKeySequence(keys).toString() for keys in self._defaults.values() if keys}
-        if shortcut and QKeySequence(shortcut).toString() in taken:
+        if shortcut and QKeySequence(shortcut).toString() in self._taken:
             raise ValueError(f"shortcut {shortcut} of {action_id!r} is taken")
 
     def _keep(self, action_id: str, action: QAction, shortcut: str) -> None:
         self._defaults[action_id] = shortcut
+        if shortcut:
+            self._taken.add(QKeySequence(shortcut).toString())
         keys = self._settings.text(KEYS + action_id, shortcut) if self._settings else shortcut
         if keys and not self.holder(keys, action_id):
             action.setShortcut(QKeySequence(keys))

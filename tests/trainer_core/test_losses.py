@@ -14,6 +14,7 @@ from trainer_core.algo import parts, tiles
 from trainer_core.algo.a2c import a2c_losses
 from trainer_core.algo.learner import Learner
 from trainer_core.algo.ppo import ppo_learner, ppo_losses
+from trainer_core.algo.ppo_gradient import ppo_gradient
 
 PPO = {
     "clip_range": 0.2, "clip_range_vf": 0.0, "ent_coef": 0.01, "vf_coef": 0.5,
@@ -145,6 +146,25 @@ def test_the_entropy_bonus_falls_as_training_succeeds_to_a_tenth() -> None:
     constant.training_success = 1.0
     constant.run_update()
     assert float(constant.learner.ent_coef) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("clip_range_vf", [0.0, 0.2])
+def test_the_gradient_by_hand_is_autograd_s(clip_range_vf: float) -> None:
+    given = batch(64)
+    given["old_logprobs"][:8] = torch.log_softmax(given["logits"], -1)[
+        torch.arange(8), given["actions"][:8]
+    ]  # a ratio of one, as in the first minibatch
+    given["advantages"][3] = 0.0
+    given["old_values"][16:] = given["new_values"][16:] + 0.1 * given["returns"][16:]
+    coefficients = {**PPO, "clip_range_vf": clip_range_vf, "ent_coef": 0.3}
+    del coefficients["normalize_advantage"]
+    told, found = ppo_gradient(**given, **coefficients)
+    said = (given["logits"].requires_grad_(), given["new_values"].requires_grad_())
+    losses = ppo_losses(**given, **coefficients, normalize_advantage=False)
+    expected = torch.autograd.grad(losses.total, said)
+    assert torch.allclose(found[:, :-1] / 64, expected[0], atol=1e-7)
+    assert torch.allclose(found[:, -1] / 64, expected[1], atol=1e-7)
+    assert torch.allclose(told.mean(0), torch.stack(losses[1:]), atol=1e-6)
 
 
 @pytest.mark.parametrize(

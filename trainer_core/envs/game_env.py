@@ -35,12 +35,14 @@ from trainer_core.envs.episodes import (
     Episodes,
     GoalTemplates,
     Outcome,
+    Reader,
     step_info,
     step_stats,
 )
 from trainer_core.envs.exploring import Explorer
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
+from trainer_core.envs.picture_reader_serial import SerialReader
 from trainer_core.envs.restored import check_keys, check_like, meta_bytes
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.stopwatch import Stopwatch
@@ -274,7 +276,11 @@ class GameEnv:
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
         goal = self._goal(parts)
-        demos, first, count = self._put_in_starts(parts, own, goal, seed, demo_share)
+        # A kernel each: in torch reading the pictures takes as long as a third of emulating them.
+        reader: Reader = (
+            SerialReader(goal, num_envs) if on_cpu else WarpReader(goal, num_envs, self.device)
+        )
+        demos, first, count = self._put_in_starts(parts, own, reader, seed, demo_share)
         start_pictures = self._start_pictures(count)
         far = goal.distances(start_pictures) >= manifest.goal.tau
         curriculum = self._curriculum(demos, own, first, far, demo_share)
@@ -284,8 +290,7 @@ class GameEnv:
         self.episodes = Episodes(
             num_envs, goal, task_rules(manifest), own, start_pictures, seed,
             novelty=novelty and not held_out,
-            # On a CPU torch is as fast, and there is one kernel less to compile.
-            reader=None if on_cpu else WarpReader(goal, num_envs, self.device),
+            reader=reader,
             own_starts=first,
             curriculum=curriculum,
         )  # fmt: skip
@@ -303,7 +308,7 @@ class GameEnv:
         )
 
     def _put_in_starts(
-        self, parts: TaskParts, own: Tensor, goal: GoalTemplates, seed: int, share: float
+        self, parts: TaskParts, own: Tensor, reader: Reader, seed: int, share: float
     ) -> tuple[list[Demonstration], int, int]:
         """Make the consoles know every start: the task's, what walks from `own`, i64[S], find, and
         states along demonstrations, or along ways that the walks found where the task has none.
@@ -314,7 +319,7 @@ class GameEnv:
         walked: list[Snapshot] = []
         if share > 0:
             starts = [parts.starts[n] for n in own.tolist()]
-            explorer = self._explorer(goal, seed)
+            explorer = self._explorer(reader, seed)
             walked = explorer.explore(starts, search=not along)
             if not along:
                 demos = [
@@ -341,7 +346,7 @@ class GameEnv:
         walks = torch.arange(self.task.manifest.starts.count, first, device=self.device)
         return StartCurriculum(own, walks[far[walks]], states, share, len(far), self.horizon)
 
-    def _explorer(self, goal: GoalTemplates, seed: int) -> Explorer:
+    def _explorer(self, reader: Reader, seed: int) -> Explorer:
         """Of what walks come upon before the goal, and of ways there."""
 
         def press(actions: np.ndarray) -> None:
@@ -350,7 +355,8 @@ class GameEnv:
             self.emulator.run(self._frames, self._release)
 
         def at_goal(pictures: Tensor) -> Tensor:
-            return goal.distances(pictures) < self.task.manifest.goal.tau
+            whole = self.emulator.pictures  # of which these are the first
+            return reader.read(whole)[0][: len(pictures)] < self.task.manifest.goal.tau
 
         return Explorer(self.emulator, press, at_goal, self.num_actions, seed)
 
