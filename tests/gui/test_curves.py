@@ -366,6 +366,35 @@ def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view)
     until(lambda: len(shown(view)) > 10)
 
 
+def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:  # type: ignore[no-untyped-def]
+    grow(app.models.telemetry, "a", 6)
+    app.models.telemetry.set_focus("a")
+    until(lambda: len(shown(view)) > 6)
+    assert not app.actions["plotHide"].isEnabled(), "no plot is chosen"
+    cards = view.cards_in_front()
+    stops = [card for card in cards if card.focusPolicy() & Qt.FocusPolicy.TabFocus]
+    assert stops == cards[:1], "dozens of plots are one stop of Tab"
+    app.window.activateWindow()
+    cards[0].setFocus()
+    until(cards[0].hasFocus)
+    assert app.models.plots.current == cards[0].spec.metric
+    QTest.keyClick(cards[0], Qt.Key.Key_Right)
+    QTest.keyClick(cards[1], Qt.Key.Key_Down)
+    below = QApplication.focusWidget()
+    assert below in cards[2:]
+    assert abs(below.x() - cards[1].x()) < 5
+    assert app.actions["plotHide"].isEnabled()
+    QTest.keyClick(below, Qt.Key.Key_Return)
+    assert view.large is not None
+    assert (view.large.spec, view.large.hasFocus()) == (below.spec, True)
+    QTest.keyClick(view.large, Qt.Key.Key_Escape)
+    assert view.large is None
+    assert below.hasFocus()
+    QTest.keyClick(below, Qt.Key.Key_Up)
+    QTest.mouseClick(cards[0], Qt.MouseButton.LeftButton, pos=QPoint(20, 10))
+    assert app.models.plots.current == cards[0].spec.metric
+
+
 def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> None:  # type: ignore[no-untyped-def]
     grow(app.models.telemetry, "a", 100)
     app.models.telemetry.set_focus("a")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QBoxLayout, QDockWidget, QLabel
+from PySide6.QtWidgets import QApplication, QBoxLayout, QDockWidget, QLabel
 
 from gui.app import App
 from gui.models.run_list import COLUMNS
@@ -82,3 +83,20 @@ def test_the_sheet_of_keys_is_no_higher_than_a_low_window(app: App) -> None:
     assert 400 < sheet.height() <= 700
     assert sheet.width() <= 1024
     sheet.close()
+
+
+def test_tab_passes_by_what_lies_behind_another_dock(app: App) -> None:
+    app.window.activateWindow()
+    assert app.docks.log.visibleRegion().isEmpty(), "it lies behind the runs"
+    find(app, "runFilter").setFocus()
+    until(lambda: find(app, "runFilter").hasFocus())
+    seen = []
+    while len(seen) < 60:
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        reached = QApplication.focusWidget()
+        if reached.objectName() == "runFilter":
+            break
+        seen.append(reached)
+    assert len(seen) > 15
+    assert all(app.docks.log.isAncestorOf(widget) is False for widget in seen)
+    assert all(widget.accessibleName() or widget.text() for widget in seen)
