@@ -37,7 +37,7 @@ parameter."""
 MOST_PARTS = 4
 LEAST_LEARNING = 16
 """Pictures in a part, below which another part costs more than it saves."""
-LEAST_ACTING = 16
+LEAST_ACTING = 8
 """The same of pictures to act on."""
 
 
@@ -61,7 +61,7 @@ class PartsLearner(Learner):
         self.config, self.parts = config, parts
         on_tiles = policy.kind == "small" and not self.use_bf16
         self.tiles = TileNetwork(policy) if on_tiles else None
-        self._pool = ThreadPoolExecutor(max(1, parts - 1))  # its threads begin when needed
+        self._pool = ThreadPoolExecutor(parts)  # its threads begin when needed
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         if torch.is_grad_enabled():
@@ -100,6 +100,10 @@ class PartsLearner(Learner):
             ready, waiting = waiting.result(), self._pool.submit(work, following)
             yield ready
         yield waiting.result()
+
+    def beside(self, work: Callable[[], Found]) -> Callable[[], Found]:
+        """`work` begun on another thread; what comes of it when it is asked for."""
+        return self._pool.submit(work).result if self.parts > 1 else work
 
     def epoch(self, rollout: RolloutBuffer) -> PartsEpoch:
         return PartsEpoch(self, self.config, rollout)
@@ -210,7 +214,9 @@ class PartsEpoch:
             logits += self.prior[ready.pictures]
         told, found = self._gradient(logits, values, ready.samples)
         ahead = torch.mm(ready.shares, found)
-        gradients = network.backward(batch, passed, ahead[:, :-1], ahead[:, -1])
+        gradients = network.backward(
+            batch, passed, ahead[:, :-1], ahead[:, -1], self.learner.beside
+        )
         return told.sum(0), gradients
 
     def _in_parts(self, ready: Prepared) -> Learned:

@@ -11,6 +11,7 @@ order (docs/learning.md, notebook 12).
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,6 +102,15 @@ class Passed(tuple[Tensor, ...]):
     """What `forward` leaves for `backward`: activations, and weights in another order."""
 
 
+Beside = Callable[[Callable[[], Tensor]], Callable[[], Tensor]]
+"""What begins some work, and what then waits for it."""
+
+
+def later(work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """No other thread: done when it is asked for."""
+    return work
+
+
 class TileNetwork:
     """Forward and backward of `policy`, whose kind is small."""
 
@@ -129,7 +139,8 @@ class TileNetwork:
         columns = tiles.index_select(1, under).view(-1, NINE * first.out_channels)
         weight = second.weight.permute(2, 3, 1, 0).reshape(-1, width)
         windows = torch.addmm(self.second_bias, columns, weight).relu_()
-        return self._heads(windows, len(pictures))[:2]
+        logits, values, *_ = self._heads(windows, len(pictures))
+        return logits, values
 
     def _heads(self, windows: Tensor, pictures: int) -> tuple[Tensor, ...]:
         """Logits, values, and on the way features and hidden, of f32[pictures * places, width]."""
@@ -156,10 +167,10 @@ class TileNetwork:
 
     @torch.no_grad()
     def backward(
-        self, batch: Batch, passed: Passed, logits: Tensor, values: Tensor
+        self, batch: Batch, passed: Passed, logits: Tensor, values: Tensor, beside: Beside = later
     ) -> tuple[Tensor, ...]:
         """Gradients of all parameters in the module's order, from those of `forward`'s logits
-        f32[U, A] and values f32[U]."""
+        f32[U, A] and values f32[U]. `beside` may begin some work on another thread."""
         tiles, weight, windows, features, hidden = passed
         ahead = torch.mm(logits, self.policy.weight).addr_(values, self.value.weight[0])
         ahead = behind_relu(ahead, hidden)
@@ -167,7 +178,7 @@ class TileNetwork:
             torch.mm(logits.t(), hidden), logits.sum(0),
             torch.mv(hidden.t(), values)[None], values.sum()[None],
         )  # fmt: skip
-        full = (torch.mm(ahead.t(), features), ahead.sum(0))
+        full = beside(lambda: torch.mm(ahead.t(), features))  # a fifth of a step
         width = windows.shape[1]
         back = torch.mm(ahead, self.hidden.weight).view(batch.pictures, width, -1)
         back = behind_relu(back.transpose(1, 2).reshape(-1, width), windows)
@@ -177,7 +188,7 @@ class TileNetwork:
         first = torch.mm(patches.t(), batch.patches).view_as(self.first.weight)
         return (
             laid_out_as(self.first.weight, first), patches.sum(0),
-            laid_out_as(self.second.weight, second), back.sum(0), *full, *heads,
+            laid_out_as(self.second.weight, second), back.sum(0), full(), ahead.sum(0), *heads,
         )  # fmt: skip
 
 

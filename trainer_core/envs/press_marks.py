@@ -6,6 +6,10 @@ lower left corner to the right, then upwards. envs/pressed.py says what is marke
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,6 +31,9 @@ def has_room(obs_shape: tuple[int, int, int], num_actions: int) -> bool:
 
 def draw(pictures: Tensor, presses: Tensor) -> None:
     """Into `pictures` u8[N, H, W] marks for `presses` i64[N, A] of each action."""
+    if pictures.is_cpu:
+        _draw_on_host(pictures.numpy(), presses.numpy())
+        return
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high = len(board)
@@ -40,6 +47,8 @@ def draw(pictures: Tensor, presses: Tensor) -> None:
 
 def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
     """f32[N, A] presses that the marks in `pictures` u8[N, H, W] show, at most MOST."""
+    if pictures.is_cpu:
+        return torch.from_numpy(_marked_on_host(pictures.numpy(), num_actions))
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high, in_a_row = len(board), width // WIDTH
@@ -51,6 +60,36 @@ def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
         same = (part == board.repeat(1, count)).unflatten(2, (count, WIDTH)).all(3)
         found.append(same.sum(1))
     return torch.cat(found, 1).float() / ROWS
+
+
+def _bands(pictures: np.ndarray, num_actions: int) -> Iterator[tuple[np.ndarray, slice]]:
+    """Where marks may be in `pictures` u8[N, H, W], a word each row, u64[N, rows, actions], and of
+    which actions. On a host eight pixels are one number: a tenth of what torch takes there."""
+    words = pictures.view(np.uint64)
+    _, bottom, in_a_row = words.shape
+    for first in range(0, num_actions, in_a_row):
+        some = slice(first, min(first + in_a_row, num_actions))
+        yield words[:, bottom - ROWS * MOST : bottom, : some.stop - first], some
+        bottom -= ROWS * MOST
+
+
+def _draw_on_host(pictures: np.ndarray, presses: np.ndarray) -> None:
+    """`draw`."""
+    rows = np.arange(ROWS * MOST, 0, -1)[:, None]
+    for words, some in _bands(pictures, presses.shape[1]):
+        np.copyto(words, _board_words(), where=rows <= ROWS * presses[:, None, some])
+
+
+def _marked_on_host(pictures: np.ndarray, num_actions: int) -> np.ndarray:
+    """`presses_marked`."""
+    found = [(words == _board_words()).sum(1) for words, _ in _bands(pictures, num_actions)]
+    return np.concatenate(found, 1).astype(np.float32) / ROWS
+
+
+@functools.cache
+def _board_words() -> np.ndarray:
+    """u64[ROWS * MOST, 1]"""
+    return _board(torch.device("cpu")).numpy().view(np.uint64)
 
 
 def _board(device: torch.device) -> Tensor:

@@ -49,7 +49,11 @@ class Pressed:
     def begin(self, pictures: Tensor, where: Tensor) -> None:
         """Episodes begin in the envs `where` bool[N], at `pictures` u8[N, H, W]."""
         self.seen.masked_fill_(where[:, None], -1)
-        self.hashes = torch.where(where, self._hash(pictures), self.hashes)
+        if self.hashes.is_cpu:  # which may be asked which they are: they are few
+            chosen = where.nonzero().squeeze(1)
+            self.hashes = self.hashes.index_copy(0, chosen, self._hash(pictures[chosen]))
+        else:
+            self.hashes = torch.where(where, self._hash(pictures), self.hashes)
 
     def press(self, actions: Tensor) -> None:
         """The pictures of now are answered with `actions` i64[N]."""
@@ -115,7 +119,11 @@ class PressedEnv:
             self._pressed.show(self._final[:, -1])
             ended = result.done | result.trunc
             self._pressed.begin(result.obs[:, -1], ended)
-            torch.where(ended[:, None, None, None], result.obs, self._final, out=self.obs)
+            if self.obs.is_cpu:  # where that takes a tenth of torch.where
+                self.obs.copy_(self._final)
+                self.obs[ended] = result.obs[ended]
+            else:
+                torch.where(ended[:, None, None, None], result.obs, self._final, out=self.obs)
         return result._replace(obs=self.obs, final_obs=self._final)
 
     def screens(self, count: int) -> Tensor:
