@@ -14,6 +14,8 @@ from PySide6.QtWidgets import QWidget
 
 from gui.settings import Settings
 
+NATIVE = QKeySequence.SequenceFormat.NativeText
+"""Keys as they are called in the language of the app."""
 KEYS = "keys/"
 """Where settings keep the keys of a command, before its id."""
 Words = str | Callable[[], str]
@@ -55,7 +57,7 @@ class Command(QAction):
         refusal = self._refusal()
         self.setText(_unmarked(text))
         self.setIconText(_unmarked(short or text))
-        keys = self.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        keys = self.shortcut().toString(NATIVE)
         words = refusal or self._tip or text.removesuffix("...")
         self.setToolTip(f"{words} ({keys})" if keys else words)
         self.setEnabled(not refusal)
@@ -174,7 +176,7 @@ class ActionRegistry:
     def cheat_sheet(self) -> list[tuple[str, str]]:
         """(shortcut, words), in the order of registration."""
         return [
-            (action.shortcut().toString(), plain_words(action))
+            (action.shortcut().toString(NATIVE), plain_words(action))
             for action in self._actions.values()
             if not action.shortcut().isEmpty()
         ]

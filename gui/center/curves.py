@@ -195,7 +195,8 @@ class CurvesView(QWidget):
 
     def _small(self) -> list[PlotCard]:
         """The plots of the page in their order, less those of closed groups."""
-        found = (self._column.itemAt(place).widget() for place in range(self._column.count()))
+        items = (self._column.itemAt(place) for place in range(self._column.count()))
+        found = (item.widget() for item in items if item is not None)
         return [card for one in found if isinstance(one, PlotSection) for card in one.cards]
 
     def measured(self) -> list[str]:

@@ -57,4 +57,6 @@ class PlotKeys(QObject):
 
 
 def _center(card: PlotCard, scroll: QScrollArea) -> QPoint:
-    return card.mapTo(scroll.widget(), card.rect().center())
+    page = scroll.widget()
+    assert page is not None
+    return card.mapTo(page, card.rect().center())

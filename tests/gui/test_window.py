@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
@@ -54,6 +56,18 @@ def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:
     assert [text.minimumHeight() for text in texts] == wide
 
 
+def test_docks_of_another_mode_do_not_come_back(make_app) -> None:  # type: ignore[no-untyped-def]
+    """Mode and layout are remembered apart; an app that was killed has a layout of another mode."""
+    first = make_app()
+    first.models.session.set_mode(Mode.HUMAN)
+    first.window.layouts.save()
+    first.models.session.set_mode(Mode.AGENT)
+    first.models.settings.save()
+    docks = make_app().docks
+    assert not docks.training.isHidden()
+    assert docks.task.isHidden()
+
+
 def test_the_docks_are_put_away_for_the_game_and_come_back(app: App) -> None:
     window, only, settings = app.window, app.actions["onlyCenter"], app.models.settings
     docks = window.findChildren(QDockWidget)
@@ -77,7 +91,9 @@ def test_the_docks_are_put_away_for_the_game_and_come_back(app: App) -> None:
 
 def test_the_sheet_of_keys_is_no_higher_than_a_low_window(app: App) -> None:
     app.window.resize(1024, 700)
+    begun = time.thread_time()
     app.actions["shortcuts"].trigger()
+    assert time.thread_time() - begun < 0.08, "0.1 s and more with a label a key"
     sheet = find(app, "cheatSheet")
     QTest.qWait(1)
     assert 400 < sheet.height() <= 700

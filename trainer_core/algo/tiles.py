@@ -139,7 +139,8 @@ class TileNetwork:
         columns = tiles.index_select(1, under).view(-1, NINE * first.out_channels)
         weight = second.weight.permute(2, 3, 1, 0).reshape(-1, width)
         windows = torch.addmm(self.second_bias, columns, weight).relu_()
-        return self._heads(windows, len(pictures))[:2]
+        logits, values, *_ = self._heads(windows, len(pictures))
+        return logits, values
 
     def _heads(self, windows: Tensor, pictures: int) -> tuple[Tensor, ...]:
         """Logits, values, and on the way features and hidden, of f32[pictures * places, width]."""
