@@ -104,6 +104,10 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
 ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
+AT_ONCE = 1024
+"""Consoles that threaded code runs at once: more wait for a place on an SM."""
+MOST_TO_TRY = 8192
+
 Table = dict[int, Shape]
 """Shape by the number of consoles it was measured with."""
 
@@ -131,6 +135,15 @@ def built_in(num_envs: int) -> Shape:
         if num_envs <= most:
             return shape
     return BUILT_IN_LARGEST
+
+
+def worth_trying(shape: Shape, num_envs: int) -> list[Shape]:
+    """Return the shapes, this one first, of which any may be best for a ROM whose hot code is
+    there, or nothing: fewer consoles need no choice, and more leave none."""
+    if not shape.serving or not shape.tail or num_envs > MOST_TO_TRY:
+        return []
+    tails = [tail for tail in (1024, 2048) if shape.tail < tail < num_envs]
+    return [shape, *(shape._replace(tail=tail) for tail in tails), ALONE]
 
 
 def tuned_table(device_name: str, path: Path | None = None) -> Table:

@@ -15,7 +15,8 @@ from emulator.kernels.launch.rom_threads import RomThreads
 from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
-from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape
+from emulator.launch.shapes import ALONE, AT_ONCE, SERVED, Shape, find_shape, worth_trying
+from emulator.launch.trial import DeviceSpan, Trial
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.state.batch import Batch
 
@@ -46,6 +47,8 @@ class FrameLauncher:
         self._batch, self._num_envs, self._device = batch, num_envs, device
         self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
         self._order = WorkOrder(device)
+        self._is_free = shape is None and is_cuda
+        self._trial: Trial | None = None
         self._last_frames = 0
 
     def run(self, held: wp.array, frames: int, release_after: int) -> None:
@@ -57,8 +60,17 @@ class FrameLauncher:
         shape = self.found_shape()
         if self.threads.is_searching:
             self.threads.adopt_found((self.threads_shape() or shape).block)
-        # One CPU thread runs them one after another, in whichever order.
-        sorts = self._is_cuda and shape.lanes > 1 and frames > 1
+        if self._is_free and self.threads.hot and frames > 1:
+            trial = self._trial_from(shape)
+            trial.launch(frames, lambda shape: self._run(held, frames, release_after, shape))
+        else:
+            self._run(held, frames, release_after, shape)
+        self._last_frames = frames
+
+    def _run(self, held: wp.array, frames: int, release_after: int, shape: Shape) -> None:
+        # One CPU thread runs them one after another, in whichever order; so do lone lanes that all
+        # run at once.
+        sorts = self._is_cuda and frames > 1 and (shape.lanes > 1 or self._num_envs > AT_ONCE)
         sort_by = self._last_frames if sorts else 0
         has_tail = self._has_tail(shape)
 
@@ -76,7 +88,13 @@ class FrameLauncher:
 
         how = (held.ptr, frames, release_after, shape, sort_by, self._idle_skip, self.threads.hot)
         self.play(("run", *how, has_tail), launch)
-        self._last_frames = frames
+
+    def _trial_from(self, shape: Shape) -> Trial:
+        """The trial of shapes that begins with this one."""
+        if self._trial is None or self._trial.shapes[0] != shape:
+            shapes = worth_trying(shape, self._num_envs)
+            self._trial = Trial(shapes or [shape], lambda: DeviceSpan(self._device))
+        return self._trial
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
         """Launch kernels, or replay those that `key` stands for (cuda_graphs.Recorder)."""

@@ -1,0 +1,108 @@
+"""Which of some launch shapes is fastest for what the consoles do now: tried while they run.
+
+States do not depend on the shape, so a run may try them on its own launches. Which one is best
+depends on the ROM, on how unlike its consoles are, and on what they are doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import warp as wp
+
+from emulator.launch.shapes import Shape
+
+ROUNDS = 3
+"""Launches of each shape in a trial. They come in turn, for consoles change what they do."""
+HOPELESS = 1.25
+"""Times the fastest: what is slower is left out for the rest of the trial."""
+AGAIN_AFTER = 1000
+"""Launches between trials."""
+
+
+class Span(Protocol):
+    """How long the device takes for a launch."""
+
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+    def milliseconds(self) -> float | None:
+        """None while the device is not through with it."""
+        ...
+
+
+class DeviceSpan:
+    """By two events on the current stream: nobody waits."""
+
+    def __init__(self, device: str) -> None:
+        self._begin = wp.Event(device, enable_timing=True)
+        self._end = wp.Event(device, enable_timing=True)
+
+    def begin(self) -> None:
+        wp.record_event(self._begin)
+
+    def end(self) -> None:
+        wp.record_event(self._end)
+
+    def milliseconds(self) -> float | None:
+        if not self._end.is_complete:
+            return None
+        return wp.get_event_elapsed_time(self._begin, self._end, synchronize=False)
+
+
+class _Tried(NamedTuple):
+    index: int
+    span: Span
+
+
+class Trial:
+    """Of `shapes`; the first is taken where nothing is known. `span` makes what times a launch."""
+
+    def __init__(self, shapes: Sequence[Shape], span: Callable[[], Span]) -> None:
+        self.shapes = list(shapes)
+        self.best = 0
+        self._span = span
+        self._frames = 0
+        self._rest = 0
+        self._begin()
+
+    def launch(self, frames: int, run: Callable[[Shape], Any]) -> None:
+        """`run` a launch of so many frames with the shape whose turn it is."""
+        if frames != self._frames:  # other launches tell nothing about these
+            self._frames = frames
+            self._begin()
+        self._look()
+        if self._rest:
+            self._rest -= 1
+            run(self.shapes[self.best])
+            if not self._rest:
+                self._begin()
+        elif self._waiting is not None or not self._turns:
+            run(self.shapes[self.best])
+        else:
+            self._waiting = _Tried(self._turns.pop(0), self._span())
+            self._waiting.span.begin()
+            run(self.shapes[self._waiting.index])
+            self._waiting.span.end()
+
+    def _begin(self) -> None:
+        self._turns = list(range(len(self.shapes))) * ROUNDS
+        self._taken: list[list[float]] = [[] for _ in self.shapes]
+        self._waiting: _Tried | None = None
+
+    def _look(self) -> None:
+        """Take note of a launch that is over, and decide when all are."""
+        taken = self._waiting.span.milliseconds() if self._waiting else None
+        if self._waiting is None or taken is None:
+            return
+        self._taken[self._waiting.index].append(taken)
+        self._waiting = None
+        if all(self._taken):
+            means = [sum(some) / len(some) for some in self._taken]
+            self.best = means.index(min(means))
+            self._turns = [i for i in self._turns if means[i] < HOPELESS * min(means)]
+            if {*self._turns} <= {self.best}:  # nothing else to try
+                self._turns = []
+                self._rest = AGAIN_AFTER
