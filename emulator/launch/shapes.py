@@ -106,7 +106,8 @@ ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
 AT_ONCE = 1024
 """Consoles that threaded code runs at once: more wait for a place on an SM."""
-MOST_TO_TRY = 8192
+MOST_ALONE_TO_TRY = 8192
+TAILS_TO_TRY = (1024, 2048, 4096)
 
 Table = dict[int, Shape]
 """Shape by the number of consoles it was measured with."""
@@ -139,11 +140,12 @@ def built_in(num_envs: int) -> Shape:
 
 def worth_trying(shape: Shape, num_envs: int) -> list[Shape]:
     """Return the shapes, this one first, of which any may be best for a ROM whose hot code is
-    there, or nothing: fewer consoles need no choice, and more leave none."""
-    if not shape.serving or not shape.tail or num_envs > MOST_TO_TRY:
-        return []
-    tails = [tail for tail in (1024, 2048) if shape.tail < tail < num_envs]
-    return [shape, *(shape._replace(tail=tail) for tail in tails), ALONE]
+    there; this one alone if it has no tail."""
+    if not shape.tail:
+        return [shape]
+    tails = [tail for tail in TAILS_TO_TRY if shape.tail < tail <= num_envs]
+    alone = [ALONE] if num_envs <= MOST_ALONE_TO_TRY else []
+    return [shape, *(shape._replace(tail=tail) for tail in tails), *alone]
 
 
 def tuned_table(device_name: str, path: Path | None = None) -> Table:

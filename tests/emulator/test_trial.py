@@ -8,7 +8,14 @@ import warp as wp
 
 from emulator import Cartridge, Emulator
 from emulator.launch import trial
-from emulator.launch.shapes import ALONE, BUILT_IN_LARGEST, Shape, built_in, worth_trying
+from emulator.launch.shapes import (
+    ALONE,
+    BUILT_IN_LARGEST,
+    Shape,
+    built_in,
+    impossible,
+    worth_trying,
+)
 from emulator.tools.warmup import blank_rom
 
 BASE = built_in(4096)
@@ -68,10 +75,12 @@ def test_the_fastest_shape_is_found_and_kept_until_another_one_is(
 
 
 def test_what_is_worth_trying_can_be_launched() -> None:
-    assert [shape.tail for shape in worth_trying(BASE, 4096)] == [512, 1024, 2048, 0]
+    assert [shape.tail for shape in worth_trying(BASE, 4096)] == [512, 1024, 2048, 4096, 0]
     assert worth_trying(BASE, 1500)[1:] == [BASE._replace(tail=1024), ALONE]
-    assert not worth_trying(ALONE, 256)
-    assert not worth_trying(BUILT_IN_LARGEST, 65536)
+    assert worth_trying(ALONE, 256) == [ALONE]
+    assert ALONE not in worth_trying(BUILT_IN_LARGEST, 65536)
+    for shape in (*worth_trying(BASE, 4096), *worth_trying(BUILT_IN_LARGEST, 65536)):
+        assert not impossible(shape)
 
 
 @pytest.mark.warp

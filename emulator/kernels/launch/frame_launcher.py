@@ -93,7 +93,7 @@ class FrameLauncher:
         """The trial of shapes that begins with this one."""
         if self._trial is None or self._trial.shapes[0] != shape:
             shapes = worth_trying(shape, self._num_envs)
-            self._trial = Trial(shapes or [shape], lambda: DeviceSpan(self._device))
+            self._trial = Trial(shapes, lambda: DeviceSpan(self._device))
         return self._trial
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
