@@ -138,14 +138,17 @@ def built_in(num_envs: int) -> Shape:
     return BUILT_IN_LARGEST
 
 
-def worth_trying(shape: Shape, num_envs: int) -> list[Shape]:
-    """Return the shapes, this one first, of which any may be best for a ROM whose hot code is
-    there; this one alone if it has no tail."""
-    if not shape.tail:
+def worth_trying(shape: Shape, num_envs: int, hot: bool) -> list[Shape]:
+    """Return the shapes, this one first, of which any may be best for a ROM, all within a block of
+    as many threads. `hot`: its hot code is there."""
+    if not shape.serving:
         return [shape]
-    tails = [tail for tail in TAILS_TO_TRY if shape.tail < tail <= num_envs]
-    alone = [ALONE] if num_envs <= MOST_ALONE_TO_TRY else []
-    return [shape, *(shape._replace(tail=tail) for tail in tails), *alone]
+    serving = [shape._replace(serving=n) for n in (shape.serving - 1, shape.serving // 2) if n]
+    tails, alone = [], []
+    if hot and shape.tail:
+        tails = [tail for tail in TAILS_TO_TRY if shape.tail < tail <= num_envs]
+        alone = [ALONE] if num_envs <= MOST_ALONE_TO_TRY else []
+    return [shape, *dict.fromkeys(serving), *(shape._replace(tail=n) for n in tails), *alone]
 
 
 def tuned_table(device_name: str, path: Path | None = None) -> Table:

@@ -75,12 +75,17 @@ def test_the_fastest_shape_is_found_and_kept_until_another_one_is(
 
 
 def test_what_is_worth_trying_can_be_launched() -> None:
-    assert [shape.tail for shape in worth_trying(BASE, 4096)] == [512, 1024, 2048, 4096, 0]
-    assert worth_trying(BASE, 1500)[1:] == [BASE._replace(tail=1024), ALONE]
-    assert worth_trying(ALONE, 256) == [ALONE]
-    assert ALONE not in worth_trying(BUILT_IN_LARGEST, 65536)
-    for shape in (*worth_trying(BASE, 4096), *worth_trying(BUILT_IN_LARGEST, 65536)):
+    fewer = BASE._replace(serving=1)
+    assert worth_trying(BASE, 4096, hot=False) == [BASE, fewer]
+    hot = worth_trying(BASE, 4096, hot=True)
+    assert [shape.tail for shape in hot] == [512, 512, 1024, 2048, 4096, 0]
+    assert worth_trying(BASE, 1500, hot=True)[2:] == [BASE._replace(tail=1024), ALONE]
+    assert worth_trying(ALONE, 256, hot=True) == [ALONE]
+    large = worth_trying(BUILT_IN_LARGEST, 65536, hot=True)
+    assert [shape.serving for shape in large] == [4, 3, 2, 4, 4]
+    for shape in (*hot, *large):
         assert not impossible(shape)
+        assert shape.block <= large[0].block
 
 
 @pytest.mark.warp
@@ -91,6 +96,7 @@ def test_a_batch_that_tries_shapes_comes_to_the_same_states(device: str) -> None
     free, fixed = Emulator(cartridge, 1100, device), Emulator(cartridge, 1100, device, shape=BASE)
     random = np.random.default_rng(3)
     free.wait_for_kernels()
+    assert free.shape == BASE
     free.adopt([[(0x100,)]])
     for _ in range(20):
         buttons = random.integers(0, 256, 1100).astype(np.uint8)

@@ -22,8 +22,8 @@ from emulator.state.batch import Batch
 
 
 class FrameLauncher:
-    """Of `batch`, whose consoles run `cartridges`; `shape` and what else is public may be changed
-    between launches. None as `shape`: the measured one of this device."""
+    """Of `batch`, whose consoles run `cartridges`. None as `shape`: the measured one of this
+    device, and on a GPU others like it are tried meanwhile (launch/trial.py)."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class FrameLauncher:
         shape = self.found_shape()
         if self.threads.is_searching:
             self.threads.adopt_found((self.threads_shape() or shape).block)
-        if self._is_free and self.threads.hot and frames > 1:
-            trial = self._trial_from(shape)
+        trial = self._trial_from(shape) if self._is_free and frames > 1 else None
+        if trial:
             trial.launch(frames, lambda shape: self._run(held, frames, release_after, shape))
         else:
             self._run(held, frames, release_after, shape)
@@ -81,7 +81,8 @@ class FrameLauncher:
             if shape.serving:
                 most = min(shape.tail, self._num_envs)
                 tail = functools.partial(self._run_tail, most) if has_tail else None
-                uniform.launch(self._batch, *how, tail, self.counts)
+                block = self.found_shape().block
+                uniform.launch(self._batch, *how, tail, self.counts, block)
             else:
                 threads = self.threads
                 kernels_of("threaded").launch(self._batch, threads.table(), *how, *threads.frames)
@@ -89,12 +90,12 @@ class FrameLauncher:
         how = (held.ptr, frames, release_after, shape, sort_by, self._idle_skip, self.threads.hot)
         self.play(("run", *how, has_tail), launch)
 
-    def _trial_from(self, shape: Shape) -> Trial:
-        """The trial of shapes that begins with this one."""
-        if self._trial is None or self._trial.shapes[0] != shape:
-            shapes = worth_trying(shape, self._num_envs)
+    def _trial_from(self, shape: Shape) -> Trial | None:
+        """The trial of this shape against others, if there are any."""
+        shapes = worth_trying(shape, self._num_envs, self.threads.hot is not None)
+        if len(shapes) > 1 and (self._trial is None or self._trial.shapes != shapes):
             self._trial = Trial(shapes, lambda: DeviceSpan(self._device))
-        return self._trial
+        return self._trial if len(shapes) > 1 else None
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
         """Launch kernels, or replay those that `key` stands for (cuda_graphs.Recorder)."""
@@ -110,6 +111,11 @@ class FrameLauncher:
             if (self.shape.serving == 0) != (self._executor == "threaded"):
                 self.shape = ALONE if self._executor == "threaded" else SERVED
         return self.shape
+
+    def use(self, shape: Shape) -> None:
+        """Launch with this shape from now on, and with no other."""
+        self.shape = shape
+        self._is_free = False
 
     def threads_shape(self) -> Shape | None:
         """How launches of threaded code are spread, of all consoles or of the tail; None: none."""
