@@ -104,9 +104,6 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
 ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
-AT_ONCE = 1024
-"""Consoles that threaded code runs at once: more wait for a place on an SM."""
-MOST_ALONE_TO_TRY = 8192
 TAILS_TO_TRY = (1024, 2048, 4096)
 
 Table = dict[int, Shape]
@@ -144,11 +141,8 @@ def worth_trying(shape: Shape, num_envs: int, hot: bool) -> list[Shape]:
     if not shape.serving:
         return [shape]
     serving = [shape._replace(serving=n) for n in (shape.serving - 1, shape.serving // 2) if n]
-    tails, alone = [], []
-    if hot and shape.tail:
-        tails = [tail for tail in TAILS_TO_TRY if shape.tail < tail <= num_envs]
-        alone = [ALONE] if num_envs <= MOST_ALONE_TO_TRY else []
-    return [shape, *dict.fromkeys(serving), *(shape._replace(tail=n) for n in tails), *alone]
+    tails = [tail for tail in TAILS_TO_TRY if hot and 0 < shape.tail < tail <= num_envs]
+    return [shape, *dict.fromkeys(serving), *(shape._replace(tail=n) for n in tails)]
 
 
 def tuned_table(device_name: str, path: Path | None = None) -> Table:

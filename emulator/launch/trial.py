@@ -6,6 +6,7 @@ depends on the ROM, on how unlike its consoles are, and on what they are doing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,11 +14,11 @@ import warp as wp
 
 from emulator.launch.shapes import Shape
 
-ROUNDS = 3
+ROUNDS = 4
 """Launches of each shape in a trial. They come in turn, for consoles change what they do."""
-HOPELESS = 1.25
-"""Times the fastest: what is slower is left out for the rest of the trial."""
-AGAIN_AFTER = 1000
+HOPELESS = (2.0, 1.2, 1.1)
+"""Times the fastest, on average after so many rounds: what is slower is left out from then on."""
+AGAIN_AFTER = 200
 """Launches between trials."""
 
 
@@ -65,7 +66,6 @@ class Trial:
         self.best = 0
         self._span = span
         self._frames = 0
-        self._rest = 0
         self._begin()
 
     def launch(self, frames: int, run: Callable[[Shape], Any]) -> None:
@@ -79,7 +79,7 @@ class Trial:
             run(self.shapes[self.best])
             if not self._rest:
                 self._begin()
-        elif self._waiting is not None or not self._turns:
+        elif self._waiting is not None:
             run(self.shapes[self.best])
         else:
             self._waiting = _Tried(self._turns.pop(0), self._span())
@@ -88,21 +88,37 @@ class Trial:
             self._waiting.span.end()
 
     def _begin(self) -> None:
-        self._turns = list(range(len(self.shapes))) * ROUNDS
-        self._taken: list[list[float]] = [[] for _ in self.shapes]
+        self._rest = 0
+        self._round = 0
         self._waiting: _Tried | None = None
+        self._turns = list(range(len(self.shapes)))
+        self._taken: dict[int, float] = {}
+        self._slower = [0.0] * len(self.shapes)
+        """Of each that is still tried, the sum of the logarithms of what it took in each round, in
+        terms of the round's mean."""
 
     def _look(self) -> None:
-        """Take note of a launch that is over, and decide when all are."""
+        """Take note of a launch that is over, and decide once all of a round are."""
         taken = self._waiting.span.milliseconds() if self._waiting else None
         if self._waiting is None or taken is None:
             return
-        self._taken[self._waiting.index].append(taken)
+        self._taken[self._waiting.index] = math.log(max(taken, 1e-3))
         self._waiting = None
-        if all(self._taken):
-            means = [sum(some) / len(some) for some in self._taken]
-            self.best = means.index(min(means))
-            self._turns = [i for i in self._turns if means[i] < HOPELESS * min(means)]
-            if {*self._turns} <= {self.best}:  # nothing else to try
-                self._turns = []
-                self._rest = AGAIN_AFTER
+        if not self._turns:
+            self._decide()
+
+    def _decide(self) -> None:
+        mean = sum(self._taken.values()) / len(self._taken)
+        for index, taken in self._taken.items():
+            self._slower[index] += taken - mean
+        self.best = min(self._taken, key=lambda index: self._slower[index])
+        self._round += 1
+        limit = self._round * math.log(HOPELESS[min(self._round, len(HOPELESS)) - 1])
+        least = self._slower[self.best]
+        left = [index for index in self._taken if self._slower[index] - least < limit]
+        self._taken = {}
+        if self._round == ROUNDS or len(left) == 1:
+            self._rest = AGAIN_AFTER
+        else:
+            first = self._round % len(left)  # each has its turn early in a round and late
+            self._turns = left[first:] + left[:first]

@@ -15,7 +15,7 @@ from emulator.kernels.launch.rom_threads import RomThreads
 from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
-from emulator.launch.shapes import ALONE, AT_ONCE, SERVED, Shape, find_shape, worth_trying
+from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, worth_trying
 from emulator.launch.trial import DeviceSpan, Trial
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.state.batch import Batch
@@ -68,9 +68,8 @@ class FrameLauncher:
         self._last_frames = frames
 
     def _run(self, held: wp.array, frames: int, release_after: int, shape: Shape) -> None:
-        # One CPU thread runs them one after another, in whichever order; so do lone lanes that all
-        # run at once.
-        sorts = self._is_cuda and frames > 1 and (shape.lanes > 1 or self._num_envs > AT_ONCE)
+        # One CPU thread runs them one after another, in whichever order.
+        sorts = self._is_cuda and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
         has_tail = self._has_tail(shape)
 

@@ -46,10 +46,7 @@ FETCHES = ASK_FETCH | ASK_READ  # requests whose answer holds a word for the ins
 IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 BLOCK = 256
-"""Threads a block at most."""
-BLOCKS_AN_SM = 4
-"""Of so many threads, which leaves each 64 machine registers. Blocks need no more, and all of four
-thousand consoles run at once; the service gets along, with more of its values in memory."""
+"""Threads a block at most: as many machine registers for each as the service wants."""
 
 
 @wp.func(inline=True)
@@ -223,9 +220,7 @@ def threads_with(more: More, module: str) -> Threads:
                 take_back(r, c, b)
             run_on(r, c, b, o, code, h.fresh)
 
-    @wp.kernel(
-        enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, BLOCKS_AN_SM), module=module
-    )
+    @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1), module=module)
     def run_frames_threaded(
         batch: Batch,
         console: wp.array[Console],

@@ -48,6 +48,8 @@ from emulator.state.batch import STOPPED, Batch, Console
 
 PLAN_BYTES = wp.constant(16)  # a line's plan: lower, upper, kind and window, log entries
 DMA_FROZEN = wp.constant(0x3FF)
+THREADS = 1 << 17
+"""That a GPU has room for: unquiet pictures do unlike things, so few are to share a warp."""
 DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
 
 
@@ -58,11 +60,12 @@ def row_of(batch: Batch, env: int) -> Q:
 
 
 @wp.kernel(enable_backward=False)
-def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
-    """Thread env: undo later VRAM writes and plan the 144 lines, or draw an unquiet picture."""
-    env = wp.tid()
+def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64, spread: int):
+    """Every `spread`-th thread, for env: undo later VRAM writes and plan the 144 lines, or draw an
+    unquiet picture."""
+    env = wp.tid() / spread
     mem = row_of(batch, env)
-    if console[env].ppu_finished != U(0):
+    if wp.tid() == env * spread and console[env].ppu_finished != U(0):
         if console[env].ppu_undo_done != U(0):
             draw_finished(console[env], mem)
         else:
@@ -200,7 +203,9 @@ def render_pictures(batch: Batch, plans: wp.array, launch: Callable = wp.launch)
     n = int(batch.num_envs)
     device = plans.device
     inputs = [batch, batch.console]
-    launch(prepare_pictures, dim=n, inputs=[*inputs, plans.ptr], device=device)
+    spread = max(1, min(THREADS // n, 32)) if device.is_cuda else 1
+    to_prepare = [*inputs, plans.ptr, spread]
+    launch(prepare_pictures, dim=n * spread, inputs=to_prepare, device=device)
     launch(draw_pictures, dim=(n, SCREEN_HEIGHT), inputs=[*inputs, plans.ptr], device=device)
     launch(release_pictures, dim=n, inputs=inputs, device=device)
 
