@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import warp as wp
 
@@ -53,15 +53,10 @@ class DeviceSpan:
         return wp.get_event_elapsed_time(self._begin, self._end, synchronize=False)
 
 
-class _Tried(NamedTuple):
-    index: int
-    span: Span
-
-
 class Trial:
-    """Of `shapes`; the first is taken where nothing is known. `span` makes what times a launch."""
+    """Of `shapes`; the first is taken where nothing is known. `span` times one launch at a time."""
 
-    def __init__(self, shapes: Sequence[Shape], span: Callable[[], Span]) -> None:
+    def __init__(self, shapes: Sequence[Shape], span: Span) -> None:
         self.shapes = list(shapes)
         self.best = 0
         self._span = span
@@ -82,15 +77,15 @@ class Trial:
         elif self._waiting is not None:
             run(self.shapes[self.best])
         else:
-            self._waiting = _Tried(self._turns.pop(0), self._span())
-            self._waiting.span.begin()
-            run(self.shapes[self._waiting.index])
-            self._waiting.span.end()
+            self._waiting = self._turns.pop(0)
+            self._span.begin()
+            run(self.shapes[self._waiting])
+            self._span.end()
 
     def _begin(self) -> None:
         self._rest = 0
         self._round = 0
-        self._waiting: _Tried | None = None
+        self._waiting: int | None = None
         self._turns = list(range(len(self.shapes)))
         self._taken: dict[int, float] = {}
         self._slower = [0.0] * len(self.shapes)
@@ -99,10 +94,10 @@ class Trial:
 
     def _look(self) -> None:
         """Take note of a launch that is over, and decide once all of a round are."""
-        taken = self._waiting.span.milliseconds() if self._waiting else None
+        taken = None if self._waiting is None else self._span.milliseconds()
         if self._waiting is None or taken is None:
             return
-        self._taken[self._waiting.index] = math.log(max(taken, 1e-3))
+        self._taken[self._waiting] = math.log(max(taken, 1e-3))
         self._waiting = None
         if not self._turns:
             self._decide()

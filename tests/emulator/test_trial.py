@@ -26,9 +26,9 @@ class FakeSpan:
 
     def __init__(self, device: FakeDevice) -> None:
         self.device = device
-        self.looks = 0
 
     def begin(self) -> None:
+        self.looks = 0
         self.began = self.device.now
 
     def end(self) -> None:
@@ -43,7 +43,7 @@ class FakeDevice:
     def __init__(self, takes: dict[Shape, float]) -> None:
         self.takes = takes
         self.now = 0.0
-        self.trial = trial.Trial(list(takes), lambda: FakeSpan(self))
+        self.trial = trial.Trial(list(takes), FakeSpan(self))
 
     def run(self, launches: int, frames: int = 24) -> list[Shape]:
         """The shapes of so many launches."""

@@ -93,7 +93,7 @@ class FrameLauncher:
         """The trial of this shape against others, if there are any."""
         shapes = worth_trying(shape, self._num_envs, self.threads.hot is not None)
         if len(shapes) > 1 and (self._trial is None or self._trial.shapes != shapes):
-            self._trial = Trial(shapes, lambda: DeviceSpan(self._device))
+            self._trial = Trial(shapes, DeviceSpan(self._device))
         return self._trial if len(shapes) > 1 else None
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
