@@ -48,6 +48,8 @@ from emulator.state.batch import STOPPED, Batch, Console
 
 PLAN_BYTES = wp.constant(16)  # a line's plan: lower, upper, kind and window, log entries
 DMA_FROZEN = wp.constant(0x3FF)
+BLOCK = 256  # Warp's own choice
+BLOCKS_AN_SM = 4  # drawing waits for memory: 64 machine registers, and four times as many warps
 THREADS = 1 << 17
 """That a GPU has room for: unquiet pictures do unlike things, so few are to share a warp."""
 DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
@@ -59,7 +61,7 @@ def row_of(batch: Batch, env: int) -> Q:
     return batch.ram_base + Q(env) * Q(batch.row_stride)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, launch_bounds=(BLOCK, BLOCKS_AN_SM))
 def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64, spread: int):
     """Every `spread`-th thread, for env: undo later VRAM writes and plan the 144 lines, or draw an
     unquiet picture."""
@@ -88,7 +90,7 @@ def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64,
                     st32(plan + Q(12), U(w.first_entry | (w.last << 11) | (dma << 22)))
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, launch_bounds=(BLOCK, BLOCKS_AN_SM))
 def draw_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
     """Thread (env, line): draw one planned line."""
     env, line = wp.tid()
