@@ -86,25 +86,11 @@ class Emulator:
         self.executor = chosen_executor(device, executor, wanted)
         self._kernels = kernels_of(self.executor)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
-        roms = [cartridge.rom for cartridge in self.cartridges]
-        self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
-        layout = Layout(
-            num_envs,
-            ram_banks=max(cartridge.ram_banks for cartridge in self.cartridges),
-            serial_capacity=serial_capacity,
-        )
-        self._row_bytes = row_bytes(layout.ram_banks)
         self._token = object()  # which state caches are this emulator's
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
         self._known_rom = self._same_roms[self.rom_of_env]
-        self.batch = allocate(
-            layout,
-            np.concatenate(roms),
-            np.concatenate([marked_words(rom, self.executor == "native") for rom in roms]),
-            control_rows.control_words(bool(np.any(trap_ld_b_b))),
-            device,
-        )
+        self._allocate(serial_capacity, bool(np.any(trap_ld_b_b)))
         self._frames = FrameLauncher(
             self.batch, num_envs, self.cartridges, device, self.executor,
             shape=shape, idle_skip=idle_skip, cuda_graphs=cuda_graphs,
@@ -249,8 +235,11 @@ class Emulator:
                 known = np.asarray(mask) != 0
             source = states.choose(index, known, self._known_rom)
         # On a GPU a warp for each console, which has next to nothing to do where nothing is reset.
-        threads = 32 if wp.get_device(self.device).is_cuda else 1
-        wp.launch(
+        on_gpu = wp.get_device(self.device).is_cuda
+        threads = 32 if on_gpu else 1
+        # As the frames: one compile.
+        how = {"block_dim": self._frames.found_shape().block} if on_gpu else {}
+        self._frames.launch(
             self._kernels.reset_envs,
             dim=(self.num_envs, threads),
             inputs=[
@@ -259,7 +248,7 @@ class Emulator:
                 states.rom_index, self._known_rom_index, self._refused,
             ],
             device=self.device,
-            block_dim=self._frames.found_shape().block,  # as the frames: one compile
+            **how,
         )  # fmt: skip
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
@@ -444,6 +433,24 @@ class Emulator:
         return state_hashes(self._consoles(), self.batch.ram.numpy(), banks)
 
     # ---- inside ----------------------------------------------------------------------------
+
+    def _allocate(self, serial_capacity: int, traps: bool) -> None:
+        """Make the batch's arrays: ROMs one after another, and rows with room for the largest."""
+        roms = [cartridge.rom for cartridge in self.cartridges]
+        self._rom_bases = np.cumsum([0, *(len(rom) for rom in roms[:-1])]).tolist()
+        layout = Layout(
+            self.num_envs,
+            ram_banks=max(cartridge.ram_banks for cartridge in self.cartridges),
+            serial_capacity=serial_capacity,
+        )
+        self._row_bytes = row_bytes(layout.ram_banks)
+        self.batch = allocate(
+            layout,
+            np.concatenate(roms),
+            np.concatenate([marked_words(rom, self.executor == "native") for rom in roms]),
+            control_rows.control_words(traps),
+            self.device,
+        )
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on states and put every env into its own."""

@@ -14,6 +14,8 @@ from PySide6.QtWidgets import QWidget
 
 from gui.settings import Settings
 
+NATIVE = QKeySequence.SequenceFormat.NativeText
+"""Keys as they are called in the language of the app."""
 KEYS = "keys/"
 """Where settings keep the keys of a command, before its id."""
 Words = str | Callable[[], str]
@@ -55,7 +57,7 @@ class Command(QAction):
         refusal = self._refusal()
         self.setText(_unmarked(text))
         self.setIconText(_unmarked(short or text))
-        keys = self.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        keys = self.shortcut().toString(NATIVE)
         words = refusal or self._tip or text.removesuffix("...")
         self.setToolTip(f"{words} ({keys})" if keys else words)
         self.setEnabled(not refusal)
@@ -87,6 +89,8 @@ class ActionRegistry:
         self._owner, self._settings = owner, settings
         self._actions: dict[str, QAction] = {}
         self._defaults: dict[str, str] = {}
+        self._taken: set[str] = set()
+        """The keys that commands came with, in Qt's spelling."""
 
     def add(
         self, action_id: str, text: Words, run: Callable[[], object], shortcut: str = "", *,
@@ -112,12 +116,13 @@ class ActionRegistry:
     def _check_free(self, action_id: str, shortcut: str) -> None:
         if action_id in self._actions:
             raise ValueError(f"action {action_id!r} exists")
-        taken = {QKeySequence(keys).toString() for keys in self._defaults.values() if keys}
-        if shortcut and QKeySequence(shortcut).toString() in taken:
+        if shortcut and QKeySequence(shortcut).toString() in self._taken:
             raise ValueError(f"shortcut {shortcut} of {action_id!r} is taken")
 
     def _keep(self, action_id: str, action: QAction, shortcut: str) -> None:
         self._defaults[action_id] = shortcut
+        if shortcut:
+            self._taken.add(QKeySequence(shortcut).toString())
         keys = self._settings.text(KEYS + action_id, shortcut) if self._settings else shortcut
         if keys and not self.holder(keys, action_id):
             action.setShortcut(QKeySequence(keys))
@@ -171,7 +176,7 @@ class ActionRegistry:
     def cheat_sheet(self) -> list[tuple[str, str]]:
         """(shortcut, words), in the order of registration."""
         return [
-            (action.shortcut().toString(), plain_words(action))
+            (action.shortcut().toString(NATIVE), plain_words(action))
             for action in self._actions.values()
             if not action.shortcut().isEmpty()
         ]

@@ -157,6 +157,9 @@ class Layout(QObject):
             return False
         if not geometry.isEmpty():
             self._window.restoreGeometry(geometry)
+        mode = self._session.mode.value
+        if self._settings.text("layout/mode", mode) != mode:  # the app was killed in between
+            self._show_for_mode()
         return True
 
     def save(self) -> None:
@@ -165,6 +168,7 @@ class Layout(QObject):
             state = self._before or self._window.saveState(LAYOUT_VERSION)
             self._settings.set_blob("layout/state", state)
             self._settings.set_blob("layout/geometry", self._window.saveGeometry())
+            self._settings.set("layout/mode", self._session.mode.value)
 
     def reset(self) -> None:
         self._settings.remove("layout/state")

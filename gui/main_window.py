@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QLabel, QMainWindow, QTabWidget, QWidget
+from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
@@ -21,6 +21,8 @@ from gui.widgets.banner import BannerArea
 from gui.widgets.dialogs import ask_about_running
 from gui.words import tr
 
+MOST_STOPS = 200
+"""Of Tab, among which one is in sight."""
 DEFAULT_SIZE = (1280, 800)
 LEAST_SIZE = (1024, 700)
 
@@ -80,6 +82,20 @@ class MainWindow(QMainWindow):
         self._speed.setText(self._status.speed)
         self._age.setText(self._status.age)
 
+    # -- Tab ---------------------------------------------------------------------------------
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Pass by what lies in docks behind other docks: Qt has them out of sight, not hidden."""
+        for _ in range(MOST_STOPS):
+            if not super().focusNextPrevChild(forward):
+                return False
+            reached = self.focusWidget()
+            if isinstance(reached, QTabBar) and not reached.accessibleName():
+                reached.setAccessibleName(tr("Docks in one place"))
+            if not _is_behind(reached):
+                break
+        return True
+
     # -- the end ----------------------------------------------------------------------------
 
     def _on_end(self) -> None:
@@ -99,3 +115,10 @@ class MainWindow(QMainWindow):
             ask_about_running(self, running, lambda: begin(), lambda: begin(keep=True))
         else:
             self._shutdown.begin()
+
+
+def _is_behind(widget: QWidget | None) -> bool:
+    """Whether a widget lies in a dock of which nothing is in sight."""
+    while widget is not None and not isinstance(widget, QDockWidget):
+        widget = widget.parentWidget()
+    return widget is not None and widget.visibleRegion().isEmpty()

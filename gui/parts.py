@@ -161,8 +161,8 @@ def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     training = TrainingController(bridge, session, navigation)
     playing = PlayController(bridge, session, navigation, models.log)
     runs = RunsController(
-        bridge, session, models.runs, models.telemetry, training, navigation, notices,
-        models.notes, models.columns,
+        bridge, session, models.runs, models.telemetry, training, playing, navigation,
+        notices, models.notes, models.columns,
     )  # fmt: skip
     checkpoints = CheckpointsController(
         bridge, session, models.checkpoints, models.runs, training, playing, navigation,

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.service.keeper import KeeperLock, keep
+from trainer_core.service.keeper import KeeperLock
+from trainer_core.service.keeping import keep
 
 
 async def work(home: HomePaths) -> None:

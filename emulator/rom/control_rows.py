@@ -7,6 +7,8 @@ ROM byte and carries its immediate.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from emulator.rom.isa import INSTRUCTIONS, R16, Instruction
@@ -230,8 +232,10 @@ ROWS = 2048
 waits (`WAITS`)."""
 
 
+@functools.cache  # a run makes five emulators or more; one table takes 40 ms
 def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
-    """Control table, uint32[ROWS * ROW_WORDS]; with `trap_ld_b_b` opcode 40 is a breakpoint."""
+    """Control table, uint32[ROWS * ROW_WORDS], read-only; with `trap_ld_b_b` opcode 40 is a
+    breakpoint."""
     table = np.array([encode(row) for row in INSTRUCTIONS], dtype=np.uint32)
     table[IDLE] = IDLE_ROW
     if trap_ld_b_b:
@@ -243,7 +247,9 @@ def control_words(trap_ld_b_b: bool = False) -> np.ndarray:
         waits[table[:, word] & BRANCH != 0, word] |= WATCH
     rows = np.tile(fetch, (ROWS, 1))
     rows[:512], rows[WAITS : WAITS + 512] = table, waits
-    return np.pad(rows, ((0, 0), (0, ROW_WORDS - rows.shape[1]))).reshape(-1)
+    words = np.pad(rows, ((0, 0), (0, ROW_WORDS - rows.shape[1]))).reshape(-1)
+    words.flags.writeable = False
+    return words
 
 
 SLOW_FETCH = 0x200

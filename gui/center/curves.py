@@ -42,6 +42,7 @@ from gui.widgets.labels import label
 from gui.widgets.plot_board import PlotBoard
 from gui.widgets.plot_card import NOTHING, WAITING, PlotCard
 from gui.widgets.plot_file import to_png, to_svg
+from gui.widgets.plot_keys import PlotKeys
 from gui.widgets.plot_menu import show_plot_menu
 from gui.widgets.plot_section import PlotSection
 from gui.words import tr
@@ -81,6 +82,7 @@ class CurvesView(QWidget):
         self._empty = label(tr(NOTHING), "muted")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(self._empty)
+        self._keys = PlotKeys(self._choices, self._scroll, self._small)
         self.compiling_card = CompilingCard(compiling, lambda: model.focus, "curvesCompiling")
         self.compiling_card.turned.connect(lambda is_on: self._later.start())
         self._stack.addWidget(self.compiling_card)
@@ -126,6 +128,8 @@ class CurvesView(QWidget):
         )
         self.spread.setMinimumContentsLength(12)
         self.spread.view().setMinimumWidth(SPREAD_WIDTH)
+        self.spread.setMaximumWidth(SPREAD_WIDTH)
+        self.spread.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         for spread, words in SPREADS.items():
             self.spread.addItem(tr(words), spread)
         self.spread.activated.connect(
@@ -144,7 +148,7 @@ class CurvesView(QWidget):
         self.search.textChanged.connect(lambda _: self._later.start())
         row.addWidget(self.search, 3)
         row.addWidget(self.add)
-        row.addWidget(self.spread)
+        row.addWidget(self.spread, 2)
         row.addStretch(1)
         self._rows.addLayout(row)
         self._rows.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
@@ -189,6 +193,12 @@ class CurvesView(QWidget):
             return [self.large]
         return [card for section in self._sections.values() for card in section.cards]
 
+    def _small(self) -> list[PlotCard]:
+        """The plots of the page in their order, less those of closed groups."""
+        items = (self._column.itemAt(place) for place in range(self._column.count()))
+        found = (item.widget() for item in items if item is not None)
+        return [card for one in found if isinstance(one, PlotSection) for card in one.cards]
+
     def measured(self) -> list[str]:
         """Every scalar of the runs on show."""
         runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
@@ -228,6 +238,7 @@ class CurvesView(QWidget):
             section.show_count(len(shown), is_folded=is_folded)
             chosen += shown
             is_whole = is_whole and len(cards) == len(drawn)
+        self._keys.settle()
         self._offer([name for name in measured if name not in chosen])
         if not is_whole:
             self._later.start()
@@ -333,6 +344,7 @@ class CurvesView(QWidget):
     # -- one fills the page -----------------------------------------------------------------
 
     def _on_maximised(self, metric: str) -> None:
+        has_keys = isinstance(self.window().focusWidget(), PlotCard)
         if self.large is not None:
             self._large_column.removeWidget(self.large)
             self.large.deleteLater()
@@ -346,10 +358,14 @@ class CurvesView(QWidget):
             self.large.maximise_wanted.connect(lambda: self._choices.maximise(""))
             self.large.menu_wanted.connect(lambda place: self._menu(metric, place))
             self._large_column.addWidget(self.large)
+            self.large.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             self._stack.setCurrentIndex(1)
             self._large_column.activate()
         else:
             self.arrange()
+        for card in self.cards_in_front():
+            if has_keys and card.spec.metric == self._choices.current:
+                card.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _draw(self, metric: str, kind: str) -> bytes:
         """A plot as a file's bytes; as large as it is on show, or as when it fills the page."""

@@ -39,7 +39,7 @@ class GamesView(QWidget):
         self.facts = ElidedLabel("", "muted")
         self.note = ElidedLabel("", "muted")
         row = QHBoxLayout()
-        row.setSpacing(8)
+        row.setSpacing(4)
         for action, name in (
             ("playRom", names.PLAY_ROM_BUTTON), ("locateRom", names.LOCATE_ROM_BUTTON),
             ("forgetRom", names.FORGET_ROM_BUTTON),

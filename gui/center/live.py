@@ -154,8 +154,7 @@ class LiveView(QWidget):
         if request.mode == "human":
             name = Path(request.task).name if self._playing.is_rom else request.task
             if self._playing.is_color_only:
-                return tr("{name}, you play. It was made for the Game Boy Color only: "
-                          "a DMG may show no more than a message", name=name)  # fmt: skip
+                return tr("For the Game Boy Color only; {name}, you play", name=name)
             return tr("{value}, you play", value=name)
         if request.rival:
             return tr("{task}, two policies from the same starts", task=request.task)

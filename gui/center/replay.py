@@ -191,7 +191,7 @@ class ReplayView(QWidget):
         self.others = QToolButton()
         self.others.setObjectName("besideButton")
         self.others.setText(tr("Beside"))
-        self.others.setToolTip(tr("Show up to three more recordings in lockstep"))
+        self.others.setAccessibleName(tr("Show up to three more recordings in lockstep"))
         self.others.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.others.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         menu = QMenu(self.others)
@@ -315,7 +315,11 @@ class ReplayView(QWidget):
     def _on_roll(self) -> None:
         is_open = self._roll.is_open
         if self.panel.isHidden() == is_open:
+            focus = self.window().focusWidget()
+            has_keys = focus is not None and self.isAncestorOf(focus)
             self.panel.setVisible(is_open)
+            if has_keys:
+                (self.panel.piano if is_open else self).setFocus()
             self._leave_room()
             self._stretch()
             if not is_open:
@@ -395,8 +399,10 @@ class ReplayView(QWidget):
     def _on_changed(self) -> None:
         controller = self._controller
         has = controller.replay is not None
+        nothing = "" if has else tr("Record something first")
         for widget in (self.play, self.back, self.next, self.slider, self.speed, self.others):
             widget.setEnabled(has)
+            widget.setToolTip(nothing or widget.accessibleName())
         self.choices.clear()
         for folder in controller.folders:
             self.choices.addItem(recording_name(folder), str(folder))
@@ -406,6 +412,7 @@ class ReplayView(QWidget):
         if controller.replay is not None:
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
         self.choices.setEnabled(self.choices.count() > 0)
+        self.choices.setToolTip("" if self.choices.count() else tr("Record something first"))
         self.progress.setVisible(controller.is_exporting or bool(controller.opening))
         for number, shown in enumerate(self.beside):
             shown.setVisible(number < len(controller.beside))

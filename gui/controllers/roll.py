@@ -85,10 +85,12 @@ class RollController(QObject):
     @property
     def fork(self) -> int:
         """The first frame whose buttons were changed; the number of frames if none was."""
-        if self._source is None:
-            return 0
-        pairs = zip(self.masks, self._source.buttons.tolist(), strict=False)
-        both = min(len(self.masks), len(self._source))
+        return 0 if self._source is None else self._first_other(self._source.buttons.tobytes())
+
+    def _first_other(self, masks: bytes) -> int:
+        """The first frame that has other buttons there."""
+        both = min(len(self.masks), len(masks))
+        pairs = zip(self.masks, masks, strict=False)
         return next((frame for frame, (a, b) in enumerate(pairs) if a != b), both)
 
     # -- opening ----------------------------------------------------------------------------
@@ -117,13 +119,38 @@ class RollController(QObject):
         self._say("")
         self.seek(self._replay.frame)
 
-    def close(self) -> None:
-        """Forget the changes that were not saved."""
+    def close(self, *, is_saved: bool = False) -> None:
+        """Leave the buttons; changes that were not saved can be brought back."""
         if self.is_open or self.busy:
+            if not is_saved:
+                self._offer_back()
             self.masks, self._source, self._wanted = bytearray(), None, None
             self._is_seeking = False
             self._bridge.spawn(self.player.stop(), title=tr("The player did not stop"))
             self._say("")
+
+    def _offer_back(self) -> None:
+        """Say that changes were left, for whoever did not mean to."""
+        source, masks = self._source, bytes(self.masks)
+        if source is not None and self.is_changed:
+            self._notices.tell(
+                tr("The changed buttons were not saved"), source.folder.name, "warn",
+                tr("Bring them back"),
+                lambda: self._bridge.spawn(self._bring_back(source, masks), failed=self._fail),
+            )  # fmt: skip
+
+    async def _bring_back(self, source: Replay, masks: bytes) -> None:
+        """Open the recording again with these buttons; one undo takes them all away."""
+        self._replay.load(source.folder)
+        self._say(tr("Opening the recording"))
+        await self._open(source)
+        begin = self.frame = min(self._first_other(masks), len(masks) - 1)
+        behind, most = 0, min(len(masks), len(self.masks)) - begin
+        while behind < most and masks[-1 - behind] == self.masks[-1 - behind]:
+            behind += 1
+        end = len(self.masks) - behind
+        before = bytes(self.masks[begin:end])
+        self._edit(Edit(begin, before, masks[begin : len(masks) - behind]))
 
     def _on_loaded(self) -> None:
         if not self._stays:
@@ -263,7 +290,7 @@ class RollController(QObject):
         replay = self._replay.replay
         if replay is not None:
             self._playing.play_on(replay, frame, branch=True)
-        self.close()
+        self.close(is_saved=True)
 
     def _free(self, name: str) -> Path:
         """A folder that is not there yet, called after the recording at the root of the tree."""
@@ -299,5 +326,6 @@ class RollController(QObject):
             self.changed.emit()
 
     def _on_end(self, reason: str) -> None:
+        self._offer_back()
         self.masks, self._source = bytearray(), None
         self._fail(reason)

@@ -11,6 +11,7 @@ from PySide6.QtGui import QDesktopServices
 
 from gui import object_names as names
 from gui.bridge import Bridge, cause_of
+from gui.controllers.playing import PlayController
 from gui.controllers.training import TrainingController
 from gui.models.metric_series import Array
 from gui.models.navigation import Navigation, Place
@@ -51,13 +52,13 @@ class RunsController(QObject):
 
     def __init__(
         self, bridge: Bridge, session: Session, model: RunList, telemetry: TelemetryModel,
-        training: TrainingController, navigation: Navigation, notices: Notices, notes: RunNotes,
-        columns: RunColumns,
+        training: TrainingController, playing: PlayController, navigation: Navigation,
+        notices: Notices, notes: RunNotes, columns: RunColumns,
     ) -> None:  # fmt: skip
         super().__init__()
         self._notes, self._columns = notes, columns
         self._bridge, self._session, self._model = bridge, session, model
-        self._telemetry, self._training = telemetry, training
+        self._telemetry, self._training, self._playing = telemetry, training, playing
         self._navigation, self._notices = navigation, notices
         self.queue_changed = model.places_changed
         self._configs_asked: set[str] = set()
@@ -436,10 +437,10 @@ class RunsController(QObject):
     def _on_started(self, run_id: str) -> None:
         self._telemetry.waits.pop(run_id, None)
         self.show(run_id)
-        if self._navigation.welcome:
-            self._navigation.leave_welcome()
-            if self._navigation.place is Place.LIVE:  # who went elsewhere stays there
-                self._navigation.show(Place.WALL)
+        self._navigation.leave_welcome()
+        is_empty = not self._playing.is_active and not self._playing.busy
+        if self._navigation.place is Place.LIVE and is_empty:  # who went elsewhere stays there
+            self._navigation.show(Place.WALL)
 
     def _on_clock(self) -> None:
         for run_id in self._moving:

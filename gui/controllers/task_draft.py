@@ -242,6 +242,7 @@ class TaskDraft(QObject):
 
     def train(self) -> None:
         """To the form of a new run on the task, with the discount that its length asks for."""
+        self._notices.withdraw(tr("Task made"))  # its button offered this
         self._training.train_new()
         gamma = str(self.model.choices.get("gamma", "")).split(":")[0]
         if gamma:

@@ -92,6 +92,21 @@ class AgentDock(Dock):
         column = QVBoxLayout(body)
         column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(8)
+        column.addWidget(self._mode_switch(actions))
+        self._hint = label("", "muted", wrap=True)
+        column.addWidget(self._hint)
+        column.addLayout(self._catalogs())
+        self.missing = Missing(runners, actions)
+        column.addWidget(self.missing)
+        column.addWidget(self._operation_switch(actions))
+        column.addWidget(self._keys())
+        column.addStretch(1)
+        self.setWidget(body)
+        self.reload_tasks()
+        self._follow()
+        self._refresh()
+
+    def _mode_switch(self, actions: ActionRegistry) -> Segmented:
         self.modes = Segmented(
             names.MODE_SWITCH,
             [
@@ -101,11 +116,25 @@ class AgentDock(Dock):
             ],
             tr("Mode"),
         )
-        self.modes.picked.connect(lambda value: session.set_mode(Mode(value)))
+        self.modes.picked.connect(lambda value: self._session.set_mode(Mode(value)))
         self.modes.button(Mode.HUMAN).clicked.connect(actions["playGame"].trigger)
-        column.addWidget(self.modes)
-        self._hint = label("", "muted", wrap=True)
-        column.addWidget(self._hint)
+        return self.modes
+
+    def _operation_switch(self, actions: ActionRegistry) -> Segmented:
+        self.operations = Segmented(
+            "operationSwitch",
+            [
+                (Operation.TRAIN, tr("Train new"), names.TRAIN_NEW_BUTTON),
+                (Operation.USE, tr("Use trained"), names.USE_TRAINED_BUTTON),
+            ],
+            tr("Operation"),
+        )
+        self.operations.picked.connect(lambda value: self._session.set_operation(Operation(value)))
+        self.operations.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)
+        return self.operations
+
+    def _catalogs(self) -> QGridLayout:
+        """Which task, several of them, which trainer."""
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
@@ -119,40 +148,26 @@ class AgentDock(Dock):
             text.setMinimumWidth(48)
             grid.addWidget(text, row, 0)
             grid.addWidget(combo, row, 1)
-        self.several = SeveralTasks(session.task_titles, self._ticked)
+        self.several = SeveralTasks(self._session.task_titles, self._ticked)
         self.several.picked.connect(self._on_several)
         grid.addWidget(self.several, 0, 2)
-        column.addLayout(grid)
-        self.missing = Missing(runners, actions)
-        column.addWidget(self.missing)
-        self.operations = Segmented(
-            "operationSwitch",
-            [
-                (Operation.TRAIN, tr("Train new"), names.TRAIN_NEW_BUTTON),
-                (Operation.USE, tr("Use trained"), names.USE_TRAINED_BUTTON),
-            ],
-            tr("Operation"),
-        )
-        self.operations.picked.connect(lambda value: session.set_operation(Operation(value)))
-        self.operations.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)
-        column.addWidget(self.operations)
-        column.addWidget(self._keys())
-        column.addStretch(1)
-        self.setWidget(body)
-        self.reload_tasks()
-        for runner in session.runners:
+        for runner in self._session.runners:
             self.runners.addItem(runner.title, runner.id)
             self.runners.setItemData(self.runners.count() - 1, tr(runner.summary), _TIP)
+        return grid
+
+    def _follow(self) -> None:
+        """Pass on what is picked, and show what others change."""
+        session = self._session
         self.tasks.activated.connect(lambda: session.set_task(str(self.tasks.currentData())))
         self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
         session.mode_changed.connect(lambda mode: self._refresh())
         session.operation_changed.connect(lambda operation: self._refresh())
-        runners.changed.connect(self._refresh)
+        self._runners.changed.connect(self._refresh)
         session.task_changed.connect(lambda task: self._refresh())
-        draft.changed.connect(lambda name: self._refresh() if name in ("", "task") else None)
+        self._draft.changed.connect(lambda name: self._refresh() if name in ("", "task") else None)
         session.rom_changed.connect(lambda rom: self.reload_tasks())
         session.tasks_changed.connect(self.reload_tasks)
-        self._refresh()
 
     def _ticked(self) -> tuple[str, ...]:
         return split_tasks(self._draft.text("task"))

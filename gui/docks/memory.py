@@ -146,15 +146,13 @@ class FindPage(QWidget):
         self.how.setAccessibleName(tr("How the value is to be"))
         for how in (*COMPARISONS, EQUAL):
             self.how.addItem(tr(how), how)
-        self.how.currentIndexChanged.connect(
-            lambda index: self.value.setEnabled(self.how.currentData() == EQUAL)
-        )
+        self.how.currentIndexChanged.connect(lambda index: self._fit_value())
         self.value = QLineEdit()
         self.value.setObjectName("memoryValue")
         self.value.setAccessibleName(tr("Value to look for"))
         self.value.setPlaceholderText("12, $0C")
         self.value.setMaxLength(MOST_LETTERS)
-        self.value.setEnabled(False)
+        self._fit_value()
         self.value.returnPressed.connect(self._on_search)
         self.wide = QCheckBox(tr("16 bits"))
         self.wide.setObjectName("memoryWide")
@@ -163,6 +161,11 @@ class FindPage(QWidget):
         row.addWidget(self.value, 1)
         row.addWidget(self.wide)
         return row
+
+    def _fit_value(self) -> None:
+        is_wanted = self.how.currentData() == EQUAL
+        self.value.setEnabled(is_wanted)
+        self.value.setToolTip("" if is_wanted else tr("Choose 'the value' to look for a number"))
 
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()

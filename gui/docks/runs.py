@@ -39,7 +39,7 @@ _WIDTHS = {
     "Best": 48,
     "Started": 94,
 }
-_FIRST_TO_GO = ("Device", "Algo", "Started", "Best", "Steps")
+_FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
 """Columns that a narrow table leaves out, in this order, those that a person asked for last:
 nothing is ever scrolled sideways."""
 LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22

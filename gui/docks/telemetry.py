@@ -61,25 +61,7 @@ class TelemetryDock(Dock):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(tr("Telemetry tabs"))
         self.tabs.tabBar().setExpanding(False)
-        self.buttons_chosen = ActionBars()
-        self.split = TimeSplit()
-        self.gauges = Gauges()
-        gauges.is_watched = self.gauges.isVisible
-        gauges.gauges_read.connect(self.gauges.show_gauges)
-        busy = QWidget()
-        column = QVBoxLayout(busy)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.split)
-        column.addWidget(self.gauges)
-        extras = {"env": self.buttons_chosen, "perf": busy}
-        self.pages: list[CurvePage] = []
-        for group, title in PAGES.items():
-            page = CurvePage(extras.get(group))
-            self.pages.append(page)
-            self.tabs.addTab(page, tr(title))
-            for spec in page_specs(group):
-                self._add_card(page, spec)
-            page.cards[-1].show_axis()
+        self._add_pages(gauges)
         self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
         self.tabs.addTab(self.info, tr("Run info"))
@@ -109,6 +91,28 @@ class TelemetryDock(Dock):
         model.renamed.connect(self._on_legend)
         model.run_told.connect(lambda run_id: self._later.start())
         self._on_shown()
+
+    def _add_pages(self, gauges: GaugesController) -> None:
+        """A tab for each group of the table of plots; some show more than curves."""
+        self.buttons_chosen = ActionBars()
+        self.split = TimeSplit()
+        self.gauges = Gauges()
+        gauges.is_watched = self.gauges.isVisible
+        gauges.gauges_read.connect(self.gauges.show_gauges)
+        busy = QWidget()
+        column = QVBoxLayout(busy)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.split)
+        column.addWidget(self.gauges)
+        extras = {"env": self.buttons_chosen, "perf": busy}
+        self.pages: list[CurvePage] = []
+        for group, title in PAGES.items():
+            page = CurvePage(extras.get(group))
+            self.pages.append(page)
+            self.tabs.addTab(page, tr(title))
+            for spec in page_specs(group):
+                self._add_card(page, spec)
+            page.cards[-1].show_axis()
 
     @property
     def cards(self) -> dict[str, PlotCard]:

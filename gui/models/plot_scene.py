@@ -18,6 +18,7 @@ from gui.models.run_history import RunTelemetry
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import SeedGroup
 from gui.models.smoothing import DECAYING
+from trainer_core.protocol.records import EvalRecord
 
 Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
@@ -204,7 +205,8 @@ class PlotLines:
             return None
         if x is None:
             return float(values[-1])
-        if x > places[-1] or x < places[0] - float(places[0]) * 0.5:
+        before = 0.0 if self.model.x_axis == CLOCK else float(places[0]) * 0.5  # counted from zero
+        if x > places[-1] or x < places[0] - before:
             return None
         return float(values[nearest(places, x)])
 
@@ -286,3 +288,13 @@ def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[
         return new
     fits = old[0] <= new[0] and new[1] <= old[1]
     return old if fits and new[1] - new[0] >= 0.6 * (old[1] - old[0]) else new
+
+
+def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
+    """Greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
+    the run's tasks together."""
+    task = metric.partition("/")[2]
+    return [
+        record for record in run.evals
+        if record.mode == "greedy" and record.is_part == bool(task) and task in ("", record.task)
+    ]  # fmt: skip

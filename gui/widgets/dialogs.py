@@ -9,8 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
-    QGridLayout,
+    QFrame,
+    QHBoxLayout,
     QMessageBox,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -89,8 +91,12 @@ def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], 
         then(Path(path))
 
 
+SHEET_EDGE = 90
+"""Pixels of the sheet that are no keys."""
+
+
 class CheatSheet(QDialog):
-    """Every shortcut there is."""
+    """Every shortcut there is; in a low window one scrolls."""
 
     def __init__(self, parent: QWidget, rows: list[tuple[str, str]]) -> None:
         super().__init__(parent)
@@ -100,14 +106,27 @@ class CheatSheet(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 16, 24, 16)
         column.setSpacing(16)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(4)
+        sides = QHBoxLayout()
+        sides.setSpacing(16)
         half = (len(rows) + 1) // 2
-        for index, (keys, text) in enumerate(rows):
-            at = index % half, index // half * 2
-            grid.addWidget(label(keys), *at, Qt.AlignmentFlag.AlignRight)
-            grid.addWidget(label(text, "muted"), at[0], at[1] + 1)
-        column.addLayout(grid)
+        for part in (rows[:half], rows[half:]):  # a label a column: one a key takes 0.1 s
+            keys, texts = ("\n".join(column) for column in zip(*part, strict=True))
+            for made in (label(keys), label(texts, "muted")):
+                made.setAlignment(Qt.AlignmentFlag.AlignTop)
+                sides.addWidget(made)
+        page = QWidget()
+        page.setObjectName("scrollBody")
+        page.setLayout(sides)
+        scroll = QScrollArea()
+        scroll.setAccessibleName(tr("Keyboard"))
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(page)
+        column.addWidget(scroll)
+        wanted = page.sizeHint()
+        bar = scroll.verticalScrollBar().sizeHint().width()
+        scroll.setMinimumWidth(wanted.width() + bar)
+        self.resize(0, min(wanted.height() + SHEET_EDGE, parent.window().height() - 24))
+        scroll.setFocus()
         close = button(tr("Close"), clicked=self.accept)
         column.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)

@@ -146,6 +146,7 @@ class DiskDialog(QDialog):
         )  # fmt: skip
         self.cancel_button.setVisible(bool(archives.working))
         self.restore_button.setEnabled(not archives.working)
+        self.restore_button.setToolTip(archives.working)
         self._on_selection()
 
     def _fill(self, rows: list[DiskRow]) -> None:

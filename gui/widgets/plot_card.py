@@ -14,7 +14,11 @@ from PySide6.QtGui import (
     QDrag,
     QDragEnterEvent,
     QDropEvent,
+    QFocusEvent,
+    QKeyEvent,
     QMouseEvent,
+    QPainter,
+    QPaintEvent,
 )
 from PySide6.QtWidgets import (
     QApplication,
@@ -28,7 +32,15 @@ from PySide6.QtWidgets import (
 
 from gui import theme
 from gui.models.metric_series import CLOCK, Array
-from gui.models.plot_scene import MOST_WHOLE, RAW, Entry, Line, PlotLines, settled
+from gui.models.plot_scene import (
+    MOST_WHOLE,
+    RAW,
+    Entry,
+    Line,
+    PlotLines,
+    greedy_results,
+    settled,
+)
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.run_words import shortened
@@ -37,7 +49,6 @@ from gui.widgets.labels import ElidedLabel
 from gui.widgets.plot_canvas import LEFT, RIGHT, Band, Curve, Dots, PlotCanvas, Rules, Scene
 from gui.widgets.plot_ticks import short_number
 from gui.words import tr
-from trainer_core.protocol.records import EvalRecord
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
@@ -58,15 +69,10 @@ MARK_GAP = 48
 """Least pixels between two lines that mark checkpoints."""
 PLOT_MIME = "application/x-dmglab-plot"
 
-
-def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
-    """Greedy validations of the task that `metric` is told of (`success_rate/<task>`), else of all
-    the run's tasks together."""
-    task = metric.partition("/")[2]
-    return [
-        record for record in run.evals
-        if record.mode == "greedy" and record.is_part == bool(task) and task in ("", record.task)
-    ]  # fmt: skip
+STEPS = {
+    Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}  # fmt: skip
 
 
 class PlotCard(QWidget):
@@ -77,6 +83,8 @@ class PlotCard(QWidget):
     menu_wanted = Signal(QPoint)
     dropped = Signal(str)
     """Another plot, by its metric, was dropped on this one."""
+    focused = Signal()
+    stepped = Signal(int, int)  # plots across and down, by an arrow key
 
     def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
         super().__init__()
@@ -415,7 +423,32 @@ class PlotCard(QWidget):
         """Every point of every run on show, not only what is drawn."""
         return self._lines.to_csv()
 
-    # -- the mouse on the card --------------------------------------------------------------
+    # -- keys and the mouse on the card -----------------------------------------------------
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit()
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A bar before the title of the plot that has the keys."""
+        if self.hasFocus():
+            with QPainter(self) as painter:
+                painter.fillRect(5, 6, 3, self._title.height() - 3, QColor(theme.current().accent))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if step := STEPS.get(Qt.Key(event.key())):
+            self.stepped.emit(*step)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or (
+            event.key() == Qt.Key.Key_Escape and not self.can_move
+        ):
+            self.maximise_wanted.emit()
+        else:
+            super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.maximise_wanted.emit()

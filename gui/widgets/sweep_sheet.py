@@ -141,7 +141,9 @@ class SweepSheet(QDialog):
         self.line.setText(draft.line)
         self.told.setText(refusal or tr("{count} trials", count=draft.trials))
         self.consent.setEnabled(not refusal)
-        self.start.setEnabled(not refusal and self.consent.isChecked())
+        lacks = refusal or ("" if self.consent.isChecked() else tr("Agree to the command first"))
+        self.start.setEnabled(not lacks)
+        self.start.setToolTip(lacks)
 
     def _agree(self) -> None:
         self.accept()

@@ -148,6 +148,12 @@ def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
     assert lagging < 19.0
     assert app.actions["smoothRunning"].isChecked()
     assert not app.actions["smoothDecaying"].isChecked()
+    for seq in range(3):
+        model.take("late", replaced(foreign_record(seq, loss=9.0), time=1.7e9 + 1000 + seq))
+    model.set_pinned(["late"])
+    card.redraw()
+    assert [row[2] for row in card._lines.rows_at(1.7e9 + 900)] == ["r"], "the other began later"
+    assert len(card._lines.rows_at(1.7e9 + 1001)) == 2
 
 
 def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:  # type: ignore[no-untyped-def]
@@ -358,6 +364,35 @@ def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view)
     QTest.mouseDClick(view.large.canvas, Qt.MouseButton.LeftButton)
     assert view.large is None
     until(lambda: len(shown(view)) > 10)
+
+
+def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:  # type: ignore[no-untyped-def]
+    grow(app.models.telemetry, "a", 6)
+    app.models.telemetry.set_focus("a")
+    until(lambda: len(shown(view)) > 6)
+    assert not app.actions["plotHide"].isEnabled(), "no plot is chosen"
+    cards = view.cards_in_front()
+    stops = [card for card in cards if card.focusPolicy() & Qt.FocusPolicy.TabFocus]
+    assert stops == cards[:1], "dozens of plots are one stop of Tab"
+    app.window.activateWindow()
+    cards[0].setFocus()
+    until(cards[0].hasFocus)
+    assert app.models.plots.current == cards[0].spec.metric
+    QTest.keyClick(cards[0], Qt.Key.Key_Right)
+    QTest.keyClick(cards[1], Qt.Key.Key_Down)
+    below = QApplication.focusWidget()
+    assert below in cards[2:]
+    assert abs(below.x() - cards[1].x()) < 5
+    assert app.actions["plotHide"].isEnabled()
+    QTest.keyClick(below, Qt.Key.Key_Return)
+    assert view.large is not None
+    assert (view.large.spec, view.large.hasFocus()) == (below.spec, True)
+    QTest.keyClick(view.large, Qt.Key.Key_Escape)
+    assert view.large is None
+    assert below.hasFocus()
+    QTest.keyClick(below, Qt.Key.Key_Up)
+    QTest.mouseClick(cards[0], Qt.MouseButton.LeftButton, pos=QPoint(20, 10))
+    assert app.models.plots.current == cards[0].spec.metric
 
 
 def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> None:  # type: ignore[no-untyped-def]

@@ -319,7 +319,10 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert "random play succeeds in 3%" in shown
     assert "UP alone in 2%" in shown
     assert "takes 21 steps" in shown
+    titles = [banner.accessibleName() for banner in app.window.banners.banners]
+    assert "Task made: mine/first_door" in titles
     click(app, names.TRAIN_TASK_BUTTON)
+    assert not app.window.banners.banners, "what it offered is done"
     assert app.models.session.mode is Mode.AGENT
     assert app.controllers.training.draft.config.gamma == 0.98
 

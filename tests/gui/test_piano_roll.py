@@ -73,6 +73,43 @@ def test_buttons_of_a_selection_are_copied_over_others(qapp) -> None:  # type: i
     assert len(pressed) == 1, "another text is no button"
 
 
+def drag_over_b(piano: PianoRoll, first: int, count: int) -> None:
+    """Drag down the fifth column, from the frame `first`, which is on show."""
+    row = first - piano.verticalScrollBar().value()
+    at = QPoint(NUMBER + 5 * piano.cell + 4, HEAD + row * ROW + 4)
+    to = at + QPoint(0, (count - 1) * ROW)
+    QTest.mousePress(piano.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    QTest.mouseMove(piano.viewport(), to)
+    QTest.mouseRelease(piano.viewport(), Qt.MouseButton.LeftButton, pos=to)
+
+
+def fits_a_small_window(app: App) -> None:
+    """Nothing of the roll is cut off, and some frames are in sight."""
+    view = app.center.replay
+    piano = view.panel.piano
+    app.window.resize(1024, 700)
+    until(lambda: piano.cell < 24 and view.strip.isHidden())
+    assert piano.viewport().width() >= NUMBER + 8 * piano.cell
+    assert view.panel.geometry().right() < view.width()
+    assert piano._rows() >= 4
+
+
+def brings_back_what_was_left(app: App) -> None:
+    """Changes that nobody saved can be brought back, as one that can be undone."""
+    roll = app.controllers.roll
+    roll.press(40, bytes([A, A, 0, A]))
+    changed = bytes(roll.masks)
+    app.actions["rollOpen"].trigger()
+    until(lambda: not roll.player.is_active)
+    assert app.center.replay.panel.isHidden()
+    banner = app.window.banners.banners[-1]
+    assert banner.accessibleName() == "The changed buttons were not saved: take-b2"
+    banner.button.click()
+    until(lambda: bytes(roll.masks) == changed and roll.fork == 40, 60)
+    app.actions["rollUndo"].trigger()
+    assert not roll.is_changed
+
+
 def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: ConsoleGame) -> None:
     home = app.bridge.home.root
     folder = record(game, home / "players" / "p" / "recordings" / "take", [5, A_RIGHT, 6])
@@ -80,6 +117,7 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     app.window.center.setCurrentWidget(view)
     replay.load(folder, 60)
     assert view.frame == 60
+    view.setFocus()
     click(app, "rollOpenButton")
     until(lambda: roll.is_open and view.position.text() == "61 / 144", 60)
     until(lambda: roll.known == 144, 60)
@@ -88,17 +126,13 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert view.caption.text() == replay.replay.describe(60)
     piano = view.panel.piano
     assert piano.isVisible()
+    assert app.window.focusWidget() is piano, "its keys work at once"
     assert bytes(roll.masks[23:33]) == bytes([0, *[A | 1] * 8, 0]), "two buttons in one step"
     assert "action A+RIGHT" in replay.replay.describe(30)
     lane = view.lane.grab().toImage()
     mark = lane.pixelColor(round(30 / 144 * lane.width()), 14)
     assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]
-    # A drag over three frames of the column B: down the fifth column, from the frame on show.
-    row = 60 - piano.verticalScrollBar().value()
-    at = QPoint(NUMBER + 5 * piano.cell + 4, HEAD + row * ROW + 4)
-    QTest.mousePress(piano.viewport(), Qt.MouseButton.LeftButton, pos=at)
-    QTest.mouseMove(piano.viewport(), at + QPoint(0, 2 * ROW))
-    QTest.mouseRelease(piano.viewport(), Qt.MouseButton.LeftButton, pos=at + QPoint(0, 2 * ROW))
+    drag_over_b(piano, 60, 3)
     assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
     QTest.keyClick(piano, Qt.Key.Key_D)
     assert roll.masks[60] == 32 | DOWN
@@ -141,15 +175,10 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     view.go_to(100)
     np.testing.assert_array_equal(view.beside[0].screen_view._picture, Replay(folder).picture(100))
     replay.toggle_beside(folder)
-    # In a small window nothing of it is cut off, and some frames are in sight.
-    app.window.resize(1024, 700)
-    until(lambda: piano.cell < 24 and view.strip.isHidden())
-    assert piano.viewport().width() >= NUMBER + 8 * piano.cell
-    assert view.panel.geometry().right() < view.width()
-    assert piano._rows() >= 4
-    app.controllers.roll.close()
+    fits_a_small_window(app)
+    brings_back_what_was_left(app)
+    roll.close()
     until(lambda: not roll.player.is_active)
-    assert view.panel.isHidden()
     assert read_buttons(folder, read_recording(folder))[60] == 0, "the recording stays as it was"
 
 

@@ -337,9 +337,9 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
 
 def test_an_imported_checkpoint_appears_selected_and_verified(app: App, tmp_path: Path) -> None:
     app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app.models.checkpoints.rowCount() == 1)
+    until(lambda: (card := app.models.checkpoints.selected) and card.integrity == "verified")
     card = app.models.checkpoints.selected
-    assert card.integrity == "verified"
+    assert app.models.checkpoints.rowCount() == 1
     assert card.folder.is_relative_to(app.bridge.home.runs)
     assert app.models.runs.rowCount() == 1
     assert find(app, names.DEPLOY_BUTTON).isEnabled()

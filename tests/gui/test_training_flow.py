@@ -92,6 +92,14 @@ def test_a_start_leaves_the_tab_that_one_went_to(app: App) -> None:
     assert app.window.center.currentWidget() is app.center.replay
 
 
+def test_a_start_shows_the_wall_where_no_game_plays(app: App) -> None:
+    app.models.navigation.leave_welcome()
+    assert app.window.center.currentWidget() is app.center.live
+    start(app)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    assert app.window.center.currentWidget() is app.center.wall
+
+
 def test_without_consent_nothing_is_spawned(app: App) -> None:
     assert not find(app, names.CONSENT_CHECK, QCheckBox).isChecked()
     click(app, names.START_TRAINING_BUTTON)

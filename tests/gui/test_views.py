@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QWidget
 
 from gui import theme
 from gui.actions import ActionRegistry
@@ -285,6 +285,19 @@ def test_every_widget_that_takes_the_focus_has_a_name(app: App) -> None:
         and type(widget).__name__ not in ("QTabBar", "QComboBoxListView", "QTabWidget", "QListView")
     ]
     assert not nameless, "\n".join(nameless)
+
+
+def test_what_cannot_be_pressed_says_why(app: App) -> None:
+    silent = [
+        f"{type(widget).__name__} {widget.objectName()!r} in {widget.parentWidget()}"
+        for widget in app.window.findChildren(QWidget)
+        if isinstance(widget, QAbstractButton | QComboBox | QLineEdit)
+        and not widget.isEnabledTo(widget.parentWidget())
+        and widget.toolTip() in ("", getattr(widget, "text", str)())
+        and not widget.objectName().startswith("qt_")
+        and not widget.objectName().startswith("Scroll")
+    ]
+    assert not silent, "\n".join(silent)
 
 
 def test_no_shortcut_is_given_twice(app: App) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QBoxLayout, QDockWidget, QLabel
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QBoxLayout, QDockWidget, QLabel
 
 from gui.app import App
 from gui.models.run_list import COLUMNS
 from gui.models.session import Mode
 from gui.settings import LAYOUT_VERSION
-from tests.gui.conftest import until
+from tests.gui.conftest import find, until
 
 
 def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
@@ -52,6 +56,18 @@ def test_the_welcome_forgets_how_narrow_it_was(app: App) -> None:
     assert [text.minimumHeight() for text in texts] == wide
 
 
+def test_docks_of_another_mode_do_not_come_back(make_app) -> None:  # type: ignore[no-untyped-def]
+    """Mode and layout are remembered apart; an app that was killed has a layout of another mode."""
+    first = make_app()
+    first.models.session.set_mode(Mode.HUMAN)
+    first.window.layouts.save()
+    first.models.session.set_mode(Mode.AGENT)
+    first.models.settings.save()
+    docks = make_app().docks
+    assert not docks.training.isHidden()
+    assert docks.task.isHidden()
+
+
 def test_the_docks_are_put_away_for_the_game_and_come_back(app: App) -> None:
     window, only, settings = app.window, app.actions["onlyCenter"], app.models.settings
     docks = window.findChildren(QDockWidget)
@@ -71,3 +87,32 @@ def test_the_docks_are_put_away_for_the_game_and_come_back(app: App) -> None:
         dock.hide()
     window.restoreState(settings.blob("layout/state"), LAYOUT_VERSION)
     assert [dock.isHidden() for dock in docks] == before
+
+
+def test_the_sheet_of_keys_is_no_higher_than_a_low_window(app: App) -> None:
+    app.window.resize(1024, 700)
+    begun = time.thread_time()
+    app.actions["shortcuts"].trigger()
+    assert time.thread_time() - begun < 0.08, "0.1 s and more with a label a key"
+    sheet = find(app, "cheatSheet")
+    QTest.qWait(1)
+    assert 400 < sheet.height() <= 700
+    assert sheet.width() <= 1024
+    sheet.close()
+
+
+def test_tab_passes_by_what_lies_behind_another_dock(app: App) -> None:
+    app.window.activateWindow()
+    assert app.docks.log.visibleRegion().isEmpty(), "it lies behind the runs"
+    find(app, "runFilter").setFocus()
+    until(lambda: find(app, "runFilter").hasFocus())
+    seen = []
+    while len(seen) < 60:
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        reached = QApplication.focusWidget()
+        if reached.objectName() == "runFilter":
+            break
+        seen.append(reached)
+    assert len(seen) > 15
+    assert all(app.docks.log.isAncestorOf(widget) is False for widget in seen)
+    assert all(widget.accessibleName() or widget.text() for widget in seen)

@@ -9,10 +9,20 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QTabBar, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QTabBar,
+    QWidget,
+)
 
 import gui
 from gui import words
+from gui.models.session import Mode
 from gui.settings import Settings
 from trainer_core.protocol.paths import HomePaths
 
@@ -99,6 +109,32 @@ def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Pa
         }
         assert not raw, "\n".join(map(str, sorted(raw)))
         assert len(app.window.findChildren(QLabel)) > 50
+    finally:
+        words.choose_language(words.ENGLISH)
+
+
+def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    home = tmp_path / "home"
+    (home / "settings").mkdir(parents=True)
+    settings = Settings(HomePaths(home))
+    settings.set(words.SETTING, "de")
+    settings.save()
+    try:
+        app = make_app(home)
+        app.window.resize(1024, 700)
+        app.models.navigation.leave_welcome()
+        cut = set()
+        for mode in (Mode.HUMAN, Mode.AGENT):
+            app.models.session.set_mode(mode)
+            for place in range(app.window.center.count()):
+                app.window.center.setCurrentIndex(place)
+                QApplication.processEvents()
+                cut |= {
+                    (made.objectName(), made.text(), made.width(), made.sizeHint().width())
+                    for made in app.window.findChildren(QPushButton)
+                    if made.isVisible() and made.text() and made.width() < made.sizeHint().width()
+                }
+        assert not cut, "\n".join(map(str, sorted(cut)))
     finally:
         words.choose_language(words.ENGLISH)
 

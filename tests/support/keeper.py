@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.support.scripted_native import scripted_native
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.service.keeper import KeeperLock, keep
+from trainer_core.service.keeper import KeeperLock
+from trainer_core.service.keeping import keep
 
 
 def call_keeper(home: HomePaths, **script: object) -> subprocess.Popen[bytes]:

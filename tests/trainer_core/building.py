@@ -9,8 +9,10 @@ from typing import Any
 import torch
 
 from trainer_core.algo.learner import Learner
-from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.algo.policy import policy_for
+from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.toy import TinyGoalEnv
+from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.runs.writer import RunWriter
@@ -34,8 +36,10 @@ def tiny_config(**changes: Any) -> RunConfig:
 def tiny_trainer(config: RunConfig) -> ActorLearner:
     torch.manual_seed(config.seed)
     torch.set_num_threads(1)
-    env = TinyGoalEnv(config.num_envs, stack_k=config.stack_k, seed=config.seed)
-    policy = PixelActorCritic("small", env.obs_shape, env.num_actions)
+    env: VecEnv = TinyGoalEnv(config.num_envs, stack_k=config.stack_k, seed=config.seed)
+    if config.obs_source == "marked":
+        env = PressedEnv(env)
+    policy = policy_for(config, env.obs_shape, env.num_actions)
     return ActorLearner(env, Learner(policy, config, CPU), config)
 
 

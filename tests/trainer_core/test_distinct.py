@@ -88,6 +88,8 @@ def test_the_gradient_by_tiles_is_autograd_s(planes: int) -> None:
     wanted = policy(pictures[chosen])
     assert torch.allclose(logits, wanted[0], atol=1e-5)
     assert torch.allclose(values, wanted[1], atol=1e-5)
+    for one, other in zip(network.act(pictures[chosen]), wanted, strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
     ahead = (torch.randn_like(logits), torch.randn_like(values))
     found = network.backward(batch, passed, *ahead)
     expected = torch.autograd.grad(wanted, list(policy.parameters()), ahead)

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from tests.support.made_records import update_record
-from trainer_core.exports.tensorboard import crc32c, export, main, masked_crc, tags_of
+from trainer_core.exports.tensorboard import export, main, tags_of
+from trainer_core.imports.tfrecord_crc import crc32c, masked_crc
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import RunPaths

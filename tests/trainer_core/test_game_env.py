@@ -12,7 +12,8 @@ import torch
 
 from tests.trainer_core.vec_env_contract import check_vec_env
 from trainer_core.envs.exploring import Way
-from trainer_core.envs.game_env import GameEnv, ShardedEmulator
+from trainer_core.envs.game_env import GameEnv
+from trainer_core.envs.sharded_emulator import ShardedEmulator
 from trainer_core.envs.vec_env import StepStats
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import Episode, Task, find_task

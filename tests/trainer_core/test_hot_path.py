@@ -43,7 +43,8 @@ HOT = {
     "envs/curriculum.py": {"fold", "weights", "draw"},
     "envs/frame_stack.py": {"push"},
     "envs/novelty.py": {"visit"},
-    "envs/game_env.py": {"step", "run", "observe", "reset", "_run", "_reset", "_info"},
+    "envs/game_env.py": {"step", "reset", "_info"},
+    "envs/sharded_emulator.py": {"run", "observe", "reset", "_run", "_reset"},
 }  # fmt: skip
 READS = {"item", "tolist", "cpu", "numpy", "nonzero", "synchronize", "masked_select", "bincount",
          "multinomial", "unique", "any", "all"}  # fmt: skip

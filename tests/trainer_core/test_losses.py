@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from trainer_core.algo import parts, tiles
 from trainer_core.algo.a2c import a2c_losses
 from trainer_core.algo.learner import Learner
 from trainer_core.algo.ppo import ppo_learner, ppo_losses
+from trainer_core.algo.ppo_gradient import ppo_gradient
 
 PPO = {
     "clip_range": 0.2, "clip_range_vf": 0.0, "ent_coef": 0.01, "vf_coef": 0.5,
@@ -146,15 +148,37 @@ def test_the_entropy_bonus_falls_as_training_succeeds_to_a_tenth() -> None:
     assert float(constant.learner.ent_coef) == pytest.approx(0.02)
 
 
-@pytest.mark.parametrize("most_patches", [tiles.MOST_PATCHES, 0])
+@pytest.mark.parametrize("clip_range_vf", [0.0, 0.2])
+def test_the_gradient_by_hand_is_autograd_s(clip_range_vf: float) -> None:
+    given = batch(64)
+    given["old_logprobs"][:8] = torch.log_softmax(given["logits"], -1)[
+        torch.arange(8), given["actions"][:8]
+    ]  # a ratio of one, as in the first minibatch
+    given["advantages"][3] = 0.0
+    given["old_values"][16:] = given["new_values"][16:] + 0.1 * given["returns"][16:]
+    coefficients = {**PPO, "clip_range_vf": clip_range_vf, "ent_coef": 0.3}
+    del coefficients["normalize_advantage"]
+    told, found = ppo_gradient(**given, **coefficients)
+    said = (given["logits"].requires_grad_(), given["new_values"].requires_grad_())
+    losses = ppo_losses(**given, **coefficients, normalize_advantage=False)
+    expected = torch.autograd.grad(losses.total, said)
+    assert torch.allclose(found[:, :-1] / 64, expected[0], atol=1e-7)
+    assert torch.allclose(found[:, -1] / 64, expected[1], atol=1e-7)
+    assert torch.allclose(told.mean(0), torch.stack(losses[1:]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("most_patches", "source"), [(tiles.MOST_PATCHES, "screen"), (tiles.MOST_PATCHES, "marked"),
+                                 (0, "marked")],
+)  # fmt: skip
 def test_different_pictures_on_tiles_and_in_parts_teach_what_the_minibatch_teaches(
-    monkeypatch: pytest.MonkeyPatch, most_patches: int
+    monkeypatch: pytest.MonkeyPatch, most_patches: int, source: Literal["screen", "marked"]
 ) -> None:
     """The same weights and losses but for the order of sums; the same bits when it is repeated."""
     monkeypatch.setattr(tiles, "MOST_PATCHES", most_patches)
     monkeypatch.setattr(parts, "LEAST_LEARNING", 4)
     found = []
-    config = tiny_config(threads=3, clip_range_vf=0.2, ent_coef=1.0)
+    config = tiny_config(threads=3, clip_range_vf=0.2, ent_coef=1.0, obs_source=source)
     for learner_of in (Learner, ppo_learner, ppo_learner):
         trainer = tiny_trainer(config)
         trainer.training_success = 0.6

@@ -8,15 +8,17 @@ import torch
 from emulator.launch.warp_start import start_warp
 from trainer_core.envs.episodes import GoalTemplates, TorchReader
 from trainer_core.envs.picture_reader import WarpReader
+from trainer_core.envs.picture_reader_serial import SerialReader
 
 pytestmark = pytest.mark.warp
 
 
 @pytest.mark.parametrize("distance", ["l1", "mse"])
 @pytest.mark.parametrize("masked", [False, True])
-def test_the_kernel_reads_what_torch_reads(distance: str, masked: bool) -> None:
+@pytest.mark.parametrize("serial", [False, True])
+def test_the_kernels_read_what_torch_reads(distance: str, masked: bool, serial: bool) -> None:
     start_warp()
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device("cuda" if torch.cuda.is_available() and not serial else "cpu")
     rng = torch.Generator().manual_seed(3)
 
     def random_pictures(count: int) -> torch.Tensor:
@@ -26,9 +28,10 @@ def test_the_kernel_reads_what_torch_reads(distance: str, masked: bool) -> None:
     if masked:
         mask = random_pictures(3) > 0
     goal = GoalTemplates(random_pictures(3), mask, distance)
-    kernel, definition = WarpReader(goal, 5, device), TorchReader(goal)
+    kernel = SerialReader(goal, 5) if serial else WarpReader(goal, 5, device)
+    definition = TorchReader(goal)
     for _ in range(2):  # the second call must not add to the first
-        pictures = random_pictures(5)
+        pictures = random_pictures(10)[::2] if serial else random_pictures(5)
         pictures[0] = goal.pictures[1]
         found, expected = kernel.read(pictures), definition.read(pictures)
         assert torch.equal(found[0], expected[0])

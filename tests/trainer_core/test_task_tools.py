@@ -218,6 +218,9 @@ def test_captured_states_make_a_task_and_some_are_held_out(
     assert task.manifest.reward == find_task(BASE, HomePaths(tmp_path)).manifest.reward
     found = call(tmp_path, "make", "--id", "mine/one", "--base", BASE, "--start", starts[0], *goal)
     assert "one start only" in found["starts"]
+    found = call(tmp_path, "new", "--id", "mine/around", "--rom", GAME, "--start", starts[0], *goal,
+                 "--around", "--count", 6)  # fmt: skip
+    assert found["starts"] == "6 with different pictures, the last 2 held out"
     again = ["make", "--base", BASE, "--start", *starts]
     for words, message in (
         (["--id", "mine/two", *goal], "exists"),

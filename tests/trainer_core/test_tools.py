@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import shlex
 import subprocess
 import sys
 import wave
@@ -287,7 +288,8 @@ def test_gif_frames_are_the_ones_on_the_screen_at_their_time() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 def test_standard_streams_that_are_closed_or_full_are_no_traceback(tmp_path: Path) -> None:
-    command = f"{sys.executable} -m trainer_core.cli.main runs --home {tmp_path}"
+    words = [sys.executable, "-m", "trainer_core.cli.main", "runs", "--home", str(tmp_path)]
+    command = shlex.join(words)
     for streams, status in ((">&- 2>&- <&-", 0), ("2>&-", 0), (">/dev/full", 1)):
         done = subprocess.run(
             ["sh", "-c", f"exec {command} {streams}"], cwd=CHECKOUT, capture_output=True, text=True,

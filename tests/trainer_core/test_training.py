@@ -100,6 +100,7 @@ def test_the_same_seed_gives_the_same_weights(algo: str, tmp_path: Path) -> None
     "changes",
     [
         {}, {"algo": "a2c"}, {"stack_k": 3}, {"log_every": 2}, {"obs_source": "noise"},
+        {"obs_source": "marked"},
         {"lr_schedule": "linear"}, {"threads": 2},
     ],
     ids=str,

@@ -67,17 +67,21 @@ class Remembering:
 
     def __call__(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Logits f32[B, A] and values f32[B] of `obs` u8[B, K, H, W]."""
-        rows = np.ascontiguousarray(obs.numpy()).reshape(len(obs), -1)
-        if len(self._numbers) * rows.shape[1] > MOST_REMEMBERED:
-            self._numbers.clear()
-        known = len(self._numbers)
-        numbers = [self._numbers.setdefault(row.tobytes(), len(self._numbers)) for row in rows]
-        new: list[int] = []
-        for position, number in enumerate(numbers):
-            if number == known + len(new):
+        rows = np.ascontiguousarray(obs.numpy()).reshape(obs.shape[0], -1)
+        seen = self._numbers
+        if len(seen) * rows.shape[1] > MOST_REMEMBERED:
+            seen.clear()
+        known = len(seen)
+        numbers, new = [], []
+        for position, row in enumerate(rows):
+            picture = row.tobytes()
+            number = seen.get(picture)
+            if number is None:
+                number = seen[picture] = known + len(new)
                 new.append(position)
+            numbers.append(number)
         if new:
-            logits, values = self._forward(obs[new] if len(new) < len(obs) else obs)
+            logits, values = self._forward(obs[new] if len(new) < len(rows) else obs)
             self._logits = torch.cat([self._logits[:known], logits]) if known else logits
             self._values = torch.cat([self._values[:known], values]) if known else values
         index = torch.tensor(numbers)

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from trainer_core.envs.press_marks import has_room, presses_marked
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.shades import MAX_SHADE
 
@@ -14,16 +15,23 @@ PATCHES_PAY = torch.backends.cpu.get_cpu_capability() != "AVX512"
 """Whether products beat oneDNN's convolutions here. A property of the computer, not measured at
 the start: a resumed run must add in the same order as before."""
 
+OFF_A_PRESS = 1.0
+"""Off the logit of an action for each press that its mark shows: it becomes e times less likely."""
+
 
 class PixelActorCritic(nn.Module):
     """One trunk, two heads. `kind` is small, nature or impala."""
 
     HEADS = ("policy", "value")
 
-    def __init__(self, kind: str, obs_shape: tuple[int, int, int], num_actions: int) -> None:
-        """`obs_shape` is (K, H, W) of the u8 pictures that `forward` takes."""
+    def __init__(
+        self, kind: str, obs_shape: tuple[int, int, int], num_actions: int, *, marked: bool = False
+    ) -> None:
+        """`obs_shape` is (K, H, W) of the u8 pictures that `forward` takes; `marked`: these come
+        with marks (envs/press_marks.py), which weigh on the logits from the start."""
         super().__init__()
         self.kind = kind
+        self.marked = marked and has_room(obs_shape, num_actions)
         self.obs_shape = obs_shape
         self.num_actions = num_actions
         self.trunk = TRUNKS[kind](obs_shape[0])
@@ -41,7 +49,13 @@ class PixelActorCritic(nn.Module):
         if pictures.is_cuda:
             pictures = pictures.contiguous(memory_format=torch.channels_last)
         features = self.hidden(self.trunk(pictures))
-        return self.policy_head(features), self.value_head(features).squeeze(-1)
+        logits, values = self.policy_head(features), self.value_head(features).squeeze(-1)
+        return (logits + self.prior(obs) if self.marked else logits), values
+
+    def prior(self, obs: Tensor) -> Tensor:
+        """f32[B, A] what marks in `obs` u8[B, K, H, W] take off the logits; nothing is learned of
+        it, and what is learned may outweigh it."""
+        return presses_marked(obs[:, -1], self.num_actions) * -OFF_A_PRESS
 
     def _initialize(self) -> None:
         # Huang et al. 2022, detail 2: orthogonal weights, zero biases, a nearly uniform policy.
@@ -138,3 +152,11 @@ def policy_kind(config: RunConfig) -> str:
     if config.policy != "auto":
         return config.policy
     return "small" if config.device == "cpu" else "nature"
+
+
+def policy_for(
+    config: RunConfig, obs_shape: tuple[int, int, int], num_actions: int
+) -> PixelActorCritic:
+    """A run's network, on the CPU; drawn by torch's own generator."""
+    marked = config.obs_source == "marked"
+    return PixelActorCritic(policy_kind(config), obs_shape, num_actions, marked=marked)

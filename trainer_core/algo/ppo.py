@@ -142,7 +142,7 @@ def ppo_learner(policy: PixelActorCritic, config: RunConfig, device: torch.devic
         if gemm.can_learn_by_products(policy, config, device):
             return gemm.GemmLearner(policy, config, device)
     elif device.type == "cpu":
-        return PartsLearner(policy, config, device, learning_parts(config), ppo_losses)
+        return PartsLearner(policy, config, device, learning_parts(config))
     return Learner(policy, config, device)
 
 

@@ -79,10 +79,19 @@ class RolloutBuffer:
         self.reset_mask[t].copy_(result.info.reset_mask)
         self.from_demo[t].copy_(result.info.from_demo)
         self._slot[t].copy_(self._used)
-        for slot, pictures in enumerate(self._final_obs):
-            mask = result.trunc & (self._used == slot)
-            torch.where(mask[:, None, None, None], result.final_obs, pictures, out=pictures)
+        if self.device.type == "cpu":
+            self._keep_on_host(result)
+        else:
+            for slot, pictures in enumerate(self._final_obs):
+                mask = result.trunc & (self._used == slot)
+                torch.where(mask[:, None, None, None], result.final_obs, pictures, out=pictures)
         self._used += result.trunc
+
+    def _keep_on_host(self, result: StepResult) -> None:
+        """The pictures that a time limit cut off, where asking for them costs nothing."""
+        if bool(result.trunc.any()):
+            cut = (result.trunc & (self._used < self.slots)).nonzero().squeeze(1)
+            self._final_obs[self._used[cut], cut] = result.final_obs[cut]
 
     def final_observations(self) -> Tensor:
         """u8[slots * N, K, H, W]: pictures that time limits cut off, garbage where none did."""

@@ -10,12 +10,14 @@ order (docs/learning.md, notebook 12).
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding_bag
+from torch.nn.functional import embedding_bag, pad
 
 from trainer_core.algo.distinct import distinct_rows
 from trainer_core.algo.policy import PatchConv2d, PixelActorCritic
@@ -32,11 +34,8 @@ class Tiles:
 
     def __init__(self, pictures: Tensor, size: int) -> None:
         """`pictures` u8[D, K, H, W]; patches of `size` x `size`, the rest at the edges left out."""
-        count, planes, height, width = pictures.shape
-        rows, columns = height // size, width // size
-        cut = pictures[:, :, : rows * size, : columns * size]
-        windows = cut.reshape(count, planes, rows, size, columns, size)
-        patches = windows.permute(0, 2, 4, 1, 3, 5).reshape(count * rows * columns, -1)
+        count, (rows, columns) = len(pictures), grid_of(pictures, size)
+        patches = patches_of(pictures, size)
         first, number = distinct_rows(patches)
         self.patches = patches[first].float() * (1 / MAX_SHADE)
         """f32[V, K * size * size]"""
@@ -61,6 +60,20 @@ class Tiles:
         return Batch(self.patches[used], rows, len(pictures), *sorted_back(rows, len(used) * NINE))
 
 
+def grid_of(pictures: Tensor, size: int) -> tuple[int, int]:
+    """Rows and columns of whole patches of `size` x `size` in pictures [..., H, W]."""
+    return pictures.shape[-2] // size, pictures.shape[-1] // size
+
+
+def patches_of(pictures: Tensor, size: int) -> Tensor:
+    """[D * rows * columns, K * size * size] of `pictures` [D, K, H, W]."""
+    (count, planes), (rows, columns) = pictures.shape[:2], grid_of(pictures, size)
+    cut = pictures[:, :, : rows * size, : columns * size]
+    windows = cut.reshape(count, planes, rows, size, columns, size)
+    return windows.permute(0, 2, 4, 1, 3, 5).reshape(count * rows * columns, -1)
+
+
+@functools.cache
 def windows_under(rows: int, columns: int) -> Tensor:
     """i64[places, 9]: which of rows * columns patches lie under each window of 3x3 with stride 2
     and a padding of 1; rows * columns stands for what is outside."""
@@ -89,6 +102,15 @@ class Passed(tuple[Tensor, ...]):
     """What `forward` leaves for `backward`: activations, and weights in another order."""
 
 
+Beside = Callable[[Callable[[], Tensor]], Callable[[], Tensor]]
+"""What begins some work, and what then waits for it."""
+
+
+def later(work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """No other thread: done when it is asked for."""
+    return work
+
+
 class TileNetwork:
     """Forward and backward of `policy`, whose kind is small."""
 
@@ -105,6 +127,31 @@ class TileNetwork:
         self.policy, self.value = policy.policy_head, policy.value_head
 
     @torch.no_grad()
+    def act(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits f32[D, A] and values f32[D] of `pictures` u8[D, K, H, W], too few for their
+        different patches to be worth looking for."""
+        first, second = self.first, self.second
+        size, width = first.kernel_size[0], second.out_channels
+        shown = patches_of(pictures, size).float().mul_(1 / MAX_SHADE)
+        tiles = torch.addmm(self.first_bias, shown, first.weight.flatten(1).t()).relu_()
+        tiles = pad(tiles.view(len(pictures), -1, first.out_channels), (0, 0, 0, 1))
+        under = windows_under(*grid_of(pictures, size)).flatten()
+        columns = tiles.index_select(1, under).view(-1, NINE * first.out_channels)
+        weight = second.weight.permute(2, 3, 1, 0).reshape(-1, width)
+        windows = torch.addmm(self.second_bias, columns, weight).relu_()
+        logits, values, *_ = self._heads(windows, len(pictures))
+        return logits, values
+
+    def _heads(self, windows: Tensor, pictures: int) -> tuple[Tensor, ...]:
+        """Logits, values, and on the way features and hidden, of f32[pictures * places, width]."""
+        features = windows.view(pictures, -1, windows.shape[1]).transpose(1, 2)
+        features = features.reshape(pictures, -1)
+        hidden = torch.addmm(self.hidden.bias, features, self.hidden.weight.t()).relu_()
+        logits = torch.addmm(self.policy.bias, hidden, self.policy.weight.t())
+        values = torch.mv(hidden, self.value.weight[0]) + self.value.bias
+        return logits, values, features, hidden
+
+    @torch.no_grad()
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, Passed]:
         """Logits f32[U, A], values f32[U], and what `backward` takes."""
         first, second = self.first, self.second
@@ -115,19 +162,15 @@ class TileNetwork:
         torch.mm(tiles, weight, out=table[:count].view(len(tiles), -1))
         table[count:] = 0
         windows = embedding_bag(batch.rows, table, mode="sum").add_(self.second_bias).relu_()
-        features = windows.view(batch.pictures, -1, width).transpose(1, 2)
-        features = features.reshape(batch.pictures, -1)
-        hidden = torch.addmm(self.hidden.bias, features, self.hidden.weight.t()).relu_()
-        logits = torch.addmm(self.policy.bias, hidden, self.policy.weight.t())
-        values = torch.mv(hidden, self.value.weight[0]) + self.value.bias
+        logits, values, features, hidden = self._heads(windows, batch.pictures)
         return logits, values, Passed((tiles, weight, windows, features, hidden))
 
     @torch.no_grad()
     def backward(
-        self, batch: Batch, passed: Passed, logits: Tensor, values: Tensor
+        self, batch: Batch, passed: Passed, logits: Tensor, values: Tensor, beside: Beside = later
     ) -> tuple[Tensor, ...]:
         """Gradients of all parameters in the module's order, from those of `forward`'s logits
-        f32[U, A] and values f32[U]."""
+        f32[U, A] and values f32[U]. `beside` may begin some work on another thread."""
         tiles, weight, windows, features, hidden = passed
         ahead = torch.mm(logits, self.policy.weight).addr_(values, self.value.weight[0])
         ahead = behind_relu(ahead, hidden)
@@ -135,7 +178,7 @@ class TileNetwork:
             torch.mm(logits.t(), hidden), logits.sum(0),
             torch.mv(hidden.t(), values)[None], values.sum()[None],
         )  # fmt: skip
-        full = (torch.mm(ahead.t(), features), ahead.sum(0))
+        full = beside(lambda: torch.mm(ahead.t(), features))  # a fifth of a step
         width = windows.shape[1]
         back = torch.mm(ahead, self.hidden.weight).view(batch.pictures, width, -1)
         back = behind_relu(back.transpose(1, 2).reshape(-1, width), windows)
@@ -145,7 +188,7 @@ class TileNetwork:
         first = torch.mm(patches.t(), batch.patches).view_as(self.first.weight)
         return (
             laid_out_as(self.first.weight, first), patches.sum(0),
-            laid_out_as(self.second.weight, second), back.sum(0), *full, *heads,
+            laid_out_as(self.second.weight, second), back.sum(0), full(), ahead.sum(0), *heads,
         )  # fmt: skip
 
 

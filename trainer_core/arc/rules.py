@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from trainer_core.protocol.arc import SIDE
 
 if TYPE_CHECKING:
-    from trainer_core.arc.game import ArcGame
+    from trainer_core.arc.session import Shown
 
 OBS_SHAPE = (SIDE, 2 * SIDE)
 STEP_COST = 0.01
@@ -35,6 +35,16 @@ def horizon_of(baseline_actions: Sequence[int]) -> int:
     return max(MIN_HORIZON, HORIZON_FACTOR * sum(baseline_actions))
 
 
+class Judged(Protocol):
+    """What a judge looks at: a game, as `arc.game.ArcGame` is."""
+
+    shown: Shown
+    """What it shows now."""
+
+    @property
+    def is_over(self) -> bool: ...
+
+
 class ArcStanding(NamedTuple):
     steps: int
     levels: int
@@ -47,7 +57,7 @@ class ArcJudge:
     The distance is the share of levels still to come.
     """
 
-    def __init__(self, game: ArcGame, horizon: int) -> None:
+    def __init__(self, game: Judged, horizon: int) -> None:
         self._game, self._horizon = game, horizon
         self.terms: dict[str, float] = {}
         """What the last reward was made of; its sum is the reward."""

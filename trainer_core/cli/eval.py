@@ -37,7 +37,7 @@ class Options:
     starts: Literal["test", "validation", "heldout", "train"] = "test"
     """test: start states that neither trained nor steered the run; validation: those that chose its
     end and its best checkpoint; heldout: both; train: those it learned on."""
-    obs_source: Literal["checkpoint", "screen", "noise"] = "checkpoint"
+    obs_source: Literal["checkpoint", "screen", "marked", "noise"] = "checkpoint"
     """What the policy sees; default what the checkpoint was trained on."""
     device: str = "cpu"
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
@@ -144,7 +144,7 @@ def _evaluate(
     """The episodes on one task, and which starts were played."""
     import torch
 
-    from trainer_core.algo.policy import PixelActorCritic, policy_kind
+    from trainer_core.algo.policy import policy_for
     from trainer_core.envs.build import make_env, task_facts
     from trainer_core.preflight.startable import find_device
     from trainer_core.train.checkpoint import load_policy
@@ -165,7 +165,7 @@ def _evaluate(
     else:
         if options.policy == "untrained":
             torch.manual_seed(config.seed)
-            policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions)
+            policy = policy_for(config, env.obs_shape, env.num_actions)
         else:
             assert folder is not None
             policy, meta = load_policy(folder)

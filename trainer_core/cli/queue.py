@@ -24,7 +24,8 @@ from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runs import waiting
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.queue import RunQueue
-from trainer_core.service.keeper import KeeperLock, ensure_keeper, keep
+from trainer_core.service.keeper import KeeperLock, ensure_keeper
+from trainer_core.service.keeping import keep
 
 PRIORITY = limits(-100, 100)
 

@@ -39,7 +39,8 @@ class NewOptions:
     """A way from a start to a captured goal, as the app keeps it (demo.npz); left out, with the
     reason in the result, where no agent could press it."""
     around: bool = False
-    """Make --count starts around that way, in place of the captured ones."""
+    """Make --count starts in place of the captured ones: around that way, or without one by random
+    walks from them."""
     mask: tuple[str, ...] = ()
     """Rectangles X,Y,WIDTH,HEIGHT in screen pixels (160 x 144) that count; default all."""
     distance: Literal["l1", "mse"] = "l1"

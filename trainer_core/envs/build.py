@@ -10,6 +10,8 @@ from torch import Tensor
 
 from trainer_core.envs import toy
 from trainer_core.envs.noise import NoiseEnv
+from trainer_core.envs.press_marks import has_room
+from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol.arc import ARC_RULE, HELD_OUT_STARTS, find_game, is_arc
 from trainer_core.protocol.buttons import CODEC_ID
@@ -130,7 +132,7 @@ def make_env(
     if is_several(config.task):
         assert not held_out, "validate each task in an environment of its own"
         env = _mixed(config, home, count, seed, demo_share)
-        return NoiseEnv(env, seed) if config.obs_source == "noise" else env  # type: ignore[return-value]
+        return _observed(env, config, seed)  # type: ignore[arg-type]
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(
             count, stack_k=config.stack_k, seed=seed, held_out=held_out, device=config.device
@@ -163,8 +165,15 @@ def make_env(
         episodes = getattr(env, "episodes", None)
         if episodes is not None:
             episodes.start_set = env.start_set
+    return _observed(env, config, seed)
+
+
+def _observed(env: VecEnv, config: RunConfig, seed: int) -> VecEnv:
+    """`env` as `obs_source` has its pictures."""
     if config.obs_source == "noise":
         return NoiseEnv(env, seed)  # type: ignore[return-value]  # stopwatch is a property
+    if config.obs_source == "marked" and has_room(env.obs_shape, env.num_actions):
+        return PressedEnv(env)  # type: ignore[return-value]
     return env
 
 

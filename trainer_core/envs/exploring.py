@@ -19,7 +19,7 @@ from trainer_core.envs.places import cells_of
 
 if TYPE_CHECKING:
     from emulator import Snapshot
-    from trainer_core.envs.game_env import ShardedEmulator
+    from trainer_core.envs.sharded_emulator import ShardedEmulator
 
 WALKS, WALK_STEPS = 8, 16
 """Walks for each own start, and the presses of one."""

@@ -54,5 +54,15 @@ class FrameStack:
             self.final[:, -1].copy_(pictures)
         else:
             self.final = pictures[:, None]
+        if self.obs.is_cpu:
+            self._put_on_host(reset_mask, start_pictures, starts)
+            return
         torch.index_select(start_pictures, 0, starts, out=self._begun)
         torch.where(reset_mask[:, None, None, None], self._begun[:, None], self.final, out=self.obs)
+
+    def _put_on_host(self, reset_mask: Tensor, start_pictures: Tensor, starts: Tensor) -> None:
+        """What `push` puts into `obs`, where asking for the mask costs nothing: few begin anew."""
+        self.obs.copy_(self.final)
+        obs, begun, chosen = self.obs.numpy(), start_pictures.numpy(), starts.numpy()
+        for env in reset_mask.numpy().nonzero()[0]:
+            obs[env] = begun[chosen[env]]

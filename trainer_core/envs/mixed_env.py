@@ -17,8 +17,9 @@ from torch import Tensor
 
 from trainer_core.envs.episodes import Outcome, step_info
 from trainer_core.envs.frame_stack import FrameStack
-from trainer_core.envs.game_env import GameEnv, ShardedEmulator, shards_for
+from trainer_core.envs.game_env import GameEnv
 from trainer_core.envs.restored import check_keys
+from trainer_core.envs.sharded_emulator import ShardedEmulator, shards_for
 from trainer_core.envs.stopwatch import Stopwatch
 from trainer_core.envs.vec_env import StepResult
 from trainer_core.protocol.errors import CheckpointError

@@ -77,14 +77,11 @@ class WarpReader:
         self._goal = goal
         self._squared = int(goal.distance == "mse")
         self._device = "cpu" if device.type == "cpu" else f"cuda:{device.index or 0}"
-        as_unary = torch.tensor([0, 1, 3, 7], dtype=torch.uint8, device=device)
-        goals = as_unary[goal.pictures.flatten(1).long()]
-        masks = goal.mask.flatten(1).to(torch.uint8) * 7
-        weights = hash_weights(goals.shape[1] // 4).to(device)
+        goals, masks, weights = unary_goals(goal)
         self._sums = torch.zeros(num_envs, len(goals), dtype=torch.int32, device=device)
         self._hashes = torch.zeros(num_envs, dtype=torch.int32, device=device)
         self._inputs = [
-            _as_words(goals), _as_words(masks), wp.from_torch(weights, dtype=wp.uint32),
+            as_words(goals), as_words(masks), wp.from_torch(weights, dtype=wp.uint32),
             self._squared, wp.from_torch(self._sums),
             wp.from_torch(self._hashes, dtype=wp.uint32),
         ]  # fmt: skip
@@ -97,11 +94,21 @@ class WarpReader:
         wp.launch(
             read_pictures,
             dim=(len(pictures), CHUNKS),
-            inputs=[_as_words(pictures.flatten(1)), *self._inputs],
+            inputs=[as_words(pictures.flatten(1)), *self._inputs],
             device=self._device,
         )
         return self._goal.nearest(self._sums.float()), self._hashes.long() & 0xFFFFFFFF
 
 
-def _as_words(pictures: Tensor) -> wp.array:
+def unary_goals(goal: GoalTemplates) -> tuple[Tensor, Tensor, Tensor]:
+    """Templates and masks in unary, u8[G, H * W], and the weights of hashes, i32[H * W / 4]."""
+    device = goal.pictures.device
+    as_unary = torch.tensor([0, 1, 3, 7], dtype=torch.uint8, device=device)
+    goals = as_unary[goal.pictures.flatten(1).long()]
+    masks = goal.mask.flatten(1).to(torch.uint8) * 7
+    return goals, masks, hash_weights(goals.shape[1] // 4).to(device)
+
+
+def as_words(pictures: Tensor) -> wp.array:
+    """u32[N, W] of `pictures` u8[N, 4 * W], in place."""
     return wp.from_torch(pictures.view(torch.int32), dtype=wp.uint32)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from trainer_core.imports.tfrecord_crc import masked_crc
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.metrics import metric, scalars
@@ -20,32 +21,6 @@ from trainer_core.protocol.paths import RunPaths
 from trainer_core.runs.history import read_history
 
 _PROGRESS_EVERY = 500
-
-
-def _crc_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-_TABLE = _crc_table()
-
-
-def crc32c(data: bytes) -> int:
-    """Castagnoli CRC, RFC 3720 appendix B.4."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-def masked_crc(data: bytes) -> int:
-    """The rotated CRC that TFRecord files carry."""
-    crc = crc32c(data)
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def record_bytes(data: bytes) -> bytes:

@@ -86,6 +86,7 @@ class Agent(StackedAgent):
         """Raises CheckpointError when the checkpoint cannot be used."""
         import torch  # seconds; a person at the buttons never needs it
 
+        from trainer_core.envs.pressed import Pressed
         from trainer_core.train.checkpoint import load_policy
 
         self._torch = torch
@@ -93,10 +94,37 @@ class Agent(StackedAgent):
         self._policy, meta = load_policy(checkpoint, device)
         super().__init__(checkpoint, meta, meta.files[POLICY], mode)
         self._noise = self.meta.config.get("obs_source") == "noise"
+        self._pressed: Pressed | None = None
+        """What makes the marks of a policy that learned from pictures with marks."""
+        if self._policy.marked:
+            self._pressed = Pressed(1, meta.num_actions, meta.obs_shape[1:], torch.device("cpu"))
+        self._chosen: int | None = None
+        """The action since the last picture; None where a person presses."""
         self._rng = torch.Generator().manual_seed(seed)
         self._random = np.random.default_rng(seed)
 
+    def begin(self, observation: np.ndarray) -> None:
+        self._chosen = None
+        if self._pressed is not None:
+            torch = self._torch
+            shown = torch.from_numpy(np.ascontiguousarray(observation))
+            self._pressed.begin(shown[None], torch.ones(1, dtype=torch.bool))
+        super().begin(observation)
+
+    def see(self, observation: np.ndarray) -> None:
+        if self._pressed is not None:
+            if self._chosen is not None:
+                self._pressed.press(self._torch.tensor([self._chosen]))
+            observation = observation.copy()
+            self._pressed.show(self._torch.from_numpy(observation)[None])
+        self._chosen = None
+        super().see(observation)
+
     def act(self) -> int:
+        self._chosen = self._choose()
+        return self._chosen
+
+    def _choose(self) -> int:
         torch = self._torch
         seen: Any = self._stack
         if self._noise:

@@ -28,7 +28,8 @@ from trainer_core.service import (
     StopLadder,
     TrainerService,
 )
-from trainer_core.service.keeper import KeeperLock, keep
+from trainer_core.service.keeper import KeeperLock
+from trainer_core.service.keeping import keep
 
 RUNS, UPDATES = 3, 40
 LADDER = StopLadder(2.0, 1.0)

@@ -63,10 +63,12 @@ class RunConfig:
 
     stack_k: int = field(default=1, metadata=_meta("Stacked pictures", "env", minimum=1, maximum=8))
     """Pictures the policy sees; 1 costs no shift and no copy."""
-    obs_source: Literal["screen", "noise"] = field(
-        default="screen", metadata=_meta("Observation", "env", choices=("screen", "noise"))
+    obs_source: Literal["screen", "marked", "noise"] = field(
+        default="screen",
+        metadata=_meta("Observation", "env", choices=("screen", "marked", "noise")),
     )
-    """screen, or noise: random pictures, the control that proves the policy looks."""
+    """screen; marked: where a picture of the episode comes back, with marks for what was pressed
+    there; or noise: random pictures, the control that proves the policy looks."""
 
     demo_starts: float = field(
         default=0.75, metadata=_meta("Starts along demos", "env", minimum=0, maximum=0.9)

@@ -77,7 +77,7 @@ class HomePaths:
 
     @property
     def keeper_lock(self) -> Path:
-        """Held by the detached keeper of this home (service.keeper)."""
+        """Held by the detached keeper of this home (service.keeping)."""
         return self.root / "training" / "keeper.lock"
 
     @property

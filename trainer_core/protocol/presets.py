@@ -34,7 +34,7 @@ PRESETS: dict[str, Preset] = {
         {
             "device": "cpu", "num_envs": 32, "num_steps": 32, "num_minibatches": 8,
             "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
-            "eval_episodes": 32,
+            "eval_episodes": 32, "obs_source": "marked",
         },
         {
             **_PPO_SOURCES,
@@ -43,6 +43,7 @@ PRESETS: dict[str, Preset] = {
             "update_epochs": "4, CleanRL ppo_atari.py",
             "learning_rate": "1e-3, docs/learning.md: half the steps of 5e-4",
             "policy": "docs/learning.md: a third of the Nature network's time on a CPU",
+            "obs_source": "marked, docs/learning.md: greedy play leaves walls, half the steps",
         },
     ),
     "gpu": Preset(

@@ -5,6 +5,7 @@ Only the manifest is read here; arrays are loaded by trainer_core.envs, goal pic
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import tomllib
 from collections.abc import Iterator
@@ -165,17 +166,23 @@ def load_task(folder: Path) -> Task:
     try:
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise TaskError(f"{path}: larger than {MAX_MANIFEST_BYTES} bytes: no task manifest")
-        raw = tomllib.loads(read_regular(path, MAX_MANIFEST_BYTES).decode())
-        refuse_unknown_keys(path, raw, TaskManifest)
-        manifest = msgspec.convert(raw, TaskManifest)
+        return Task(folder, _manifest(path, read_regular(path, MAX_MANIFEST_BYTES)))
     except FileNotFoundError:
         raise TaskError(f"{path}: no such task; `dmglab task list` shows what there is") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise TaskError(f"{path}: cannot be read: {error}") from None
     except msgspec.ValidationError as error:
         raise TaskError(f"{path}: {error}") from None
+
+
+@functools.lru_cache(maxsize=256)
+def _manifest(path: Path, data: bytes) -> TaskManifest:
+    """What these bytes of that file say: lists of tasks are asked for again and again."""
+    raw = tomllib.loads(data.decode())
+    refuse_unknown_keys(path, raw, TaskManifest)
+    manifest = msgspec.convert(raw, TaskManifest)
     _check(path, manifest)
-    return Task(folder, manifest)
+    return manifest
 
 
 def find_task(task_id: str, home: HomePaths) -> Task:

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from trainer_core.exports import tensorboard_files as tensorboard
-from trainer_core.exports.logged_run import LoggedRun
-from trainer_core.exports.wandb_files import MOST_BYTES, read_file
+from trainer_core.imports import tensorboard_files as tensorboard
+from trainer_core.imports.logged_run import LoggedRun
+from trainer_core.imports.wandb_files import MOST_BYTES, read_file
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import BAD_JSON, LabError, ProtocolError
 from trainer_core.protocol.metrics import METRICS

@@ -185,7 +185,8 @@ def load_policy(
     layout.read_own_meta(folder)
     meta = layout.verify(folder, (layout.POLICY,))
     try:
-        policy = PixelActorCritic(meta.policy, meta.obs_shape, meta.num_actions)
+        marked = meta.config.get("obs_source") == "marked"
+        policy = PixelActorCritic(meta.policy, meta.obs_shape, meta.num_actions, marked=marked)
         weights = safetensors.torch.load(
             read_regular(folder / layout.POLICY, layout.MAX_BYTES[layout.POLICY])
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from trainer_core.algo.policy import PixelActorCritic, policy_kind
+from trainer_core.algo.policy import policy_for
 from trainer_core.algo.registry import implementation
 from trainer_core.envs.build import make_env
 from trainer_core.protocol.config import RunConfig
@@ -22,7 +22,7 @@ def rehearse(home: HomePaths) -> None:
     config = RunConfig(num_envs=2, num_steps=2, num_minibatches=1, update_epochs=1)
     torch.set_num_threads(default_threads(config))
     env = make_env(config, home, seed=config.seed)
-    policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions)
+    policy = policy_for(config, env.obs_shape, env.num_actions)
     learner = implementation(config.algo, policy.HEADS).learner(
         policy, config, torch.device(config.device)
     )

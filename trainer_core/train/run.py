@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from trainer_core.algo.learner import Learner, LossSums
-from trainer_core.algo.policy import PixelActorCritic, policy_kind
+from trainer_core.algo.policy import PixelActorCritic, policy_for
 from trainer_core.algo.registry import implementation
 from trainer_core.envs.build import TaskFacts, make_env, task_facts
 from trainer_core.envs.vec_env import StepInfo
@@ -141,7 +141,7 @@ class TrainingRun:
             demo_share=config.demo_starts,
         )  # fmt: skip
         torch.manual_seed(config.seed)
-        policy = PixelActorCritic(policy_kind(config), env.obs_shape, env.num_actions).to(device)
+        policy = policy_for(config, env.obs_shape, env.num_actions).to(device)
         if device.type == "cuda":
             policy = policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         learner = implementation(config.algo, policy.HEADS).learner(policy, config, device)

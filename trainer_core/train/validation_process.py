@@ -109,7 +109,7 @@ class ValidationProcess:
         told = {
             "config": dataclasses.replace(config, device="cpu", policy=policy.kind).to_dict(),
             "home": str(home.root.resolve()), "run": str(paths.root.resolve()),
-            "network": [policy.kind, policy.obs_shape, policy.num_actions],
+            "network": [policy.obs_shape, policy.num_actions],
         }  # fmt: skip
         self._send(told)
 
@@ -200,14 +200,14 @@ def serve(link: Connection, weights: BinaryIO) -> None:
     import safetensors.torch
     import torch
 
-    from trainer_core.algo.policy import PixelActorCritic
+    from trainer_core.algo.policy import policy_for
     from trainer_core.train.validator import Validator
 
     told = json.loads(link.recv_bytes())
-    kind, obs_shape, num_actions = told["network"]
+    obs_shape, num_actions = told["network"]
     torch.set_num_threads(max(1, min(MOST_THREADS, spare_cores() - 1)))
-    policy = PixelActorCritic(kind, tuple(obs_shape), num_actions).eval()
     config = RunConfig.from_dict(told["config"])
+    policy = policy_for(config, tuple(obs_shape), num_actions).eval()
     validator = Validator(
         config, HomePaths(Path(told["home"])), _Player(policy), RunPaths(Path(told["run"]))
     )

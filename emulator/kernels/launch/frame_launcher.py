@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import warp as wp
 
@@ -43,7 +44,7 @@ class FrameLauncher:
         self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
         self.counts: wp.array | None = None
         """Of what the data path of a CPU executes (`Emulator.count_places`)."""
-        self.launch = wp.launch if is_cuda else RecordedLaunches().launch
+        self.launch: Callable[..., Any] = wp.launch if is_cuda else RecordedLaunches().launch
         self._batch, self._num_envs, self._device = batch, num_envs, device
         self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
         self._order = WorkOrder(device)

@@ -30,6 +30,7 @@ def can_learn_by_products(
         and torch.cuda.get_device_capability(device) >= BF16_CAPABILITY
         and wants_bf16(config, device)
         and can_be_products(policy)
+        and not policy.marked
         and config.batch_size % config.num_minibatches == 0
     )
 

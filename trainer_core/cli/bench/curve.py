@@ -21,7 +21,7 @@ from trainer_core.protocol.errors import ConfigError
 if TYPE_CHECKING:
     import torch
 
-    from trainer_core.envs.game_env import ShardedEmulator
+    from trainer_core.envs.sharded_emulator import ShardedEmulator
 
 WARM_UP, WARM_UP_FRAMES = 15, 24
 KNEE_GAIN = 1.5

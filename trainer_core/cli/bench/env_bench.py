@@ -20,7 +20,7 @@ from trainer_core.protocol.errors import ConfigError
 if TYPE_CHECKING:
     import torch
 
-    from trainer_core.envs.game_env import ShardedEmulator
+    from trainer_core.envs.sharded_emulator import ShardedEmulator
 
 InfoMode = Literal["full", "stats", "none"]
 RESET_SHARE = 16  # with `--resets some`, one console in this many

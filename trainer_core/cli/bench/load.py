@@ -25,7 +25,7 @@ from trainer_core.cli.options import parse
 if TYPE_CHECKING:
     import torch
 
-    from trainer_core.envs.game_env import ShardedEmulator
+    from trainer_core.envs.sharded_emulator import ShardedEmulator
 
 CHECK_EVERY = 50  # steps between two looks at the clock, for which the host waits
 PIXEL_ROUNDS = 4

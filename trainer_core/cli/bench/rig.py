@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import torch
 
     from emulator import Cartridge, Snapshot
-    from trainer_core.envs.game_env import ShardedEmulator
+    from trainer_core.envs.sharded_emulator import ShardedEmulator
 
 BENCH_HORIZON = 1 << 30  # no episode of a bench ends by itself
 
@@ -148,7 +148,7 @@ def open_machines(
     game: Game, num_envs: int, device: torch.device, threads: int = 0, **options: Any
 ) -> ShardedEmulator:
     """A batch that stands in the game's start state; `threads` 0 = one per core of a CPU."""
-    from trainer_core.envs.game_env import MIN_SHARD, ShardedEmulator
+    from trainer_core.envs.sharded_emulator import MIN_SHARD, ShardedEmulator
 
     wanted = threads or os.cpu_count() or 1
     shards = 1 if device.type == "cuda" else max(1, min(wanted, num_envs // MIN_SHARD))

@@ -41,6 +41,12 @@ INSTANT = (
 )
 
 
+ONE_START = (
+    ": one start only, validation repeats it; --around makes more by random walks from a captured "
+    "one"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
     """What the new task is made of; zeros and empties are chosen from what is measured."""
@@ -59,7 +65,7 @@ class NewTask:
     way: Path | None = None
     """A way from a start to the goal, as a person played it; left out where no agent could."""
     around: bool = False
-    """Make `count` starts around the way, in place of the given ones."""
+    """Make `count` starts around the way, or around the given ones where there is none."""
     from_step: int = 0
     goal_steps: tuple[int, ...] = ()
     count: int = 48
@@ -99,15 +105,15 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
     way, why_no_way = _way(request, cartridge, codec, goal)
     segments += way
     given = [_load_state(path, rom.sha256) for path in request.starts]
-    if request.around and segments:
-        given = []
-    walks, apart = _starts(request, cartridge, codec, segments, given, goal)
+    around = given if request.around and not segments else []
+    given = [] if request.around else given
+    walks, apart = _starts(request, cartridge, codec, segments, given, around, goal)
     tau, why_tau = (request.tau, "as asked") if request.tau else suggest_tau(apart)
     walks, lost = _without_lost(walks, cartridge, way_of(segments), goal, tau, codec, request.seed)
     chosen = _numbers(request, segments, goal, base)
     heldout = _heldout(request, len(walks))
     demos = [part.demonstration() for part in segments if part.arrives]
-    rows = [] if given else inputs_of(walks, segments, request.spread)
+    rows = [] if given or around else inputs_of(walks, segments, request.spread)
     write_task(
         folder,
         task_id=request.id,
@@ -127,20 +133,28 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         demos=demos,
         success=request.success,
     )
-    gamma = chosen["gamma"][0]
     return folder, {
         "starts": f"{len(walks)} with different pictures, the last {heldout} held out"
         + (f"; {lost} dropped, from which every play ended in one dead picture" if lost else "")
-        + ("" if heldout else ": one start only, validation repeats it"),
+        + ("" if heldout else ONE_START),
         **({"way": why_no_way or "kept as a demonstration"} if request.way else {}),
         "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count"
         + (INSTANT if passes_by(segments, cartridge, goal, tau) else ""),
         "tau": f"{tau:g}: {why_tau}",
-        "horizon": f"{chosen['horizon'][0]}: {chosen['horizon'][1]}",
-        "alpha": f"{chosen['reward'][0].alpha:g}: {chosen['reward'][1]}",
-        "gamma": f"{gamma:g}: {chosen['gamma'][1]}",
-        "check": f"dmglab task check {request.id}",
-        "train": f"dmglab train --task {request.id} --gamma {gamma:g}",
+        **_told(request.id, chosen),
+    }
+
+
+def _told(task: str, chosen: dict[str, tuple[Any, str]]) -> dict[str, str]:
+    """The numbers of `_numbers` with their reasons, and what to do with the task next."""
+    (horizon, why_horizon), (reward, why_reward) = chosen["horizon"], chosen["reward"]
+    gamma, why_gamma = chosen["gamma"]
+    return {
+        "horizon": f"{horizon}: {why_horizon}",
+        "alpha": f"{reward.alpha:g}: {why_reward}",
+        "gamma": f"{gamma:g}: {why_gamma}",
+        "check": f"dmglab task check {task}",
+        "train": f"dmglab train --task {task} --gamma {gamma:g}",
     }
 
 
@@ -198,9 +212,11 @@ def _starts(
     codec: Codec,
     segments: list[Segment],
     given: list[Snapshot],
+    around: list[Snapshot],
     goal: GoalPictures,
 ) -> tuple[list[Walk], np.ndarray]:
-    """The start states, and distances f32[K] of all pictures seen that are not the goal."""
+    """The start states, and distances f32[K] of all pictures seen that are not the goal: `given`,
+    or walks from `around`, or such as leave `segments`."""
     if given:
         pictures = _pictures_of(cartridge, given)
         walks = [
@@ -209,8 +225,10 @@ def _starts(
         ]
         before = [part.before for part in segments]
         return walks, goal.distances(np.concatenate([pictures, *before]))
-    anchors = [part.trace.states[step] for part, step in anchor_steps(segments, request.spread)]
-    before = [part.before for part in segments]
+    anchors = around or [
+        part.trace.states[step] for part, step in anchor_steps(segments, request.spread)
+    ]
+    before = [part.before for part in segments] or [_pictures_of(cartridge, around)]
     apart = goal.distances(np.concatenate(before))
     tau = request.tau or suggest_tau(apart)[0]
     count = request.count

@@ -58,7 +58,7 @@ def check_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict
     if found.success_rate > RANDOM_ALLOWED:
         warnings.append(
             f"done fires in {found.success_rate:.1%} of random episodes: look at the goal's region "
-            "and tau, or begin farther away"
+            "and tau (--mask, --tau), or begin farther away (--from-step, a smaller --spread)"
         )
     if hidden > HIDDEN_ALLOWED:
         warnings.append(
@@ -216,7 +216,7 @@ def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
     if replays:
         return problems, []
     return problems, [
-        f"no demonstration: nothing shows that the goal can be reached; add one with "
+        "no demonstration: nothing shows that the goal can be reached; add one with "
         f"`dmglab task demo RECORDING --task {task.id}`"
     ]
 

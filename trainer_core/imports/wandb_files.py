@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trainer_core.exports.logged_run import LoggedRun
-from trainer_core.exports.protobuf import fields
+from trainer_core.imports.logged_run import LoggedRun
+from trainer_core.imports.protobuf import fields
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.regular_files import read_regular
 

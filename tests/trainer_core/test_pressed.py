@@ -1,0 +1,121 @@
+"""Marks for what was pressed where a picture comes back: drawn, forgotten, the same when played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from tests.trainer_core.building import tiny_config, train_in
+from trainer_core.algo.policy import OFF_A_PRESS, PixelActorCritic
+from trainer_core.envs.build import make_env
+from trainer_core.envs.press_marks import MOST, ROWS, WIDTH, draw, has_room, presses_marked
+from trainer_core.envs.pressed import Pressed, PressedEnv
+from trainer_core.envs.toy import TinyGoalEnv, start_tiles
+from trainer_core.envs.vec_env import VecEnv
+from trainer_core.play.agent import Agent
+from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.checkpoints import list_checkpoints
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.train.evaluate import greedy, run_episodes
+
+LEFT, RIGHT, START = (ACTIONS.index(name) for name in ("LEFT", "RIGHT", "START"))
+CPU = torch.device("cpu")
+
+
+def marked(env: VecEnv) -> PressedEnv:
+    return PressedEnv(env)
+
+
+def heights(picture: torch.Tensor) -> list[int]:
+    """Rows of each action's mark in u8[72, 80], told by its checkerboard."""
+    bottom = picture[-ROWS * MOST :, : WIDTH * len(ACTIONS)].view(ROWS * MOST, len(ACTIONS), WIDTH)
+    mixed = (bottom == 0).any(2) & (bottom == 3).any(2)
+    return mixed.sum(0).tolist()
+
+
+def test_a_picture_that_comes_back_tells_what_was_pressed_there() -> None:
+    env = marked(TinyGoalEnv(2))
+    obs = env.reset_to(torch.tensor([0, 5])).clone()
+    assert heights(obs[0, 0]) == [0] * len(ACTIONS)
+    for times in range(1, MOST + 2):  # START moves nothing on the grid
+        shown = env.step(torch.tensor([START, LEFT])).obs[0, 0]
+        want = [0] * len(ACTIONS)
+        want[START] = ROWS * min(times, MOST)
+        assert heights(shown) == want
+        assert torch.equal(shown[: -ROWS * MOST], obs[0, 0, : -ROWS * MOST])
+    again = env.reset_to(torch.tensor([0, 5]))
+    assert torch.equal(again, obs), "an episode that begins has pressed nothing"
+
+
+def test_a_picture_that_is_new_and_one_where_all_was_pressed_have_no_marks() -> None:
+    env, plain = marked(TinyGoalEnv(1)), TinyGoalEnv(1)
+    for each in (env, plain):
+        each.reset_to(torch.tensor([3]))
+    for action in (LEFT, RIGHT, LEFT):
+        plainly = plain.step(torch.tensor([action]))
+        result = env.step(torch.tensor([action]))
+        assert torch.equal(result.reward, plainly.reward), "nothing but the picture changes"
+    assert heights(result.obs[0, 0])[RIGHT] == ROWS, "back on the second tile, left by RIGHT"
+    pressed = Pressed(1, len(ACTIONS), (72, 80), CPU)
+    picture = torch.ones(1, 72, 80, dtype=torch.uint8)
+    pressed.begin(picture, torch.ones(1, dtype=torch.bool))
+    for action in range(len(ACTIONS)):
+        pressed.press(torch.tensor([action]))
+        shown = picture.clone()
+        pressed.show(shown)
+        assert torch.equal(shown, picture) == (action == len(ACTIONS) - 1)
+
+
+def test_there_is_room_for_every_codec_and_not_for_hundreds_or_in_other_pictures() -> None:
+    assert has_room((1, 72, 80), 7)
+    assert has_room((4, 72, 80), 21)
+    assert not has_room((1, 72, 80), 100)
+    assert not has_room((1, 64, 128), 7), "ARC's"
+
+
+def test_what_plays_sees_the_marks_that_it_learned_from(tmp_path: Path) -> None:
+    config = tiny_config(obs_source="marked", stack_k=2)
+    train_in(tmp_path, config)
+    home = HomePaths(tmp_path)
+    checkpoint = list_checkpoints(home.run("run"))[-1]
+    agent = Agent(Path(checkpoint), mode="greedy")
+    env = make_env(config, home, num_envs=1, starts="validation")
+    plain = TinyGoalEnv(1, stack_k=2)
+    for start in (0, 7):
+        obs = env.reset_to(torch.tensor([start]))
+        shown = plain.reset_to(torch.tensor([start]))
+        agent.begin(shown[0, -1].numpy())
+        seen = []
+        for _ in range(12):
+            seen.append(sum(heights(obs[0, -1])))
+            action = torch.tensor([agent.act()])
+            assert torch.equal(torch.from_numpy(agent._stack)[-1], obs[0, -1])
+            obs, shown = env.step(action).obs, plain.step(action).obs
+            agent.see(shown[0, -1].numpy())
+        assert any(seen), "an untrained policy stays at a wall"
+
+
+def test_a_press_that_is_marked_is_less_likely_and_what_is_learned_may_outweigh_it() -> None:
+    pictures = torch.randint(4, (3, 1, 72, 80), dtype=torch.uint8)
+    presses = torch.zeros(3, 21, dtype=torch.int64)
+    presses[1, LEFT], presses[2, 20] = 2, MOST + 3
+    plain = PixelActorCritic("small", (1, 72, 80), 21)
+    draw(pictures[:, -1], presses)
+    aware = PixelActorCritic("small", (1, 72, 80), 21, marked=True)
+    aware.load_state_dict(plain.state_dict())
+    assert torch.equal(presses_marked(pictures[:, -1], 21), presses.clamp(max=MOST).float())
+    off = plain(pictures)[0] - aware(pictures)[0]
+    assert torch.allclose(off, OFF_A_PRESS * presses.clamp(max=MOST), atol=1e-5)
+
+
+def test_untrained_greedy_play_leaves_a_wall_by_its_marks() -> None:
+    torch.manual_seed(1)
+    starts = torch.arange(32) % len(start_tiles())
+    seen = []
+    for marked_too in (False, True):
+        env: VecEnv = PressedEnv(TinyGoalEnv(32)) if marked_too else TinyGoalEnv(32)
+        policy = PixelActorCritic("small", env.obs_shape, env.num_actions, marked=marked_too)
+        episodes = run_episodes(env, greedy(policy), starts, "greedy").episodes
+        seen.append(sum(len(set(episode.actions)) for episode in episodes))
+    assert seen[1] > 2 * seen[0], "it presses what it had not pressed"

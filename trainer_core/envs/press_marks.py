@@ -1,0 +1,98 @@
+"""Marks in a picture for the actions that were pressed there before: drawn, and read again.
+
+Each is a checkerboard of single pixels, which no picture of a game is likely to hold, from the
+lower left corner to the right, then upwards. envs/pressed.py says what is marked.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainer_core.envs.task_files import SHAPE
+from trainer_core.protocol.shades import MAX_SHADE
+
+WIDTH, ROWS, MOST = 8, 2, 4
+"""A mark is as wide as a patch of the small network, and so many rows high for each of at most so
+many presses."""
+
+
+def has_room(obs_shape: tuple[int, int, int], num_actions: int) -> bool:
+    """Whether these are a Game Boy's pictures, and marks for all actions leave most of one as it
+    is; elsewhere nothing is marked."""
+    _, height, width = obs_shape
+    bands = -(-num_actions // (SHAPE[1] // WIDTH))
+    return (height, width) == SHAPE and 2 * bands * ROWS * MOST < height
+
+
+def draw(pictures: Tensor, presses: Tensor) -> None:
+    """Into `pictures` u8[N, H, W] marks for `presses` i64[N, A] of each action."""
+    if pictures.is_cpu:
+        _draw_on_host(pictures.numpy(), presses.numpy())
+        return
+    _, height, width = pictures.shape
+    board = _board(pictures.device)
+    high = len(board)
+    rows = torch.arange(high, device=pictures.device)[:, None]
+    for band, some in enumerate(presses.clamp(max=MOST).split(width // WIDTH, 1)):
+        bottom = height - band * high
+        part = pictures[:, bottom - high : bottom, : WIDTH * some.shape[1]]
+        drawn = rows >= high - ROWS * some.repeat_interleave(WIDTH, 1)[:, None]
+        part.copy_(torch.where(drawn, board.repeat(1, some.shape[1]), part))
+
+
+def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
+    """f32[N, A] presses that the marks in `pictures` u8[N, H, W] show, at most MOST."""
+    if pictures.is_cpu:
+        return torch.from_numpy(_marked_on_host(pictures.numpy(), num_actions))
+    _, height, width = pictures.shape
+    board = _board(pictures.device)
+    high, in_a_row = len(board), width // WIDTH
+    found = []
+    for band in range(-(-num_actions // in_a_row)):
+        count = min(in_a_row, num_actions - band * in_a_row)
+        bottom = height - band * high
+        part = pictures[:, bottom - high : bottom, : WIDTH * count]
+        same = (part == board.repeat(1, count)).unflatten(2, (count, WIDTH)).all(3)
+        found.append(same.sum(1))
+    return torch.cat(found, 1).float() / ROWS
+
+
+def _bands(pictures: np.ndarray, num_actions: int) -> Iterator[tuple[np.ndarray, slice]]:
+    """Where marks may be in `pictures` u8[N, H, W], a word each row, u64[N, rows, actions], and of
+    which actions. On a host eight pixels are one number: a tenth of what torch takes there."""
+    words = pictures.view(np.uint64)
+    _, bottom, in_a_row = words.shape
+    for first in range(0, num_actions, in_a_row):
+        some = slice(first, min(first + in_a_row, num_actions))
+        yield words[:, bottom - ROWS * MOST : bottom, : some.stop - first], some
+        bottom -= ROWS * MOST
+
+
+def _draw_on_host(pictures: np.ndarray, presses: np.ndarray) -> None:
+    """`draw`."""
+    rows = np.arange(ROWS * MOST, 0, -1)[:, None]
+    for words, some in _bands(pictures, presses.shape[1]):
+        np.copyto(words, _board_words(), where=rows <= ROWS * presses[:, None, some])
+
+
+def _marked_on_host(pictures: np.ndarray, num_actions: int) -> np.ndarray:
+    """`presses_marked`."""
+    found = [(words == _board_words()).sum(1) for words, _ in _bands(pictures, num_actions)]
+    return np.concatenate(found, 1).astype(np.float32) / ROWS
+
+
+@functools.cache
+def _board_words() -> np.ndarray:
+    """u64[ROWS * MOST, 1]"""
+    return _board(torch.device("cpu")).numpy().view(np.uint64)
+
+
+def _board(device: torch.device) -> Tensor:
+    """u8[ROWS * MOST, WIDTH]"""
+    rows = torch.arange(ROWS * MOST, device=device)[:, None]
+    return ((rows + torch.arange(WIDTH, device=device)) % 2 * MAX_SHADE).to(torch.uint8)

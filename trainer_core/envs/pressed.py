@@ -1,0 +1,156 @@
+"""What was pressed where a picture comes back, drawn into the picture that a policy sees.
+
+A policy that sees one picture answers it always alike. On a console that repeats itself the greedy
+one presses into a wall until its episode is over, and drawn presses hardly teach better: one that
+changes nothing costs a step. Here a picture that the episode has shown before comes with a mark for
+each button that was pressed there oftener than another. It is what train/loop_leaving.py goes by,
+shown to the policy in place of done for it. A mark means the same in every picture, so what it asks
+for is learned once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer_core.envs.novelty import hash_pictures, hash_weights
+from trainer_core.envs.press_marks import draw
+from trainer_core.envs.restored import check_keys, check_like, check_range
+from trainer_core.envs.stopwatch import Stopwatch
+from trainer_core.envs.vec_env import StepResult, VecEnv
+from trainer_core.protocol.shades import MAX_SHADE
+
+REMEMBERED = 256
+"""Presses of an episode, the newest."""
+
+
+class Pressed:
+    """The newest presses of N episodes, each with the picture that it answered."""
+
+    def __init__(
+        self, num_envs: int, num_actions: int, shape: tuple[int, int], device: torch.device,
+        steps: int = REMEMBERED,
+    ) -> None:  # fmt: skip
+        """Of pictures of `shape` (H, W); `steps` an episode has at most."""
+        self.num_actions = num_actions
+        self._weights = hash_weights(shape[0] * shape[1] // 4).to(device)
+        size = (num_envs, min(steps, REMEMBERED))
+        self.hashes = torch.zeros(num_envs, dtype=torch.int64, device=device)
+        """i64[N] of the pictures of now."""
+        self.seen = torch.full(size, -1, dtype=torch.int64, device=device)
+        """i64[N, M] of those that were answered, -1 where there is none."""
+        self.taken = torch.zeros(size, dtype=torch.int64, device=device)
+        """i64[N, M] actions."""
+        self.column = 0
+        """Where the next press is written."""
+
+    def begin(self, pictures: Tensor, where: Tensor) -> None:
+        """Episodes begin in the envs `where` bool[N], at `pictures` u8[N, H, W]."""
+        self.seen.masked_fill_(where[:, None], -1)
+        if self.hashes.is_cpu:  # which may be asked which they are: they are few
+            chosen = where.nonzero().squeeze(1)
+            self.hashes = self.hashes.index_copy(0, chosen, self._hash(pictures[chosen]))
+        else:
+            self.hashes = torch.where(where, self._hash(pictures), self.hashes)
+
+    def press(self, actions: Tensor) -> None:
+        """The pictures of now are answered with `actions` i64[N]."""
+        self.seen[:, self.column] = self.hashes
+        self.taken[:, self.column] = actions
+        self.column = (self.column + 1) % self.seen.shape[1]
+
+    def show(self, pictures: Tensor) -> None:
+        """Draw the marks into `pictures` u8[N, H, W], which are those of now from here on."""
+        self.hashes = self._hash(pictures)
+        here = (self.seen == self.hashes[:, None]).long()
+        times = here.new_zeros(len(here), self.num_actions).scatter_add_(1, self.taken, here)
+        draw(pictures, times - times.amin(1, keepdim=True))
+
+    def _hash(self, pictures: Tensor) -> Tensor:
+        return hash_pictures(pictures.contiguous(), self._weights)
+
+
+class PressedEnv:
+    """Wraps an environment: the newest pictures of `obs` and `final_obs` have their marks."""
+
+    def __init__(self, env: VecEnv) -> None:
+        self._env = env
+        self.num_envs, self.num_actions, self.stack_k = env.num_envs, env.num_actions, env.stack_k
+        self.obs_shape, self.horizon = env.obs_shape, env.horizon
+        self.shortest_limit = env.shortest_limit
+        self.start_set, self.device = env.start_set, env.device
+        self._pressed = Pressed(
+            env.num_envs, env.num_actions, env.obs_shape[1:], env.device, env.horizon
+        )
+        shape = (env.num_envs, *env.obs_shape)
+        self.obs = torch.zeros(shape, dtype=torch.uint8, device=env.device)
+        self._final = torch.zeros_like(self.obs)
+        self._everywhere = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+
+    @property
+    def stopwatch(self) -> Stopwatch:
+        return self._env.stopwatch
+
+    @stopwatch.setter
+    def stopwatch(self, stopwatch: Stopwatch) -> None:
+        self._env.stopwatch = stopwatch
+
+    @property
+    def episode_steps(self) -> Tensor:
+        return self._env.episode_steps
+
+    def reset(self, seed: int | None = None) -> Tensor:
+        return self._begin(self._env.reset(seed))
+
+    def reset_to(self, starts: Tensor) -> Tensor:
+        return self._begin(self._env.reset_to(starts))
+
+    def _begin(self, obs: Tensor) -> Tensor:
+        self._pressed.begin(obs[:, -1], self._everywhere)
+        return self.obs.copy_(obs)
+
+    def step(self, actions: Tensor) -> StepResult:
+        self._pressed.press(actions)
+        result = self._env.step(actions)
+        with self.stopwatch("observe"):
+            self._final.copy_(result.final_obs)
+            self._pressed.show(self._final[:, -1])
+            ended = result.done | result.trunc
+            self._pressed.begin(result.obs[:, -1], ended)
+            if self.obs.is_cpu:  # where that takes a tenth of torch.where
+                self.obs.copy_(self._final)
+                self.obs[ended] = result.obs[ended]
+            else:
+                torch.where(ended[:, None, None, None], result.obs, self._final, out=self.obs)
+        return result._replace(obs=self.obs, final_obs=self._final)
+
+    def screens(self, count: int) -> Tensor:
+        return self._env.screens(count)
+
+    def close(self) -> None:
+        self._env.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"env": self._env.state_dict(), "pressed": self._presses()}
+
+    def _presses(self) -> dict[str, Any]:
+        pressed = self._pressed
+        return {
+            "obs": self.obs.cpu(), "hashes": pressed.hashes.cpu(), "seen": pressed.seen.cpu(),
+            "taken": pressed.taken.cpu(), "column": pressed.column,
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError for what is no state of these envs."""
+        check_keys(state, ("env", "pressed"), "the envs' state")
+        found, what, pressed = state["pressed"], "the envs' presses", self._pressed
+        check_like(found, self._presses(), what)
+        check_range(found["obs"], 0, MAX_SHADE, what)
+        check_range(found["taken"], 0, self.num_actions - 1, what)
+        self._env.load_state_dict(state["env"])
+        self.obs.copy_(found["obs"])
+        for name in ("hashes", "seen", "taken"):
+            getattr(pressed, name).copy_(found[name])
+        pressed.column = found["column"] % pressed.seen.shape[1]

@@ -1,0 +1,198 @@
+"""A batch of consoles; here and in picture_reader.py torch meets Warp.
+
+Torch owns every tensor; Warp gets views of the same memory and launches on torch's stream, so a
+step copies nothing between the two.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+from torch import Tensor
+
+from emulator import Cartridge, Emulator, EmulatorError, Snapshot, StateCache
+from emulator.launch.warp_start import start_warp
+from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
+from trainer_core.envs.restored import check_like, meta_bytes
+from trainer_core.protocol.errors import CheckpointError, LabError
+
+MIN_SHARD = 8
+"""Consoles below which another thread costs more than it saves."""
+
+
+class ShardedEmulator:
+    """A batch of consoles: one emulator on a GPU, one per core on a CPU.
+
+    Warp runs a CPU launch on the calling thread, so each shard steps on a thread of its own; a
+    shard is a slice of the same torch tensors, and consoles never meet, so the split changes no
+    result.
+    """
+
+    def __init__(
+        self,
+        cartridge: Cartridge | Sequence[Cartridge],
+        num_envs: int,
+        device: torch.device,
+        shards: int,
+        *,
+        cuda_graphs: bool = False,
+        hot_code: bool | float = False,
+        rom_of_env: np.ndarray | None = None,
+    ) -> None:
+        """`rom_of_env` int[N]: which of several cartridges each console has; None is for one.
+        `cuda_graphs`, `hot_code`: see Emulator."""
+        start_warp()
+        roms = np.zeros(num_envs, np.int32) if rom_of_env is None else rom_of_env
+        self.on_gpu = device.type == "cuda"
+        name = str(device) if device.type == "cpu" else f"cuda:{device.index or 0}"
+        if device.type == "cuda":
+            wp.set_stream(wp.stream_from_torch(torch.cuda.current_stream(device)), name)
+        bounds = np.linspace(0, num_envs, shards + 1).astype(int).tolist()
+        self.slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
+        self.emulators = [
+            Emulator(
+                cartridge,
+                part.stop - part.start,
+                name,
+                cuda_graphs=cuda_graphs,
+                hot_code=hot_code,
+                rom_of_env=roms[part],
+            )
+            for part in self.slices
+        ]
+        self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
+        self.pictures = torch.zeros((num_envs, 72, 80), dtype=torch.uint8, device=device)
+        self.mask = torch.zeros(num_envs, dtype=torch.uint8, device=device)
+        self.index = torch.zeros(num_envs, dtype=torch.int32, device=device)
+        self._views = [
+            tuple(
+                wp.from_torch(tensor[part])
+                for tensor in (self.buttons, self.pictures, self.mask, self.index)
+            )
+            for part in self.slices
+        ]
+        self._pool = ThreadPoolExecutor(max(1, shards - 1))  # its threads begin when needed
+        self._caches: list[StateCache] = []
+
+    @property
+    def bytes_per_env(self) -> float:
+        """Device memory of one console: its state, its share of the scratch, its picture."""
+        arrays = [array for emulator in self.emulators for array in emulator.arrays_per_env()]
+        tensors = (self.buttons, self.pictures, self.mask, self.index)
+        total = sum(array.capacity for array in arrays) + sum(t.nbytes for t in tensors)
+        return total / len(self.buttons)
+
+    def set_starts(self, snapshots: list[Any]) -> None:
+        self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]
+
+    def take_starts(self, others: Sequence[ShardedEmulator]) -> None:
+        """The starts of other batches of one cartridge each, one batch's after another's."""
+        caches = [other._caches[0] for other in others]
+        roms = [other.emulators[0].cartridges[0] for other in others]
+        self._caches = [emulator.joined_cache(caches, roms) for emulator in self.emulators]
+
+    def snapshots(self, envs: np.ndarray) -> list[Snapshot]:
+        """The whole state of each of the consoles `envs`, int[E] in rising order."""
+        found = []
+        for emulator, part in zip(self.emulators, self.slices, strict=True):
+            mine = envs[(envs >= part.start) & (envs < part.stop)] - part.start
+            found += emulator.snapshots(mine.tolist()) if len(mine) else []
+        return found
+
+    def run(self, frames: int, release_after: int) -> None:
+        """Hold `buttons` for `release_after` of `frames` frames."""
+        self._each(lambda shard: self._run(shard, frames, release_after))
+
+    def observe(self) -> Tensor:
+        """Fill and return `pictures` u8[N, 72, 80]."""
+        self._each(lambda shard: self.emulators[shard].observations(self._views[shard][1]))
+        return self.pictures
+
+    def reset(self) -> None:
+        """Put consoles with `mask` set to start `index`."""
+        self._each(self._reset)
+
+    def put_at(self, starts: Tensor) -> None:
+        """The first consoles at `starts`, i64[<= N], the others at start 0."""
+        self.mask.fill_(1)
+        self.index.zero_()
+        self.index[: len(starts)] = starts
+        self.reset()
+
+    def screens(self, count: int) -> Tensor:
+        """u8[count, 144, 160] of the first envs."""
+        found = []
+        for emulator, part in zip(self.emulators, self.slices, strict=True):
+            if part.start < count:
+                shown = min(count, part.stop) - part.start
+                found.append(wp.to_torch(emulator.first_screens(shown)))
+        return torch.cat(found)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Console records u8[N, bytes] and memory rows u8[N, bytes], on the CPU.
+
+        Raises LabError when a reset was refused: these would not be the consoles that were meant.
+        """
+        for emulator in self.emulators:
+            if refused := emulator.refused_resets:
+                raise LabError(
+                    f"{refused} resets named a start state that is none of the console's ROM; "
+                    "what was learnt since is of no use. Report this with the run's folder"
+                )
+        consoles = [emulator.batch.console.numpy() for emulator in self.emulators]
+        records = np.concatenate(consoles)
+        rows = np.concatenate([emulator.batch.ram.numpy() for emulator in self.emulators])
+        as_bytes = records.view(np.uint8).reshape(len(records), -1)
+        return {
+            "consoles": torch.from_numpy(as_bytes.copy()),
+            "rows": torch.from_numpy(rows.copy()),
+            "layout": LAYOUT_VERSION,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError for consoles of another version, and such as cannot be."""
+        count, stride = len(self.buttons), self.emulators[0].batch.ram.shape[1]
+        like = {
+            "consoles": meta_bytes(count, CONSOLE_DTYPE.itemsize),
+            "rows": meta_bytes(count, stride),
+            "layout": LAYOUT_VERSION,
+        }
+        what = "the consoles' state"
+        check_like(state, like, what, optional=["layout"])  # none until November 2026
+        if state.get("layout", LAYOUT_VERSION) != LAYOUT_VERSION:
+            raise CheckpointError(f"{what} was made by another version of the emulator")
+        consoles, rows = (state[name].contiguous().numpy() for name in ("consoles", "rows"))
+        records = consoles.view(CONSOLE_DTYPE).reshape(-1)
+        for emulator, part in zip(self.emulators, self.slices, strict=True):
+            try:
+                emulator.put_batch(records[part], rows[part])
+            except EmulatorError as error:
+                raise CheckpointError(f"envs {part.start} to {part.stop - 1}: {error}") from None
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def _run(self, shard: int, frames: int, release_after: int) -> None:
+        self.emulators[shard].run(self._views[shard][0], frames, release_after)
+
+    def _reset(self, shard: int) -> None:
+        _, _, mask, index = self._views[shard]
+        self.emulators[shard].reset(mask, self._caches[shard], index)
+
+    def _each(self, work: Any) -> None:
+        others = [self._pool.submit(work, shard) for shard in range(1, len(self.emulators))]
+        work(0)
+        for other in others:
+            other.result()
+
+
+def shards_for(num_envs: int, device: torch.device) -> int:
+    """Threads that share a batch."""
+    return max(1, min(os.cpu_count() or 1, num_envs // MIN_SHARD)) if device.type == "cpu" else 1
