@@ -97,14 +97,13 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (1024, ALONE),
     (4096, Shape(8, 4, 2, 512)),
     (8192, Shape(8, 8, 4, 512)),
-    (16384, Shape(16, 8, 4, 1024)),
+    (16384, Shape(32, 4, 4, 1024)),
     (32768, Shape(16, 16, 4, 1024)),
 )
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
+HOT_TAIL = 1024
 ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
-
-TAILS_TO_TRY = (1024, 2048, 4096)
 
 Table = dict[int, Shape]
 """Shape by the number of consoles it was measured with."""
@@ -135,14 +134,9 @@ def built_in(num_envs: int) -> Shape:
     return BUILT_IN_LARGEST
 
 
-def worth_trying(shape: Shape, num_envs: int, hot: bool) -> list[Shape]:
-    """Return the shapes, this one first, of which any may be best for a ROM, all within a block of
-    as many threads. `hot`: its hot code is there."""
-    if not shape.serving:
-        return [shape]
-    serving = [shape._replace(serving=n) for n in (shape.serving - 1, shape.serving // 2) if n]
-    tails = [tail for tail in TAILS_TO_TRY if hot and 0 < shape.tail < tail <= num_envs]
-    return [shape, *dict.fromkeys(serving), *(shape._replace(tail=n) for n in tails)]
+def with_hot_code(shape: Shape) -> Shape:
+    """Return the shape for a batch whose ROMs' hot code is there: more consoles go over to it."""
+    return shape._replace(tail=max(shape.tail, HOT_TAIL)) if shape.tail else shape
 
 
 def tuned_table(device_name: str, path: Path | None = None) -> Table:

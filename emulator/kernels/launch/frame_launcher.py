@@ -16,15 +16,14 @@ from emulator.kernels.launch.rom_threads import RomThreads
 from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
-from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, worth_trying
-from emulator.launch.trial import DeviceSpan, Trial
+from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, with_hot_code
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.state.batch import Batch
 
 
 class FrameLauncher:
-    """Of `batch`, whose consoles run `cartridges`. None as `shape`: the measured one of this
-    device, and on a GPU others like it are tried meanwhile (launch/trial.py)."""
+    """Of `batch`, whose consoles run `cartridges`; `shape` and what else is public may be changed
+    between launches. None as `shape`: the measured one of this device."""
 
     def __init__(
         self,
@@ -47,9 +46,8 @@ class FrameLauncher:
         self.launch: Callable[..., Any] = wp.launch if is_cuda else RecordedLaunches().launch
         self._batch, self._num_envs, self._device = batch, num_envs, device
         self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
+        self._is_free = shape is None
         self._order = WorkOrder(device)
-        self._is_free = shape is None and is_cuda
-        self._trial: Trial | None = None
         self._last_frames = 0
 
     def run(self, held: wp.array, frames: int, release_after: int) -> None:
@@ -61,14 +59,8 @@ class FrameLauncher:
         shape = self.found_shape()
         if self.threads.is_searching:
             self.threads.adopt_found((self.threads_shape() or shape).block)
-        trial = self._trial_from(shape) if self._is_free and frames > 1 else None
-        if trial:
-            trial.launch(frames, lambda shape: self._run(held, frames, release_after, shape))
-        else:
-            self._run(held, frames, release_after, shape)
-        self._last_frames = frames
-
-    def _run(self, held: wp.array, frames: int, release_after: int, shape: Shape) -> None:
+        if self._is_free and self.threads.hot:
+            shape = with_hot_code(shape)
         # One CPU thread runs them one after another, in whichever order.
         sorts = self._is_cuda and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
@@ -81,21 +73,14 @@ class FrameLauncher:
             if shape.serving:
                 most = min(shape.tail, self._num_envs)
                 tail = functools.partial(self._run_tail, most) if has_tail else None
-                block = self.found_shape().block
-                uniform.launch(self._batch, *how, tail, self.counts, block)
+                uniform.launch(self._batch, *how, tail, self.counts)
             else:
                 threads = self.threads
                 kernels_of("threaded").launch(self._batch, threads.table(), *how, *threads.frames)
 
         how = (held.ptr, frames, release_after, shape, sort_by, self._idle_skip, self.threads.hot)
         self.play(("run", *how, has_tail), launch)
-
-    def _trial_from(self, shape: Shape) -> Trial | None:
-        """The trial of this shape against others, if there are any."""
-        shapes = worth_trying(shape, self._num_envs, self.threads.hot is not None)
-        if len(shapes) > 1 and (self._trial is None or self._trial.shapes != shapes):
-            self._trial = Trial(shapes, DeviceSpan(self._device))
-        return self._trial if len(shapes) > 1 else None
+        self._last_frames = frames
 
     def play(self, key: Hashable, launch: Callable[[], None]) -> None:
         """Launch kernels, or replay those that `key` stands for (cuda_graphs.Recorder)."""
@@ -113,7 +98,7 @@ class FrameLauncher:
         return self.shape
 
     def use(self, shape: Shape) -> None:
-        """Launch with this shape from now on, and with no other."""
+        """Launch with this shape from now on, as it is."""
         self.shape = shape
         self._is_free = False
 

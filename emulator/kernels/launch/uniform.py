@@ -176,7 +176,6 @@ def run_frames(
     console: wp.array[Console],
     lanes: wp.uint32,
     running: wp.uint32,
-    serving: wp.uint32,
     block: wp.uint32,
     blocks: wp.uint32,
     idle_skip: wp.uint32,
@@ -184,8 +183,8 @@ def run_frames(
     unknown: wp.uint32,
 ):
     """The first `running` warps of each block run consoles, one a lane in their first `lanes`
-    lanes; the next `serving` ones serve them, and others leave at once. Every block gets warps from
-    all along the order: no SM is left with the longest consoles alone.
+    lanes; the others serve them. Every block gets warps from all along the order: no SM is left
+    with the longest consoles alone.
     """
     t = U(wp.tid())
     warp = (t % block) >> U(5)
@@ -205,7 +204,7 @@ def run_frames(
             hang_up(box)
         run_console(r, console[env], b, box, batch.tail_base, enough)
         leave(board)
-    elif warp < running + serving:
+    else:
         serve_consoles(batch, b, board, warp - running, running, enough, unknown)
 
 
@@ -287,20 +286,18 @@ def launch(
     idle_skip: bool,
     run_tail: Callable[[], None] | None = None,
     counts: wp.array | None = None,
-    block: int = 0,
 ) -> None:
     """Run every console for `frames` frames. Without serving warps it would never end.
 
     `run_tail`: runs those that the last `shape.tail` consoles are passed on to; without it none is.
-    `counts`: of what is executed, on a CPU (`run_alone`). `block`: threads a block, at least those
-    of `shape`: every other number would be a compile.
+    `counts`: of what is executed, on a CPU (`run_alone`).
     """
     assert shape.serving
     n = int(batch.num_envs)
     enough = max(n - shape.tail, 0) if run_tail and shape.tail else NEVER
     console = batch.console
     device = buttons.device
-    block = max(shape.block, block)
+    block = shape.block
     wp.launch(
         begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after],
         device=device, block_dim=block,
@@ -309,7 +306,7 @@ def launch(
         blocks = -(-n // (shape.lanes * shape.running))
         wp.launch(
             run_frames, dim=blocks * block,
-            inputs=[batch, console, shape.lanes, shape.running, shape.serving, block, blocks,
+            inputs=[batch, console, shape.lanes,  shape.running, block, blocks,
                     int(idle_skip), enough, 0xFFFFFFFF],
             device=device, block_dim=block,
         )  # fmt: skip

@@ -48,10 +48,6 @@ from emulator.state.batch import STOPPED, Batch, Console
 
 PLAN_BYTES = wp.constant(16)  # a line's plan: lower, upper, kind and window, log entries
 DMA_FROZEN = wp.constant(0x3FF)
-BLOCK = 256  # Warp's own choice
-BLOCKS_AN_SM = 4  # drawing waits for memory: 64 machine registers, and four times as many warps
-THREADS = 1 << 17
-"""That a GPU has room for: unquiet pictures do unlike things, so few are to share a warp."""
 DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
 
 
@@ -61,13 +57,12 @@ def row_of(batch: Batch, env: int) -> Q:
     return batch.ram_base + Q(env) * Q(batch.row_stride)
 
 
-@wp.kernel(enable_backward=False, launch_bounds=(BLOCK, BLOCKS_AN_SM))
-def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64, spread: int):
-    """Every `spread`-th thread, for env: undo later VRAM writes and plan the 144 lines, or draw an
-    unquiet picture."""
-    env = wp.tid() / spread
+@wp.kernel(enable_backward=False)
+def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
+    """Thread env: undo later VRAM writes and plan the 144 lines, or draw an unquiet picture."""
+    env = wp.tid()
     mem = row_of(batch, env)
-    if wp.tid() == env * spread and console[env].ppu_finished != U(0):
+    if console[env].ppu_finished != U(0):
         if console[env].ppu_undo_done != U(0):
             draw_finished(console[env], mem)
         else:
@@ -90,7 +85,7 @@ def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64,
                     st32(plan + Q(12), U(w.first_entry | (w.last << 11) | (dma << 22)))
 
 
-@wp.kernel(enable_backward=False, launch_bounds=(BLOCK, BLOCKS_AN_SM))
+@wp.kernel(enable_backward=False)
 def draw_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
     """Thread (env, line): draw one planned line."""
     env, line = wp.tid()
@@ -205,9 +200,7 @@ def render_pictures(batch: Batch, plans: wp.array, launch: Callable = wp.launch)
     n = int(batch.num_envs)
     device = plans.device
     inputs = [batch, batch.console]
-    spread = max(1, min(THREADS // n, 32)) if device.is_cuda else 1
-    to_prepare = [*inputs, plans.ptr, spread]
-    launch(prepare_pictures, dim=n * spread, inputs=to_prepare, device=device)
+    launch(prepare_pictures, dim=n, inputs=[*inputs, plans.ptr], device=device)
     launch(draw_pictures, dim=(n, SCREEN_HEIGHT), inputs=[*inputs, plans.ptr], device=device)
     launch(release_pictures, dim=n, inputs=inputs, device=device)
 
