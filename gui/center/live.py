@@ -165,7 +165,7 @@ class LiveView(QWidget):
         tasks = len(split_tasks(card.task))
         one_of = tr(" (one of its {count} tasks: choose at the left)", count=tasks)
         return tr(
-            "{task}, {algo} after {count_text} steps, success {rate}",
+            "{task}, success {rate}, {algo} after {count_text} steps",
             task=request.task + (one_of if tasks > 1 else ""),
             algo=card.algo,
             count_text=count_text(card.env_steps),

@@ -32,6 +32,7 @@ from trainer_core.protocol.task_lists import short_task
 
 ROW_HEIGHT, HEADING = 48, 24
 """Pixels of a card, and of the line above the first card of a task and algorithm."""
+LEAST_SPARK = 16
 SPARK_WIDTH = 44
 THUMB = QRect(12, 6, 40, 36)
 """Where the picture of a card is in its row; a click on it lets the checkpoint play."""
@@ -81,16 +82,20 @@ class _CardDelegate(QStyledItemDelegate):
         painter.setPen(QColor(colors.text))
         steps = tr("{count_text} steps", count_text=count_text(card.env_steps))
         painter.drawText(top, _LEFT, steps)
+        taken = painter.fontMetrics().horizontalAdvance(steps) + 6
         if self._model.is_best(card):
-            used = painter.fontMetrics().horizontalAdvance(steps) + 6
+            best = tr("\u2605 best")
             painter.setPen(QColor(colors.accent))
-            painter.drawText(top.adjusted(used, 0, 0, 0), _LEFT, tr("\u2605 best"))
+            painter.drawText(top.adjusted(taken, 0, 0, 0), _LEFT, best)
             painter.setPen(QColor(colors.text))
+            taken += painter.fontMetrics().horizontalAdvance(best) + 6
         rate = card.success_text
         painter.drawText(top, _RIGHT, rate)
         used = painter.fontMetrics().horizontalAdvance(rate) + 8
         room = QRectF(top.right() - used - SPARK_WIDTH, top.y() + 3, SPARK_WIDTH, top.height() - 6)
-        _paint_spark(painter, room, *self._model.way_to(card))
+        room.setLeft(max(room.left(), left + taken))
+        if room.width() >= LEAST_SPARK:
+            _paint_spark(painter, room, *self._model.way_to(card))
         painter.setPen(QColor(getattr(colors, _TONES[card.integrity])))
         integrity = tr(card.integrity)
         painter.drawText(low, _RIGHT, integrity)

@@ -74,7 +74,7 @@ def test_a_game_for_the_color_alone_is_called_so_while_it_plays(app: App, tmp_pa
     app._on_dropped(zipped(tmp_path / "late.zip", late=rom(b"LATE")))
     app.controllers.library.open_rom(tmp_path / "color.gbc")
     until(lambda: playing.is_rom and not playing.busy)
-    assert badge.toolTip().startswith("color.gbc, you play. It was made for the Game Boy Color")
+    assert badge.toolTip() == "For the Game Boy Color only; color.gbc, you play"
     assert "A zip archive" not in " ".join(said(app)), "another game plays by now"
     app.controllers.library.open_rom(tmp_path / "mine.gb")
     until(lambda: playing.request.task.endswith("mine.gb") and not playing.busy)

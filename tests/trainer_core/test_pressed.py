@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from tests.trainer_core.building import tiny_config, train_in
 from trainer_core.algo.policy import OFF_A_PRESS, PixelActorCritic
+from trainer_core.envs import press_marks
 from trainer_core.envs.build import make_env
 from trainer_core.envs.press_marks import MOST, ROWS, WIDTH, draw, has_room, presses_marked
 from trainer_core.envs.pressed import Pressed, PressedEnv
@@ -119,3 +121,15 @@ def test_untrained_greedy_play_leaves_a_wall_by_its_marks() -> None:
         episodes = run_episodes(env, greedy(policy), starts, "greedy").episodes
         seen.append(sum(len(set(episode.actions)) for episode in episodes))
     assert seen[1] > 2 * seen[0], "it presses what it had not pressed"
+
+
+@pytest.mark.parametrize("actions", [7, 21])
+def test_marks_are_the_same_on_a_host_and_on_any_device(actions: int) -> None:
+    pictures = torch.randint(4, (8, 2, 72, 80), dtype=torch.uint8)
+    presses = torch.randint(MOST + 3, (8, actions))
+    drawn = pictures.clone()
+    press_marks.draw(pictures[:, -1], presses)
+    press_marks._draw_on_device(drawn[:, -1], presses)
+    assert torch.equal(pictures, drawn)
+    for read in (press_marks.presses_marked, press_marks._marked_on_device):
+        assert torch.equal(read(drawn[:, -1], actions), presses.clamp(max=MOST).float())

@@ -33,7 +33,12 @@ def draw(pictures: Tensor, presses: Tensor) -> None:
     """Into `pictures` u8[N, H, W] marks for `presses` i64[N, A] of each action."""
     if pictures.is_cpu:
         _draw_on_host(pictures.numpy(), presses.numpy())
-        return
+    else:
+        _draw_on_device(pictures, presses)
+
+
+def _draw_on_device(pictures: Tensor, presses: Tensor) -> None:
+    """`draw`, on any device."""
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high = len(board)
@@ -49,6 +54,11 @@ def presses_marked(pictures: Tensor, num_actions: int) -> Tensor:
     """f32[N, A] presses that the marks in `pictures` u8[N, H, W] show, at most MOST."""
     if pictures.is_cpu:
         return torch.from_numpy(_marked_on_host(pictures.numpy(), num_actions))
+    return _marked_on_device(pictures, num_actions)
+
+
+def _marked_on_device(pictures: Tensor, num_actions: int) -> Tensor:
+    """`presses_marked`, on any device."""
     _, height, width = pictures.shape
     board = _board(pictures.device)
     high, in_a_row = len(board), width // WIDTH
