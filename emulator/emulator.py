@@ -185,7 +185,7 @@ class Emulator:
 
     @shape.setter
     def shape(self, shape: Shape) -> None:
-        self._frames.shape = shape
+        self._frames.use(shape)
 
     def wait_for_kernels(self) -> None:
         """Return once launches of this shape need not do without anything: for measurements."""

@@ -97,11 +97,12 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (1024, ALONE),
     (4096, Shape(8, 4, 2, 512)),
     (8192, Shape(8, 8, 4, 512)),
-    (16384, Shape(16, 8, 4, 1024)),
+    (16384, Shape(32, 4, 4, 1024)),
     (32768, Shape(16, 16, 4, 1024)),
 )
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
+HOT_TAIL = 1024
 ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
 Table = dict[int, Shape]
@@ -131,6 +132,11 @@ def built_in(num_envs: int) -> Shape:
         if num_envs <= most:
             return shape
     return BUILT_IN_LARGEST
+
+
+def with_hot_code(shape: Shape) -> Shape:
+    """Return the shape for a batch whose ROMs' hot code is there: more consoles go over to it."""
+    return shape._replace(tail=max(shape.tail, HOT_TAIL)) if shape.tail else shape
 
 
 def tuned_table(device_name: str, path: Path | None = None) -> Table:

@@ -290,6 +290,10 @@ def test_the_observation_is_the_rounded_mean_of_two_by_two() -> None:
     observe(bench.batch, observation)
     blocks = shades.reshape(72, 2, 80, 2).sum((1, 3))
     np.testing.assert_array_equal(observation.numpy()[0], (blocks + 2) >> 2)
+    # Into memory that is not laid out in sixteens
+    apart = wp.zeros((1, 72, 81), dtype=wp.uint8, device="cpu")[:, :, :80]
+    observe(bench.batch, apart)
+    np.testing.assert_array_equal(apart.numpy(), observation.numpy())
     # As one thread does it
     again, screen = (
         wp.zeros_like(observation),

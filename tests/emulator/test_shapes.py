@@ -47,6 +47,11 @@ def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
     assert largest.block <= MAX_BLOCK, "tune may reach no block that the kernel cannot have"
 
 
+def test_hot_code_takes_over_more_consoles_where_there_is_a_tail() -> None:
+    changed = [shapes.with_hot_code(shapes.built_in(n)).tail for n in (1024, 4096, 16384)]
+    assert changed == [0, 1024, 1024]
+
+
 @pytest.mark.usefixtures("gpu")
 def test_without_a_table_the_built_in_shape_is_used() -> None:
     most, shape = shapes.BUILT_IN[0]

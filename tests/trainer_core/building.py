@@ -38,7 +38,7 @@ def tiny_trainer(config: RunConfig) -> ActorLearner:
     torch.set_num_threads(1)
     env: VecEnv = TinyGoalEnv(config.num_envs, stack_k=config.stack_k, seed=config.seed)
     if config.obs_source == "marked":
-        env = PressedEnv(env)
+        env = PressedEnv(env)  # type: ignore[assignment]  # stopwatch is a property
     policy = policy_for(config, env.obs_shape, env.num_actions)
     return ActorLearner(env, Learner(policy, config, CPU), config)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -116,7 +117,8 @@ def test_untrained_greedy_play_leaves_a_wall_by_its_marks() -> None:
     starts = torch.arange(32) % len(start_tiles())
     seen = []
     for marked_too in (False, True):
-        env: VecEnv = PressedEnv(TinyGoalEnv(32)) if marked_too else TinyGoalEnv(32)
+        plain = TinyGoalEnv(32)
+        env: Any = PressedEnv(plain) if marked_too else plain
         policy = PixelActorCritic("small", env.obs_shape, env.num_actions, marked=marked_too)
         episodes = run_episodes(env, greedy(policy), starts, "greedy").episodes
         seen.append(sum(len(set(episode.actions)) for episode in episodes))

@@ -16,7 +16,7 @@ from emulator.kernels.launch.rom_threads import RomThreads
 from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
-from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape
+from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, with_hot_code
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.state.batch import Batch
 
@@ -46,6 +46,7 @@ class FrameLauncher:
         self.launch: Callable[..., Any] = wp.launch if is_cuda else RecordedLaunches().launch
         self._batch, self._num_envs, self._device = batch, num_envs, device
         self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
+        self._is_free = shape is None
         self._order = WorkOrder(device)
         self._last_frames = 0
 
@@ -58,6 +59,8 @@ class FrameLauncher:
         shape = self.found_shape()
         if self.threads.is_searching:
             self.threads.adopt_found((self.threads_shape() or shape).block)
+        if self._is_free and self.threads.hot:
+            shape = with_hot_code(shape)
         # One CPU thread runs them one after another, in whichever order.
         sorts = self._is_cuda and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
@@ -93,6 +96,11 @@ class FrameLauncher:
             if (self.shape.serving == 0) != (self._executor == "threaded"):
                 self.shape = ALONE if self._executor == "threaded" else SERVED
         return self.shape
+
+    def use(self, shape: Shape) -> None:
+        """Launch with this shape from now on, as it is."""
+        self.shape = shape
+        self._is_free = False
 
     def threads_shape(self) -> Shape | None:
         """How launches of threaded code are spread, of all consoles or of the tail; None: none."""

@@ -16,52 +16,11 @@ from emulator.constants import (
     SCREEN_HEIGHT,
     SCREEN_WIDTH,
 )
-from emulator.kernels.intrinsics import Q, U, ld8, ld32, st32
+from emulator.kernels.intrinsics import Q, U, ld8, st32
 from emulator.kernels.ppu.picture_draft import draw_finished
+from emulator.kernels.ppu.picture_means import means_of_blocks, spread
 from emulator.kernels.ppu.picture_walk import SCREEN_LINE_BYTES
 from emulator.state.batch import STOPPED, Batch, Console
-
-EVEN = wp.constant(wp.uint32(0x55555555))
-
-
-@wp.struct
-class Counts:
-    """Of the four bits of each 2x2 block how many are set, as bit planes; a block's lies at the
-    lower, right one of its two columns."""
-
-    ones: wp.uint32
-    twos: wp.uint32
-    fours: wp.uint32
-
-
-@wp.func
-def count_bits(upper: U, lower: U) -> Counts:
-    """Of 16 blocks: 32 pixels of two lines that lie below each other."""
-    a = upper & EVEN
-    b = (upper >> U(1)) & EVEN
-    c = lower & EVEN
-    d = (lower >> U(1)) & EVEN
-    o = Counts()
-    o.ones = a ^ b ^ c ^ d
-    o.twos = (a & b) ^ (c & d) ^ ((a ^ b) & (c ^ d))
-    o.fours = a & b & c & d
-    return o
-
-
-@wp.func
-def means(lows: Counts, highs: Counts) -> U:
-    """(low bits + 2 * high bits + 2) >> 2 of 16 blocks, two bits each."""
-    carry = lows.twos | highs.ones  # of bit 1, where the 2 is added to both
-    low = lows.fours ^ highs.twos ^ carry
-    high = highs.fours | (lows.fours & highs.twos) | (carry & (lows.fours | highs.twos))
-    return low | (high << U(1))
-
-
-@wp.func
-def spread(pairs: U) -> U:
-    """The four pairs of bits of a byte as bytes, the top pair first."""
-    halves = (pairs >> U(4)) | ((pairs & U(0xF)) << U(16))
-    return ((halves >> U(2)) & U(0x00030003)) | ((halves & U(0x00030003)) << U(8))
 
 
 @wp.func
@@ -84,9 +43,7 @@ def downsample_screen(screen: Q, out: Q):
     for y in range(OBSERVATION_HEIGHT):
         for word in range(5):
             place = screen + Q(U(2 * y * SCREEN_LINE_BYTES + 4 * word))
-            lows = count_bits(ld32(place), ld32(place + Q(40)))
-            highs = count_bits(ld32(place + Q(20)), ld32(place + Q(60)))
-            shades = means(lows, highs)
+            shades = means_of_blocks(place)
             to = out + Q(U(y * OBSERVATION_WIDTH + 16 * word))
             st32(to, spread(shades & U(255)))
             st32(to + Q(4), spread((shades >> U(8)) & U(255)))
