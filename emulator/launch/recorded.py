@@ -26,6 +26,10 @@ class RecordedLaunches:
     def __init__(self) -> None:
         self._prepared: dict[Any, _Prepared] = {}
 
+    def forget(self) -> None:
+        """Record anew: a struct that launches were given has changed."""
+        self._prepared.clear()
+
     def launch(self, kernel: wp.Kernel, dim: Any, inputs: list[Any], device: Any) -> None:
         """Launch `kernel` as wp.launch would."""
         prepared = self._prepared.get(kernel)

@@ -159,6 +159,7 @@ class FencedBatch:
             fence.bytes[:] = data
             setattr(batch, f"{name}_base", fence.address)
             self.constants[name] = fence
+        emulator._frames.forget_recorded()
         emulator.reset()
 
     def problems(self) -> list[str]:

@@ -43,7 +43,8 @@ class FrameLauncher:
         self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
         self.counts: wp.array | None = None
         """Of what the data path of a CPU executes (`Emulator.count_places`)."""
-        self.launch: Callable[..., Any] = wp.launch if is_cuda else RecordedLaunches().launch
+        self._recorded = RecordedLaunches()
+        self.launch: Callable[..., Any] = wp.launch if is_cuda else self._recorded.launch
         self._batch, self._num_envs, self._device = batch, num_envs, device
         self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
         self._is_free = shape is None
@@ -88,6 +89,10 @@ class FrameLauncher:
             launch()
         else:
             self.recorder.play(key, launch)
+
+    def forget_recorded(self) -> None:
+        """The batch's addresses have changed: launches of before would use the old ones."""
+        self._recorded.forget()
 
     def found_shape(self) -> Shape:
         """How a launch of this batch is spread over the device."""
