@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+import safetensors.torch
 import torch
 
 from tests.trainer_core.building import (
@@ -25,6 +26,7 @@ from trainer_core.runs.finding import _merit
 from trainer_core.runs.log_check import check_log
 from trainer_core.train import validation_process
 from trainer_core.train.late_validation import LateValidation
+from trainer_core.train.persistence import _held
 from trainer_core.train.run import TrainingRun
 
 UPDATE = 16 * 8
@@ -52,15 +54,26 @@ def ready(run: TrainingRun) -> validation_process.ValidationProcess:
     return late.process
 
 
+def test_weights_that_lie_channels_last_are_copied_whole() -> None:
+    weights = torch.arange(48.0).reshape(2, 3, 2, 4)
+    given = {
+        "conv": weights.to(memory_format=torch.channels_last),
+        "steps": [weights.permute(3, 2, 1, 0)[0]],
+    }
+    held = _held(given)
+    assert torch.equal(
+        safetensors.torch.load(safetensors.torch.save({"conv": held["conv"]}))["conv"], weights
+    )
+    assert held["conv"].data_ptr() != given["conv"].data_ptr()
+    assert torch.equal(held["steps"][0], weights.permute(3, 2, 1, 0)[0])
+
+
 def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Path) -> None:
-    # Weights that lie channels last round otherwise: this seed draws nothing at a brim.
     limits = {"total_env_steps": 12 * UPDATE, "learning_rate": 3e-3, "seed": 2}
     train_in(tmp_path / "here", tiny_config(eval_every=1, keep_checkpoints=99, **limits))
     config = tiny_config(eval_every=1, checkpoint_every=3, validate_on="cpu", **limits)
     run = prepared_run(tmp_path / "beside", config)
     process = ready(run)
-    assert run.trainer is not None
-    run.trainer.learner.policy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     run.train()
     run.close()
     assert process.is_over
