@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,8 @@ def test_a_leak_is_growth_and_a_jump_that_comes_and_goes_is_none() -> None:
 def test_an_environment_that_is_kept_is_noticed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if not os.environ.get("DMGLAB_SLOW_PROOFS"):
+        pytest.skip("set DMGLAB_SLOW_PROOFS=1")
     kept = []
     monkeypatch.setattr(GameEnv, "close", lambda env: kept.append(env))
     code, found = bench(
