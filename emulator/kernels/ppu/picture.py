@@ -2,8 +2,9 @@
 
 Drawing takes three launches over the batch: `prepare_pictures` undoes what happened to VRAM after
 each picture and plans its lines, `draw_pictures` draws one line a thread, `release_pictures` redoes
-the VRAM and shows the picture. Consoles whose VRAM or OAM changed while the picture was on its way
-down the screen are drawn by one thread each, in the first launch.
+the VRAM and shows the picture. Where VRAM changed while the picture was on its way down the screen,
+a line searches the log for bytes that changed below it (picture_changes.py). Consoles whose OAM
+changed meanwhile are drawn by one thread each, in the first launch.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,12 @@ from emulator.constants import (
     SCREEN_WIDTH,
 )
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, st32, st128
+from emulator.kernels.ppu.picture_changes import (
+    MAP_BYTES,
+    NOTHING,
+    entries_below,
+    map_changes,
+)
 from emulator.kernels.ppu.picture_draft import (
     back_screen,
     draw_finished,
@@ -27,16 +34,20 @@ from emulator.kernels.ppu.picture_draft import (
     release_finished,
     undo_down,
 )
+from emulator.kernels.ppu.picture_line import draw_changing
 from emulator.kernels.ppu.picture_log import (
     BASE_LINE,
     FINISHED_BASE,
     FINISHED_OAM,
     FROZEN_DMA,
     get8,
+    undo_line,
 )
 from emulator.kernels.ppu.picture_means import means_of_blocks, spread
 from emulator.kernels.ppu.picture_walk import (
     KIND_DRAWN,
+    KIND_EXACT,
+    KIND_PLAIN,
     SCREEN_LINE_BYTES,
     Walk,
     begin_walk,
@@ -57,32 +68,71 @@ def row_of(batch: Batch, env: int) -> Q:
     return batch.ram_base + Q(env) * Q(batch.row_stride)
 
 
+@wp.func
+def plans_of(plans: Q, env: int) -> Q:
+    """Address of an env's plans; the map of what changed in its VRAM lies behind them."""
+    return plans + Q(env) * Q(SCREEN_HEIGHT * PLAN_BYTES + MAP_BYTES)
+
+
+@wp.func
+def store_plan(w: wp.ref[Walk], plan: Q, later: int):
+    """Store how to draw the line that `next_line` found. Of a plain line `later` stands where
+    another one has its register entries and the start of an OAM DMA."""
+    st32(plan, w.line_lower)
+    st32(plan + Q(4), w.line_upper)
+    flags = w.kind | (w.line_window << 2) | (w.line_carry << 3)
+    bus = wp.max(w.line_bus, 0) << 16
+    st32(plan + Q(8), U(flags | ((w.line_window_y + 1) << 8) | bus))
+    dma = wp.clamp((w.line_dma >> 2) + DMA_BIAS, 0, DMA_FROZEN)
+    entries = w.first_entry | (w.last << 11) | (dma << 22)
+    st32(plan + Q(12), U(wp.where(w.kind == KIND_PLAIN, later, entries)))
+
+
+@wp.func(inline=False)
+def plan_lines(c: wp.ref[Console], mem: Q, plans: Q):
+    """Plan the 144 lines of a picture during which OAM stood still, its own writes to VRAM redone.
+
+    An exact line above the last of them is drawn here, with VRAM put back to where it was.
+    """
+    oam = mem + Q(U(FINISHED_OAM))
+    done = I(c.ppu_undo_done)
+    first = I(0)  # undo entry that this line does not see
+    at = done  # so many entries are redone
+    w = Walk()
+    begin_walk(w, mem, FINISHED_BASE, 0, I(c.ppu_draft_log))
+    top = get8(mem, FINISHED_BASE + BASE_LINE)
+    for line in range(VBLANK_LINE):
+        plan = plans + Q(line * PLAN_BYTES)
+        if line < top:
+            st32(plan + Q(8), U(KIND_DRAWN))
+        else:
+            while first < done and undo_line(mem, first) <= line:
+                first = first + 1
+            next_line(w, mem, oam, line)
+            if w.kind == KIND_EXACT and first < done:
+                undo_down(mem, at, first, ROW_OAM)
+                redo_up(mem, at, first, ROW_OAM)
+                at = first
+                draw_found(w, mem, oam, line, back_screen(c, mem) + Q(line * SCREEN_LINE_BYTES))
+                w.kind = KIND_DRAWN
+            store_plan(w, plan, entries_below(first, done))
+    redo_up(mem, at, done, ROW_OAM)
+
+
 @wp.kernel(enable_backward=False)
 def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
-    """Thread env: undo later VRAM writes and plan the 144 lines, or draw an unquiet picture."""
+    """Thread env: undo later VRAM writes and plan the 144 lines, or draw a picture during which
+    OAM changed."""
     env = wp.tid()
-    mem = row_of(batch, env)
     if console[env].ppu_finished != U(0):
-        if console[env].ppu_undo_done != U(0):
-            draw_finished(console[env], mem)
+        mem = row_of(batch, env)
+        own = plans_of(plans, env)
+        done = I(console[env].ppu_undo_done)
+        if map_changes(mem, done, own + Q(SCREEN_HEIGHT * PLAN_BYTES)):
+            undo_down(mem, I(console[env].ppu_undo_count), done, ROW_OAM)
+            plan_lines(console[env], mem, own)
         else:
-            undo_down(mem, I(console[env].ppu_undo_count), 0, ROW_OAM)
-            w = Walk()
-            begin_walk(w, mem, FINISHED_BASE, 0, I(console[env].ppu_draft_log))
-            first = get8(mem, FINISHED_BASE + BASE_LINE)
-            for line in range(VBLANK_LINE):
-                plan = plans + Q(env * SCREEN_HEIGHT + line) * Q(PLAN_BYTES)
-                if line < first:
-                    st32(plan + Q(8), U(KIND_DRAWN))
-                else:
-                    next_line(w, mem, mem + Q(U(FINISHED_OAM)), line)
-                    st32(plan, w.line_lower)
-                    st32(plan + Q(4), w.line_upper)
-                    flags = w.kind | (w.line_window << 2) | (w.line_carry << 3)
-                    bus = wp.max(w.line_bus, 0) << 16
-                    st32(plan + Q(8), U(flags | ((w.line_window_y + 1) << 8) | bus))
-                    dma = wp.clamp((w.line_dma >> 2) + DMA_BIAS, 0, DMA_FROZEN)
-                    st32(plan + Q(12), U(w.first_entry | (w.last << 11) | (dma << 22)))
+            draw_finished(console[env], mem)
 
 
 @wp.kernel(enable_backward=False)
@@ -91,7 +141,9 @@ def draw_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
     env, line = wp.tid()
     if console[env].ppu_finished != U(0):
         mem = row_of(batch, env)
-        plan = plans + Q(env * SCREEN_HEIGHT + line) * Q(PLAN_BYTES)
+        oam = mem + Q(U(FINISHED_OAM))
+        own = plans_of(plans, env)
+        plan = own + Q(line * PLAN_BYTES)
         flags = I(ld32(plan + Q(8)))
         entries = I(ld32(plan + Q(12)))
         w = Walk()
@@ -108,7 +160,13 @@ def draw_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
         if ((entries >> 22) & 0x3FF) == DMA_FROZEN:
             w.line_dma = FROZEN_DMA
         dest = back_screen(console[env], mem) + Q(U(line * SCREEN_LINE_BYTES))
-        draw_found(w, mem, mem + Q(U(FINISHED_OAM)), line, dest)
+        if w.kind == KIND_PLAIN and entries != NOTHING:
+            draw_changing(
+                mem, oam, line, w.line_lower, w.line_upper, w.line_window, w.line_window_y, dest,
+                entries, own + Q(SCREEN_HEIGHT * PLAN_BYTES),
+            )  # fmt: skip
+        else:
+            draw_found(w, mem, oam, line, dest)
 
 
 @wp.kernel(enable_backward=False)
@@ -117,7 +175,7 @@ def release_pictures(batch: Batch, console: wp.array[Console]):
     env = wp.tid()
     if console[env].ppu_finished != U(0):
         mem = row_of(batch, env)
-        redo_up(mem, 0, I(console[env].ppu_undo_count), ROW_OAM)
+        redo_up(mem, I(console[env].ppu_undo_done), I(console[env].ppu_undo_count), ROW_OAM)
         release_finished(console[env], mem)
 
 
@@ -191,8 +249,10 @@ def downsample_words(
 
 
 def allocate_plans(num_envs: int, device: str) -> wp.array:
-    """Scratch for `render_pictures`: a plan of 16 bytes for each line, uint8 [N * 144 * 16]."""
-    return wp.zeros(num_envs * SCREEN_HEIGHT * 16, dtype=wp.uint8, device=device)
+    """Scratch for `render_pictures`: an env has 144 plans of 16 bytes, and 32 bytes that
+    say where its VRAM changed: uint8 [N * (144 * 16 + 32)]."""
+    size = num_envs * (SCREEN_HEIGHT * PLAN_BYTES + MAP_BYTES)
+    return wp.zeros(size, dtype=wp.uint8, device=device)
 
 
 def render_pictures(batch: Batch, plans: wp.array, launch: Callable = wp.launch) -> None:

@@ -20,6 +20,7 @@ from emulator.constants import (
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, on_gpu, prmt, st32
 from emulator.kernels.ppu.fifo_objects import reverse8
 from emulator.kernels.ppu.fifo_state import vec10
+from emulator.kernels.ppu.picture_changes import NOTHING, byte_seen, pair_seen
 from emulator.kernels.ppu.picture_line_native import draw_natively
 from emulator.kernels.ppu.timing import has_window
 
@@ -43,7 +44,9 @@ def byte_of(word: U, index: int) -> int:
 
 
 @wp.func(inline=False)
-def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int) -> Planes:
+def fetch_tiles(
+    vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q
+) -> Planes:
     """32 pixels from tile `column` (modulo 32) of a map row, `fine` pixels into that tile.
 
     `map_row` is the VRAM offset of the map row; `signed` selects tiles from 9000 on.
@@ -51,9 +54,14 @@ def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: i
     low = Q(0)
     high = Q(0)
     for i in range(5):
-        tile = I(ld8(vram + Q(U(map_row + ((column + i) & 31)))))
+        place = map_row + ((column + i) & 31)
+        tile = I(ld8(vram + Q(U(place))))
+        if later != NOTHING:
+            tile = byte_seen(vram, place, tile, later, changes)
         address = tile * 16 + wp.where(signed != 0 and tile < 128, 0x1000, 0) + (y & 7) * 2
         pair = ld16(vram + Q(U(address)))
+        if later != NOTHING:
+            pair = pair_seen(vram, address, pair, later, changes)
         low = (low << Q(8)) | Q(pair & U(0xFF))
         high = (high << Q(8)) | Q(pair >> U(8))
     p = Planes()
@@ -97,7 +105,9 @@ def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
 
 
 @wp.func(inline=False)
-def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int) -> Planes:
+def object_planes(
+    vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int, later: int, changes: Q
+) -> Planes:
     """32 pixels of the object layer from screen column `left` on; the first object wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
@@ -111,9 +121,12 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
             if (flags & 0x40) != 0:
                 row = row ^ last
             tile = I(ld8(entry + Q(2))) & wp.where(last == 15, 0xFE, 0xFF)
-            pair = I(ld16(vram + Q(U(tile * 16 + row * 2))))
-            low = pair & 0xFF
-            high = pair >> 8
+            address = tile * 16 + row * 2
+            pair = ld16(vram + Q(U(address)))
+            if later != NOTHING:
+                pair = pair_seen(vram, address, pair, later, changes)
+            low = I(pair & U(0xFF))
+            high = I(pair >> U(8))
             if (flags & 0x20) != 0:
                 low = reverse8(low)
                 high = reverse8(high)
@@ -132,7 +145,14 @@ def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int
 
 @wp.func
 def background_planes(
-    vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int
+    vram: Q,
+    line: int,
+    lower: U,
+    window_left: int,
+    window_y: int,
+    left: int,
+    later: int,
+    changes: Q,
 ) -> Planes:
     """Background and window colours of 32 pixels from screen column `left` on."""
     lcdc = byte_of(lower, 0)
@@ -142,7 +162,7 @@ def background_planes(
         y = (line + byte_of(lower, 1)) & 0xFF
         x = left + byte_of(lower, 2)
         row = wp.where((lcdc & LCDC_BG_MAP) != 0, 0x1C00, 0x1800) + (y >> 3) * 32
-        b = fetch_tiles(vram, row, x >> 3, x & 7, signed, y)
+        b = fetch_tiles(vram, row, x >> 3, x & 7, signed, y, later, changes)
         p.low = b.low
         p.high = b.high
     if window_left < left + 32:
@@ -150,18 +170,34 @@ def background_planes(
         row = (
             wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
         )
-        w = fetch_tiles(vram, row, x >> 3, x & 7, signed, window_y)
+        w = fetch_tiles(vram, row, x >> 3, x & 7, signed, window_y, later, changes)
         mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
         p.low = (p.low & ~mask) | (w.low & mask)
         p.high = (p.high & ~mask) | (w.high & mask)
     return p
 
 
+@wp.func
+def left_of_window(lower: U, upper: U, window: int) -> int:
+    """Screen column at which the window begins, 256 if there is none."""
+    there = has_window(byte_of(lower, 0), byte_of(upper, 3), window)
+    return wp.where(there, byte_of(upper, 3) - 7, 256)
+
+
 @wp.func(inline=True)
 def draw_in_words(
-    vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q
+    vram: Q,
+    oam: Q,
+    line: int,
+    lower: U,
+    upper: U,
+    window_left: int,
+    window_y: int,
+    dest: Q,
+    later: int,
+    changes: Q,
 ):
-    """`draw_plain` by 32 pixels at a time."""
+    """`draw_changing` where a call would take longer, from the window's column."""
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)
     found = vec10()
@@ -172,11 +208,11 @@ def draw_in_words(
         left = 32 * word
         b = Planes()
         if (lcdc & LCDC_BG_ENABLE) != 0:
-            b = background_planes(vram, line, lower, window_left, window_y, left)
+            b = background_planes(vram, line, lower, window_left, window_y, left, later, changes)
         low = shade_plane(b.low, b.high, bgp, 0)
         high = shade_plane(b.low, b.high, bgp, 1)
         if found[0] >= 0:
-            o = object_planes(vram, oam, line, lcdc, found, left)
+            o = object_planes(vram, oam, line, lcdc, found, left, later, changes)
             shown = (o.low | o.high) & ~(o.behind & (b.low | b.high))
             first = shown & ~o.palette
             second = shown & o.palette
@@ -194,9 +230,27 @@ def draw_in_words(
 @wp.func(inline=False)
 def draw_plain(vram: Q, oam: Q, line: int, lower: U, upper: U, window: int, window_y: int, dest: Q):
     """Draw one line to the 40 bytes at `dest` from registers that hold throughout mode 3."""
-    lcdc = byte_of(lower, 0)
-    window_left = wp.where(has_window(lcdc, byte_of(upper, 3), window), byte_of(upper, 3) - 7, 256)
+    left = left_of_window(lower, upper, window)
     if on_gpu():
-        draw_in_words(vram, oam, line, lower, upper, window_left, window_y, dest)
+        draw_in_words(vram, oam, line, lower, upper, left, window_y, dest, NOTHING, Q(0))
     else:
-        draw_natively(vram, oam, line, lower, upper, window_left, window_y, dest)
+        draw_natively(vram, oam, line, lower, upper, left, window_y, dest)
+
+
+@wp.func(inline=False)
+def draw_changing(
+    vram: Q,
+    oam: Q,
+    line: int,
+    lower: U,
+    upper: U,
+    window: int,
+    window_y: int,
+    dest: Q,
+    later: int,
+    changes: Q,
+):
+    """`draw_plain` by 32 pixels at a time, from VRAM as it was before the undo entries `later`,
+    of which `changes` is the map (picture_changes.py)."""
+    left = left_of_window(lower, upper, window)
+    draw_in_words(vram, oam, line, lower, upper, left, window_y, dest, later, changes)

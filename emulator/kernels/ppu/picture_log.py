@@ -39,6 +39,7 @@ LOG = wp.constant(ROW_REGISTER_LOG)
 UNDO_TOP = wp.constant(ROW_UNDO_TOP)
 LOG_CAPACITY = wp.constant((ROW_UNDO_TOP - ROW_REGISTER_LOG) // 4)
 OAM_BYTES = wp.constant(160)
+OAM_OFFSET = wp.constant(0x2000)  # of OAM in undo entries; VRAM lies below
 
 # Numbers of the picture registers in log entries and in register bases.
 R_LCDC = wp.constant(0)
@@ -135,10 +136,22 @@ def undo_entry(offset: int, line: int, old: int) -> U:
 
 
 @wp.func
+def undo_offset(entry: U) -> int:
+    """What an undo entry changes."""
+    return I((entry >> U(8)) & U(0x3FFF))
+
+
+@wp.func
+def undo_line(mem: Q, index: int) -> int:
+    """First line that sees the new byte of undo entry `index`."""
+    return I(get32(mem, UNDO_TOP - 4 - 4 * index) >> U(22))
+
+
+@wp.func
 def undo_address(mem: Q, entry: U, oam: int) -> Q:
     """Where the byte of an undo entry lies, with OAM (or a copy of it) at row offset `oam`."""
-    offset = I((entry >> U(8)) & U(0x3FFF))
-    row = wp.where(offset >= 0x2000, offset - 0x2000 + oam, offset)
+    offset = undo_offset(entry)
+    row = wp.where(offset >= OAM_OFFSET, offset - OAM_OFFSET + oam, offset)
     return mem + Q(U(row))
 
 
