@@ -1,10 +1,11 @@
 """Kernels around finished pictures: draw them all in parallel, unpack, downsample.
 
-Drawing takes three launches over the batch: `prepare_pictures` undoes what happened to VRAM after
-each picture and plans its lines, `draw_pictures` draws one line a thread, `release_pictures` redoes
-the VRAM and shows the picture. Where VRAM changed while the picture was on its way down the screen,
-a line searches the log for bytes that changed below it (picture_changes.py). Consoles whose OAM
-changed meanwhile are drawn by one thread each, in the first launch.
+Drawing takes four launches over the batch: `prepare_pictures` undoes what happened to VRAM after
+each picture and plans its lines, `draw_plain_lines` and `draw_other_lines` draw one line a thread,
+`release_pictures` redoes the VRAM and shows the picture. Where VRAM changed while the picture was
+on its way down the screen, a line searches the log for bytes that changed below it
+(picture_changes.py). Consoles whose OAM changed meanwhile are drawn by one thread each, in the
+first launch.
 """
 
 from collections.abc import Callable
@@ -34,7 +35,7 @@ from emulator.kernels.ppu.picture_draft import (
     release_finished,
     undo_down,
 )
-from emulator.kernels.ppu.picture_line import draw_changing
+from emulator.kernels.ppu.picture_line import draw_changing, draw_in_words, left_of_window
 from emulator.kernels.ppu.picture_log import (
     BASE_LINE,
     FINISHED_BASE,
@@ -51,7 +52,7 @@ from emulator.kernels.ppu.picture_walk import (
     SCREEN_LINE_BYTES,
     Walk,
     begin_walk,
-    draw_found,
+    draw_exact,
     next_line,
 )
 from emulator.kernels.ppu.timing import VBLANK_LINE
@@ -72,6 +73,12 @@ def row_of(batch: Batch, env: int) -> Q:
 def plans_of(plans: Q, env: int) -> Q:
     """Address of an env's plans; the map of what changed in its VRAM lies behind them."""
     return plans + Q(env) * Q(SCREEN_HEIGHT * PLAN_BYTES + MAP_BYTES)
+
+
+@wp.func
+def line_of(c: wp.ref[Console], mem: Q, line: int) -> Q:
+    """Address of a line of the picture that is drawn."""
+    return back_screen(c, mem) + Q(U(line * SCREEN_LINE_BYTES))
 
 
 @wp.func
@@ -113,7 +120,7 @@ def plan_lines(c: wp.ref[Console], mem: Q, plans: Q):
                 undo_down(mem, at, first, ROW_OAM)
                 redo_up(mem, at, first, ROW_OAM)
                 at = first
-                draw_found(w, mem, oam, line, back_screen(c, mem) + Q(line * SCREEN_LINE_BYTES))
+                draw_exact(w, mem, oam, line, line_of(c, mem, line))
                 w.kind = KIND_DRAWN
             store_plan(w, plan, entries_below(first, done))
     redo_up(mem, at, done, ROW_OAM)
@@ -136,37 +143,58 @@ def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64)
 
 
 @wp.kernel(enable_backward=False)
-def draw_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
-    """Thread (env, line): draw one planned line."""
+def draw_plain_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64):
+    """Thread (env, line): draw a planned line if it is plain and nothing changed below it.
+
+    Without a call to anything, so with few machine registers and many threads side by side.
+    """
     env, line = wp.tid()
     if console[env].ppu_finished != U(0):
-        mem = row_of(batch, env)
-        oam = mem + Q(U(FINISHED_OAM))
+        plan = plans_of(plans, env) + Q(line * PLAN_BYTES)
+        flags = I(ld32(plan + Q(8)))
+        if (flags & 3) == KIND_PLAIN and I(ld32(plan + Q(12))) == NOTHING:
+            mem = row_of(batch, env)
+            lower = ld32(plan)
+            upper = ld32(plan + Q(4))
+            left = left_of_window(lower, upper, (flags >> 2) & 1)
+            draw_in_words(
+                mem, mem + Q(U(FINISHED_OAM)), line, lower, upper, left,
+                ((flags >> 8) & 0xFF) - 1, line_of(console[env], mem, line), NOTHING, Q(0),
+            )  # fmt: skip
+
+
+@wp.kernel(enable_backward=False)
+def draw_other_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64):
+    """Thread (env, line): draw any other planned line. They take many more machine registers."""
+    env, line = wp.tid()
+    if console[env].ppu_finished != U(0):
         own = plans_of(plans, env)
         plan = own + Q(line * PLAN_BYTES)
+        w = Walk()
         flags = I(ld32(plan + Q(8)))
         entries = I(ld32(plan + Q(12)))
-        w = Walk()
         w.kind = flags & 3
         w.line_lower = ld32(plan)
         w.line_upper = ld32(plan + Q(4))
         w.line_window = (flags >> 2) & 1
-        w.line_carry = (flags >> 3) & 1
         w.line_window_y = ((flags >> 8) & 0xFF) - 1
-        w.line_bus = (flags >> 16) & 0xFFFF
-        w.first_entry = entries & 0x7FF
-        w.last = (entries >> 11) & 0x7FF
-        w.line_dma = (((entries >> 22) & 0x3FF) - DMA_BIAS) * 4
-        if ((entries >> 22) & 0x3FF) == DMA_FROZEN:
-            w.line_dma = FROZEN_DMA
-        dest = back_screen(console[env], mem) + Q(U(line * SCREEN_LINE_BYTES))
-        if w.kind == KIND_PLAIN and entries != NOTHING:
+        mem = row_of(batch, env)
+        oam = mem + Q(U(FINISHED_OAM))
+        dest = line_of(console[env], mem, line)
+        if w.kind == KIND_EXACT:
+            w.line_carry = (flags >> 3) & 1
+            w.line_bus = (flags >> 16) & 0xFFFF
+            w.first_entry = entries & 0x7FF
+            w.last = (entries >> 11) & 0x7FF
+            w.line_dma = (((entries >> 22) & 0x3FF) - DMA_BIAS) * 4
+            if ((entries >> 22) & 0x3FF) == DMA_FROZEN:
+                w.line_dma = FROZEN_DMA
+            draw_exact(w, mem, oam, line, dest)
+        elif w.kind == KIND_PLAIN and entries != NOTHING:
             draw_changing(
                 mem, oam, line, w.line_lower, w.line_upper, w.line_window, w.line_window_y, dest,
                 entries, own + Q(SCREEN_HEIGHT * PLAN_BYTES),
             )  # fmt: skip
-        else:
-            draw_found(w, mem, oam, line, dest)
 
 
 @wp.kernel(enable_backward=False)
@@ -261,7 +289,8 @@ def render_pictures(batch: Batch, plans: wp.array, launch: Callable = wp.launch)
     device = plans.device
     inputs = [batch, batch.console]
     launch(prepare_pictures, dim=n, inputs=[*inputs, plans.ptr], device=device)
-    launch(draw_pictures, dim=(n, SCREEN_HEIGHT), inputs=[*inputs, plans.ptr], device=device)
+    for draw in (draw_plain_lines, draw_other_lines):
+        launch(draw, dim=(n, SCREEN_HEIGHT), inputs=[*inputs, plans.ptr], device=device)
     launch(release_pictures, dim=n, inputs=inputs, device=device)
 
 

@@ -43,7 +43,7 @@ def byte_of(word: U, index: int) -> int:
     return I((word >> U(8 * index)) & U(0xFF))
 
 
-@wp.func(inline=False)
+@wp.func
 def fetch_tiles(
     vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q
 ) -> Planes:
@@ -82,9 +82,9 @@ def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
     return c0 | c1 | c2 | c3
 
 
-@wp.func(inline=False)
-def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
-    """The line's objects in drawing order (x << 8 | index), -1 past the last one."""
+@wp.func(inline=True)
+def line_objects_here(oam: Q, line: int, lcdc: int) -> vec10:
+    """`line_objects` where a call would take longer."""
     found = vec10()
     for i in range(10):
         found[i] = -1
@@ -105,16 +105,24 @@ def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
 
 
 @wp.func(inline=False)
+def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
+    """The line's objects in drawing order (x << 8 | index), -1 past the last one."""
+    return line_objects_here(oam, line, lcdc)
+
+
+@wp.func
 def object_planes(
     vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int, later: int, changes: Q
 ) -> Planes:
     """32 pixels of the object layer from screen column `left` on; the first object wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
-    for i in range(10):
+    i = I(0)
+    while i < 10 and found[wp.min(i, 9)] >= 0:
         key = found[i]
+        i = i + 1
         at = (key >> 8) - 8 - left
-        if key >= 0 and at > -8 and at < 32:
+        if at > -8 and at < 32:
             entry = oam + Q(U(4 * (key & 0xFF)))
             flags = I(ld8(entry + Q(3)))
             row = (line + 16 - I(ld8(entry))) & last
@@ -203,9 +211,9 @@ def draw_in_words(
     found = vec10()
     found[0] = -1
     if (lcdc & LCDC_OBJ_ENABLE) != 0:
-        found = line_objects(oam, line, lcdc)
-    for word in range(5):
-        left = 32 * word
+        found = line_objects_here(oam, line, lcdc)
+    left = I(0)
+    while left < 160:  # unrolled it takes many more machine registers
         b = Planes()
         if (lcdc & LCDC_BG_ENABLE) != 0:
             b = background_planes(vram, line, lower, window_left, window_y, left, later, changes)
@@ -222,9 +230,10 @@ def draw_in_words(
             low = low | (shade_plane(o.low, o.high, obp1, 0) & second)
             high = (high & ~shown) | (shade_plane(o.low, o.high, obp0, 1) & first)
             high = high | (shade_plane(o.low, o.high, obp1, 1) & second)
-        place = dest + Q(U(4 * word))
+        place = dest + Q(U(left >> 3))
         st32(place, prmt(low, low, U(0x0123)))
         st32(place + Q(20), prmt(high, high, U(0x0123)))
+        left = left + 32
 
 
 @wp.func(inline=False)

@@ -238,6 +238,20 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
             w.bus = -1
 
 
+@wp.func
+def draw_exact(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
+    """Draw the exact line that `next_line` found, which has moved on already."""
+    window = w.window
+    window_y = w.window_y
+    carry = w.carry
+    bus = w.bus
+    exact_line(w, mem, oam, line, dest)
+    w.bus = bus
+    w.window = window
+    w.window_y = window_y
+    w.carry = carry
+
+
 @wp.func(inline=False)
 def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
     """Draw the line that `next_line` found."""
@@ -246,15 +260,7 @@ def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
         upper = w.line_upper
         draw_plain(mem, oam, line, lower, upper, w.line_window, w.line_window_y, dest)
     elif w.kind == KIND_EXACT:
-        window = w.window
-        window_y = w.window_y
-        carry = w.carry
-        bus = w.bus
-        exact_line(w, mem, oam, line, dest)
-        w.bus = bus
-        w.window = window
-        w.window_y = window_y
-        w.carry = carry
+        draw_exact(w, mem, oam, line, dest)
 
 
 @wp.func(inline=False)
