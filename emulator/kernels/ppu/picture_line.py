@@ -55,13 +55,9 @@ def fetch_tiles(
     high = Q(0)
     for i in range(5):
         place = map_row + ((column + i) & 31)
-        tile = I(ld8(vram + Q(U(place))))
-        if later != NOTHING:
-            tile = byte_seen(vram, place, tile, later, changes)
+        tile = I(byte_seen(vram, place, ld8(vram + Q(U(place))), later, changes))
         address = tile * 16 + wp.where(signed != 0 and tile < 128, 0x1000, 0) + (y & 7) * 2
-        pair = ld16(vram + Q(U(address)))
-        if later != NOTHING:
-            pair = pair_seen(vram, address, pair, later, changes)
+        pair = pair_seen(vram, address, ld16(vram + Q(U(address))), later, changes)
         low = (low << Q(8)) | Q(pair & U(0xFF))
         high = (high << Q(8)) | Q(pair >> U(8))
     p = Planes()
@@ -130,9 +126,7 @@ def object_planes(
                 row = row ^ last
             tile = I(ld8(entry + Q(2))) & wp.where(last == 15, 0xFE, 0xFF)
             address = tile * 16 + row * 2
-            pair = ld16(vram + Q(U(address)))
-            if later != NOTHING:
-                pair = pair_seen(vram, address, pair, later, changes)
+            pair = pair_seen(vram, address, ld16(vram + Q(U(address))), later, changes)
             low = I(pair & U(0xFF))
             high = I(pair >> U(8))
             if (flags & 0x20) != 0:
@@ -205,7 +199,8 @@ def draw_in_words(
     later: int,
     changes: Q,
 ):
-    """`draw_changing` where a call would take longer, from the window's column."""
+    """`draw_plain` by 32 pixels at a time, from the window's column and from VRAM as it was before
+    the undo entries `later`, of which `changes` is the map (picture_changes.py)."""
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)
     found = vec10()
@@ -244,22 +239,3 @@ def draw_plain(vram: Q, oam: Q, line: int, lower: U, upper: U, window: int, wind
         draw_in_words(vram, oam, line, lower, upper, left, window_y, dest, NOTHING, Q(0))
     else:
         draw_natively(vram, oam, line, lower, upper, left, window_y, dest)
-
-
-@wp.func(inline=False)
-def draw_changing(
-    vram: Q,
-    oam: Q,
-    line: int,
-    lower: U,
-    upper: U,
-    window: int,
-    window_y: int,
-    dest: Q,
-    later: int,
-    changes: Q,
-):
-    """`draw_plain` by 32 pixels at a time, from VRAM as it was before the undo entries `later`,
-    of which `changes` is the map (picture_changes.py)."""
-    left = left_of_window(lower, upper, window)
-    draw_in_words(vram, oam, line, lower, upper, left, window_y, dest, later, changes)

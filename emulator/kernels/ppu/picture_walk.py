@@ -59,6 +59,9 @@ class Walk:
     line_carry: int
     line_bus: int
     line_dma: int  # dot of the line
+    # ---- how VRAM changed below it (picture_changes.py)
+    later: int
+    changes: wp.uint64
 
 
 @wp.func
@@ -142,6 +145,8 @@ def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
     f.dma = w.line_dma
     f.bus_y = w.line_bus & 0xFF
     f.bus_x = w.line_bus >> 8
+    f.later = w.later
+    f.changes = w.changes
     run_line(f)
     w.bus = f.bus_y | (f.bus_x << 8)
     w.window = wp.max(w.window, f.window)
@@ -238,20 +243,6 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
             w.bus = -1
 
 
-@wp.func
-def draw_exact(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
-    """Draw the exact line that `next_line` found, which has moved on already."""
-    window = w.window
-    window_y = w.window_y
-    carry = w.carry
-    bus = w.bus
-    exact_line(w, mem, oam, line, dest)
-    w.bus = bus
-    w.window = window
-    w.window_y = window_y
-    w.carry = carry
-
-
 @wp.func(inline=False)
 def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
     """Draw the line that `next_line` found."""
@@ -260,7 +251,15 @@ def draw_found(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q):
         upper = w.line_upper
         draw_plain(mem, oam, line, lower, upper, w.line_window, w.line_window_y, dest)
     elif w.kind == KIND_EXACT:
-        draw_exact(w, mem, oam, line, dest)
+        window = w.window
+        window_y = w.window_y
+        carry = w.carry
+        bus = w.bus
+        exact_line(w, mem, oam, line, dest)
+        w.bus = bus
+        w.window = window
+        w.window_y = window_y
+        w.carry = carry
 
 
 @wp.func(inline=False)
