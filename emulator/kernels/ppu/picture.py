@@ -82,7 +82,7 @@ def later_writes(c: wp.ref[Console]) -> int:
     return wp.where(c.ppu_undo_done == U(0), I(c.ppu_undo_count), 0)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, cuda_max_registers=128)  # all of 65,536 at once
 def prepare_pictures(
     batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32]
 ):
@@ -103,7 +103,7 @@ def prepare_pictures(
             draw_finished(console[env], mem)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, cuda_max_registers=64)
 def draw_plain_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64):
     """Thread (env, line): draw a planned line if it is plain and nothing changed below it.
 

@@ -17,7 +17,7 @@ from emulator.constants import (
     LCDC_TILE_DATA,
     LCDC_WINDOW_MAP,
 )
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, on_gpu, prmt, st32
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, on_gpu, prmt, st64, st128
 from emulator.kernels.ppu.fifo_objects import reverse8
 from emulator.kernels.ppu.fifo_state import vec10
 from emulator.kernels.ppu.picture_changes import NOTHING, byte_seen, pair_seen
@@ -35,6 +35,22 @@ class Planes:
     high: wp.uint32
     behind: wp.uint32  # object pixels that colours 1 to 3 of the background cover
     palette: wp.uint32  # object pixels that use OBP1
+
+
+@wp.struct
+class PackedLine:
+    """160 pixels, 32 to a word, leftmost in the lowest byte."""
+
+    low0: wp.uint32
+    low1: wp.uint32
+    low2: wp.uint32
+    low3: wp.uint32
+    low4: wp.uint32
+    high0: wp.uint32
+    high1: wp.uint32
+    high2: wp.uint32
+    high3: wp.uint32
+    high4: wp.uint32
 
 
 @wp.func
@@ -180,6 +196,35 @@ def background_planes(
 
 
 @wp.func
+def append(o: wp.ref[PackedLine], low: U, high: U):
+    """Add 32 pixels on the right; what was there moves to the left by as many."""
+    o.low0 = o.low1
+    o.low1 = o.low2
+    o.low2 = o.low3
+    o.low3 = o.low4
+    o.low4 = low
+    o.high0 = o.high1
+    o.high1 = o.high2
+    o.high2 = o.high3
+    o.high3 = o.high4
+    o.high4 = high
+
+
+@wp.func
+def store_line(o: wp.ref[PackedLine], dest: Q):
+    """Store the 40 bytes at `dest`, a multiple of 8, in three wide pieces: a GPU writes by sectors
+    of 32 bytes, however little of one a thread changes."""
+    if (dest & Q(8)) == Q(0):
+        st128(dest, o.low0, o.low1, o.low2, o.low3)
+        st128(dest + Q(16), o.low4, o.high0, o.high1, o.high2)
+        st64(dest + Q(32), o.high3, o.high4)
+    else:
+        st64(dest, o.low0, o.low1)
+        st128(dest + Q(8), o.low2, o.low3, o.low4, o.high0)
+        st128(dest + Q(24), o.high1, o.high2, o.high3, o.high4)
+
+
+@wp.func
 def left_of_window(lower: U, upper: U, window: int) -> int:
     """Screen column at which the window begins, 256 if there is none."""
     there = has_window(byte_of(lower, 0), byte_of(upper, 3), window)
@@ -207,6 +252,7 @@ def draw_in_words(
     found[0] = -1
     if (lcdc & LCDC_OBJ_ENABLE) != 0:
         found = line_objects_here(oam, line, lcdc)
+    o = PackedLine()
     left = I(0)
     while left < 160:  # unrolled it takes many more machine registers
         b = Planes()
@@ -215,20 +261,19 @@ def draw_in_words(
         low = shade_plane(b.low, b.high, bgp, 0)
         high = shade_plane(b.low, b.high, bgp, 1)
         if found[0] >= 0:
-            o = object_planes(vram, oam, line, lcdc, found, left, later, changes)
-            shown = (o.low | o.high) & ~(o.behind & (b.low | b.high))
-            first = shown & ~o.palette
-            second = shown & o.palette
+            p = object_planes(vram, oam, line, lcdc, found, left, later, changes)
+            shown = (p.low | p.high) & ~(p.behind & (b.low | b.high))
+            first = shown & ~p.palette
+            second = shown & p.palette
             obp0 = byte_of(upper, 0)
             obp1 = byte_of(upper, 1)
-            low = (low & ~shown) | (shade_plane(o.low, o.high, obp0, 0) & first)
-            low = low | (shade_plane(o.low, o.high, obp1, 0) & second)
-            high = (high & ~shown) | (shade_plane(o.low, o.high, obp0, 1) & first)
-            high = high | (shade_plane(o.low, o.high, obp1, 1) & second)
-        place = dest + Q(U(left >> 3))
-        st32(place, prmt(low, low, U(0x0123)))
-        st32(place + Q(20), prmt(high, high, U(0x0123)))
+            low = (low & ~shown) | (shade_plane(p.low, p.high, obp0, 0) & first)
+            low = low | (shade_plane(p.low, p.high, obp1, 0) & second)
+            high = (high & ~shown) | (shade_plane(p.low, p.high, obp0, 1) & first)
+            high = high | (shade_plane(p.low, p.high, obp1, 1) & second)
+        append(o, prmt(low, low, U(0x0123)), prmt(high, high, U(0x0123)))
         left = left + 32
+    store_line(o, dest)
 
 
 @wp.func(inline=False)
