@@ -7,8 +7,7 @@ from emulator.constants import (
     LCDC_OBJ_ENABLE,
     LCDC_WINDOW_ENABLE,
 )
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld32
-from emulator.kernels.ppu.picture_changes import byte_seen
+from emulator.kernels.intrinsics import I, Q, U, ld32
 from emulator.kernels.ppu.picture_log import (
     R_DMA,
     R_LCDC,
@@ -51,8 +50,6 @@ class Fifo:
     undo_last: int
     bus_y: int  # last bytes that the PPU read from OAM, which it sees again during OAM DMA
     bus_x: int
-    later: int  # undo entries that hold what VRAM was on this line, and the map of what changed
-    changes: wp.uint64  # (picture_changes.py)
     x: int  # dot of the line; mode 3 ends at its last value
     # ---- pipeline
     position: int  # of the next pixel, -16 (discarding) to 160
@@ -83,12 +80,6 @@ class Fifo:
     object_low: int
     next_entry: int
     stage: int
-
-
-@wp.func
-def vram_byte(f: wp.ref[Fifo], offset: int) -> int:
-    """Byte of VRAM as this line saw it."""
-    return I(byte_seen(f.vram, offset, ld8(f.vram + Q(U(offset))), f.later, f.changes))
 
 
 @wp.func

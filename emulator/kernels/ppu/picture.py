@@ -25,7 +25,6 @@ from emulator.kernels.intrinsics import I, Q, U, ld8, st128
 from emulator.kernels.ppu.picture_changes import (
     NOTHING,
     entries_above,
-    entries_below,
     map_changes,
 )
 from emulator.kernels.ppu.picture_draft import (
@@ -45,6 +44,7 @@ from emulator.kernels.ppu.picture_plan import (
     EXACT_COUNT,
     FIRST_TODO,
     PLANS_BYTES,
+    Plan,
     Plans,
     load_plan,
     plan_lines,
@@ -53,11 +53,13 @@ from emulator.kernels.ppu.picture_plan import (
     window_of,
 )
 from emulator.kernels.ppu.picture_walk import (
+    KIND_EXACT,
     KIND_PLAIN,
     SCREEN_LINE_BYTES,
     Walk,
     exact_line,
 )
+from emulator.kernels.ppu.timing import VBLANK_LINE
 from emulator.state.batch import STOPPED, Batch, Console
 
 LISTED = wp.constant(1 << 16)  # threads that draw what is listed
@@ -141,36 +143,55 @@ def draw_changing_lines(
         )  # fmt: skip
 
 
+@wp.func(inline=False)
+def draw_exact(c: wp.ref[Console], mem: Q, line: int, p: Plan):
+    """Draw an exact line from what VRAM holds."""
+    w = Walk()
+    w.line_lower = p.lower
+    w.line_upper = p.upper
+    w.line_window = window_of(p)
+    w.line_window_y = window_line(p)
+    w.line_carry = I((p.flags >> U(3)) & U(1))
+    w.line_bus = I(p.flags >> U(16))
+    w.first_entry = I(p.rest & U(0x7FF))
+    w.last = I((p.rest >> U(11)) & U(0x7FF))
+    dma = I(p.rest >> U(22))
+    w.line_dma = wp.where(dma == DMA_FROZEN, FROZEN_DMA, (dma - DMA_BIAS) * 4)
+    exact_line(w, mem, mem + Q(U(FINISHED_OAM)), line, line_of(c, mem, line))
+
+
 @wp.kernel(enable_backward=False)
 def draw_exact_lines(
     batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int
 ):
-    """Thread i of `step`: draw every `step`th exact line."""
+    """Thread i of `step`: draw every `step`th exact line that is listed.
+
+    Of a picture during which VRAM changed only the first is; its thread draws those below as well,
+    from VRAM that it puts back to where each line saw it.
+    """
     i = wp.tid()
     while i < todo[EXACT_COUNT]:
         place = todo[FIRST_TODO + i]
         i = i + step
         env = place / SCREEN_HEIGHT
         line = place - env * SCREEN_HEIGHT
-        p = load_plan(plans, env, line)
         mem = row_of(batch, env)
-        w = Walk()
-        w.line_lower = p.lower
-        w.line_upper = p.upper
-        w.line_window = window_of(p)
-        w.line_window_y = window_line(p)
-        w.line_carry = I((p.flags >> U(3)) & U(1))
-        w.line_bus = I(p.flags >> U(16))
-        w.first_entry = I(p.rest & U(0x7FF))
-        w.last = I((p.rest >> U(11)) & U(0x7FF))
-        dma = I(p.rest >> U(22))
-        w.line_dma = wp.where(dma == DMA_FROZEN, FROZEN_DMA, (dma - DMA_BIAS) * 4)
         done = I(console[env].ppu_undo_done)
-        if done > 0:
-            seen = entries_above(mem, done, line)
-            w.later = entries_below(seen, I(console[env].ppu_undo_count))
-            w.changes = plans_of(plans, env) + Q(PLANS_BYTES)
-        exact_line(w, mem, mem + Q(U(FINISHED_OAM)), line, line_of(console[env], mem, line))
+        if done == 0:
+            draw_exact(console[env], mem, line, load_plan(plans, env, line))
+        else:
+            count = I(console[env].ppu_undo_count)
+            at = count  # so many entries are redone
+            while line < VBLANK_LINE:
+                p = load_plan(plans, env, line)
+                if I(p.flags & U(3)) == KIND_EXACT:
+                    seen = entries_above(mem, done, line)
+                    undo_down(mem, at, seen, ROW_OAM)
+                    redo_up(mem, at, seen, ROW_OAM)
+                    at = seen
+                    draw_exact(console[env], mem, line, p)
+                line = line + 1
+            redo_up(mem, at, count, ROW_OAM)
 
 
 @wp.kernel(enable_backward=False)

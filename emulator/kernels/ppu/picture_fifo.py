@@ -30,7 +30,6 @@ from emulator.kernels.ppu.fifo_state import (
     meet_window,
     sleep,
     vec10,
-    vram_byte,
 )
 
 LAST_DOT = wp.constant(455)
@@ -86,21 +85,21 @@ def advance_fetcher(f: wp.ref[Fifo]):
         f.address = wp.where(map_bit != 0, 0x1C00, 0x1800) + column + (fetch_y(f) >> 3) * 32
         f.step = 1
     elif step == 1:
-        f.tile = vram_byte(f, f.address)
+        f.tile = I(ld8(f.vram + Q(U(f.address))))
         f.step = 2
     elif step == 2:
         f.data_address = tile_row_address(f)
         f.address = f.data_address
         f.step = 3
     elif step == 3:
-        f.low = vram_byte(f, f.address)
+        f.low = I(ld8(f.vram + Q(U(f.address))))
         f.step = 4
     elif step == 4:
         f.data_address = tile_row_address(f) + 1
         f.address = f.data_address
         f.step = 5
     elif step == 5:
-        f.high = vram_byte(f, f.address)
+        f.high = I(ld8(f.vram + Q(U(f.address))))
         if f.wx_triggered != 0:
             f.window_tile = (f.window_tile + 1) & 31
         push_tile(f)
@@ -228,11 +227,11 @@ def fetch_object(f: wp.ref[Fifo], key: int):
         f.bus_x = f.object_flags
         sleep(f, 2)
         if f.aborted == 0:
-            f.object_low = vram_byte(f, object_row(f, y, tile))
+            f.object_low = I(ld8(f.vram + Q(U(object_row(f, y, tile)))))
             sleep(f, 2)
         if f.aborted == 0:
             f.fetching_object = 0
-            high = vram_byte(f, object_row(f, y, tile) + 1)
+            high = I(ld8(f.vram + Q(U(object_row(f, y, tile) + 1))))
             sleep(f, 1)
             overlay_object(f, high)
 

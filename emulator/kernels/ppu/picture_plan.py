@@ -3,7 +3,7 @@
 Behind the plans of an env lies the map of what changed in its VRAM. `todo` lists the lines that a
 thread for each line is not good for, as env * 144 + line: exact ones, of which there is one a
 picture in a game that writes LCDC within a line, and plain ones with VRAM that changes below them.
-Listed, 32 of a kind share a warp.
+Listed, 32 of a kind share a warp. Of a picture during which VRAM changed the first exact line only.
 """
 
 from typing import NamedTuple
@@ -123,6 +123,7 @@ def plan_lines(c: wp.ref[Console], mem: Q, plans: Q, env: int, todo: wp.array[wp
     stop = I(0)  # first line that sees all of them
     if count > 0:
         stop = wp.where(count > done, VBLANK_LINE, undo_line(mem, done - 1))
+    exact = I(0)
     w = Walk()
     begin_walk(w, mem, FINISHED_BASE, 0, I(c.ppu_draft_log))
     top = get8(mem, FINISHED_BASE + BASE_LINE)
@@ -138,7 +139,9 @@ def plan_lines(c: wp.ref[Console], mem: Q, plans: Q, env: int, todo: wp.array[wp
             entries = w.first_entry | (w.last << 11) | (dma << 22)
             plan = plans + Q(line * PLAN_BYTES)
             st128(plan, w.line_lower, w.line_upper, U(flags), U(entries))
-            todo[FIRST_TODO + wp.atomic_add(todo, EXACT_COUNT, 1)] = env * SCREEN_HEIGHT + line
+            if count == 0 or exact == 0:
+                todo[FIRST_TODO + wp.atomic_add(todo, EXACT_COUNT, 1)] = env * SCREEN_HEIGHT + line
+            exact = exact + 1
             line = line + 1
         else:
             end = end_of_run(w, mem, line)

@@ -59,9 +59,6 @@ class Walk:
     line_carry: int
     line_bus: int
     line_dma: int  # dot of the line
-    # ---- how VRAM changed below it (picture_changes.py)
-    later: int
-    changes: wp.uint64
 
 
 @wp.func
@@ -145,8 +142,6 @@ def exact_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int, dest: Q) -> int:
     f.dma = w.line_dma
     f.bus_y = w.line_bus & 0xFF
     f.bus_x = w.line_bus >> 8
-    f.later = w.later
-    f.changes = w.changes
     run_line(f)
     w.bus = f.bus_y | (f.bus_x << 8)
     w.window = wp.max(w.window, f.window)
