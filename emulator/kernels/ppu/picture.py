@@ -34,7 +34,6 @@ from emulator.kernels.ppu.picture_draft import (
     release_finished,
     undo_down,
 )
-from emulator.kernels.ppu.picture_line import draw_in_words, left_of_window
 from emulator.kernels.ppu.picture_log import FINISHED_OAM, FROZEN_DMA
 from emulator.kernels.ppu.picture_means import means_of_blocks, spread
 from emulator.kernels.ppu.picture_plan import (
@@ -59,6 +58,7 @@ from emulator.kernels.ppu.picture_walk import (
     Walk,
     exact_line,
 )
+from emulator.kernels.ppu.picture_words import draw_in_words, left_of_window
 from emulator.kernels.ppu.timing import VBLANK_LINE
 from emulator.state.batch import STOPPED, Batch, Console
 

@@ -45,7 +45,6 @@ from emulator.kernels.ppu.picture_log import (
     set32,
     store_base,
     undo_entry,
-    undo_line,
     undo_swap,
 )
 from emulator.kernels.ppu.picture_walk import Walk, begin_walk, draw_lines
@@ -166,7 +165,7 @@ def draw_draft(c: wp.ref[Console], mem: Q, line: int):
     set8(mem, DRAFT_BASE + BASE_LINE, line)
     set32(mem, DRAFT_BASE + BASE_DMA, U(w.dma))
     kept = I(0)
-    while kept < count and undo_line(mem, kept) <= line:
+    while kept < count and I(get32(mem, UNDO_TOP - 4 - 4 * kept) >> U(22)) <= line:
         kept = kept + 1
     drop_entries(c, mem, wp.min(w.next, I(c.ppu_log_start)), kept)
 

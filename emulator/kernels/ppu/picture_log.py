@@ -150,8 +150,8 @@ def undo_line(mem: Q, index: int) -> int:
 @wp.func
 def undo_address(mem: Q, entry: U, oam: int) -> Q:
     """Where the byte of an undo entry lies, with OAM (or a copy of it) at row offset `oam`."""
-    offset = undo_offset(entry)
-    row = wp.where(offset >= OAM_OFFSET, offset - OAM_OFFSET + oam, offset)
+    offset = I((entry >> U(8)) & U(0x3FFF))
+    row = wp.where(offset >= 0x2000, offset - 0x2000 + oam, offset)
     return mem + Q(U(row))
 
 

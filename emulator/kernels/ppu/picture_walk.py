@@ -18,11 +18,11 @@ from emulator.kernels.ppu.picture_log import (
     R_DMA,
     R_LCDC,
     R_WY,
+    UNDO_TOP,
     dma_holds,
     dma_start_of,
     get8,
     get32,
-    undo_line,
     undo_swap,
 )
 from emulator.kernels.ppu.timing import LINE_DOTS, has_window, is_plain, plain_end
@@ -267,7 +267,7 @@ def draw_lines(
     y = line
     i = undo
     while y < end:
-        while i < undo_last and undo_line(mem, i) <= y:
+        while i < undo_last and I(get32(mem, UNDO_TOP - 4 - 4 * i) >> U(22)) <= y:
             undo_swap(mem, i, oam)
             i = i + 1
         w.undo = i
