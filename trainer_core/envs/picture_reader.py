@@ -72,7 +72,11 @@ def read_pictures(
 
 
 class WarpReader:
-    """Distances and hashes as `episodes.TorchReader` defines them, bit for bit."""
+    """Distances and hashes as `episodes.TorchReader` defines them, bit for bit.
+
+    For GPUs. On a CPU, where `picture_reader_serial.SerialReader` is faster, tests run the same
+    text against the definition.
+    """
 
     def __init__(self, goal: GoalTemplates, num_envs: int, device: torch.device) -> None:
         self._goal = goal

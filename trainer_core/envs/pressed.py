@@ -65,9 +65,7 @@ class Pressed:
     def show(self, pictures: Tensor) -> None:
         """Draw the marks into `pictures` u8[N, H, W], which are those of now from here on."""
         self.hashes = self._hash(pictures.contiguous())
-        here = (self.seen == self.hashes[:, None]).long()
-        times = here.new_zeros(len(here), self.num_actions).scatter_add_(1, self.taken, here)
-        draw(pictures, times - times.amin(1, keepdim=True))
+        draw(pictures, oftener(self.seen, self.taken, self.hashes, self.num_actions))
 
 
 def _hasher(
@@ -80,6 +78,17 @@ def _hasher(
         return WarpHasher(shape, num_envs, device)
     weights = hash_weights(shape[0] * shape[1] // 4)
     return lambda pictures: hash_pictures(pictures, weights)
+
+
+def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Tensor:
+    """i64[N, A]: how much oftener than the rarest was each action taken at the picture of now?
+
+    `seen` i64[N, M] are hashes of the pictures that were answered, `taken` i64[N, M] the actions,
+    `hashes` i64[N] the pictures of now.
+    """
+    here = (seen == hashes[:, None]).long()
+    times = here.new_zeros(len(here), num_actions).scatter_add_(1, taken, here)
+    return times - times.amin(1, keepdim=True)
 
 
 class PressedEnv:
