@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from trainer_core.envs.pressed import Pressed, PressedEnv
 from trainer_core.envs.toy import TinyGoalEnv, start_tiles
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.play.agent import Agent
+from trainer_core.preflight.memory import memory_estimate
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.checkpoints import list_checkpoints
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.train.evaluate import greedy, run_episodes
 
@@ -75,6 +78,16 @@ def test_there_is_room_for_every_codec_and_not_for_hundreds_or_in_other_pictures
     assert has_room((4, 72, 80), 21)
     assert not has_room((1, 72, 80), 100)
     assert not has_room((1, 64, 128), 7), "ARC's"
+
+
+def test_the_memory_estimate_counts_what_marks_take() -> None:
+    pressed = Pressed(4, len(ACTIONS), (72, 80), CPU)
+    env = marked(TinyGoalEnv(4, stack_k=2))
+    kept = [pressed.seen, pressed.taken, env.obs, env._final]
+    compared = pressed.seen.numel() * (1 + 8)
+    bare = RunConfig(num_envs=4, stack_k=2)
+    more = memory_estimate(replace(bare, obs_source="marked")) - memory_estimate(bare)
+    assert more == sum(tensor.nbytes for tensor in kept) + compared
 
 
 def test_what_plays_sees_the_marks_that_it_learned_from(tmp_path: Path) -> None:
