@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.trainer_core.building import tiny_config, train_in
-from trainer_core.algo.policy import OFF_A_PRESS, PixelActorCritic
+from trainer_core.algo.policy import OFF_FOR_PRESSES, PixelActorCritic
 from trainer_core.envs import press_marks
 from trainer_core.envs.build import make_env
 from trainer_core.envs.press_marks import MOST, ROWS, WIDTH, draw, has_room, presses_marked
@@ -122,7 +122,10 @@ def test_a_press_that_is_marked_is_less_likely_and_what_is_learned_may_outweigh_
     aware.load_state_dict(plain.state_dict())
     assert torch.equal(presses_marked(pictures[:, -1], 21), presses.clamp(max=MOST).float())
     off = plain(pictures)[0] - aware(pictures)[0]
-    assert torch.allclose(off, OFF_A_PRESS * presses.clamp(max=MOST), atol=1e-5)
+    assert off[1, LEFT].item() == pytest.approx(OFF_FOR_PRESSES[2], abs=1e-5)
+    assert off[2, 20].item() == pytest.approx(OFF_FOR_PRESSES[MOST], abs=1e-5)
+    assert torch.equal(off.abs() > 1e-5, presses > 0)
+    assert len(OFF_FOR_PRESSES) == MOST + 1
 
 
 def test_untrained_greedy_play_leaves_a_wall_by_its_marks() -> None:
