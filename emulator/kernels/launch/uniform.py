@@ -36,7 +36,7 @@ from emulator.kernels.launch.service_board import (
     rest,
     take,
 )
-from emulator.kernels.launch.tail import NEVER, count_done, few_left, serve_or_pass_on
+from emulator.kernels.launch.tail import NEVER, count_done, few_seem_left, serve_or_pass_on
 from emulator.kernels.sm83.contract import ASK_LEAVE, DONE, KIND_LEAVE, KIND_SHIFT
 from emulator.kernels.sm83.registers import (
     Bases,
@@ -99,7 +99,7 @@ def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U)
 def ask_to_leave(r: wp.ref[Registers], b: wp.ref[Bases], tail: Q, enough: U):
     """Behind a plain instruction: leave if few consoles are left, whatever this one does."""
     if (r.trip & U(TRIPS_TO_LOOK)) == U(0) and goes_on(r):
-        if few_left(tail, enough) != U(0):
+        if few_seem_left(tail, enough) != U(0):
             r.asked = U(ASK_LEAVE | (KIND_LEAVE << KIND_SHIFT))
             wait_if_asked(r)
             load_row(r, b)
