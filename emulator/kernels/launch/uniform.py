@@ -42,11 +42,13 @@ from emulator.kernels.sm83.registers import (
     Bases,
     Registers,
     begin,
+    close_io,
     close_vram,
     find_bases,
     goes_on,
     hand_over,
     load_row,
+    open_io,
     request_kind,
     take_back,
     wait_if_asked,
@@ -83,13 +85,14 @@ def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U)
     """Post what a console that waits newly asks for, or take back what has been served."""
     if not goes_on(r):
         if r.posted == U(0):
-            if not close_vram(r):
+            if not close_io(r) and not close_vram(r):
                 hand_over(r, c, b)
                 post(box, request_kind(r))
                 r.posted = U(1)
         else:
             accept()
             take_back(r, c, b)
+            open_io(r)
             r.posted = U(0)
             if r.asked != U(0):
                 hang_up(box)  # the launch is over, for this lane
@@ -253,10 +256,11 @@ def run_alone(
         r.asked = DONE
     o = Operands()
     while r.asked < DONE:
-        if not goes_on(r) and not close_vram(r):
+        if not goes_on(r) and not close_io(r) and not close_vram(r):
             hand_over(r, console[env], b)
             serve_or_pass_on(console[env], r.mem, b, batch.tail_base, env, enough)
             take_back(r, console[env], b)
+            open_io(r)
         load_row(r, b)
         if counts.shape[1] > 0:
             count_place(s, r, console[env].rom_base, counts)

@@ -13,7 +13,7 @@ go through another. Hence operands masked and inverted by products, and choices 
 
 import warp as wp
 
-from emulator.constants import FLAG_C, FLAG_H, FLAG_N, FLAG_Z, HRAM, OAM, P1, VRAM
+from emulator.constants import FLAG_C, FLAG_H, FLAG_N, FLAG_Z, HRAM, LCDC, OAM, P1, VRAM
 from emulator.kernels.intrinsics import (
     ALL_ONES,
     FAR,
@@ -55,6 +55,7 @@ from emulator.kernels.sm83.in_place import (
     stores_plainly,
 )
 from emulator.kernels.sm83.registers import (
+    P1_PAGE,
     UNREADY,
     Bases,
     Registers,
@@ -215,7 +216,10 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     second = U(I(w5) >> I(31))  # -1 if there is a second byte
     crosses = ((a - second) ^ a) & U(0x2000)
     page = wp.where(a - U(HRAM) < U(0x7F) + second, U(8), a >> U(13))
+    register = a + second * U(0x10000)  # none if there is a second byte
+    page = wp.where(register == U(P1), U(P1_PAGE), page)
     plain = shift_out(r.fast, page + crosses) & U(READ | WRITE)
+    plain = plain | (shift_out(r.io, register - U(LCDC)) & U(READ))
 
     # Read, allowed or not. What lies in `memory` otherwise is used by nobody.
     wanted = ctl & (r.given ^ ALL_ONES)
