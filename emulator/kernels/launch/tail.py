@@ -37,8 +37,8 @@ def few_left(tail: Q, enough: U) -> U:
     ...
 
 
-# Not `relaxed`: for a strong load in a loop, however rare, the compiler yields the warp at every trip
-# of it. One that takes no place in L1 comes from where all others count as well.
+# Not `relaxed`: for a strong load in a loop, however rare, the compiler yields the warp at every
+# trip. One that takes no place in L1 comes from where all others count as well.
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 unsigned int done;
