@@ -50,6 +50,13 @@ def as_cpp(statement: str) -> str:
     if name == "ld.global.nc.v2.u32":
         first, second, place = re.findall(r"[\w+]+", rest)
         return f"{first} = ((const u32*)({place}))[0]; {second} = ((const u32*)({place}))[1];"
+    if name == "ld.shared.v2.u32":  # of `pages`, whose address is 0 here
+        first, second, place = re.findall(r"[\w+]+", rest)
+        words = f"((const u32*)((const u8*)pages + {place}))"
+        return f"{first} = {words}[0]; {second} = {words}[1];"
+    if name == "mov.b64":
+        whole, low, high = re.findall(r"\w+", rest)
+        return f"{whole} = (u64){high} << 32 | {low};"
     operands = [part.strip().strip("[]") for part in rest.split(",")]
     form = next(form for key, form in _C_FORMS.items() if name == key or name.startswith(key + "."))
     return guard + form.format(*operands)

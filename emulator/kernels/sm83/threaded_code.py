@@ -25,6 +25,7 @@ from emulator.kernels.sm83.block_text import (
     read_register_block,
     waiting_branch,
 )
+from emulator.kernels.sm83.hot_access import PAGES_SOURCE
 from emulator.kernels.sm83.ptx_in_cpp import as_cpp as statement_as_cpp
 from emulator.kernels.sm83.ptx_in_cpp import statements
 from emulator.rom import control_rows, isa
@@ -112,7 +113,7 @@ def as_ptx(more: More) -> str:
 
 CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work",
            "seenlo", "seenhi", "seenp", "seent")  # fmt: skip
-GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip")
+GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip", "tab", "one")
 GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
@@ -133,6 +134,7 @@ const u32 skip = b.idle_skip;
 const u32 fast = r.fast, roml = r.rom_low, romh = r.rom_high, ramo = r.ram_offset;
 const u64 wlo = code + 8ull * roml, whi = code + 8ll * (int)romh;
 const u64 rom = b.rom, rowb = r.mem - 0x8000;
+{PAGES_SOURCE}
 #if defined(__CUDA_ARCH__)
 asm volatile({as_ptx(more)} : {changed} : {given} : "memory");
 #else
