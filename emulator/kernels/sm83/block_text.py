@@ -13,14 +13,15 @@ Registers of every block
   seen*          of the last watched branch: registers, place, and what was left then
   duo, hbo       M-cycles from the deadline to what is due, and to the end of HBlank
   skip           not 0 if loops that wait are skipped
-  tab, one       address of the pages that superblocks look up (sm83/hot_access.py); 1, which the
-                 assembler does not know
+  tab, stack*    what superblocks find operands by (sm83/hot_access.py)
+  one            1, which the assembler does not know
   w0, w1         the entry of this instruction in the table of `threads`
   wb             address of the entry of PC 0 in the present 16 KiB
 """
 
 from __future__ import annotations
 
+from emulator.constants import STAT
 from emulator.rom import control_rows, isa
 from emulator.rom.isa import Instruction
 
@@ -40,7 +41,8 @@ SETTLED = 0xC0  # of P1
 FAR_AWAY = 0x3FFFFFFF  # a time span longer than any launch
 
 U32 = ("bc de hl sp a zr fl pc left still work seenlo seenhi seenp seent w0 w1 ix to t0 t1 t2 t3 x"
-       " y v k m fast roml romh ramo duo hbo skip tab one").split()  # fmt: skip
+       " y v k m fast roml romh ramo duo hbo skip tab stack stackp stacks"
+       " one").split()  # fmt: skip
 U64 = "wb wlo whi rom rowb pt pr".split()
 
 
@@ -364,6 +366,18 @@ def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]
         # The earlier of `stable` and the end of HBlank
         "mov.b32 t0, 0; sub.u32 t0, t0, hbo; sub.u32 t1, still, t0; setp.ge.s32 p, t1, 0;",
         "selp.b32 t0, still, t0, p; setp.ne.u32 p, t2, 0; selp.b32 still, t0, still, p;",
+    ]
+
+
+def read_status(leave: str, left: str) -> list[str]:
+    """`read_register` where it is known to be STAT. `left`: that at the instruction."""
+    return [
+        f"add.u32 t0, {left}, duo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
+        f"add.u32 t0, {left}, hbo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
+        f"and.b32 t0, fast, {STATUS_PLAIN}; setp.eq.u32 p, t0, 0; @p bra.uni {leave};",
+        f"add.u64 pr, rowb, {STAT}; ld.global.u8 m, [pr];",
+        "mov.b32 t0, 0; sub.u32 t0, t0, hbo; sub.u32 t1, still, t0; setp.ge.s32 p, t1, 0;",
+        "selp.b32 still, still, t0, p;",
     ]
 
 

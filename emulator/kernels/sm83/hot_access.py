@@ -3,11 +3,14 @@
 An instruction's own block works out from `fast` and the banks what may be touched: 17 machine
 instructions, of 10 for each of a superblock's. Cold code costs by its length, so here WRAM and HRAM
 are always plain (`MUST_BE_PLAIN`, else no block runs at all), an address in the word is resolved
-when the text is made, the stack is WRAM or a detour, and a pointer looks up its page:
+when the text is made, the stack stays where it is, and a pointer looks up its page:
 
     pages[0..7]    for reads of 0000-1FFF, 2000-3FFF, ... : what the machine address is above the
                    console's, or -1 if such a read is not plain, or HRAM
     pages[8..15]   for writes
+
+`stack`: the beginning of WRAM or HRAM, where SP was; `stackp`: two bytes above, where a push may
+begin; `stacks`: how many values SP has there with both bytes below the end.
 
 What is not found so is left to the instruction's own block, which knows every case.
 """
@@ -28,21 +31,21 @@ _CODE_END = VRAM
 _MAY_CHANGE = 0x00300030  # of `fast`: VRAM and cartridge RAM
 
 
-def found(row: Instruction, word: int, leave: str, near: str) -> tuple[list[str], list[str]]:
-    """Lines that put the operand's machine address into `pr`, or go to `leave`, and lines that
-    stand behind all superblocks. `near`: a label of this instruction's own.
-
-    Nothing that the instruction changes has changed at `leave`. Of an operand on the stack `pr` is
-    that of SP before the instruction.
-    """
+def found(row: Instruction, word: int, leave: str) -> list[str]:
+    """Lines that put the operand's machine address into `pr`, or go to `leave` with nothing
+    changed. Of an operand on the stack `pr` is that of SP before the instruction."""
     access = row.access
     assert access is not None
     if access.address == "n16":
-        return _known(word >> 16, access.kind, access.size == 2, leave), []
+        return _known(word >> 16, access.kind, access.size == 2, leave)
     if access.address == "ff00+n8":
-        return _known(0xFF00 | word >> 16 & 0xFF, access.kind, False, leave), []
+        return _known(0xFF00 | word >> 16 & 0xFF, access.kind, False, leave)
     if access.address in ("sp-2", "sp+2"):
-        return _stack(access.address == "sp-2", leave, near)
+        first = "stackp" if access.address == "sp-2" else "stack"
+        return [
+            f"sub.u32 t0, sp, {first}; setp.ge.u32 p, t0, stacks; @p bra.uni {leave};",
+            "mad.wide.u32 pr, sp, 1, rowb;",
+        ]
     assert access.address != "ff00+c"
     pointer = {"hl+": "hl", "hl-": "hl"}.get(access.address, access.address)
     table = 0 if access.kind == "read" else 64
@@ -50,8 +53,8 @@ def found(row: Instruction, word: int, leave: str, near: str) -> tuple[list[str]
         f"shr.u32 t0, {pointer}, 13; mad.lo.u32 t0, t0, 8, tab;",
         f"ld.shared.v2.u32 {{t1, t2}}, [t0+{table}];",
         f"setp.lt.s32 p, t2, 0; @p bra.uni {leave};",
-        f"mov.b64 pr, {{t1, t2}}; mad.wide.u32 pr, {pointer}, one, pr;",
-    ], []
+        f"mov.b64 pr, {{t1, t2}}; mad.wide.u32 pr, {pointer}, 1, pr;",
+    ]
 
 
 def _known(address: int, kind: str, wide: bool, leave: str) -> list[str]:
@@ -79,35 +82,22 @@ def _known(address: int, kind: str, wide: bool, leave: str) -> list[str]:
     return [here] if always else [f"bra.uni {leave};"]
 
 
-def _stack(push: bool, leave: str, near: str) -> tuple[list[str], list[str]]:
-    """Two bytes above SP, or below it."""
-    low = 2 if push else 0  # where SP is when the lower byte lies at the beginning of a page
-    lines = [
-        f"sub.u32 t0, sp, {WRAM + low}; setp.ge.u32 p, t0, {WRAM_BYTES - 1}; @p bra.uni {near}H;",
-        f"{near}B:",
-        "mad.wide.u32 pr, sp, one, rowb;",
-    ]
-    rare = [
-        f"{near}H:",
-        f"sub.u32 t0, sp, {HRAM + low}; setp.ge.u32 p, t0, {HRAM_BYTES - 1}; @p bra.uni {leave};",
-        f"bra.uni {near}B;",
-    ]
-    return lines, rare
-
-
 PAGES_SOURCE = f"""
 if ((fast & {MUST_BE_PLAIN | ALWAYS_SLOW:#x}u) != {MUST_BE_PLAIN:#x}u) return;
 #if defined(__CUDA_ARCH__)
 __shared__ __align__(16) u64 all_pages[{MOST_ALONE * STRIDE // 8}];
 u64* pages = all_pages + (threadIdx.x >> 5) * {STRIDE // 8};
 const u32 tab = (u32)__cvta_generic_to_shared(pages);
-u32 one;  // 1: a launch is one layer of blocks
+u32 one;  // 1: a launch is one layer of blocks, which the assembler does not know
 asm("mov.u32 %0, %%nctaid.z;" : "=r"(one));
 #else
 u64 pages[{STRIDE // 8}];
 const u32 tab = 0, one = 1;
 r.paged = 0;
 #endif
+const bool in_hram = sp >= {HRAM};
+const u32 stack = in_hram ? {HRAM} : {WRAM}, stackp = stack + 2;
+const u32 stacks = in_hram ? {HRAM_BYTES - 1} : {WRAM_BYTES - 1};
 const u64 made_of = (u64)romh << 32 | (fast & {_MAY_CHANGE:#x}u), and_of = (u64)roml << 32 | ramo;
 if (r.paged == 0 || pages[{PAGES}] != made_of || pages[{PAGES + 1}] != and_of) {{
     const u64 no = ~0ull, low = rom + (long long)(int)roml, high = rom + (long long)(int)romh;

@@ -23,6 +23,7 @@ from emulator.kernels.sm83.block_text import (
     effects,
     find_anywhere,
     read_register,
+    read_status,
 )
 from emulator.kernels.sm83.hot_access import found
 from emulator.kernels.sm83.threaded_code import BLOCKS, More, own_numbers
@@ -128,7 +129,6 @@ class _Writer:
             elif row.destination in ("pc", "vector"):
                 self.lines += self._branch(at, row, own[k], k, spent)
             else:
-                self.lines += [f"mov.b32 pc, {address(at)}; mov.b32 w0, {self.words[at]};"]
                 self.lines += self._effects(at, row, own[k], k, spent)
             spent += row.m_cycles
         if not always_jumps(int(self.words[places[-1]])):
@@ -158,34 +158,33 @@ class _Writer:
 
     def _effects(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
         """Of an instruction, up to the target of a branch."""
-        if row.access is None and row.y not in isa.R16:
-            return effects(row, "LEAVE", [])  # it never does
         word = int(self.words[at])
+        setting = f"mov.b32 w0, {word};"
+        if row.access is None and row.y not in isa.R16:
+            return [setting, *effects(row, "LEAVE", [])]  # it never does
         leave = f"{self.label}LEAVE{k}"
         passed = self._passed(spent, k)
         if row.opcode == LDH_A_N8 and word >> 16 & 0x80 == 0:
             self.rare += [f"{leave}:", f"mov.b32 pc, {address(at)};", *passed, "bra.uni LEAVE;"]
             still = [] if self.stored is None else [f"sub.u32 still, left, {self.stored};"]
             self.stored = None
-            reading = read_register(row, leave, "x")
-            return [*still, f"sub.u32 x, left, {spent};", *reading, "and.b32 a, m, 255;"]
+            status = word >> 16 & 0xFF == STAT & 0xFF
+            reading = read_status(leave, "x") if status else read_register(row, leave, "x")
+            return [setting, *still, f"sub.u32 x, left, {spent};", *reading, "and.b32 a, m, 255;"]
         self.rare += [f"{leave}:", *passed, *_single(at, own)]
-        near: list[str] = []
         if row.access is None:
             find: list[str] = []
         elif row.access.address == "ff00+c":
             find = find_anywhere(row, leave)
         else:
-            find, near = found(row, word, leave, f"{self.label}N{k}")
-        self.rare += near
+            find = found(row, word, leave)
         if row.access is not None and row.access.kind in ("write", "modify"):
             self.stored = spent + row.m_cycles + row.taken_extra
-        return effects(row, leave, find)
+        return [setting, *effects(row, leave, find)]
 
     def _branch(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
         """The taken branch and all it does."""
-        setting = f"mov.b32 pc, {address(at)}; mov.b32 w0, {self.words[at]};"
-        lines = [setting, *self._effects(at, row, own, k, spent)]
+        lines = [f"mov.b32 pc, {address(at)};", *self._effects(at, row, own, k, spent)]
         lines += self._passed(spent + row.m_cycles + row.taken_extra, k + 1)
         to = self._target(at, row)
         return [*lines, *(["mov.b32 pc, to;", "bra.uni AT_PC;"] if to is None else self._go(*to))]
@@ -220,4 +219,4 @@ def address(place: int) -> int:
 
 def _single(place: int, own: int) -> list[str]:
     """Go on with the block of the single instruction at a place."""
-    return [f"mov.b32 pc, {address(place)}; mov.b32 ix, {own}; bra.uni SINGLE;"]
+    return [f"mov.b32 pc, {address(place)}; mov.b32 ix, {own}; brx.idx.uni one, TO_SINGLE;"]

@@ -103,6 +103,7 @@ def as_ptx(more: More) -> str:
         "{", f".reg .b32 {', '.join([*own, *CHANGED])};",
         f".reg .b64 {', '.join(U64)}; .reg .pred p, q;",
         f"TABLE: .branchtargets {targets};",
+        *(["TO_SINGLE: .branchtargets LEAVE, SINGLE;"] if more.lines else []),
     ]  # fmt: skip
     for i, name in enumerate([*CHANGED, *GIVEN_32, *GIVEN_64]):
         lines.append(f"mov.b{64 if name in U64 else 32} {name}, %{i};")
@@ -113,7 +114,8 @@ def as_ptx(more: More) -> str:
 
 CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work",
            "seenlo", "seenhi", "seenp", "seent")  # fmt: skip
-GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip", "tab", "one")
+GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip", "tab", "stack", "stackp",
+            "stacks", "one")  # fmt: skip
 GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
