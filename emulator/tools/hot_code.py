@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from emulator.emulator import Emulator
-from emulator.kernels.sm83.superblocks import fits, reads_status
+from emulator.kernels.sm83.superblocks import reads_status
 from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch.hot_pieces import load_pieces, store_pieces
 from emulator.launch.shapes import ALONE
@@ -30,7 +30,7 @@ def find_pieces(cartridge: Cartridge) -> list[tuple[int, ...]]:
         buttons = (1 << random.integers(0, 8, CONSOLES)).astype(np.uint8)
         emulator.run(buttons, FRAMES, RELEASE_AFTER)
     seen = hot_code.Counts(*counts.numpy())
-    return hot_code.pieces(seen, words, fits(words), reads_status(words))
+    return hot_code.pieces(seen, words, own_numbers(words) != 0, reads_status(words))
 
 
 def compile_hot_code(

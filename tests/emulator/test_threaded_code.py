@@ -215,7 +215,13 @@ def test_the_table_names_the_blocks_of_what_comes_next() -> None:
     own = table[:, 1] >> 20
     rows = words & 511
     waits = words & control_rows.WAITS != 0
-    leaves = words & control_rows.SLOW_FETCH != 0
+    immediate = words >> 16
+    writes_register = (rows == 0xE0) & (immediate & 0x80 == 0)  # ldh (n8), a
+    writes_mapper = (rows == 0xEA) & (immediate < 0x8000)  # ld (n16), a
+    leaves = threaded_code.always_leave(words)
+    assert leaves[writes_register | writes_mapper].all()
+    assert not leaves[(rows == 0xFA) & (immediate < 0xE000)].any()  # ld a, (n16)
+    leaves |= words & control_rows.SLOW_FETCH != 0
     assert not own[leaves | (waits & ~np.isin(rows, WAITING))].any()
     assert np.array_equal(own[~leaves & ~waits], threaded_code.NUMBER[rows[~leaves & ~waits]])
     labels = [*threaded_code.BLOCKS]

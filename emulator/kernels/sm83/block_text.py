@@ -319,7 +319,9 @@ def effects(row: Instruction, leave: str, found: list[str] | None = None) -> lis
             lines.append("and.b32 sp, sp, 65535;")
     if access and access.address in ("hl+", "hl-"):
         change = "add" if access.address == "hl+" else "sub"
-        lines.append(f"{change}.u32 hl, hl, 1; and.b32 hl, hl, 65535;")
+        lines.append(f"{change}.u32 hl, hl, 1;")
+        if found is None or change == "sub":  # a superblock's was below E000
+            lines.append("and.b32 hl, hl, 65535;")
     if row.destination in ("pc", "vector"):
         vector = row.destination == "vector"
         if vector:

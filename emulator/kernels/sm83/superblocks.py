@@ -15,10 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from emulator.constants import ECHO, HRAM, OAM, P1, STAT
+from emulator.constants import STAT
 from emulator.kernels.sm83.block_text import (
     LDH_A_N8,
-    PLAIN_IO,
     condition,
     effects,
     find_anywhere,
@@ -35,7 +34,6 @@ FIRST = len(BLOCKS) + 1
 MOST = 1023 - len(BLOCKS)
 """Superblocks: block numbers have ten bits."""
 CODE_END = 0x8000  # of ROM in the address space
-LDH_N8_A, LD_N16_A, LD_A_N16 = 0xE0, 0xEA, 0xFA
 
 SHARED = [
     # Go on at `pc`, in ROM, by the table.
@@ -48,20 +46,6 @@ SHARED = [
     "ld.global.nc.v2.u32 {w0, w1}, [pt];",
     "setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q; bra.uni JUMP;",
 ]
-
-
-def fits(words: np.ndarray) -> np.ndarray:
-    """Which instructions may stand in a superblock: bool for each byte of a ROM. Not those of
-    which the word says already that they are not plain: what is behind them begins anew."""
-    row, immediate = words & 511, words >> 16
-    low = (row == LDH_A_N8) | (row == LDH_N8_A)
-    at = np.where(low, 0xFF00 | immediate & 0xFF, immediate)
-    register = (at >= 0xFE00) & (at < HRAM) | (at == 0xFFFF)
-    picture = (at >> 4 == 0xFF4) & (PLAIN_IO >> (at & 15) & 1 != 0)
-    reads = (row == LDH_A_N8) & (picture | (at == P1) | (at == STAT))
-    other = (row == LD_N16_A) & (at < CODE_END) | (at >= ECHO) & (at < OAM)
-    accesses = low | (row == LD_N16_A) | (row == LD_A_N16)
-    return (own_numbers(words) != 0) & ~(accesses & (register & ~reads | other))
 
 
 def reads_status(words: np.ndarray) -> np.ndarray:

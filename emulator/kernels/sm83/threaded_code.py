@@ -16,7 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from emulator.constants import ECHO, HRAM, P1, STAT, VRAM
 from emulator.kernels.sm83.block_text import (
+    LDH_A_N8,
+    PLAIN_IO,
     STATUS_MARGIN,
     U32,
     U64,
@@ -33,6 +36,7 @@ from emulator.rom.isa import Instruction
 
 _LEFT_TO_OTHERS = ("ei", "di", "halt", "reti", "stop", "lock", "daa")
 _TRAP = 0x40  # LD B,B may be a breakpoint
+LDH_N8_A, LD_N16_A, LD_A_N16 = 0xE0, 0xEA, 0xFA
 
 
 def _label(row: Instruction) -> str:
@@ -152,11 +156,26 @@ r.seen_lo = seenlo; r.seen_hi = seenhi; r.seen_place = seenp; r.seen_time = r.de
 """
 
 
+def always_leave(words: np.ndarray) -> np.ndarray:
+    """Of which instructions the word says already that they are not plain: of the mapper, or of a
+    register that never reads as it lies there."""
+    row, immediate = words & 511, words >> 16
+    low = (row == LDH_A_N8) | (row == LDH_N8_A)
+    at = np.where(low, 0xFF00 | immediate & 0xFF, immediate)
+    register = (at >= ECHO) & (at < HRAM) | (at == 0xFFFF)
+    picture = (at >> 4 == 0xFF4) & (PLAIN_IO >> (at & 15) & 1 != 0)
+    reads = (row == LDH_A_N8) & (picture | (at == P1) | (at == STAT))
+    mapper = (row == LD_N16_A) & (at < VRAM)
+    accesses = low | (row == LD_N16_A) | (row == LD_A_N16)
+    return accesses & (register & ~reads | mapper)
+
+
 def own_numbers(words: np.ndarray) -> np.ndarray:
     """The number of the block of each word's instruction."""
     row = words & 511
     waits = words & control_rows.WAITS != 0
-    numbers = np.where(words & control_rows.SLOW_FETCH != 0, 0, NUMBER[row])
+    leaves = (words & control_rows.SLOW_FETCH != 0) | always_leave(words)
+    numbers = np.where(leaves, 0, NUMBER[row])
     waiting = np.zeros(len(isa.INSTRUCTIONS), np.uint32)
     waiting[list(WAITING)] = [*BLOCKS].index("wait020") + 1 + np.arange(len(WAITING))
     return np.where(waits & (numbers != 0), waiting[row], numbers)
