@@ -262,6 +262,7 @@ COUNTS_8, COUNTS_16 = 0x800, 0x1000
 LEAVES_BANK = 0x2000
 """Bit of a predecoded word: a JR to another 16 KiB; only for who walks along the words."""
 JR = (0x18, 0x20, 0x28, 0x30, 0x38)
+_LENGTH = np.array([instruction.length for instruction in INSTRUCTIONS], np.uint32)
 
 
 def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
@@ -279,7 +280,7 @@ def predecode(rom: np.ndarray, ends: bool = False) -> np.ndarray:
     row = np.where(prefix, 256 + first, opcode)
     immediate = first | second << 8
     immediate = np.where((opcode & 0xC7) == 0xC7, opcode & 0x38, immediate)
-    length = np.array([instruction.length for instruction in INSTRUCTIONS], np.uint32)[row]
+    length = _LENGTH[row]
     place = np.arange(len(rom), dtype=np.uint32) & 0x3FFF
     crosses = place + length > 0x4000 - int(ends)
     words = row | np.where(prefix, 0, immediate) << 16

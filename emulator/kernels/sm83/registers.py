@@ -99,6 +99,7 @@ class Registers:
     running: wp.uint32
     together: wp.uint32
     mem: wp.uint64
+    paged: wp.uint32  # 1 once the pages of threaded code are those of this console
 
 
 @wp.struct

@@ -26,8 +26,7 @@ from trainer_core.algo.gemm.columns import (
     rectified_columns,
 )
 from trainer_core.algo.gemm.press_prior import press_prior
-from trainer_core.algo.policy import OFF_A_PRESS, PixelActorCritic
-from trainer_core.envs.press_marks import ROWS
+from trainer_core.algo.policy import PixelActorCritic
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,8 @@ class GemmNetwork:
         """Fill `prior` f32[B, A] with what marks in pictures[index] take off the logits, as the
         policy's `prior` says it. All contiguous."""
         read = (pictures.data_ptr(), wp.from_torch(index), *pictures.shape[1:])
-        inputs: list[Any] = [*read, OFF_A_PRESS / ROWS, wp.from_torch(prior)]
+        off = wp.from_torch(self.policy.off_for_presses)
+        inputs: list[Any] = [*read, off, wp.from_torch(prior)]
         self.launch(press_prior, tuple(prior.shape), inputs)
 
     def backward(self, buffers: Buffers) -> None:

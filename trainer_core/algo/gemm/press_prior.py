@@ -12,7 +12,7 @@ from trainer_core.protocol.shades import MAX_SHADE
 wp.set_module_options({"enable_backward": False})
 
 assert WIDTH == 8, "a line of a mark is two words"
-LINE = wp.constant(WIDTH)
+LINE, LINES_A_PRESS = wp.constant(WIDTH), wp.constant(ROWS)
 LINES = wp.constant(ROWS * MOST)
 """Of the marks of a band."""
 EVEN = wp.constant(wp.uint32(MAX_SHADE * 0x01000100))
@@ -27,12 +27,13 @@ def press_prior(
     planes: wp.int32,
     height: wp.int32,
     width: wp.int32,
-    off_a_line: wp.float32,
+    off: wp.array(dtype=wp.float32),
     prior: wp.array2d(dtype=wp.float32),
 ):
-    """Thread (sample, action): `prior` f32[B, A] is -`off_a_line` for each line of its mark.
+    """Thread (sample, action): `prior` f32[B, A] is -`off` for the presses that its mark shows.
 
-    `pictures` u8[S, planes, height, width], of which the last plane has marks; `index` i64[B].
+    `off` f32[presses + 1]; `pictures` u8[S, planes, height, width], of which the last plane has
+    marks; `index` i64[B].
     """
     b, action = wp.tid()
     in_a_row = width // LINE
@@ -41,10 +42,10 @@ def press_prior(
     row = picture * wp.int64(height) + wp.int64(height - LINES * (band + 1))
     left = (action - band * in_a_row) * LINE
     at = pictures + Q(row) * Q(width) + Q(left)
-    lines = wp.float32(0.0)
+    lines = wp.int32(0)
     for line in range(LINES):
         want = wp.where(line % 2 == 0, EVEN, ODD)
         source = at + Q(line * width)
         if ld32(source) == want and ld32(source + Q(4)) == want:
-            lines += 1.0
-    prior[b, action] = -off_a_line * lines
+            lines += 1
+    prior[b, action] = -off[lines // LINES_A_PRESS]
