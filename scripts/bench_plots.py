@@ -63,7 +63,8 @@ def _cost(act: Callable[[], object]) -> float:
 
 def _ours(points: Callable[[int], Any], y_range: tuple[float, float]) -> dict[str, float]:
     from gui import theme
-    from gui.widgets.plot_canvas import Curve, PlotCanvas, Scene
+    from gui.widgets.plot_canvas import PlotCanvas
+    from gui.widgets.plot_shapes import Curve, Scene
 
     canvas = PlotCanvas()
     canvas.resize(WIDTH, HEIGHT)

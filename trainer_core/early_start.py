@@ -6,7 +6,7 @@ where there is a GPU, open CUDA's context.
 `import torch` imports much that training never asks for: what torch.compile and fake tensors know
 about operators, export, quantization, distributions. Placeholders stand for these meanwhile;
 whoever asks for one later gets the module itself. Nor does it look through every installed package
-for makers of other devices.
+for makers of other devices. Versions of torch that nobody tried this with are imported whole.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -30,6 +31,9 @@ LATER = (
     "torch.masked",
 )  # fmt: skip
 """What `import torch` gets a placeholder for."""
+TRIED = ("2.11.", "2.13.")
+"""Versions of torch that load with placeholders. Another is imported as it is: 2.15 orders its
+imports in a way that fails with them."""
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 UNCACHED, CACHE = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"
 COMPILER = "torch._dynamo"
@@ -114,7 +118,19 @@ class _NoCompiler(ModuleType):
 
 def leave_compiler_out() -> None:
     """From here on torch's optimizers do without `torch._dynamo`; after `load_torch`."""
-    sys.modules.setdefault(COMPILER, _NoCompiler(COMPILER))
+    if is_tried():
+        sys.modules.setdefault(COMPILER, _NoCompiler(COMPILER))
+
+
+def is_tried() -> bool:
+    """Whether this torch is one of TRIED. Read from its file: to import it is what takes long."""
+    found = importlib.util.find_spec("torch")
+    places = found.submodule_search_locations if found else None
+    try:
+        text = Path(places[0], "version.py").read_text() if places else ""
+    except OSError:
+        return False
+    return any(f"__version__ = '{version}" in text for version in TRIED)
 
 
 def load_torch(device: str = "cpu") -> None:
@@ -130,6 +146,13 @@ def load_torch(device: str = "cpu") -> None:
             _keep_memory()
         _begin(_map_libraries)
     importlib.import_module("emulator.emulator")  # with its kernels, while the threads are at work
+    if is_tried():
+        _load_without_later()
+    else:
+        importlib.import_module("torch")
+
+
+def _load_without_later() -> None:
     with _left_out():
         import torch
     for name in LATER:

@@ -166,14 +166,13 @@ def st_operand_if(p: Q, v: U, wanted: U, wide: U): ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned int r = v; asm("{ .reg .pred a; setp.ne.u32 a, %2, 0; @a xor.b32 %0, %0, %1; }"
- : "+r"(r) : "r"(bits), "r"(wanted)); return r;
+unsigned int r; asm("lop3.b32 %0, %1, %2, %3, 0x78;" : "=r"(r) : "r"(v), "r"(a), "r"(b)); return r;
 #else
-return wanted ? v ^ bits : v;
+return v ^ (a & b);
 #endif
 """)
-def xor_if(v: U, bits: U, wanted: U) -> U:
-    """`v` with `bits` toggled if `wanted` is not 0."""
+def xor_both(v: U, a: U, b: U) -> U:
+    """`v` with the bits toggled that are set in `a` and `b`; the compiler knows nothing of it."""
     ...
 
 

@@ -46,17 +46,22 @@ def only_waits(word: int) -> bool:
     return word & 511 == JR and word >> 16 & 255 == 0
 
 
-def pieces(counts: Counts, words: np.ndarray, plain: np.ndarray) -> list[tuple[int, ...]]:
+def pieces(
+    counts: Counts, words: np.ndarray, plain: np.ndarray, last: np.ndarray | None = None
+) -> list[tuple[int, ...]]:
     """Return the places of each piece's instructions, most often executed piece first.
 
-    `words`: uint32, the predecoded ROM; `plain`: bool, which of its instructions may be in one.
+    `words`: uint32, the predecoded ROM; `plain`: bool, which of its instructions may be in one;
+    `last`: bool, which end theirs.
     """
+    if last is None:
+        last = np.zeros(len(words), bool)
     executed, arrived = (np.asarray(column, np.int64) for column in counts)
     least = max(2.0, RARELY * float(executed.sum()))
     often = arrived * SELDOM >= executed  # interrupts come back to anywhere
     starts = set(np.flatnonzero(often & (executed >= least) & plain).tolist())
     # Behind what is not plain control arrives as well, though from the instruction in front.
-    for at in np.flatnonzero((executed >= least) & ~plain).tolist():
+    for at in np.flatnonzero((executed >= least) & (~plain | last)).tolist():
         behind = at + int(_LENGTH[words[at] & 511])
         if behind < len(words) and plain[behind] and executed[behind] >= least:
             starts.add(behind)

@@ -57,6 +57,7 @@ _ACTS = np.array([acts for acts, _, _ in _EFFECTS])
 _CHANGED = np.array([changed for _, changed, _ in _EFFECTS], np.uint8)
 _SET = np.array([written for _, _, written in _EFFECTS], np.uint8)
 _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS], np.int64)
+_JUMPS = np.isin(np.arange(256), (*control_rows.JR, *JP))
 
 
 def mark_loops(rom: np.ndarray, words: np.ndarray) -> np.ndarray:
@@ -119,14 +120,13 @@ def _backward_branches(rom: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Code of bank 0 runs at 0000, that of the others at 4000.
     """
-    places = np.arange(len(rom) - 2)
-    first, second, third = (rom[k : k + len(places)].astype(np.int64) for k in range(3))
+    places = np.flatnonzero(_JUMPS[rom[:-2]])
+    first, second, third = (rom[places + k].astype(np.int64) for k in range(3))
     relative = places + 2 + (second ^ 0x80) - 0x80
     address = second | third << 8
     absolute = places // BANK * BANK + address % BANK
     absolute = np.where(address // BANK == np.minimum(places // BANK, 1), absolute, len(rom))
-    target = np.where(np.isin(first, control_rows.JR), relative, len(rom))
-    target = np.where(np.isin(first, JP), absolute, target)
+    target = np.where(np.isin(first, control_rows.JR), relative, absolute)
     near = (target <= places) & (target >= places - LONGEST_BODY)
     near &= target // BANK == places // BANK
     return places[near], target[near]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from emulator.emulator import Emulator
+from emulator.kernels.sm83.superblocks import reads_status
 from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch.hot_pieces import load_pieces, store_pieces
 from emulator.launch.shapes import ALONE
@@ -28,7 +29,8 @@ def find_pieces(cartridge: Cartridge) -> list[tuple[int, ...]]:
     for _ in range(LAUNCHES):
         buttons = (1 << random.integers(0, 8, CONSOLES)).astype(np.uint8)
         emulator.run(buttons, FRAMES, RELEASE_AFTER)
-    return hot_code.pieces(hot_code.Counts(*counts.numpy()), words, own_numbers(words) != 0)
+    seen = hot_code.Counts(*counts.numpy())
+    return hot_code.pieces(seen, words, own_numbers(words) != 0, reads_status(words))
 
 
 def compile_hot_code(

@@ -15,6 +15,7 @@ from gui.models.failures import failure_of
 from gui.models.notices import Notices
 from gui.words import tr
 from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.regular_files import check_target
 
 FULL = "E06"
 
@@ -58,7 +59,11 @@ class NewFiles(QObject):
 
 
 def write_whole(path: Path, make: Callable[[], bytes]) -> None:
-    """Write beside it and rename. Raises LabError with the path that was asked for."""
+    """Write beside it and rename. Raises LabError with the path that was asked for.
+
+    A device or a pipe of that name stays: a rename would put a file in its place.
+    """
+    check_target(path)
     half = path.with_name(f".{path.name}.partial")
     content = make()
     try:

@@ -65,6 +65,15 @@ def table(object_name: str, accessible: str, heads: list[str]) -> QTableWidget:
     return made
 
 
+def number_field(object_name: str, accessible: str, example: str) -> QLineEdit:
+    made = QLineEdit()
+    made.setObjectName(object_name)
+    made.setAccessibleName(accessible)
+    made.setPlaceholderText(example)
+    made.setMaxLength(MOST_LETTERS)
+    return made
+
+
 def write_rows(shown: QTableWidget, rows: list[tuple[str, ...]]) -> None:
     """Only the cells that differ: what is selected or edited stays."""
     if shown.rowCount() != len(rows):
@@ -147,11 +156,7 @@ class FindPage(QWidget):
         for how in (*COMPARISONS, EQUAL):
             self.how.addItem(tr(how), how)
         self.how.currentIndexChanged.connect(lambda index: self._fit_value())
-        self.value = QLineEdit()
-        self.value.setObjectName("memoryValue")
-        self.value.setAccessibleName(tr("Value to look for"))
-        self.value.setPlaceholderText("12, $0C")
-        self.value.setMaxLength(MOST_LETTERS)
+        self.value = number_field("memoryValue", tr("Value to look for"), "12, $0C")
         self._fit_value()
         self.value.returnPressed.connect(self._on_search)
         self.wide = QCheckBox(tr("16 bits"))
@@ -183,11 +188,7 @@ class FindPage(QWidget):
     def _watch_buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(4)
-        self.address = QLineEdit()
-        self.address.setObjectName("memoryAddress")
-        self.address.setAccessibleName(tr("Address to watch"))
-        self.address.setPlaceholderText("$C0A0")
-        self.address.setMaxLength(MOST_LETTERS)
+        self.address = number_field("memoryAddress", tr("Address to watch"), "$C0A0")
         self.address.returnPressed.connect(self._on_address)
         row.addWidget(self.address, 1)
         self.remove = button(tr("Remove"), "memoryRemoveButton", clicked=self._on_remove)

@@ -45,11 +45,9 @@ class ConfigForm(QWidget):
         self._column.setContentsMargins(8, 4, 8, 4)
         self._column.setSpacing(0)
         draft.changed.connect(lambda name: self.refresh())
-        draft.runner_changed.connect(self._rebuild)
         self._build()
 
     def _rebuild(self) -> None:
-        """Draw the fields of another runner."""
         self._open = {group for group, section in self._sections.items() if section.is_open}
         while (item := self._column.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
@@ -59,8 +57,9 @@ class ConfigForm(QWidget):
         self._build()
 
     def _build(self) -> None:
+        self._specs = self._drawn()
         for group, title in GROUPS.items():
-            specs = [spec for spec in self._drawn() if spec.group == group]
+            specs = [spec for spec in self._specs if spec.group == group]
             if not specs:
                 continue
             section = Section(tr(title), is_open=group in self._open)
@@ -99,7 +98,7 @@ class ConfigForm(QWidget):
             self._rows[name].set_options(options)
 
     def refresh(self) -> None:
-        if {spec.name for spec in self._drawn()} != self._rows.keys():  # several tasks now
+        if self._drawn() != self._specs:  # of another runner, or several tasks now
             self._rebuild()
             return
         errors = self._draft.errors

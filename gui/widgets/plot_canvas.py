@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -32,10 +31,10 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import VoidPtr
 
 from gui import theme
+from gui.widgets.plot_shapes import EMPTY, Curve, Scene
 from gui.widgets.plot_ticks import tick_text, ticks, x_ticks
 from gui.words import tr
 
-Array = NDArray[np.float64]
 _Scale = Callable[[Any], Any]
 LEFT, TOP, RIGHT, BOTTOM = 46, 4, 10, 18
 """Pixels around the plot; the bottom only where the x axis is written."""
@@ -48,70 +47,6 @@ SLICE = 8
 """Curves that are painted between two looks at the clock."""
 ZOOM_STEP = 1.25
 LEAST_DRAG = 6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """A polyline in data coordinates.
-
-    Of two with the same key and kind the later one has more points at its end, and is otherwise
-    the same.
-    """
-
-    key: object
-    kind: object
-    x: Array
-    y: Array
-    color: QColor
-    dash: Qt.PenStyle = Qt.PenStyle.SolidLine
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dots:
-    """Single results, painted as discs."""
-
-    x: Array
-    y: Array
-    color: QColor
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Band:
-    """An area between two lines over the same places, painted under all curves."""
-
-    x: Array
-    low: Array
-    high: Array
-    color: QColor
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rules:
-    """Vertical lines where something happened."""
-
-    x: Array
-    color: QColor
-    dash: Qt.PenStyle
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scene:
-    """What is on show and in which ranges; `log_y` makes the y axis logarithmic."""
-
-    curves: tuple[Curve, ...]
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
-    dots: tuple[Dots, ...] = ()
-    rules: tuple[Rules, ...] = ()
-    log_y: bool = False
-    theme: str = ""
-    """Name of the theme that the colours are of."""
-    bands: tuple[Band, ...] = ()
-    by_clock: bool = False
-    """x is a time of day."""
-
-
-EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
 
 
 @functools.lru_cache(maxsize=8)

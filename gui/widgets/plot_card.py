@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Container
 
-import numpy as np
 from PySide6.QtCore import QMimeData, QPoint, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -31,30 +30,22 @@ from PySide6.QtWidgets import (
 )
 
 from gui import theme
-from gui.models.metric_series import CLOCK, Array
-from gui.models.plot_scene import (
-    MOST_WHOLE,
-    RAW,
-    Entry,
-    Line,
-    PlotLines,
-    greedy_results,
-    settled,
-)
+from gui.models.metric_series import CLOCK
+from gui.models.plot_scene import PlotLines, greedy_results
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.run_words import shortened
 from gui.object_names import PLOT_PREFIX
+from gui.widgets.card_scenes import CardScenes, eval_color
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.plot_canvas import LEFT, RIGHT, Band, Curve, Dots, PlotCanvas, Rules, Scene
+from gui.widgets.plot_canvas import LEFT, RIGHT, PlotCanvas
+from gui.widgets.plot_shapes import Scene
 from gui.widgets.plot_ticks import short_number
 from gui.words import tr
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
 UNMEASURED = "No run on show measures this"
-RAW_ALPHA = 70
-BAND_ALPHA = 46
 LONGEST = 36
 """Letters of a name beside the crosshair."""
 ROOM_A_VALUE = 96
@@ -65,8 +56,6 @@ MOST_NAMED = 8
 """Runs that a file names beside its title."""
 WIDEST_TITLE = 0.6
 """Share of the header that a long title may take from the values."""
-MARK_GAP = 48
-"""Least pixels between two lines that mark checkpoints."""
 PLOT_MIME = "application/x-dmglab-plot"
 
 STEPS = {
@@ -93,17 +82,13 @@ class PlotCard(QWidget):
         self.can_move = False
         """Whether it is dragged by its title to another place."""
         self.redraws = 0
-        self._lines = PlotLines(spec, model)
+        self._scenes = CardScenes(spec, model)
         self._drawn: object = None
         self._pending: tuple[object, Scene] | None = None
         """A scene of many curves that is painted bit by bit, and the key that it is of."""
         self._begun: object = None
         """The key of the last try, of which `_shown_range` is the range of x."""
         self._shown_range = (0.0, 1.0)
-        self._made: dict[str, tuple[list[Line], int, list[Curve]]] = {}
-        self._made_as: object = None
-        self._high = 0.0
-        self._y_range: tuple[float, float] | None = None
         self._hover: float | None = None
         self._press: QPoint | None = None
         self.setObjectName(PLOT_PREFIX + spec.metric)
@@ -139,10 +124,15 @@ class PlotCard(QWidget):
         self._stack.addWidget(self.canvas)
         column.addWidget(self._stack, 1)
 
+    @property
+    def _lines(self) -> PlotLines:
+        return self._scenes.lines
+
     def show_spec(self, spec: PlotSpec) -> None:
         """Have other lines: another run has other tasks."""
         if spec != self.spec:
-            self.spec, self._lines = spec, PlotLines(spec, self.model)
+            self.spec = spec
+            self._scenes.show_spec(spec)
             self._drawn = None
 
     def shows_any(self, measured: Container[str]) -> bool:
@@ -178,7 +168,7 @@ class PlotCard(QWidget):
             if self._begun != key:  # else this is another turn at the same
                 self._begun = key
                 runs = self._lines.find_runs()
-                self._shown_range = self._x_range(runs) if runs else (0.0, 1.0)
+                self._shown_range = self._scenes.x_range(runs) if runs else (0.0, 1.0)
             runs, x_range = self._lines.runs, self._shown_range
             if not runs:
                 self._show_nothing(key)
@@ -187,7 +177,8 @@ class PlotCard(QWidget):
             columns = max(64, self._stack.width() - LEFT - RIGHT)
             if not self._lines.compute(runs, *x_range, columns, deadline):
                 return False
-            self._pending = (key, self._scene(runs, x_range))
+            scene = self._scenes.make(runs, x_range, self._stack.width(), log_y=self.log_y)
+            self._pending = (key, scene)
         if not self.canvas.show_scene(self._pending[1], deadline):
             return False
         self._drawn, self._pending = key, None
@@ -196,7 +187,7 @@ class PlotCard(QWidget):
         return True
 
     def _show_nothing(self, key: object) -> None:
-        self._made.clear()
+        self._scenes.forget()
         self._drawn = key
         waiting = self.model.waits.get(self.model.focus) or tr(WAITING)
         if any(run.table.names for run in self.model.entries()):
@@ -204,123 +195,6 @@ class PlotCard(QWidget):
         self._empty.setText(waiting if self.model.focus else tr(NOTHING))
         self._stack.setCurrentWidget(self._empty)
         self.values.clear()
-
-    def _scene(self, runs: list[Entry], x_range: tuple[float, float]) -> Scene:
-        dots = self._dots(runs)
-        new = self._lines.y_range([dot.y for dot in dots], log=self.log_y)
-        is_followed = self.model.x_range is None and not self.log_y
-        is_followed = is_followed and not self.model.trims_outliers
-        self._y_range = settled(self._y_range, new) if is_followed else new
-        return Scene(
-            curves=self._curves(len(runs)), x_range=x_range, y_range=self._y_range, dots=dots,
-            rules=self._rules(runs[0], x_range), log_y=self.log_y, theme=theme.current().name,
-            bands=self._bands(len(runs)), by_clock=self.model.x_axis == CLOCK,
-        )  # fmt: skip
-
-    def _x_range(self, runs: list[Entry]) -> tuple[float, float]:
-        """The range that was chosen; else all, with room to grow so that not all moves at once."""
-        if self.model.x_range is not None:
-            return self.model.x_range
-        low = self._lines.first_x(runs)
-        high = max(self._lines.last_x(runs) - low, 0.0) or 1.0  # one record at zero is a place too
-        if not high <= self._high <= high * 1.15:
-            grew = 0 < self._high < high < self._high * 1.5
-            self._high = high * (1.08 if grew else 1.015)
-        return low, low + self._high
-
-    def color_of(self, run: int, line: int, runs: int) -> QColor:
-        """One run: each line its own colour. Several: each run the one it keeps while on show."""
-        run_id = self._lines.runs[run].run_id
-        if runs == 1:
-            return theme.curve_color(self._slot_alone(run_id, line))
-        return theme.curve_color(self.model.slots.get(run_id, run))
-
-    def _slot_alone(self, run_id: str, line: int) -> int:
-        """Of a run that is alone: the first line has the colour that was chosen for it."""
-        chosen = self.model.chosen_slots.get(run_id)
-        return line if line or chosen is None else chosen
-
-    def _curves(self, runs: int) -> tuple[Curve, ...]:
-        """The lines in their colours; the same objects as long as nothing about them changed."""
-        look = (runs == 1, runs <= MOST_WHOLE, theme.current().name)
-        if look != self._made_as or len(self._made) > 2 * runs:
-            self._made.clear()
-        self._made_as = look
-        slots, made, curves = self.model.slots, self._made, []
-        for lines in self._lines.by_run:
-            first = lines[0]
-            known, slot = made.get(first.run_id), slots.get(first.run_id, first.run)
-            if known is None or known[0] is not lines or known[1] != slot:
-                own = [self._make_curve(line, slot, runs) for line in lines]
-                known = made[first.run_id] = (lines, slot, own)
-            curves += known[2]
-        return tuple(curves)
-
-    def _make_curve(self, line: Line, slot: int, runs: int) -> Curve:
-        if runs == 1:
-            slot = self._slot_alone(line.run_id, line.line)
-        color, dash = theme.curve_color(slot), Qt.PenStyle.SolidLine
-        if line.layer == RAW:
-            color.setAlpha(RAW_ALPHA)
-        elif runs <= MOST_WHOLE and line.band is None:
-            place = line.line if runs == 1 else slot + line.line
-            dash = theme.DASHES[place % len(theme.DASHES)]
-        return Curve(
-            (line.run_id, line.metric, line.layer), (line.kind, color.rgba(), dash, runs == 1),
-            line.x, line.y, color, dash,
-        )  # fmt: skip
-
-    def _bands(self, runs: int) -> tuple[Band, ...]:
-        """What the runs of each group cover, under its mean."""
-        lines = [line for lines in self._lines.by_run for line in lines if line.band is not None]
-        made = []
-        for line in lines:
-            assert line.band is not None
-            color = self.color_of(line.run, line.line, runs)
-            color.setAlpha(BAND_ALPHA)
-            made.append(Band(*line.band, color))
-        return tuple(made)
-
-    def _dots(self, runs: list[Entry]) -> tuple[Dots, ...]:
-        """Greedy validations, where the x axis counts what they were told with."""
-        if not self.spec.evals or self.model.x_axis != "env_steps":
-            return ()
-        made = []
-        for index, run in enumerate(runs):
-            if not run.evals:
-                continue
-            for line, (metric, _) in enumerate(self.spec.lines):
-                if line and "/" not in metric:
-                    continue  # validation belongs to the first line, or to its task's
-                greedy = greedy_results(run, metric)
-                own = theme.curve_color(line) if "/" in metric else self._eval_color()
-                made.append(
-                    Dots(
-                        np.array([float(record.env_steps) for record in greedy]),
-                        np.array([record.success_rate for record in greedy]),
-                        own if len(runs) == 1 else self.color_of(index, line, len(runs)),
-                    )
-                )
-        return tuple(dots for dots in made if len(dots.x))
-
-    @staticmethod
-    def _eval_color() -> QColor:
-        return theme.curve_color(1)
-
-    def _rules(self, run: Entry, x_range: tuple[float, float]) -> tuple[Rules, ...]:
-        """Where the focus was resumed, dashed, a few of its checkpoints, dotted, and its alerts."""
-        if self.model.x_axis != "env_steps":
-            return ()
-        colors = theme.current()
-        gap = MARK_GAP * (x_range[1] - x_range[0]) / max(1, self._stack.width())
-        checkpoints = thinned([float(record.env_steps) for record in run.checkpoints], gap)
-        resumes = np.array([float(record.env_steps) for record in run.resumes])
-        alerts = np.array([float(alert.env_steps) for alert in run.alerts])
-        return (
-            Rules(checkpoints, QColor(colors.border), Qt.PenStyle.DotLine),
-            Rules(resumes, QColor(colors.warn), Qt.PenStyle.DashLine),
-            Rules(alerts, QColor(colors.bad), Qt.PenStyle.SolidLine),
-        )
 
     # -- values and crosshair ---------------------------------------------------------------
 
@@ -341,7 +215,7 @@ class PlotCard(QWidget):
         told = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
         head = (muted, told if self.model.x_axis == CLOCK else f"{unit} {x:,.0f}")
         rows = self._lines.rows_at(x)
-        first, last = self._x_range(self._lines.runs)
+        first, last = self._scenes.x_range(self._lines.runs)
         near = (last - first or 1.0) * NEAR_ALERT
         alerts = self._lines.runs[0].alerts if self._lines.runs else []
         told = tuple(
@@ -353,7 +227,7 @@ class PlotCard(QWidget):
             *told,
             *(
                 (
-                    self.color_of(run, line, runs),
+                    self._scenes.color_of(run, line, runs),
                     f"{shortened(name, LONGEST)}  {short_number(value)}{_edges(band)}",
                 )
                 for run, line, name, value, band in rows
@@ -381,7 +255,7 @@ class PlotCard(QWidget):
         first = next(iter(self.spec.lines))[0]
         if self.spec.evals and any(greedy_results(run, first) for run in runs):
             is_one = len(runs) == 1 and "/" not in first
-            color = self._eval_color() if is_one else QColor(theme.current().muted)
+            color = eval_color() if is_one else QColor(theme.current().muted)
             words = f"\u25cf {tr('validation')}"
             if metrics.horizontalAdvance(words) > left - ROOM_A_VALUE * len(found):
                 words = "\u25cf"  # the dots in the plot have this colour
@@ -415,7 +289,7 @@ class PlotCard(QWidget):
         """Colour and name of the runs on show, as many as a file has room for."""
         runs = self._lines.runs
         return [
-            (self.color_of(index, 0, len(runs)), self.model.label(run.run_id))
+            (self._scenes.color_of(index, 0, len(runs)), self.model.label(run.run_id))
             for index, run in enumerate(runs[:MOST_NAMED])
         ]
 
@@ -491,12 +365,3 @@ def _edges(band: tuple[float, float] | None) -> str:
     if band is None:
         return ""
     return "  " + tr("{low} to {high}", low=short_number(band[0]), high=short_number(band[1]))
-
-
-def thinned(places: list[float], gap: float) -> Array:
-    """The newest of these places, and of the older ones those at least `gap` before the next."""
-    kept: list[float] = []
-    for place in sorted(places, reverse=True):
-        if not kept or kept[-1] - place >= gap:
-            kept.append(place)
-    return np.array(kept[::-1], np.float64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import warp as wp
@@ -29,6 +31,8 @@ def pair(cartridge: Cartridge, device: str, shape: Shape | None) -> tuple[Emulat
 def test_a_replay_does_what_the_launches_do(
     device: str, busy: Cartridge, shape: Shape | None
 ) -> None:
+    if shape and device == "cpu" and not os.environ.get("DMGLAB_SLOW_PROOFS"):
+        shape = shape._replace(tail=0)  # of threaded code, which compiles for 20 s there
     plain, recorded = pair(busy, device, shape)
     held = [wp.zeros(8, dtype=wp.uint8, device=device) for _ in range(2)]
     seen = [wp.zeros((8, 72, 80), dtype=wp.uint8, device=device) for _ in range(2)]

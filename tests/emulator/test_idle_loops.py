@@ -93,6 +93,23 @@ def counting_game(name: str, count: int, fill: bytes, timer: int, stores: bool) 
     return Cartridge.from_bytes(bytes(image), f"{name} {count} {fill.hex()} {timer} {stores}")
 
 
+def run_alike(games: list[Cartridge], device: str, launches: tuple[int, ...]) -> list[Emulator]:
+    """The games in every executor of the device, skipping or not, after so many frames a launch:
+    after each all states are equal."""
+    executors = ("uniform", "native") if device == "cpu" else ("uniform",)
+    emulators = [
+        Emulator(games, len(games), device, executor=executor, idle_skip=skip)
+        for executor in executors
+        for skip in (True, False)
+    ]
+    for frames in launches:
+        for emulator in emulators:
+            emulator.run(None, frames)
+        states = [emulator.state_hash() for emulator in emulators]
+        assert all(state == states[0] for state in states)
+    return emulators
+
+
 @pytest.mark.warp
 def test_counting_down_at_once_changes_nothing(device: str) -> None:
     games = [
@@ -102,17 +119,7 @@ def test_counting_down_at_once_changes_nothing(device: str) -> None:
         for fill, timer in ((b"", 0x00), (b"", 0xE3), (bytes.fromhex("1800 00 40"), 0xE3))
         for stores in (True, False)
     ]
-    executors = ("uniform", "native") if device == "cpu" else ("uniform",)
-    ways = [(executor, skip) for executor in executors for skip in (True, False)]
-    emulators = [
-        Emulator(games, len(games), device, executor=executor, idle_skip=skip)
-        for executor, skip in ways
-    ]
-    for frames in (1, 3, 1, 2):
-        for emulator in emulators:
-            emulator.run(None, frames)
-        states = [emulator.state_hash() for emulator in emulators]
-        assert all(state == states[0] for state in states)
+    emulators = run_alike(games, device, (1, 3, 1, 2))
     fast, slow = (emulators[i].work().astype(float) for i in (0, 1))
     assert (fast <= slow).all()
     assert (fast < slow / 4).sum() > len(games) // 6
@@ -142,16 +149,6 @@ def test_polling_a_register_at_once_changes_nothing(device: str) -> None:
         for jump in (0x20, 0x28, 0x30, 0x38)
         for tac in (0x05, 0x04)  # every 444 M-cycles, or 28,416
     ]
-    executors = ("uniform", "native") if device == "cpu" else ("uniform",)
-    emulators = [
-        Emulator(games, len(games), device, executor=executor, idle_skip=skip)
-        for executor in executors
-        for skip in (True, False)
-    ]
-    for frames in (1, 2, 1):
-        for emulator in emulators:
-            emulator.run(None, frames)
-        states = [emulator.state_hash() for emulator in emulators]
-        assert all(state == states[0] for state in states)
+    emulators = run_alike(games, device, (1, 2, 1))
     minus = [i for i, game in enumerate(games) if game.name.startswith("68 214 144 32 ")]
     assert all(emulators[-2].work()[i] < emulators[-1].work()[i] / 4 for i in minus)

@@ -19,7 +19,8 @@ from gui.models.navigation import Place
 from gui.models.plot_specs import spec_by_name
 from gui.models.run_telemetry import TelemetryModel
 from gui.settings import Settings
-from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard, thinned
+from gui.widgets.card_scenes import thinned
+from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard
 from gui.widgets.plot_ticks import ticks
 from tests.gui.conftest import foreign_record, grow, replaced, until
 from tests.support.made_records import update_record

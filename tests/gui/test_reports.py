@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -106,7 +107,14 @@ def test_a_place_that_cannot_be_written_is_named_and_another_is_asked_for(
     two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "no_folder").touch()
-    places = [tmp_path / "no_folder" / "report.html", tmp_path / "other.html"]
+    pipe, device = tmp_path / "pipe", tmp_path / "device"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/null")
+    refused = {
+        tmp_path / "no_folder" / "report.html": "Not a directory",
+        pipe: "is no regular file", device: "is no regular file",
+    }  # fmt: skip
+    places = [*refused, tmp_path / "other.html"]
     asked: list[str] = []
 
     def choose(parent: object, title: str, name: str) -> tuple[str, str]:
@@ -115,10 +123,14 @@ def test_a_place_that_cannot_be_written_is_named_and_another_is_asked_for(
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
     two.actions["writeReport"].trigger()
-    until(lambda: two.window.banners.banners)
-    (banner,) = two.window.banners.banners
-    assert banner.accessibleName() == f"The file was not written: {places[0]}: Not a directory"
-    banner.button.click()
-    until(lambda: places[1].is_file())
-    assert asked == ["report.html", "report.html"]
+    for path, why in refused.items():
+        said = f"The file was not written: {path}: {why}; name another file"
+        until(
+            lambda said=said: [b for b in two.window.banners.banners if b.accessibleName() == said]
+        )
+        two.window.banners.banners[-1].button.click()
+    until(lambda: places[-1].is_file())
+    assert asked == ["report.html", "report.html", "pipe", "device"]
     assert list(tmp_path.glob("**/.*")) == []
+    assert pipe.is_fifo()
+    assert device.is_symlink()

@@ -113,14 +113,19 @@ def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Pa
         words.choose_language(words.ENGLISH)
 
 
-def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    home = tmp_path / "home"
+def german_home(folder: Path) -> Path:
+    """A home in it whose language is German."""
+    home = folder / "home"
     (home / "settings").mkdir(parents=True)
     settings = Settings(HomePaths(home))
     settings.set(words.SETTING, "de")
     settings.save()
+    return home
+
+
+def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     try:
-        app = make_app(home)
+        app = make_app(german_home(tmp_path))
         app.window.resize(1024, 700)
         app.models.navigation.leave_welcome()
         cut = set()
@@ -140,13 +145,8 @@ def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path)
 
 
 def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    home = tmp_path / "home"
-    (home / "settings").mkdir(parents=True)
-    settings = Settings(HomePaths(home))
-    settings.set(words.SETTING, "de")
-    settings.save()
     try:
-        app = make_app(home)
+        app = make_app(german_home(tmp_path))
         assert app.actions["start"].text() == "Training starten"
         assert app.window.center.tabText(1) == "Kurven"
         assert words.tr("{count} runs were configured alike.", count=3).startswith("3 Läufe")

@@ -22,6 +22,26 @@ from torch import _meta_registrations
 assert _meta_registrations.__file__
 import torch.masked.maskedtensor
 assert torch.masked is sys.modules["torch.masked"]
+early_start.leave_compiler_out()
+weight = torch.nn.Parameter(torch.ones(3))
+weight.grad = torch.ones(3)
+optimizer = torch.optim.Adam([weight], lr=0.5)
+optimizer.step()
+assert torch.allclose(weight, torch.full((3,), 0.5)), weight
+assert "torch._dynamo.config" not in sys.modules
+import torch._dynamo.config
+assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2)).tolist() == [2.0] * 2
+"""
+UNTRIED = """
+import sys
+from trainer_core import early_start
+early_start.TRIED = ("1.0.",)
+early_start.load_torch()
+early_start.leave_compiler_out()
+import torch
+assert set(early_start.LATER) <= set(sys.modules)
+assert not [one for one in sys.modules.values() if isinstance(one, early_start._Later)]
+assert not isinstance(sys.modules.get(early_start.COMPILER), early_start._NoCompiler)
 """
 
 
@@ -36,8 +56,15 @@ def run_python(source: str, **variables: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_what_torch_is_loaded_without_comes_when_it_is_asked_for() -> None:
+    """An optimizer, too, takes no compiler, and whoever wants it gets it."""
     run_python(LATER)
+
+
+@pytest.mark.slow
+def test_a_torch_that_nobody_tried_is_loaded_whole() -> None:
+    run_python(UNTRIED)
 
 
 @pytest.mark.parametrize("may_write", [True, False])

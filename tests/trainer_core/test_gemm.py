@@ -29,6 +29,7 @@ from trainer_core.algo.gemm.ppo_gradient import SCALARS, Clipping, ppo_gradient
 from trainer_core.algo.learner import Learner
 from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.algo.ppo import PPOLosses, ppo_losses
+from trainer_core.envs.press_marks import MOST, draw
 from trainer_core.preflight.memory import network_bytes
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.config import RunConfig
@@ -41,10 +42,12 @@ BF16 = 2.0**-8
 """Spacing of bf16 numbers, relative."""
 
 
-def made_policy(kind: str = "small", planes: int = 1, seed: int = 3) -> PixelActorCritic:
+def made_policy(
+    kind: str = "small", planes: int = 1, seed: int = 3, *, marked: bool = False
+) -> PixelActorCritic:
     """With biases and heads that matter, unlike a fresh one's."""
     torch.manual_seed(seed)
-    policy = PixelActorCritic(kind, (planes, 72, 80), 7)
+    policy = PixelActorCritic(kind, (planes, 72, 80), 7, marked=marked)
     with torch.no_grad():
         for parameter in policy.parameters():
             parameter += 0.05 * torch.randn_like(parameter)
@@ -114,6 +117,25 @@ def test_a_shade_is_a_third_and_no_pixel_is_out_of_place() -> None:
     assert torch.equal(first[..., 128:], torch.tensor([1.0, *7 * [0.0]]).expand(2, 323, 8))
 
 
+@pytest.mark.parametrize(("planes", "actions"), [(1, 7), (3, 21)])
+def test_what_marks_take_off_is_the_policys(planes: int, actions: int) -> None:
+    policy = PixelActorCritic("small", (planes, 72, 80), actions, marked=True)
+    obs = torch.randint(0, 4, (6, planes, 72, 80), dtype=torch.uint8)
+    draw(obs[:, -1], torch.randint(MOST + 2, (6, actions)))
+    obs[5, -1, -1, 3] ^= 1  # half a mark is the game's own picture
+    index = torch.tensor([5, 0, 3, 3, 5, 1])
+    prior = torch.empty(len(index), actions)
+    GemmNetwork(policy, CPU).prior(obs, index, prior)
+    assert torch.equal(prior, policy.prior(obs[index]))
+    assert prior.unique().numel() >= MOST, "marks of every height"
+    learner = GemmLearner(policy, tiny_config(), CPU)
+    logits = torch.cat([learner.forward(part)[0] for part in obs[index].split(4)])
+    without = PixelActorCritic("small", (planes, 72, 80), actions)
+    without.load_state_dict(policy.state_dict())
+    bare = GemmLearner(without, tiny_config(), CPU).forward(obs[index])[0]
+    torch.testing.assert_close(logits, bare + prior, rtol=0, atol=1e-6)
+
+
 def clipping(config: dict[str, float]) -> Any:
     found = Clipping()
     for name, value in config.items():
@@ -122,12 +144,13 @@ def clipping(config: dict[str, float]) -> Any:
     return found
 
 
-@pytest.mark.parametrize("clip_range_vf", [0.0, 0.3])
-def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float) -> None:
+@pytest.mark.parametrize(("clip_range_vf", "presses"), [(0.0, 0), (0.3, MOST)])
+def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float, presses: int) -> None:
     size, actions = 256, 7
     torch.manual_seed(5)
     heads = torch.randn(size, 16).bfloat16()
-    logits = heads[:, :actions].float().requires_grad_()
+    prior = -torch.randint(presses + 1, (size, actions)).float()
+    logits = (heads[:, :actions].float() + prior).requires_grad_()
     values = heads[:, actions].float().requires_grad_()
     chosen = torch.randint(actions, (size,))
     logprobs = torch.log_softmax(logits.detach(), -1).gather(1, chosen[:, None]).squeeze(1)
@@ -146,7 +169,7 @@ def test_loss_and_gradient_of_a_sample_are_ppos(clip_range_vf: float) -> None:
     scalars = torch.zeros(size, SCALARS)
     network = GemmNetwork(made_policy(), CPU)
     inputs = [
-        *map(wp.from_torch, (heads, chosen, samples)), actions, clipping(config),
+        *map(wp.from_torch, (heads, prior, chosen, samples)), actions, clipping(config),
         wp.from_torch(torch.tensor([config["ent_coef"]])), 1 / size,
         *map(wp.from_torch, (gradient, scalars)),
     ]  # fmt: skip
@@ -195,14 +218,18 @@ def trainers(**changes: Any) -> tuple[ActorLearner, ActorLearner]:
     """(by products, by autograd) with equal weights, rollouts and shuffles to come."""
     config = tiny_config(amp="bf16", num_minibatches=4, **changes)
     ours, theirs = tiny_trainer(config), tiny_trainer(config)
-    ours.learner = GemmLearner(made_policy(), config, CPU)
-    theirs.learner = Learner(made_policy(), config, CPU)
+    marked = config.obs_source == "marked"
+    ours.learner = GemmLearner(made_policy(marked=marked), config, CPU)
+    theirs.learner = Learner(made_policy(marked=marked), config, CPU)
     return ours, theirs
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"clip_range_vf": 0.1, "max_grad_norm": 0.0, "normalize_advantage": False}],
+    [
+        {"obs_source": "marked"},
+        {"clip_range_vf": 0.1, "max_grad_norm": 0.0, "normalize_advantage": False},
+    ],
 )
 def test_an_update_is_autograds(changes: dict[str, Any]) -> None:
     ours, theirs = trainers(**changes)
@@ -212,6 +239,8 @@ def test_an_update_is_autograds(changes: dict[str, Any]) -> None:
     for name, value in vars(theirs.rollout).items():
         if isinstance(value, Tensor):
             getattr(ours.rollout, name).copy_(value)
+    obs, marked = theirs.rollout.obs, theirs.learner.policy.marked
+    assert bool(theirs.learner.policy.prior(obs.flatten(0, 1)).any()) == marked
     found = []
     for trainer in (ours, theirs):
         losses = ppo.LossSums(PPOLosses, CPU)
@@ -271,7 +300,7 @@ def test_a_run_by_products_resumes_bit_for_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_products(monkeypatch)
-    config = tiny_config(amp="bf16", checkpoint_every=2, eval_every=2)
+    config = tiny_config(amp="bf16", checkpoint_every=2, eval_every=2, obs_source="marked")
     train_in(tmp_path / "whole", config)
     train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=256))
     train_in(tmp_path / "cut", config)

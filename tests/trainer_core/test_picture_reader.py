@@ -7,7 +7,8 @@ import torch
 
 from emulator.launch.warp_start import start_warp
 from trainer_core.envs.episodes import GoalTemplates, TorchReader
-from trainer_core.envs.picture_reader import WarpReader
+from trainer_core.envs.novelty import hash_pictures, hash_weights
+from trainer_core.envs.picture_reader import WarpHasher, WarpReader
 from trainer_core.envs.picture_reader_serial import SerialReader
 
 pytestmark = pytest.mark.warp
@@ -37,3 +38,12 @@ def test_the_kernels_read_what_torch_reads(distance: str, masked: bool, serial: 
         assert torch.equal(found[0], expected[0])
         assert torch.equal(found[1], expected[1])
         assert float(found[0][0]) == 0.0
+
+
+def test_hashes_alone_are_novelty_s() -> None:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    hasher = WarpHasher((72, 80), 6, device)
+    weights = hash_weights(72 * 20).to(device)
+    for _ in range(2):  # the second call must not add to the first
+        pictures = torch.randint(4, (6, 72, 80), dtype=torch.uint8).to(device)
+        assert torch.equal(hasher(pictures), hash_pictures(pictures, weights))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from tests.trainer_core.building import tiny_config, train_in
-from trainer_core.algo.policy import OFF_A_PRESS, PixelActorCritic
+from trainer_core.algo.policy import OFF_FOR_PRESSES, PixelActorCritic
 from trainer_core.envs import press_marks
 from trainer_core.envs.build import make_env
 from trainer_core.envs.press_marks import MOST, ROWS, WIDTH, draw, has_room, presses_marked
@@ -17,8 +18,10 @@ from trainer_core.envs.pressed import Pressed, PressedEnv
 from trainer_core.envs.toy import TinyGoalEnv, start_tiles
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.play.agent import Agent
+from trainer_core.preflight.memory import memory_estimate
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.checkpoints import list_checkpoints
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.train.evaluate import greedy, run_episodes
 
@@ -77,6 +80,16 @@ def test_there_is_room_for_every_codec_and_not_for_hundreds_or_in_other_pictures
     assert not has_room((1, 64, 128), 7), "ARC's"
 
 
+def test_the_memory_estimate_counts_what_marks_take() -> None:
+    pressed = Pressed(4, len(ACTIONS), (72, 80), CPU)
+    env = marked(TinyGoalEnv(4, stack_k=2))
+    kept = [pressed.seen, pressed.taken, env.obs, env._final]
+    compared = pressed.seen.numel() * (1 + 8)
+    bare = RunConfig(num_envs=4, stack_k=2)
+    more = memory_estimate(replace(bare, obs_source="marked")) - memory_estimate(bare)
+    assert more == sum(tensor.nbytes for tensor in kept) + compared
+
+
 def test_what_plays_sees_the_marks_that_it_learned_from(tmp_path: Path) -> None:
     config = tiny_config(obs_source="marked", stack_k=2)
     train_in(tmp_path, config)
@@ -109,7 +122,10 @@ def test_a_press_that_is_marked_is_less_likely_and_what_is_learned_may_outweigh_
     aware.load_state_dict(plain.state_dict())
     assert torch.equal(presses_marked(pictures[:, -1], 21), presses.clamp(max=MOST).float())
     off = plain(pictures)[0] - aware(pictures)[0]
-    assert torch.allclose(off, OFF_A_PRESS * presses.clamp(max=MOST), atol=1e-5)
+    assert off[1, LEFT].item() == pytest.approx(OFF_FOR_PRESSES[2], abs=1e-5)
+    assert off[2, 20].item() == pytest.approx(OFF_FOR_PRESSES[MOST], abs=1e-5)
+    assert torch.equal(off.abs() > 1e-5, presses > 0)
+    assert len(OFF_FOR_PRESSES) == MOST + 1
 
 
 def test_untrained_greedy_play_leaves_a_wall_by_its_marks() -> None:

@@ -5,8 +5,6 @@ dmglab runner install skrl; pytest -rs tests/trainer_core/test_skrl_runner.py
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -62,28 +60,6 @@ def test_numbers_that_are_left_to_the_runner_fit_the_device_and_are_in_the_plan(
     assert given.items() <= asdict(SkrlConfig(**given).chosen()).items()
     with pytest.raises(ConfigError, match="mini_batches 17 is more than a rollout holds"):
         SkrlConfig(num_envs=4, rollouts=4, mini_batches=17)
-
-
-COMPILER = """
-import sys
-from trainer_core import early_start
-early_start.load_torch()
-early_start.leave_compiler_out()
-import torch
-weight = torch.nn.Parameter(torch.ones(3))
-weight.grad = torch.ones(3)
-optimizer = torch.optim.Adam([weight], lr=0.5)
-optimizer.step()
-assert torch.allclose(weight, torch.full((3,), 0.5)), weight
-assert "torch._dynamo.config" not in sys.modules
-import torch._dynamo.config
-assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2)).tolist() == [2.0] * 2
-"""
-
-
-@pytest.mark.slow
-def test_an_optimizer_takes_no_compiler_and_whoever_wants_it_gets_it() -> None:
-    subprocess.run([sys.executable, "-c", COMPILER], check=True)
 
 
 @pytest.mark.slow

@@ -61,16 +61,11 @@ def updates_of(home: Path) -> list[dict[str, Any]]:
 
 
 def test_ppo_learns_the_tiny_goal(tmp_path: Path) -> None:
-    config = tiny_config(
-        num_envs=64, num_steps=32, num_minibatches=4, update_epochs=3, eval_every=5,
-        target_success=0.95, total_env_steps=60_000,
-    )  # fmt: skip
-    outcome = train_in(tmp_path, config)
-    assert outcome.state is RunState.FINISHED
-    assert outcome.success_rate >= 0.95, "on start states that training never saw"
     few = tiny_config(num_minibatches=4, num_steps=16, eval_every=16, eval_episodes=8,
                       total_env_steps=16 * 256)  # fmt: skip
-    assert train_in(tmp_path / "screen", few).success_rate >= 0.95
+    outcome = train_in(tmp_path / "screen", few)
+    assert outcome.state is RunState.FINISHED
+    assert outcome.success_rate >= 0.95, "on start states that training never saw"
     noise = train_in(tmp_path / "noise", dataclasses.replace(few, obs_source="noise"))
     assert noise.success_rate <= 1 / 8, "a policy that sees noise must not succeed"
 
@@ -99,15 +94,16 @@ def test_the_same_seed_gives_the_same_weights(algo: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "changes",
     [
-        {}, {"algo": "a2c"}, {"stack_k": 3, "lr_schedule": "linear"},
+        {"algo": "a2c"}, {"stack_k": 3, "lr_schedule": "linear"},
         {"obs_source": "noise", "log_every": 2}, {"obs_source": "marked", "threads": 2},
     ],
     ids=str,
 )  # fmt: skip
 def test_a_resumed_run_goes_on_bit_for_bit(changes: dict[str, Any], tmp_path: Path) -> None:
     config = tiny_config(
-        checkpoint_every=5, eval_every=4, total_env_steps=3 * FOUR_UPDATES, **changes
-    )
+        checkpoint_every=5, eval_every=4, eval_episodes=8, total_env_steps=3 * FOUR_UPDATES,
+        **changes,
+    )  # fmt: skip
     train_in(tmp_path / "whole", config)
     control = Control()
     run = prepared_run(tmp_path / "cut", config)

@@ -15,14 +15,17 @@ PATCHES_PAY = torch.backends.cpu.get_cpu_capability() != "AVX512"
 """Whether products beat oneDNN's convolutions here. A property of the computer, not measured at
 the start: a resumed run must add in the same order as before."""
 
-OFF_A_PRESS = 1.0
-"""Off the logit of an action for each press that its mark shows: it becomes e times less likely."""
+OFF_FOR_PRESSES = (0.0, 1.0, 2.0, 4.0, 8.0)
+"""Off the logit of an action by the presses that its mark shows: after one it is e times less
+likely. Each further one doubles it: what training has pressed a thousand times where it works
+stands 5 or more above the rest, and greedy play must leave a wall all the same."""
 
 
 class PixelActorCritic(nn.Module):
     """One trunk, two heads. `kind` is small, nature or impala."""
 
     HEADS = ("policy", "value")
+    off_for_presses: Tensor
 
     def __init__(
         self, kind: str, obs_shape: tuple[int, int, int], num_actions: int, *, marked: bool = False
@@ -32,6 +35,8 @@ class PixelActorCritic(nn.Module):
         super().__init__()
         self.kind = kind
         self.marked = marked and has_room(obs_shape, num_actions)
+        off = torch.tensor(OFF_FOR_PRESSES)
+        self.register_buffer("off_for_presses", off, persistent=False)
         self.obs_shape = obs_shape
         self.num_actions = num_actions
         self.trunk = TRUNKS[kind](obs_shape[0])
@@ -55,7 +60,7 @@ class PixelActorCritic(nn.Module):
     def prior(self, obs: Tensor) -> Tensor:
         """f32[B, A] what marks in `obs` u8[B, K, H, W] take off the logits; nothing is learned of
         it, and what is learned may outweigh it."""
-        return presses_marked(obs[:, -1], self.num_actions) * -OFF_A_PRESS
+        return -self.off_for_presses[presses_marked(obs[:, -1], self.num_actions).long()]
 
     def _initialize(self) -> None:
         # Huang et al. 2022, detail 2: orthogonal weights, zero biases, a nearly uniform policy.

@@ -68,7 +68,8 @@ class Reader(Protocol):
 
 
 class TorchReader:
-    """The definition, for any device; `picture_reader.WarpReader` does the same in one kernel."""
+    """The definition, for any device. `picture_reader.WarpReader` does the same in one kernel on a
+    GPU, `picture_reader_serial.SerialReader` on a CPU."""
 
     def __init__(self, goal: GoalTemplates) -> None:
         self._goal = goal

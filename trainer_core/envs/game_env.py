@@ -91,7 +91,7 @@ class GameEnv:
         self._masks = torch.tensor(manifest.codec.masks, dtype=torch.uint8, device=self.device)
         own = torch.tensor(manifest.starts.indices(held_out), device=self.device)
         goal = self._goal(parts)
-        # A kernel each: in torch reading the pictures takes as long as a third of emulating them.
+        # Kernels of their own: in torch this takes a CPU as long as a third of emulating a step.
         reader: Reader = (
             SerialReader(goal, num_envs) if on_cpu else WarpReader(goal, num_envs, self.device)
         )

@@ -8,6 +8,7 @@ import torch
 import warp as wp
 from torch import Tensor
 
+from emulator.launch.warp_start import start_warp
 from trainer_core.envs.episodes import GoalTemplates
 from trainer_core.envs.novelty import SPREAD, hash_weights
 
@@ -71,7 +72,11 @@ def read_pictures(
 
 
 class WarpReader:
-    """Distances and hashes as `episodes.TorchReader` defines them, bit for bit."""
+    """Distances and hashes as `episodes.TorchReader` defines them, bit for bit.
+
+    For GPUs. On a CPU, where `picture_reader_serial.SerialReader` is faster, tests run the same
+    text against the definition.
+    """
 
     def __init__(self, goal: GoalTemplates, num_envs: int, device: torch.device) -> None:
         self._goal = goal
@@ -98,6 +103,32 @@ class WarpReader:
             device=self._device,
         )
         return self._goal.nearest(self._sums.float()), self._hashes.long() & 0xFFFFFFFF
+
+
+class WarpHasher:
+    """`novelty.hash_pictures` in one pass over them; torch takes seven."""
+
+    def __init__(self, shape: tuple[int, int], num_envs: int, device: torch.device) -> None:
+        """Of `num_envs` pictures of `shape` (H, W)."""
+        start_warp()
+        height, width = shape
+        self._device = "cpu" if device.type == "cpu" else f"cuda:{device.index or 0}"
+        self._weights = hash_weights(height * width // 4).to(device)
+        self._hashes = torch.zeros(num_envs, dtype=torch.int32, device=device)
+        no_goals = torch.zeros(0, height * width, dtype=torch.uint8, device=device)
+        no_sums = torch.zeros(num_envs, 0, dtype=torch.int32, device=device)
+        self._inputs = [
+            as_words(no_goals), as_words(no_goals), wp.from_torch(self._weights, dtype=wp.uint32),
+            0, wp.from_torch(no_sums), wp.from_torch(self._hashes, dtype=wp.uint32),
+        ]  # fmt: skip
+        self._kept = (no_goals, no_sums)  # Warp's arrays are views of these
+
+    def __call__(self, pictures: Tensor) -> Tensor:
+        """i64[N] of `pictures` u8[N, H, W], contiguous."""
+        self._hashes.zero_()
+        inputs = [as_words(pictures.flatten(1)), *self._inputs]
+        wp.launch(read_pictures, (len(pictures), CHUNKS), inputs, device=self._device)
+        return self._hashes.long() & 0xFFFFFFFF
 
 
 def unary_goals(goal: GoalTemplates) -> tuple[Tensor, Tensor, Tensor]:

@@ -13,10 +13,7 @@ from torch import Tensor
 
 from emulator.launch.recorded import RecordedLaunches
 from trainer_core.envs.episodes import GoalTemplates
-from trainer_core.envs.novelty import SPREAD
-from trainer_core.envs.picture_reader import as_words, unary_goals
-
-SPREAD_WORD = wp.constant(wp.uint32(SPREAD & 0xFFFFFFFF))
+from trainer_core.envs.picture_reader import SPREAD_WORD, as_words, unary_goals
 
 
 @wp.func_native("""

@@ -10,6 +10,7 @@ for is learned once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -35,7 +36,7 @@ class Pressed:
     ) -> None:  # fmt: skip
         """Of pictures of `shape` (H, W); `steps` an episode has at most."""
         self.num_actions = num_actions
-        self._weights = hash_weights(shape[0] * shape[1] // 4).to(device)
+        self._hash = _hasher(num_envs, shape, device)
         size = (num_envs, min(steps, REMEMBERED))
         self.hashes = torch.zeros(num_envs, dtype=torch.int64, device=device)
         """i64[N] of the pictures of now."""
@@ -53,7 +54,7 @@ class Pressed:
             chosen = where.nonzero().squeeze(1)
             self.hashes = self.hashes.index_copy(0, chosen, self._hash(pictures[chosen]))
         else:
-            self.hashes = torch.where(where, self._hash(pictures), self.hashes)
+            self.hashes = torch.where(where, self._hash(pictures.contiguous()), self.hashes)
 
     def press(self, actions: Tensor) -> None:
         """The pictures of now are answered with `actions` i64[N]."""
@@ -63,13 +64,31 @@ class Pressed:
 
     def show(self, pictures: Tensor) -> None:
         """Draw the marks into `pictures` u8[N, H, W], which are those of now from here on."""
-        self.hashes = self._hash(pictures)
-        here = (self.seen == self.hashes[:, None]).long()
-        times = here.new_zeros(len(here), self.num_actions).scatter_add_(1, self.taken, here)
-        draw(pictures, times - times.amin(1, keepdim=True))
+        self.hashes = self._hash(pictures.contiguous())
+        draw(pictures, oftener(self.seen, self.taken, self.hashes, self.num_actions))
 
-    def _hash(self, pictures: Tensor) -> Tensor:
-        return hash_pictures(pictures.contiguous(), self._weights)
+
+def _hasher(
+    num_envs: int, shape: tuple[int, int], device: torch.device
+) -> Callable[[Tensor], Tensor]:
+    """Pictures u8[N, H, W], contiguous, to hashes i64[N]."""
+    if device.type == "cuda":
+        from trainer_core.envs.picture_reader import WarpHasher  # Warp takes a second to load
+
+        return WarpHasher(shape, num_envs, device)
+    weights = hash_weights(shape[0] * shape[1] // 4)
+    return lambda pictures: hash_pictures(pictures, weights)
+
+
+def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Tensor:
+    """i64[N, A]: how much oftener than the rarest was each action taken at the picture of now?
+
+    `seen` i64[N, M] are hashes of the pictures that were answered, `taken` i64[N, M] the actions,
+    `hashes` i64[N] the pictures of now.
+    """
+    here = (seen == hashes[:, None]).long()
+    times = here.new_zeros(len(here), num_actions).scatter_add_(1, taken, here)
+    return times - times.amin(1, keepdim=True)
 
 
 class PressedEnv:

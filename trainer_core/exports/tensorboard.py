@@ -6,13 +6,13 @@ export; only to look at it. Progress goes out as JSON lines, the result last.
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
+from trainer_core.exports.as_job import run_export
 from trainer_core.imports.tfrecord_crc import masked_crc
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
@@ -62,8 +62,8 @@ def tags_of(record: records.Event) -> dict[str, float]:
     }
 
 
-def export(run: RunPaths, out: Path) -> Iterator[float]:
-    """Write `out`/events.out.tfevents...; yields the share done.
+def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
+    """Write `out`/events.out.tfevents...; yields the share done, returns `out`.
 
     Raises LabError when the run has no curve yet or the file cannot be written.
     """
@@ -88,22 +88,11 @@ def export(run: RunPaths, out: Path) -> Iterator[float]:
         raise LabError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
         partial.unlink(missing_ok=True)
+    return out
 
 
 def main(argv: list[str]) -> int:
-    if len(argv) not in (1, 2):
-        print("usage: python -m trainer_core.exports.tensorboard RUN_DIR [OUT]", file=sys.stderr)
-        return 2
-    run = RunPaths(Path(argv[0]).resolve())
-    out = Path(argv[1]) if len(argv) == 2 else run.root / "tensorboard"
-    try:
-        for share in export(run, out):
-            print(json.dumps({"progress": round(share, 3)}), flush=True)
-    except LabError as error:
-        print(f"export: {error}", file=sys.stderr)
-        return 1
-    print(json.dumps({"ok": True, "folder": str(out)}), flush=True)
-    return 0
+    return run_export(argv, "tensorboard", export, "tensorboard")
 
 
 if __name__ == "__main__":

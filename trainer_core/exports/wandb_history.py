@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+from trainer_core.exports.as_job import run_export
 from trainer_core.exports.tensorboard import tags_of
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
@@ -24,8 +25,8 @@ from trainer_core.runs.history import read_history
 _PROGRESS_EVERY = 500
 
 
-def export(run: RunPaths, out: Path) -> Iterator[float]:
-    """Write the three files into `out`; yields the share done.
+def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
+    """Write the three files into `out`; yields the share done, returns `out`.
 
     Raises LabError when the run has no curve yet or a file cannot be written.
     """
@@ -50,6 +51,7 @@ def export(run: RunPaths, out: Path) -> Iterator[float]:
         (out / "summary.json").write_text(json.dumps(summary, indent=2))
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror}") from None
+    return out
 
 
 def history_row(record: records.Event, began: float) -> dict[str, Any]:
@@ -61,19 +63,7 @@ def history_row(record: records.Event, began: float) -> dict[str, Any]:
 
 
 def main(argv: list[str]) -> int:
-    if len(argv) not in (1, 2):
-        print("usage: python -m trainer_core.exports.wandb_history RUN_DIR [OUT]", file=sys.stderr)
-        return 2
-    run = RunPaths(Path(argv[0]).resolve())
-    out = Path(argv[1]) if len(argv) == 2 else run.root / "wandb_history"
-    try:
-        for share in export(run, out):
-            print(json.dumps({"progress": round(share, 3)}), flush=True)
-    except LabError as error:
-        print(f"export: {error}", file=sys.stderr)
-        return 1
-    print(json.dumps({"ok": True, "folder": str(out)}), flush=True)
-    return 0
+    return run_export(argv, "wandb_history", export, "wandb_history")
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ network is touched: `wandb sync FOLDER` sends what lies there, if its owner want
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+from trainer_core.exports.as_job import run_export
 from trainer_core.exports.tensorboard import tags_of
 from trainer_core.exports.wandb_history import history_row
 from trainer_core.protocol import records
@@ -23,11 +23,11 @@ from trainer_core.runs.history import read_history
 INSTALL = "pip install wandb"
 
 
-def export(run: RunPaths, out: Path, found: dict[str, str]) -> Iterator[float]:
+def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
     """Log every record into a new offline run below `out`; yields the share done.
 
-    `found["folder"]` is then what `wandb sync` takes. Raises LabError without the package, without
-    a curve, or where the disk does not take it.
+    Returns what `wandb sync` takes. Raises LabError without the package, without a curve, or where
+    the disk does not take it.
     """
     events = read_history(run.train_log).events
     past = [event for event in events if tags_of(event)]
@@ -52,25 +52,15 @@ def export(run: RunPaths, out: Path, found: dict[str, str]) -> Iterator[float]:
             logged.log({**values, "env_steps": row["_step"]}, step=row["_step"])
             if index % 500 == 0:
                 yield index / len(past)
-        found["folder"] = str(Path(logged.dir).parent)
+        folder = Path(logged.dir).parent
         logged.finish()
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror}") from None
+    return folder
 
 
 def main(argv: list[str]) -> int:
-    if len(argv) not in (1, 2):
-        print("usage: python -m trainer_core.exports.wandb_offline RUN_DIR [OUT]", file=sys.stderr)
-        return 2
-    run, found = RunPaths(Path(argv[0]).resolve()), dict[str, str]()
-    try:
-        for share in export(run, Path(argv[1]) if len(argv) == 2 else run.root, found):
-            print(json.dumps({"progress": round(share, 3)}), flush=True)
-    except LabError as error:
-        print(f"export: {error}", file=sys.stderr)
-        return 1
-    print(json.dumps({"ok": True, **found}), flush=True)
-    return 0
+    return run_export(argv, "wandb_offline", export, ".")
 
 
 if __name__ == "__main__":

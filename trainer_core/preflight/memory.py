@@ -23,8 +23,10 @@ CARTRIDGE_RAM_BYTES = {2: 8 << 10, 3: 32 << 10, 4: 128 << 10, 5: 64 << 10}
 WORKER_BYTES = 700 << 20
 """Resident size of a worker that has loaded torch and warp and trains nothing."""
 OBSERVATION_BYTES = 72 * 80
-SAMPLE_BYTES = 128
+SAMPLE_BYTES = 160
 """Of a rollout's sample beside its picture, with what an epoch gathers of it."""
+REMEMBERED_BYTES = 256 * (16 + 9)
+"""Of a console whose policy sees marks: its newest presses, and their comparison with a picture."""
 ACTING_BYTES = {"small": (25_760, 11_520), "nature": (136_064, 41_344)}
 """By matrix products: columns and values of a picture, and more for each plane of it."""
 LEARNING_BYTES = {"small": 22_432, "nature": 90_960}
@@ -94,6 +96,8 @@ def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None
     picture = config.stack_k * OBSERVATION_BYTES
     rollout = envs * (config.num_steps + 1) * (picture + SAMPLE_BYTES)
     minibatch = envs * config.num_steps // max(1, config.num_minibatches)
+    if config.obs_source == "marked":
+        console += REMEMBERED_BYTES + 2 * picture
     return WORKER_BYTES + envs * console + rollout + network_bytes(config, envs, minibatch)
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.novelty import hash_pictures, hash_weights
+from trainer_core.envs.pressed import oftener
 from trainer_core.train.evaluate import Act
 
 
@@ -43,10 +44,7 @@ def leaving_loops(
         steps = steps_of().long().clamp(max=horizon)
         seen[steps == 0] = -1
         logits = forward(obs)[0].float()
-        times = torch.zeros_like(logits).scatter_add_(
-            1, taken, (seen == hashes[:, None]).to(logits.dtype)
-        )
-        tried = times > times.amin(1, keepdim=True)
+        tried = oftener(seen, taken, hashes, logits.shape[1]) > 0
         actions = logits.masked_fill(tried, -torch.inf).argmax(-1)
         seen[everyone, steps], taken[everyone, steps] = hashes, actions
         return actions

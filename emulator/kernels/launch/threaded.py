@@ -10,14 +10,29 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
-from emulator.constants import ROW_ORIGIN, STAT, VRAM
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
+from emulator.constants import HRAM, P1, ROW_ORIGIN, STAT, VRAM, WRAM
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address, st8
 from emulator.kernels.launch import state_kernels, uniform
 from emulator.kernels.launch.tail import ENV_MASK, still_asks
-from emulator.kernels.sm83.contract import ASK_FETCH, ASK_READ, DONE, leave_request, with_kind
-from emulator.kernels.sm83.in_place import reads_plainly, set_bank, set_ime
-from emulator.kernels.sm83.interrupts import DI, EI
+from emulator.kernels.sm83.contract import (
+    ASK_FETCH,
+    ASK_READ,
+    ASK_WRITE,
+    DONE,
+    leave_request,
+    with_kind,
+)
+from emulator.kernels.sm83.in_place import (
+    LONGEST,
+    reads_plainly,
+    select_buttons,
+    set_bank,
+    set_ime,
+    stores_plainly,
+)
+from emulator.kernels.sm83.interrupts import DI, EI, RETI
 from emulator.kernels.sm83.registers import (
+    UNREADY,
     Bases,
     Registers,
     begin,
@@ -33,14 +48,27 @@ from emulator.kernels.sm83.registers import (
 from emulator.kernels.sm83.service import serve
 from emulator.kernels.sm83.status_here import read_status_here
 from emulator.kernels.sm83.threaded_code import NOTHING_MORE, More, source
-from emulator.kernels.sm83.uniform import C_BIT, Z_BIT, Operands, execute, finish, watch_for_loop
+from emulator.kernels.sm83.uniform import (
+    C_BIT,
+    Z_BIT,
+    Operands,
+    execute,
+    fetch,
+    finish,
+    watch_for_loop,
+)
 from emulator.launch.shapes import ALONE, Shape
 from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
 
 WAITS = control_rows.WAITS
-JR_MASK, JR_WAITS = 0x7E7, 0x20 | WAITS  # of a word: JR by condition, marked
-LDH_MASK, LDH_A_N8 = 0x8003FF, 0xF0  # LDH A,(n8) below FF80
+BRANCH_MASK, JR_WAITS, JP_WAITS = (
+    0x7E7,
+    0x20 | WAITS,
+    0xC2 | WAITS,
+)  # of a word: by condition, marked
+LDH_MASK, LDH_A_N8, LDH_N8_A = 0x8003FF, 0xF0, 0xE0  # LDH A,(n8) and LDH (n8),A below FF80
+RETI_MASK, RETI_OPCODE = 0x3FF, 0xD9
 BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
 FETCHES = ASK_FETCH | ASK_READ  # requests whose answer holds a word for the instruction at PC
 IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
@@ -50,17 +78,25 @@ BLOCK = 256
 
 
 @wp.func(inline=True)
+def waits_at_end(word: U) -> wp.bool:
+    kind = word & U(BRANCH_MASK)
+    return kind == U(JR_WAITS) or kind == U(JP_WAITS)
+
+
+@wp.func(inline=True)
 def branch_back(r: wp.ref[Registers], b: wp.ref[Bases]):
-    """JR by condition that may close a loop that waits: what the data path does, and no more."""
+    """JR or JP by condition that may close a loop that waits, as the data path does it."""
     word = r.word
     flag = wp.where((word & U(0x10)) != U(0), r.hi & U(C_BIT), r.hi & U(Z_BIT))
     taken = (flag != U(0)) == ((word & U(8)) != U(0))
-    r.pc = r.pc + U(2)
-    r.now = r.now + U(2)
+    far = wp.where((word & U(0x80)) != U(0), U(1), U(0))  # JP
+    r.pc = r.pc + U(2) + far
+    r.now = r.now + U(2) + far
     r.work = r.work + U(1)
     if taken:
         r.now = r.now + U(1)
-        r.pc = (r.pc + U(I(word << U(8)) >> I(24))) & U(0xFFFF)
+        near = (r.pc + U(I(word << U(8)) >> I(24))) & U(0xFFFF)
+        r.pc = wp.where(far != U(0), word >> U(16), near)
         if b.idle_skip != U(0):
             watch_for_loop(r, word)
 
@@ -87,6 +123,46 @@ def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
         r.pc = r.pc + U(2)
         r.now = r.now + U(3)
         r.work = r.work + U(1)
+
+
+@wp.func(inline=True)
+def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
+    """LDH (n8),A of an I/O register, as the data path does it."""
+    a = U(0xFF00) | ((r.word >> U(16)) & U(0xFF))
+    value = r.hi >> U(24)
+    start = r.now
+    p = r.mem + Q(a - U(ROW_ORIGIN))
+    r.pc = r.pc + U(2)
+    r.now = r.now + U(3)
+    r.work = r.work + U(1)
+    r.stable = r.now
+    if stores_plainly(r, a, p, value, wp.bool(False), start):
+        st8(p, value)
+    else:
+        ctl = ld32(row_address(b.control, U(LDH_N8_A)) + Q(24))
+        if a == U(P1) and I(r.due - start) >= I(LONGEST):
+            select_buttons(r, c, value, ctl, start)
+        else:
+            leave_request(r.mem + Q(b.scratch), a, value, ctl, start)
+            r.asked = with_kind(U(ASK_WRITE), a)
+            wait_if_asked(r)
+
+
+@wp.func(inline=True)
+def return_here(r: wp.ref[Registers], c: wp.ref[Console]) -> wp.bool:
+    """RETI with the stack in WRAM or HRAM, as the data path does it. False, with nothing done, if
+    it is elsewhere."""
+    sp = r.sp
+    done = sp - U(WRAM) < U(0x1FFF) or sp - U(HRAM) < U(0x7E)
+    if done:
+        p = r.mem + Q(sp - U(ROW_ORIGIN))
+        r.pc = ld8(p) | (ld8(p + Q(1)) << U(8))
+        r.sp = (sp + U(2)) & U(0xFFFF)
+        r.now = r.now + U(4)
+        r.stable = r.now
+        r.work = r.work + U(1)
+        set_ime(r, c, U(RETI))
+    return done
 
 
 @wp.func(inline=True)
@@ -164,7 +240,7 @@ def threads_with(more: More, module: str) -> Threads:
         quick = goes_on(r) and (r.fast & U(ALWAYS_SLOW)) == U(0)
         if quick and fresh and r.given == U(0) and is_mapped(r, c) and r.pc < U(VRAM):
             r.asked = U(0)  # as it is: all of it below
-        elif quick and (r.word & U(JR_MASK)) == U(JR_WAITS) and r.given == U(0):
+        elif quick and waits_at_end(r.word) and r.given == U(0):
             branch_back(r, b)
             load_word(r, b)
         elif quick and (r.word & U(LDH_MASK)) == U(LDH_A_N8):
@@ -176,7 +252,14 @@ def threads_with(more: More, module: str) -> Threads:
             load_word(r, b)
         elif quick and (r.word & U(BANK_MASK)) == U(LD_BANK_A) and write_mapper(r, c):
             load_word(r, b)
+        elif quick and (r.word & U(LDH_MASK)) == U(LDH_N8_A) and r.given == U(0):
+            write_register(r, c, b)
+            load_word(r, b)
+        elif quick and (r.word & U(RETI_MASK)) == U(RETI_OPCODE) and return_here(r, c):
+            load_word(r, b)
         else:
+            if goes_on(r) and (r.word & U(UNREADY)) != U(0):
+                fetch(r, b)  # in RAM: not at a turn of its own
             load_row(r, b)
             execute(r, b, o)
             if o.unfinished:

@@ -13,12 +13,15 @@ Registers of every block
   seen*          of the last watched branch: registers, place, and what was left then
   duo, hbo       M-cycles from the deadline to what is due, and to the end of HBlank
   skip           not 0 if loops that wait are skipped
+  tab, stack*    what superblocks find operands by (sm83/hot_access.py)
+  one            1, which the assembler does not know
   w0, w1         the entry of this instruction in the table of `threads`
   wb             address of the entry of PC 0 in the present 16 KiB
 """
 
 from __future__ import annotations
 
+from emulator.constants import STAT
 from emulator.rom import control_rows, isa
 from emulator.rom.isa import Instruction
 
@@ -38,7 +41,8 @@ SETTLED = 0xC0  # of P1
 FAR_AWAY = 0x3FFFFFFF  # a time span longer than any launch
 
 U32 = ("bc de hl sp a zr fl pc left still work seenlo seenhi seenp seent w0 w1 ix to t0 t1 t2 t3 x"
-       " y v k m fast roml romh ramo duo hbo skip").split()  # fmt: skip
+       " y v k m fast roml romh ramo duo hbo skip tab stack stackp stacks"
+       " one").split()  # fmt: skip
 U64 = "wb wlo whi rom rowb pt pr".split()
 
 
@@ -78,7 +82,7 @@ def _address(address: str) -> tuple[list[str], str]:
     return [], {"hl+": "hl", "hl-": "hl", "sp+2": "sp"}.get(address, address)
 
 
-def _find(row: Instruction, leave: str) -> list[str]:
+def find_anywhere(row: Instruction, leave: str) -> list[str]:
     """Go to `leave` unless the operand is plain memory; its machine address in `pr`."""
     access = row.access
     assert access is not None
@@ -168,6 +172,9 @@ def _flags(row: Instruction) -> list[str]:
         constant |= bit * (letter == "1")
     if keep == N_BIT | H_BIT | C_BIT and not toggle:
         return lines
+    short = _short_flags(row, keep, constant)
+    if short:
+        return [*lines, short]
     terms = []
     if keep:
         lines = [*lines, f"and.b32 fl, fl, {keep};"]
@@ -186,6 +193,19 @@ def _flags(row: Instruction) -> list[str]:
     return lines
 
 
+def _short_flags(row: Instruction, keep: int, constant: int) -> str:
+    """A line for what bits k has besides H and C, or none: N is 0 in a sum of bytes, and C is
+    another than the carry of INC and DEC."""
+    if row.operation in ("inc", "dec") and keep == C_BIT:
+        line = f"or.b32 k, k, {N_BIT}; " if constant else ""
+        return line + f"xor.b32 t0, fl, k; and.b32 t0, t0, {C_BIT}; xor.b32 fl, t0, k;"
+    if row.operation in ("add", "adc") and row.x == "a":
+        return "mov.b32 fl, k;"
+    if row.operation in ("sub", "sbc") and row.x == "a":
+        return f"or.b32 fl, k, {N_BIT};"
+    return "mov.b32 fl, k;" if row.operation == "add16" else ""
+
+
 def _set_result(row: Instruction) -> list[str]:
     to = row.destination
     if to in _R8:
@@ -194,7 +214,8 @@ def _set_result(row: Instruction) -> list[str]:
     if to == "a":
         return ["and.b32 a, v, 255;"]
     if to in ("bc", "de", "hl", "sp"):
-        return [f"and.b32 {to}, v, 65535;"]
+        popped = row.y == "mem" and not row.operation
+        return [f"mov.b32 {to}, v;" if popped else f"and.b32 {to}, v, 65535;"]
     if to == "af":
         return [
             "shr.u32 a, v, 8; and.b32 zr, v, 128; xor.b32 zr, zr, 128;",
@@ -235,9 +256,15 @@ def _branch(row: Instruction) -> list[str]:
     ]
 
 
-def _store(row: Instruction) -> list[str]:
+def _store(row: Instruction, below: bool) -> list[str]:
+    """`below`: what `pr` is the address of lies behind a push."""
     access = row.access
     assert access is not None
+    if access.address == "sp-2" and below:
+        return [
+            "st.global.u8 [pr+-2], v; shr.u32 t0, v, 8; st.global.u8 [pr+-1], t0;",
+            "sub.u32 sp, sp, 2;",
+        ]
     lines = ["st.global.u8 [pr], v;"]
     if access.size == 2:
         lines += ["shr.u32 t0, v, 8; st.global.u8 [pr+1], t0;"]
@@ -256,17 +283,17 @@ def condition(row: Instruction) -> tuple[list[str], str, str]:
     return lines, f"setp.{taken}.u32 q, {value}, 0;", f"setp.{other}.u32 q, {value}, 0;"
 
 
-def effects(row: Instruction, leave: str, before: int = 0) -> list[str]:
+def effects(row: Instruction, leave: str, found: list[str] | None = None) -> list[str]:
     """What an instruction does at `pc` with `w0`, but for time and the branch, whose target is put
     into `to`. Nothing is changed if it goes to `leave`.
 
-    `before`: M-cycles that have passed since `left` was brought up to date.
+    `found`: lines of a superblock that find its operand (sm83/hot_access.py), which keeps the books
+    on `still` as well.
     """
     access = row.access
-    cycles = before + row.m_cycles + row.taken_extra
     lines = []
     if access:
-        lines += _find(row, leave)
+        lines += find_anywhere(row, leave) if found is None else found
         if access.kind in ("read", "modify"):
             lines.append("ld.global.u8 m, [pr];")
             if access.size == 2:
@@ -283,15 +310,24 @@ def effects(row: Instruction, leave: str, before: int = 0) -> list[str]:
     else:
         lines += _operate(row, x, y) + _flags(row) + _set_result(row)
     if access and access.kind in ("write", "modify"):
-        lines += [*_store(row), f"sub.u32 still, left, {cycles};"]
+        lines += _store(row, found is not None)
+        if found is None:
+            lines.append(f"sub.u32 still, left, {row.m_cycles + row.taken_extra};")
     if access and access.address == "sp+2":
-        lines.append("add.u32 sp, sp, 2; and.b32 sp, sp, 65535;")
+        lines.append("add.u32 sp, sp, 2;")
+        if found is None:
+            lines.append("and.b32 sp, sp, 65535;")
     if access and access.address in ("hl+", "hl-"):
         change = "add" if access.address == "hl+" else "sub"
-        lines.append(f"{change}.u32 hl, hl, 1; and.b32 hl, hl, 65535;")
+        lines.append(f"{change}.u32 hl, hl, 1;")
+        if found is None or change == "sub":  # a superblock's was below E000
+            lines.append("and.b32 hl, hl, 65535;")
     if row.destination in ("pc", "vector"):
         vector = row.destination == "vector"
-        lines.append("shr.u32 to, w0, 16;" if vector else "and.b32 to, v, 65535;")
+        if vector:
+            lines.append("shr.u32 to, w0, 16;")
+        else:
+            lines.append("mov.b32 to, v;" if row.y == "mem" else "and.b32 to, v, 65535;")
     return lines
 
 
@@ -315,7 +351,6 @@ def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]
     """LDH A,(n8) of what is no plain memory, into `m`: of a register that reads as it lies there
     while nothing is due within the instruction (sm83/in_place.py: reads_plainly)."""
     return [
-        f"and.b32 t0, fast, {ALWAYS_SLOW}; setp.ne.u32 p, t0, 0; @p bra.uni {leave};",
         *_address(row.access.address)[0],  # type: ignore[union-attr]
         f"setp.ge.u32 p, t3, 65408; @p bra.uni {leave};",
         f"add.u32 t0, {left}, duo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
@@ -333,6 +368,18 @@ def read_register(row: Instruction, leave: str, left: str = "left") -> list[str]
         # The earlier of `stable` and the end of HBlank
         "mov.b32 t0, 0; sub.u32 t0, t0, hbo; sub.u32 t1, still, t0; setp.ge.s32 p, t1, 0;",
         "selp.b32 t0, still, t0, p; setp.ne.u32 p, t2, 0; selp.b32 still, t0, still, p;",
+    ]
+
+
+def read_status(leave: str, left: str) -> list[str]:
+    """`read_register` where it is known to be STAT. `left`: that at the instruction."""
+    return [
+        f"add.u32 t0, {left}, duo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
+        f"add.u32 t0, {left}, hbo; setp.lt.s32 p, t0, {isa.LONGEST}; @p bra.uni {leave};",
+        f"and.b32 t0, fast, {STATUS_PLAIN}; setp.eq.u32 p, t0, 0; @p bra.uni {leave};",
+        f"add.u64 pr, rowb, {STAT}; ld.global.u8 m, [pr];",
+        "mov.b32 t0, 0; sub.u32 t0, t0, hbo; sub.u32 t1, still, t0; setp.ge.s32 p, t1, 0;",
+        "selp.b32 still, still, t0, p;",
     ]
 
 

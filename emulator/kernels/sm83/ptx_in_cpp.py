@@ -47,9 +47,18 @@ def as_cpp(statement: str) -> str:
         upper = int(select) == 0x3240
         kept, moved = ("255", f"({value} & 255) << 8") if upper else ("0xFF00", f"{value} & 255")
         return f"{pair} = ({pair} & {kept}) | ({moved});"
+    if name == "brx.idx.uni" and rest.endswith("TO_SINGLE"):
+        return "goto SINGLE;"
     if name == "ld.global.nc.v2.u32":
         first, second, place = re.findall(r"[\w+]+", rest)
         return f"{first} = ((const u32*)({place}))[0]; {second} = ((const u32*)({place}))[1];"
+    if name == "ld.shared.v2.u32":  # of `pages`, whose address is 0 here
+        first, second, place = re.findall(r"[\w+]+", rest)
+        words = f"((const u32*)((const u8*)pages + {place}))"
+        return f"{first} = {words}[0]; {second} = {words}[1];"
+    if name == "mov.b64":
+        whole, low, high = re.findall(r"\w+", rest)
+        return f"{whole} = (u64){high} << 32 | {low};"
     operands = [part.strip().strip("[]") for part in rest.split(",")]
     form = next(form for key, form in _C_FORMS.items() if name == key or name.startswith(key + "."))
     return guard + form.format(*operands)

@@ -15,7 +15,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from emulator.kernels.sm83.block_text import LDH_A_N8, condition, effects, read_register
+from emulator.constants import STAT
+from emulator.kernels.sm83.block_text import (
+    LDH_A_N8,
+    condition,
+    effects,
+    find_anywhere,
+    read_register,
+    read_status,
+)
+from emulator.kernels.sm83.hot_access import found
 from emulator.kernels.sm83.threaded_code import BLOCKS, More, own_numbers
 from emulator.rom import control_rows, isa
 from emulator.rom.hot_code import always_jumps, only_waits
@@ -37,6 +46,11 @@ SHARED = [
     "ld.global.nc.v2.u32 {w0, w1}, [pt];",
     "setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q; bra.uni JUMP;",
 ]
+
+
+def reads_status(words: np.ndarray) -> np.ndarray:
+    """Which instructions are LDH A,(41): they leave most superblocks that go on behind them."""
+    return (words & 511 == LDH_A_N8) & (words >> 16 & 0xFF == STAT & 0xFF)
 
 
 class Superblocks:
@@ -61,7 +75,7 @@ class Superblocks:
         for places in pieces[:room]:
             label = f"SB{len(self.labels)}"
             self.labels.append(label)
-            often, rare = _Writer(label, words, numbers).lines(places)
+            often, rare = _Writer(label, words, numbers).write(places)
             self._lines += often
             self._rare += rare
         return numbers
@@ -74,74 +88,90 @@ class _Writer:
         self.label = label
         self.words = words
         self.numbers = numbers
+        self.lines: list[str] = []
+        self.taken: list[str] = []
+        self.rare: list[str] = []
+        self.stored: int | None = None
+        """M-cycles from the beginning to the end of the last store: `still` is not brought up to
+        date before it is wanted."""
 
-    def lines(self, places: Sequence[int]) -> tuple[list[str], list[str]]:
+    def write(self, places: Sequence[int]) -> tuple[list[str], list[str]]:
         """Text of the superblock, and what is rare in it: that lies behind all superblocks, so that
         it takes no room in the instruction caches."""
         rows = [isa.INSTRUCTIONS[self.words[at] & 511] for at in places]
-        own = own_numbers(self.words[list(places)])
+        own = own_numbers(self.words[list(places)]).tolist()
         limit = sum(row.m_cycles for row in rows[:-1])
         label = self.label
-        lines = [f"{label}:", f"setp.le.s32 q, left, {limit}; @q bra.uni {label}LATE;"]
-        taken = []
-        rare = [
-            f"{label}LATE:",
-            f"mov.b32 pc, {address(places[0])}; mov.b32 ix, {own[0]}; bra.uni SINGLE;",
-        ]
+        self.lines = [f"{label}:", f"setp.le.s32 q, left, {limit}; @q bra.uni {label}LATE;"]
+        self.rare = [f"{label}LATE:", *_single(places[0], own[0])]
         spent = 0
         for k, (at, row) in enumerate(zip(places, rows, strict=True)):
-            setting = f"mov.b32 pc, {address(at)}; mov.b32 w0, {self.words[at]};"
             if row.condition:
-                before, is_taken, _ = condition(row)
-                lines += [*before, f"{is_taken} @q bra.uni {label}TAKEN{k};"]
-                taken.append(f"{label}TAKEN{k}:")
-                if int(self.words[at]) & control_rows.WAITS:  # turns may be passed over
-                    by_itself = f"mov.b32 ix, {own[k]}; bra.uni SINGLE;"
-                    taken += [f"mov.b32 pc, {address(at)};", *_passed(spent, k), by_itself]
-                else:
-                    branch, leaving = self._branch(at, row, k, spent)
-                    taken += [setting, *branch]
-                    rare += leaving
+                self._branch_by_condition(at, row, own[k], k, spent)
             elif only_waits(int(self.words[at])):
                 pass
             elif row.destination in ("pc", "vector"):
-                branch, leaving = self._branch(at, row, k, spent)
-                lines += [setting, *branch]
-                rare += leaving
+                self.lines += self._branch(at, row, own[k], k, spent)
             else:
-                leave, leaving = self._leave(at, row, k, spent)
-                lines += [setting, *self._effects(at, row, leave, spent)]
-                rare += leaving
+                self.lines += self._effects(at, row, own[k], k, spent)
             spent += row.m_cycles
         if not always_jumps(int(self.words[places[-1]])):
             behind = places[-1] + rows[-1].length
-            lines += [*_passed(spent, len(places)), *self._go(behind, address(behind))]
-        return lines + taken, rare
+            self.lines += [*self._passed(spent, len(places)), *self._go(behind, address(behind))]
+        return self.lines + self.taken, self.rare
 
-    def _effects(self, at: int, row: isa.Instruction, leave: str, spent: int) -> list[str]:
-        if row.opcode == LDH_A_N8 and int(self.words[at]) >> 16 & 0x80 == 0:
-            reading = read_register(row, leave, "x")
-            return [f"sub.u32 x, left, {spent};", *reading, "and.b32 a, m, 255;"]
-        return effects(row, leave, spent)
+    def _passed(self, cycles: int, instructions: int) -> list[str]:
+        """Bring up to date what is kept no books on within the superblock."""
+        if not instructions:
+            return []
+        still = [f"sub.u32 still, left, {self.stored};"] if self.stored is not None else []
+        return [*still, f"sub.u32 left, left, {cycles}; add.u32 work, work, {instructions};"]
 
-    def _leave(self, at: int, row: isa.Instruction, k: int, spent: int) -> tuple[str, list[str]]:
-        """Label of where the instruction goes if it is not plain, and what stands there."""
+    def _branch_by_condition(
+        self, at: int, row: isa.Instruction, own: int, k: int, spent: int
+    ) -> None:
+        before, is_taken, _ = condition(row)
+        self.lines += [*before, f"{is_taken} @q bra.uni {self.label}TAKEN{k};"]
+        self.taken.append(f"{self.label}TAKEN{k}:")
+        if int(self.words[at]) & control_rows.WAITS:  # turns may be passed over
+            self.taken += [*self._passed(spent, k), *_single(at, own)]
+            return
+        stored = self.stored
+        self.taken += self._branch(at, row, own, k, spent)
+        self.stored = stored  # where it is not taken nothing is
+
+    def _effects(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
+        """Of an instruction, up to the target of a branch."""
+        word = int(self.words[at])
+        setting = f"mov.b32 w0, {word};"
         if row.access is None and row.y not in isa.R16:
-            return "LEAVE", []  # it always is
-        label = f"{self.label}LEAVE{k}"
-        moved = [f"mov.b32 pc, {address(at)};", *_passed(spent, k)]
-        return label, [f"{label}:", *moved, "bra.uni LEAVE;"]
+            return [setting, *effects(row, "LEAVE", [])]  # it never does
+        leave = f"{self.label}LEAVE{k}"
+        passed = self._passed(spent, k)
+        if row.opcode == LDH_A_N8 and word >> 16 & 0x80 == 0:
+            self.rare += [f"{leave}:", f"mov.b32 pc, {address(at)};", *passed, "bra.uni LEAVE;"]
+            still = [] if self.stored is None else [f"sub.u32 still, left, {self.stored};"]
+            self.stored = None
+            status = word >> 16 & 0xFF == STAT & 0xFF
+            reading = read_status(leave, "x") if status else read_register(row, leave, "x")
+            return [setting, *still, f"sub.u32 x, left, {spent};", *reading, "and.b32 a, m, 255;"]
+        self.rare += [f"{leave}:", *passed, *_single(at, own)]
+        if row.access is None:
+            find: list[str] = []
+        elif row.access.address == "ff00+c":
+            find = find_anywhere(row, leave)
+        else:
+            find = found(row, word, leave)
+        if row.access is not None and row.access.kind in ("write", "modify"):
+            self.stored = spent + row.m_cycles + row.taken_extra
+        return [setting, *effects(row, leave, find)]
 
-    def _branch(
-        self, at: int, row: isa.Instruction, k: int, spent: int
-    ) -> tuple[list[str], list[str]]:
-        """The taken branch and all it does, and what stands where it leaves."""
-        leave, leaving = self._leave(at, row, k, spent)
-        after = _passed(spent + row.m_cycles + row.taken_extra, k + 1)
-        lines = [*effects(row, leave, spent), *after]
+    def _branch(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
+        """The taken branch and all it does."""
+        lines = [f"mov.b32 pc, {address(at)};", *self._effects(at, row, own, k, spent)]
+        lines += self._passed(spent + row.m_cycles + row.taken_extra, k + 1)
         to = self._target(at, row)
-        lines += ["mov.b32 pc, to;", "bra.uni AT_PC;"] if to is None else self._go(*to)
-        return lines, leaving
+        return [*lines, *(["mov.b32 pc, to;", "bra.uni AT_PC;"] if to is None else self._go(*to))]
 
     def _target(self, at: int, row: isa.Instruction) -> tuple[int, int] | None:
         """Place in the ROM, -1 if that depends on the bank, and address of a branch's target; None
@@ -171,7 +201,6 @@ def address(place: int) -> int:
     return place if place < 0x4000 else 0x4000 | place & 0x3FFF
 
 
-def _passed(cycles: int, instructions: int) -> list[str]:
-    if not instructions:
-        return []
-    return [f"sub.u32 left, left, {cycles}; add.u32 work, work, {instructions};"]
+def _single(place: int, own: int) -> list[str]:
+    """Go on with the block of the single instruction at a place."""
+    return [f"mov.b32 pc, {address(place)}; mov.b32 ix, {own}; brx.idx.uni one, TO_SINGLE;"]

@@ -16,7 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from emulator.constants import ECHO, HRAM, P1, STAT, VRAM
 from emulator.kernels.sm83.block_text import (
+    LDH_A_N8,
+    PLAIN_IO,
     STATUS_MARGIN,
     U32,
     U64,
@@ -25,6 +28,7 @@ from emulator.kernels.sm83.block_text import (
     read_register_block,
     waiting_branch,
 )
+from emulator.kernels.sm83.hot_access import PAGES_SOURCE
 from emulator.kernels.sm83.ptx_in_cpp import as_cpp as statement_as_cpp
 from emulator.kernels.sm83.ptx_in_cpp import statements
 from emulator.rom import control_rows, isa
@@ -32,6 +36,7 @@ from emulator.rom.isa import Instruction
 
 _LEFT_TO_OTHERS = ("ei", "di", "halt", "reti", "stop", "lock", "daa")
 _TRAP = 0x40  # LD B,B may be a breakpoint
+LDH_N8_A, LD_N16_A, LD_A_N16 = 0xE0, 0xEA, 0xFA
 
 
 def _label(row: Instruction) -> str:
@@ -102,6 +107,7 @@ def as_ptx(more: More) -> str:
         "{", f".reg .b32 {', '.join([*own, *CHANGED])};",
         f".reg .b64 {', '.join(U64)}; .reg .pred p, q;",
         f"TABLE: .branchtargets {targets};",
+        *(["TO_SINGLE: .branchtargets LEAVE, SINGLE;"] if more.lines else []),
     ]  # fmt: skip
     for i, name in enumerate([*CHANGED, *GIVEN_32, *GIVEN_64]):
         lines.append(f"mov.b{64 if name in U64 else 32} {name}, %{i};")
@@ -112,7 +118,8 @@ def as_ptx(more: More) -> str:
 
 CHANGED = ("bc", "de", "hl", "sp", "a", "zr", "fl", "pc", "left", "still", "work",
            "seenlo", "seenhi", "seenp", "seent")  # fmt: skip
-GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip")
+GIVEN_32 = ("fast", "roml", "romh", "ramo", "duo", "hbo", "skip", "tab", "stack", "stackp",
+            "stacks", "one")  # fmt: skip
 GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
@@ -133,6 +140,7 @@ const u32 skip = b.idle_skip;
 const u32 fast = r.fast, roml = r.rom_low, romh = r.rom_high, ramo = r.ram_offset;
 const u64 wlo = code + 8ull * roml, whi = code + 8ll * (int)romh;
 const u64 rom = b.rom, rowb = r.mem - 0x8000;
+{PAGES_SOURCE}
 #if defined(__CUDA_ARCH__)
 asm volatile({as_ptx(more)} : {changed} : {given} : "memory");
 #else
@@ -148,11 +156,26 @@ r.seen_lo = seenlo; r.seen_hi = seenhi; r.seen_place = seenp; r.seen_time = r.de
 """
 
 
+def always_leave(words: np.ndarray) -> np.ndarray:
+    """Of which instructions the word says already that they are not plain: of the mapper, or of a
+    register that never reads as it lies there."""
+    row, immediate = words & 511, words >> 16
+    low = (row == LDH_A_N8) | (row == LDH_N8_A)
+    at = np.where(low, 0xFF00 | immediate & 0xFF, immediate)
+    register = (at >= ECHO) & (at < HRAM) | (at == 0xFFFF)
+    picture = (at >> 4 == 0xFF4) & (PLAIN_IO >> (at & 15) & 1 != 0)
+    reads = (row == LDH_A_N8) & (picture | (at == P1) | (at == STAT))
+    mapper = (row == LD_N16_A) & (at < VRAM)
+    accesses = low | (row == LD_N16_A) | (row == LD_A_N16)
+    return accesses & (register & ~reads | mapper)
+
+
 def own_numbers(words: np.ndarray) -> np.ndarray:
     """The number of the block of each word's instruction."""
     row = words & 511
     waits = words & control_rows.WAITS != 0
-    numbers = np.where(words & control_rows.SLOW_FETCH != 0, 0, NUMBER[row])
+    leaves = (words & control_rows.SLOW_FETCH != 0) | always_leave(words)
+    numbers = np.where(leaves, 0, NUMBER[row])
     waiting = np.zeros(len(isa.INSTRUCTIONS), np.uint32)
     waiting[list(WAITING)] = [*BLOCKS].index("wait020") + 1 + np.arange(len(WAITING))
     return np.where(waits & (numbers != 0), waiting[row], numbers)

@@ -30,7 +30,6 @@ def can_learn_by_products(
         and torch.cuda.get_device_capability(device) >= BF16_CAPABILITY
         and wants_bf16(config, device)
         and can_be_products(policy)
-        and not policy.marked
         and config.batch_size % config.num_minibatches == 0
     )
 
@@ -71,7 +70,12 @@ class GemmLearner(Learner):
         """f32[B, A + 1 and padding], in memory of its own."""
         if len(obs) not in self._parts:
             self._parts[len(obs)] = self._buffers.first(len(obs))
-        return self.network.forward(obs, self._order, self._parts[len(obs)]).float()
+        heads = self.network.forward(obs, self._order, self._parts[len(obs)]).float()
+        if self._policy.marked:
+            prior = heads.new_empty(len(obs), self._policy.num_actions)
+            self.network.prior(obs, self._order[: len(obs)], prior)
+            heads[:, : self._policy.num_actions] += prior
+        return heads
 
     def epoch(self, rollout: RolloutBuffer) -> GemmEpoch:
         """What goes over `rollout` once; made for the first one that is learnt from."""

@@ -25,6 +25,7 @@ from trainer_core.algo.gemm.columns import (
     picture_columns,
     rectified_columns,
 )
+from trainer_core.algo.gemm.press_prior import press_prior
 from trainer_core.algo.policy import PixelActorCritic
 
 
@@ -237,6 +238,14 @@ class GemmNetwork:
             torch.mm(columns, self._matrices[number], out=buffers.values[number])
         return buffers.values[-1]
 
+    def prior(self, pictures: Tensor, index: Tensor, prior: Tensor) -> None:
+        """Fill `prior` f32[B, A] with what marks in pictures[index] take off the logits, as the
+        policy's `prior` says it. All contiguous."""
+        read = (pictures.data_ptr(), wp.from_torch(index), *pictures.shape[1:])
+        off = wp.from_torch(self.policy.off_for_presses)
+        inputs: list[Any] = [*read, off, wp.from_torch(prior)]
+        self.launch(press_prior, tuple(prior.shape), inputs)
+
     def backward(self, buffers: Buffers) -> None:
         """Fill `gradient` from `buffers.gradients[-1]`, the gradient of `forward`'s result."""
         for number in reversed(range(len(self.layers))):
@@ -250,7 +259,7 @@ class GemmNetwork:
             kernel = gradient_of_columns(self.layers[number].window)
             self.launch(kernel, gradient.numel() // LANES, addresses(inner, values, gradient))
 
-    def launch(self, kernel: Any, threads: int, inputs: list[Any]) -> None:
+    def launch(self, kernel: Any, threads: int | tuple[int, ...], inputs: list[Any]) -> None:
         """Launch on torch's current stream."""
         wp.launch(kernel, threads, inputs, device=self._wp_device, stream=self._stream())
 

@@ -47,6 +47,8 @@ class GemmEpoch:
         self.index = torch.zeros(batches, size, dtype=torch.int64, device=device)
         self.actions = torch.zeros(batches, size, dtype=torch.int64, device=device)
         self.samples = torch.zeros(batches, 4, size, device=device)
+        self.prior = torch.zeros(batches, size, network.policy.num_actions, device=device)
+        """What marks take off the logits; none where the policy knows none."""
         self.scalars = torch.zeros(batches, size, SCALARS, device=device)
         self.norms = torch.zeros(batches, 1, device=device)
         self._pictures = rollout.obs.flatten(0, 1)
@@ -72,6 +74,8 @@ class GemmEpoch:
             deviation, mean = torch.std_mean(advantages, dim=1, correction=0, keepdim=True)
             advantages.sub_(mean).div_(deviation + 1e-8)
         self.samples.copy_(gathered.transpose(0, 1))
+        if self.network.policy.marked:
+            self.network.prior(self._pictures, self.index.view(-1), self.prior.flatten(0, 1))
         self._play(self._steps)
         self.adam.steps += len(self.index)
         return torch.cat([self.scalars.mean(1), self.norms * self.adam.share], 1)
@@ -107,7 +111,9 @@ class GemmEpoch:
     def _differentiate(self, number: int) -> None:
         """From heads to their gradient and the scalars of the minibatch."""
         buffers = self.buffers
-        read = (buffers.values[-1], self.actions[number], self.samples[number])
+        read = (
+            buffers.values[-1], self.prior[number], self.actions[number], self.samples[number],
+        )  # fmt: skip
         written = (buffers.gradients[-1], self.scalars[number])
         inputs: list[Any] = [
             *map(wp.from_torch, read), self.network.policy.num_actions, self._coefficients,

@@ -17,9 +17,21 @@ class Clipping:
     vf_coef: wp.float32
 
 
+@wp.func
+def logit(
+    heads: wp.array2d(dtype=wp.bfloat16),
+    prior: wp.array2d(dtype=wp.float32),
+    sample: wp.int32,
+    action: wp.int32,
+) -> wp.float32:
+    """What the network says of an action, and what is known of it beforehand."""
+    return wp.float32(heads[sample, action]) + prior[sample, action]
+
+
 @wp.kernel
 def ppo_gradient(
     heads: wp.array2d(dtype=wp.bfloat16),
+    prior: wp.array2d(dtype=wp.float32),
     actions: wp.array(dtype=wp.int64),
     samples: wp.array2d(dtype=wp.float32),
     num_actions: wp.int32,
@@ -31,25 +43,26 @@ def ppo_gradient(
 ):
     """One thread: PPO's loss of one sample and its gradient by logits and value (algo/ppo.py).
 
-    `heads` [B, A + 1 and padding] logits, then the value; `samples` [4, B] old log-probability, old
-    value, advantage, return; `ent_coef` [1]; `scale` 1 / B; `scalars` [B, 6] policy loss,
-    value loss, negative entropy, approximate KL, clipped ratios, clipped values.
+    `heads` [B, A + 1 and padding] logits, then the value; `prior` [B, A] is added to the logits;
+    `samples` [4, B] old log-probability, old value, advantage, return; `ent_coef` [1]; `scale`
+    1 / B; `scalars` [B, 6] policy loss, value loss, negative entropy, approximate KL, clipped
+    ratios, clipped values.
     """
     b = wp.tid()
-    top = wp.float32(heads[b, 0])
+    top = logit(heads, prior, b, 0)
     for k in range(1, num_actions):
-        top = wp.max(top, wp.float32(heads[b, k]))
+        top = wp.max(top, logit(heads, prior, b, k))
     total = wp.float32(0.0)
     for k in range(num_actions):
-        total += wp.exp(wp.float32(heads[b, k]) - top)
+        total += wp.exp(logit(heads, prior, b, k) - top)
     log_total = top + wp.log(total)
     action = wp.int32(actions[b])
     negative_entropy = wp.float32(0.0)
     for k in range(num_actions):
-        log_p = wp.float32(heads[b, k]) - log_total
+        log_p = logit(heads, prior, b, k) - log_total
         negative_entropy += wp.exp(log_p) * log_p
     value = wp.float32(heads[b, num_actions])
-    log_ratio = wp.float32(heads[b, action]) - log_total - samples[0, b]
+    log_ratio = logit(heads, prior, b, action) - log_total - samples[0, b]
     ratio = wp.exp(log_ratio)
     advantage = samples[2, b]
     unclipped = -advantage * ratio
@@ -72,7 +85,7 @@ def ppo_gradient(
         squared = wp.max(squared, far * far)
 
     for k in range(num_actions):
-        log_p = wp.float32(heads[b, k]) - log_total
+        log_p = logit(heads, prior, b, k) - log_total
         p = wp.exp(log_p)
         chosen = wp.where(k == action, wp.float32(1.0), wp.float32(0.0))
         slope = by_log_ratio * (chosen - p) + ent_coef[0] * p * (log_p - negative_entropy)
