@@ -59,6 +59,16 @@ def ld128(p: Q, a: wp.ref[U], b: wp.ref[U], c: wp.ref[U], d: wp.ref[U]): ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+*(uint2*)p = make_uint2(a, b);
+#else
+unsigned int* q = (unsigned int*)p; q[0] = a; q[1] = b;
+#endif
+""")
+def st64(p: Q, a: U, b: U): ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
 *(uint4*)p = make_uint4(a, b, c, d);
 #else
 unsigned int* q = (unsigned int*)p; q[0] = a; q[1] = b; q[2] = c; q[3] = d;
@@ -156,14 +166,13 @@ def st_operand_if(p: Q, v: U, wanted: U, wide: U): ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
-unsigned int r = v; asm("{ .reg .pred a; setp.ne.u32 a, %2, 0; @a xor.b32 %0, %0, %1; }"
- : "+r"(r) : "r"(bits), "r"(wanted)); return r;
+unsigned int r; asm("lop3.b32 %0, %1, %2, %3, 0x78;" : "=r"(r) : "r"(v), "r"(a), "r"(b)); return r;
 #else
-return wanted ? v ^ bits : v;
+return v ^ (a & b);
 #endif
 """)
-def xor_if(v: U, bits: U, wanted: U) -> U:
-    """`v` with `bits` toggled if `wanted` is not 0."""
+def xor_both(v: U, a: U, b: U) -> U:
+    """`v` with the bits toggled that are set in `a` and `b`; the compiler knows nothing of it."""
     ...
 
 

@@ -52,7 +52,7 @@ PRESETS: dict[str, Preset] = {
         {
             "device": "cuda:0", "num_envs": 1024, "num_steps": 32, "num_minibatches": 64,
             "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
-            "eval_episodes": 32,
+            "eval_episodes": 32, "obs_source": "marked",
         },
         {
             **_PPO_SOURCES,
@@ -61,6 +61,7 @@ PRESETS: dict[str, Preset] = {
             "update_epochs": "4, CleanRL ppo_atari.py",
             "learning_rate": "1e-3, as on a laptop",
             "policy": "small: docs/learning.md, twice the speed of nature on these tasks",
+            "obs_source": "marked, docs/learning.md: no more steps, 2 % of the speed",
         },
     ),
     "big_gpu": Preset(
@@ -70,6 +71,7 @@ PRESETS: dict[str, Preset] = {
             "device": "cuda:0", "num_envs": 8192, "num_steps": 16, "num_minibatches": 64,
             "update_epochs": 4, "policy": "small", "learning_rate": 1e-3, "eval_every": 20,
             "eval_episodes": 32, "checkpoint_every": 50,
+            "obs_source": "marked",
         },
         {
             **_PPO_SOURCES,
@@ -77,6 +79,7 @@ PRESETS: dict[str, Preset] = {
             "num_minibatches": "64 of 2,048 samples: the batch that learned at 4,096 envs",
             "update_epochs": "4, CleanRL ppo_atari.py",
             "learning_rate": "1e-3, as on a laptop",
+            "obs_source": "marked, as on one GPU",
         },
     ),
 }  # fmt: skip

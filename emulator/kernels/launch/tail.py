@@ -37,6 +37,22 @@ def few_left(tail: Q, enough: U) -> U:
     ...
 
 
+# Not `relaxed`: for a strong load in a loop, however rare, the compiler yields the warp at every
+# trip. One that takes no place in L1 comes from where all others count as well.
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+unsigned int done;
+asm volatile("ld.global.L1::no_allocate.u32 %0, [%1];" : "=r"(done) : "l"(tail));
+return done >= enough ? 1u : 0u;
+#else
+return *(const unsigned int*)tail >= enough ? 1u : 0u;
+#endif
+""")
+def few_seem_left(tail: Q, enough: U) -> U:
+    """`few_left` for a running lane: it may be told late."""
+    ...
+
+
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
 atomicAdd((unsigned int*)tail, 1u);

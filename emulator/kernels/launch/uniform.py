@@ -19,6 +19,7 @@ from emulator.kernels.intrinsics import (
     gather,
     gathered,
     meet,
+    prmt,
 )
 from emulator.kernels.launch import state_kernels
 from emulator.kernels.launch.boundary import launch_begin, launch_end
@@ -36,17 +37,19 @@ from emulator.kernels.launch.service_board import (
     rest,
     take,
 )
-from emulator.kernels.launch.tail import NEVER, count_done, few_left, serve_or_pass_on
+from emulator.kernels.launch.tail import NEVER, count_done, few_seem_left, serve_or_pass_on
 from emulator.kernels.sm83.contract import ASK_LEAVE, DONE, KIND_LEAVE, KIND_SHIFT
 from emulator.kernels.sm83.registers import (
     Bases,
     Registers,
     begin,
+    close_io,
     close_vram,
     find_bases,
     goes_on,
     hand_over,
     load_row,
+    open_io,
     request_kind,
     take_back,
     wait_if_asked,
@@ -57,6 +60,7 @@ from emulator.state.batch import Batch, Console
 
 TRIPS_TO_LOOK = 511  # bits of a number of trips: is it time to leave? asked when they are clear
 TRIPS_APART = 7  # bits of a number of trips: the warp meets when they are all clear
+LOW_BYTE = 0x4440  # of `prmt`: the compiler does not see that it is asked twice whether to meet
 SERVICE_TIME = 50  # nanoseconds that a warp rests when all its lanes wait to be served
 
 
@@ -83,13 +87,14 @@ def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U)
     """Post what a console that waits newly asks for, or take back what has been served."""
     if not goes_on(r):
         if r.posted == U(0):
-            if not close_vram(r):
+            if not close_io(r) and not close_vram(r):
                 hand_over(r, c, b)
                 post(box, request_kind(r))
                 r.posted = U(1)
         else:
             accept()
             take_back(r, c, b)
+            open_io(r)
             r.posted = U(0)
             if r.asked != U(0):
                 hang_up(box)  # the launch is over, for this lane
@@ -99,7 +104,7 @@ def exchange(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], box: U)
 def ask_to_leave(r: wp.ref[Registers], b: wp.ref[Bases], tail: Q, enough: U):
     """Behind a plain instruction: leave if few consoles are left, whatever this one does."""
     if (r.trip & U(TRIPS_TO_LOOK)) == U(0) and goes_on(r):
-        if few_left(tail, enough) != U(0):
+        if few_seem_left(tail, enough) != U(0):
             r.asked = U(ASK_LEAVE | (KIND_LEAVE << KIND_SHIFT))
             wait_if_asked(r)
             load_row(r, b)
@@ -134,7 +139,7 @@ def run_console(
                     load_row(r, b)
                 else:
                     ask_to_leave(r, b, tail, enough)
-                if meets:
+                if (prmt(r.trip, U(0), U(LOW_BYTE)) & U(TRIPS_APART)) == U(0):  # meets
                     r.together = meet(wp.where(goes_on(r), U(1), U(0)))
         r.running = meet(wp.where(r.asked < DONE, U(1), U(0)))
         r.trip = U(TRIPS_APART)
@@ -253,10 +258,11 @@ def run_alone(
         r.asked = DONE
     o = Operands()
     while r.asked < DONE:
-        if not goes_on(r) and not close_vram(r):
+        if not goes_on(r) and not close_io(r) and not close_vram(r):
             hand_over(r, console[env], b)
             serve_or_pass_on(console[env], r.mem, b, batch.tail_base, env, enough)
             take_back(r, console[env], b)
+            open_io(r)
         load_row(r, b)
         if counts.shape[1] > 0:
             count_place(s, r, console[env].rom_base, counts)

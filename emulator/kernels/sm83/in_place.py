@@ -11,12 +11,17 @@ from emulator.kernels.io.joypad import SETTLED, joypad_select
 from emulator.kernels.memory.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu.access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
-from emulator.kernels.sm83.registers import Registers, fall_due
+from emulator.kernels.sm83.registers import (
+    NOT_P1,
+    PLAIN_IO,
+    Registers,
+    fall_due,
+    settled_p1,
+)
 from emulator.rom import control_rows, isa
 from emulator.state.batch import Console
 
 LONGEST = isa.LONGEST
-PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
 PLAIN_PICTURE = 0x0B8C  # SCY SCX BGP OBP0 OBP1 WX
 
 
@@ -37,6 +42,8 @@ def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, s
     if joypad_select(c, r.mem, value, start + cycle - U(1)) != U(0):
         fall_due(r)  # an interrupt is requested
         c.deadline = r.now
+    if r.io != U(0):
+        r.fast = (r.fast & U(NOT_P1)) | settled_p1(r)
 
 
 @wp.func(inline=True)

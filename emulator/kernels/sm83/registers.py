@@ -6,19 +6,22 @@ a variable of the whole loop and cost a machine register for good.
 
 import warp as wp
 
-from emulator.constants import VRAM
+from emulator.constants import P1, ROW_ORIGIN, VRAM
 from emulator.kernels.intrinsics import (
     ALL_ONES,
     I,
     Q,
     U,
     earlier,
+    ld8,
     ld32_constant_if,
     ld128,
     ld128_constant,
     row_address,
     st128,
 )
+from emulator.kernels.io.joypad import SETTLED
+from emulator.kernels.ppu.access import STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.ppu.stat import FAST_VRAM
 from emulator.kernels.sm83.contract import (
     DONE,
@@ -40,6 +43,12 @@ UNREADY = (
     control_rows.SLOW_FETCH
 )  # of a word: it has not been fetched, or takes more than a look at the ROM
 
+P1_PAGE = 9
+FAST_P1 = 1 << P1_PAGE  # of `fast`: P1 is a page of its own, for reads
+NOT_P1 = 0xFFFFFFFF ^ FAST_P1
+PLAIN_IO = 0x0FED  # FF40-FF4B without STAT and LY: bytes that reads return as they lie there
+STATUS_BIT = 2  # STAT, among those bits
+
 
 @wp.struct
 class Registers:
@@ -53,6 +62,7 @@ class Registers:
     deadline: wp.uint32  # this lane stops here: something is due, or VRAM closes
     due: wp.uint32
     fast: wp.uint32
+    io: wp.uint32  # a bit for each of FF40-FF4B that the data path reads as it lies in memory
     rom_low: wp.uint32
     rom_high: wp.uint32
     ram_offset: wp.uint32
@@ -155,6 +165,7 @@ def begin(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     r.seen_time = c.now
     r.stable = c.now
     r.vram_until = c.now
+    r.io = U(0)
     r.work = U(0)
     r.asked = U(0)
     r.given = U(0)
@@ -187,6 +198,45 @@ def open_vram(r: wp.ref[Registers]):
     if I(closes - r.now) > I(0):
         r.fast = r.fast | FAST_VRAM
         r.deadline = closes
+
+
+@wp.func(inline=True)
+def open_io(r: wp.ref[Registers]):
+    """Behind `take_back`: the data path reads picture registers, STAT and P1 as they lie in memory
+    if that is what they read, in instructions that end before it changes and before anything is
+    due."""
+    bits = U(PLAIN_IO)
+    until = r.due
+    if (r.fast & STATUS_PLAIN) != U(0):
+        bits = bits | U(STATUS_BIT)
+        until = earlier(until, r.vram_until - U(STATUS_MARGIN))
+    until = until - U(isa.LONGEST - 1)
+    slow = (r.fast >> U(31)) != U(0)
+    if goes_on(r) and not slow and I(until - r.now) > I(0):
+        r.io = bits
+        r.fast = r.fast | settled_p1(r)
+        r.deadline = earlier(r.deadline, until)
+
+
+@wp.func(inline=True)
+def settled_p1(r: wp.ref[Registers]) -> U:
+    """The bit of `fast` for reads of P1, if they find what lies there."""
+    return wp.where((ld8(r.mem + Q(U(P1 - ROW_ORIGIN))) & U(SETTLED)) != U(0), U(FAST_P1), U(0))
+
+
+@wp.func(inline=True)
+def close_io(r: wp.ref[Registers]) -> wp.bool:
+    """True if a console that waits does so only because what `open_io` has opened closes."""
+    was = r.io
+    r.io = U(0)
+    r.fast = r.fast & U(NOT_P1)
+    if (was & U(STATUS_BIT)) != U(0):
+        r.stable = earlier(r.stable, r.vram_until - U(STATUS_MARGIN))
+    if was != U(0) and r.asked == U(0) and I(r.due - r.now) > I(0):
+        r.deadline = r.due
+        if (r.fast & FAST_VRAM) != U(0):
+            r.deadline = earlier(r.vram_until, r.due) - U(isa.LONGEST - 1)
+    return goes_on(r)
 
 
 @wp.func(inline=True)

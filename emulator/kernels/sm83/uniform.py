@@ -13,7 +13,7 @@ go through another. Hence operands masked and inverted by products, and choices 
 
 import warp as wp
 
-from emulator.constants import FLAG_C, FLAG_H, FLAG_N, FLAG_Z, HRAM, OAM, P1, VRAM
+from emulator.constants import FLAG_C, FLAG_H, FLAG_N, FLAG_Z, HRAM, LCDC, OAM, P1, VRAM
 from emulator.kernels.intrinsics import (
     ALL_ONES,
     FAR,
@@ -33,7 +33,7 @@ from emulator.kernels.intrinsics import (
     shift_out,
     st8,
     st_operand_if,
-    xor_if,
+    xor_both,
 )
 from emulator.kernels.memory.address_map import fast_bits, plain_address
 from emulator.kernels.sm83.contract import (
@@ -55,6 +55,7 @@ from emulator.kernels.sm83.in_place import (
     stores_plainly,
 )
 from emulator.kernels.sm83.registers import (
+    P1_PAGE,
     UNREADY,
     Bases,
     Registers,
@@ -203,11 +204,12 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     hi = r.hi
     sp = r.sp
     start = r.now
-    ctl = xor_if(w6, w5 & U(TAKEN_ONLY), hi & w5 & U(Z_BIT | C_BIT))
+    changes = wp.where((hi & w5 & U(Z_BIT | C_BIT)) != U(0), U(TAKEN_ONLY), U(0))
+    ctl = xor_both(w6, w5, changes)
 
     # Address. Each 16-bit operand is a byte permute of the register file, SP and the immediate.
     operands = prmt(lo, hi, w0)
-    base = (prmt(operands, prmt(sp, word, U(0x7610)), w3 >> U(24)) | (w0 >> U(16))) & WORD
+    base = (prmt(operands, prmt(sp, word, U(0x7610)), w7) | (w0 >> U(16))) & WORD
     adjusted = (base + U(I(w1) >> I(24))) & WORD
     a = wp.where((ctl & U(ADJUST_FIRST)) != U(0), adjusted, base)
     p = plain_address(a, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
@@ -215,7 +217,10 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     second = U(I(w5) >> I(31))  # -1 if there is a second byte
     crosses = ((a - second) ^ a) & U(0x2000)
     page = wp.where(a - U(HRAM) < U(0x7F) + second, U(8), a >> U(13))
-    plain = shift_out(r.fast, page + crosses) & U(READ | WRITE)
+    register = a + second * U(0x10000)  # none if there is a second byte
+    page = wp.where(register == U(P1), U(P1_PAGE), page)
+    allowed = shift_out(r.fast, page + crosses) | shift_out(r.io, register - U(LCDC))
+    plain = allowed & U(READ | WRITE)
 
     # Read, allowed or not. What lies in `memory` otherwise is used by nobody.
     wanted = ctl & (r.given ^ ALL_ONES)
@@ -224,7 +229,7 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
 
     # Operands and the adder/logic unit: v = (x ^ y or 0) + (x & y) * (0, 1 or 2) + carry
     # Multiplications for what masks and toggles: they are done beside the logic, which is busier.
-    next_pc = r.pc + prmt(w7, U(0), U(0x4441))
+    next_pc = r.pc + (w2 >> U(30))
     # A rotate is a product as well, shifted back.
     y = prmt(operands, prmt(r.memory, word, U(0x7610)), w3 >> U(8)) * w8 + w9
     x = prmt(hi, prmt(sp, next_pc, U(0x5410)), w3) * w10 + w11
