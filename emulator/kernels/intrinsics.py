@@ -59,6 +59,16 @@ def ld128(p: Q, a: wp.ref[U], b: wp.ref[U], c: wp.ref[U], d: wp.ref[U]): ...
 
 @wp.func_native("""
 #if defined(__CUDA_ARCH__)
+*(uint2*)p = make_uint2(a, b);
+#else
+unsigned int* q = (unsigned int*)p; q[0] = a; q[1] = b;
+#endif
+""")
+def st64(p: Q, a: U, b: U): ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
 *(uint4*)p = make_uint4(a, b, c, d);
 #else
 unsigned int* q = (unsigned int*)p; q[0] = a; q[1] = b; q[2] = c; q[3] = d;

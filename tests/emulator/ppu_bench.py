@@ -11,7 +11,8 @@ from emulator.kernels.memory import io_page as io
 from emulator.kernels.memory.io_page import io_get, io_set
 from emulator.kernels.ppu import access as ppu_access
 from emulator.kernels.ppu import ppu
-from emulator.kernels.ppu.picture import allocate_plans, render_pictures, unpack
+from emulator.kernels.ppu.picture import render_pictures, unpack
+from emulator.kernels.ppu.picture_plan import allocate_plans
 from emulator.state.batch import Console, Layout, allocate
 
 READ, WRITE, PEEK_VRAM, POKE_VRAM, POKE_OAM, EVENT, BEGIN, END, IF, STABLE, NEXT = range(11)

@@ -9,6 +9,7 @@ import warp as wp
 
 from emulator import constants as k
 from emulator.kernels.ppu import picture, picture_serial
+from emulator.kernels.ppu.picture_plan import Plans, allocate_plans
 from emulator.state.batch import Batch
 
 
@@ -19,7 +20,7 @@ class Pictures:
         self._batch = batch
         self._launch = launch
         self._on_cpu = batch.console.device.is_cpu
-        self._plans: wp.array | None = None
+        self._plans: Plans | None = None
         self._shades: wp.array | None = None
         self._first_shades: wp.array | None = None
         self._observations: wp.array | None = None
@@ -66,9 +67,9 @@ class Pictures:
         (picture_serial if self._on_cpu else picture).unpack(self._batch, shades)
         return shades
 
-    def _room_for_plans(self) -> wp.array:
+    def _room_for_plans(self) -> Plans:
         if self._plans is None:
-            self._plans = picture.allocate_plans(len(self), self._batch.console.device)
+            self._plans = allocate_plans(len(self), self._batch.console.device)
         return self._plans
 
     def _zeros(self, *shape: int) -> wp.array:

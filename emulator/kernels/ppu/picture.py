@@ -1,9 +1,11 @@
 """Kernels around finished pictures: draw them all in parallel, unpack, downsample.
 
-Drawing takes three launches over the batch: `prepare_pictures` undoes what happened to VRAM after
-each picture and plans its lines, `draw_pictures` draws one line a thread, `release_pictures` redoes
-the VRAM and shows the picture. Consoles whose VRAM or OAM changed while the picture was on its way
-down the screen are drawn by one thread each, in the first launch.
+Drawing takes five launches over the batch: `prepare_pictures` undoes what happened to VRAM after
+each picture and plans its lines (picture_plan.py), three draw a line a thread, by kind of line, and
+`release_pictures` redoes the VRAM and shows the picture. Where VRAM changed while the picture was
+on its way down the screen, a line searches the log for bytes that changed below it
+(picture_changes.py). Consoles whose OAM changed meanwhile are drawn by one thread each, in the
+first launch.
 """
 
 from collections.abc import Callable
@@ -19,7 +21,12 @@ from emulator.constants import (
     SCREEN_HEIGHT,
     SCREEN_WIDTH,
 )
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, st32, st128
+from emulator.kernels.intrinsics import I, Q, U, ld8, st128
+from emulator.kernels.ppu.picture_changes import (
+    NOTHING,
+    entries_above,
+    map_changes,
+)
 from emulator.kernels.ppu.picture_draft import (
     back_screen,
     draw_finished,
@@ -27,28 +34,35 @@ from emulator.kernels.ppu.picture_draft import (
     release_finished,
     undo_down,
 )
-from emulator.kernels.ppu.picture_log import (
-    BASE_LINE,
-    FINISHED_BASE,
-    FINISHED_OAM,
-    FROZEN_DMA,
-    get8,
-)
+from emulator.kernels.ppu.picture_log import FINISHED_OAM, FROZEN_DMA
 from emulator.kernels.ppu.picture_means import means_of_blocks, spread
+from emulator.kernels.ppu.picture_plan import (
+    CHANGING_COUNT,
+    DMA_BIAS,
+    DMA_FROZEN,
+    EXACT_COUNT,
+    FIRST_TODO,
+    PLANS_BYTES,
+    Plan,
+    Plans,
+    load_plan,
+    plan_lines,
+    plans_of,
+    window_line,
+    window_of,
+)
 from emulator.kernels.ppu.picture_walk import (
-    KIND_DRAWN,
+    KIND_EXACT,
+    KIND_PLAIN,
     SCREEN_LINE_BYTES,
     Walk,
-    begin_walk,
-    draw_found,
-    next_line,
+    exact_line,
 )
+from emulator.kernels.ppu.picture_words import draw_in_words, left_of_window
 from emulator.kernels.ppu.timing import VBLANK_LINE
 from emulator.state.batch import STOPPED, Batch, Console
 
-PLAN_BYTES = wp.constant(16)  # a line's plan: lower, upper, kind and window, log entries
-DMA_FROZEN = wp.constant(0x3FF)
-DMA_BIAS = wp.constant(256)  # a plan holds the start of a DMA as M-cycles of the line plus this
+LISTED = wp.constant(1 << 16)  # threads that draw what is listed
 
 
 @wp.func
@@ -57,67 +71,139 @@ def row_of(batch: Batch, env: int) -> Q:
     return batch.ram_base + Q(env) * Q(batch.row_stride)
 
 
-@wp.kernel(enable_backward=False)
-def prepare_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
-    """Thread env: undo later VRAM writes and plan the 144 lines, or draw an unquiet picture."""
+@wp.func
+def line_of(c: wp.ref[Console], mem: Q, line: int) -> Q:
+    """Address of a line of the picture that is drawn."""
+    return back_screen(c, mem) + Q(U(line * SCREEN_LINE_BYTES))
+
+
+@wp.func
+def later_writes(c: wp.ref[Console]) -> int:
+    """How many VRAM writes after the picture are undone while it is drawn: none if VRAM changed
+    during it, for then its lines search the log."""
+    return wp.where(c.ppu_undo_done == U(0), I(c.ppu_undo_count), 0)
+
+
+@wp.kernel(enable_backward=False, cuda_max_registers=128)  # all of 65,536 at once
+def prepare_pictures(
+    batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32]
+):
+    """Thread env: undo later VRAM writes and plan the 144 lines, or draw a picture during which
+    OAM changed."""
     env = wp.tid()
-    mem = row_of(batch, env)
     if console[env].ppu_finished != U(0):
+        mem = row_of(batch, env)
+        own = plans_of(plans, env)
+        vram_only = wp.bool(True)
         if console[env].ppu_undo_done != U(0):
-            draw_finished(console[env], mem)
+            count = I(console[env].ppu_undo_count)
+            vram_only = map_changes(mem, I(console[env].ppu_undo_done), count, own + Q(PLANS_BYTES))
+        if vram_only:
+            undo_down(mem, later_writes(console[env]), 0, ROW_OAM)
+            plan_lines(console[env], mem, own, env, todo)
         else:
-            undo_down(mem, I(console[env].ppu_undo_count), 0, ROW_OAM)
-            w = Walk()
-            begin_walk(w, mem, FINISHED_BASE, 0, I(console[env].ppu_draft_log))
-            first = get8(mem, FINISHED_BASE + BASE_LINE)
-            for line in range(VBLANK_LINE):
-                plan = plans + Q(env * SCREEN_HEIGHT + line) * Q(PLAN_BYTES)
-                if line < first:
-                    st32(plan + Q(8), U(KIND_DRAWN))
-                else:
-                    next_line(w, mem, mem + Q(U(FINISHED_OAM)), line)
-                    st32(plan, w.line_lower)
-                    st32(plan + Q(4), w.line_upper)
-                    flags = w.kind | (w.line_window << 2) | (w.line_carry << 3)
-                    bus = wp.max(w.line_bus, 0) << 16
-                    st32(plan + Q(8), U(flags | ((w.line_window_y + 1) << 8) | bus))
-                    dma = wp.clamp((w.line_dma >> 2) + DMA_BIAS, 0, DMA_FROZEN)
-                    st32(plan + Q(12), U(w.first_entry | (w.last << 11) | (dma << 22)))
+            draw_finished(console[env], mem)
 
 
-@wp.kernel(enable_backward=False)
-def draw_pictures(batch: Batch, console: wp.array[Console], plans: wp.uint64):
-    """Thread (env, line): draw one planned line."""
+@wp.kernel(enable_backward=False, cuda_max_registers=64)
+def draw_plain_lines(batch: Batch, console: wp.array[Console], plans: wp.uint64):
+    """Thread (env, line): draw a planned line if it is plain and nothing changed below it.
+
+    Without a call to anything, so with few machine registers and many threads side by side.
+    """
     env, line = wp.tid()
     if console[env].ppu_finished != U(0):
-        mem = row_of(batch, env)
-        plan = plans + Q(env * SCREEN_HEIGHT + line) * Q(PLAN_BYTES)
-        flags = I(ld32(plan + Q(8)))
-        entries = I(ld32(plan + Q(12)))
-        w = Walk()
-        w.kind = flags & 3
-        w.line_lower = ld32(plan)
-        w.line_upper = ld32(plan + Q(4))
-        w.line_window = (flags >> 2) & 1
-        w.line_carry = (flags >> 3) & 1
-        w.line_window_y = ((flags >> 8) & 0xFF) - 1
-        w.line_bus = (flags >> 16) & 0xFFFF
-        w.first_entry = entries & 0x7FF
-        w.last = (entries >> 11) & 0x7FF
-        w.line_dma = (((entries >> 22) & 0x3FF) - DMA_BIAS) * 4
-        if ((entries >> 22) & 0x3FF) == DMA_FROZEN:
-            w.line_dma = FROZEN_DMA
-        dest = back_screen(console[env], mem) + Q(U(line * SCREEN_LINE_BYTES))
-        draw_found(w, mem, mem + Q(U(FINISHED_OAM)), line, dest)
+        p = load_plan(plans, env, line)
+        if I(p.flags & U(3)) == KIND_PLAIN and I(p.rest) == NOTHING:
+            mem = row_of(batch, env)
+            left = left_of_window(p.lower, p.upper, window_of(p))
+            draw_in_words(
+                mem, mem + Q(U(FINISHED_OAM)), line, p.lower, p.upper, left, window_line(p),
+                line_of(console[env], mem, line), NOTHING, Q(0),
+            )  # fmt: skip
 
 
 @wp.kernel(enable_backward=False)
-def release_pictures(batch: Batch, console: wp.array[Console]):
-    """Thread env: redo what was undone and show the new picture."""
+def draw_changing_lines(
+    batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int
+):
+    """Thread i of `step`: draw every `step`th plain line below which VRAM changed."""
+    i = wp.tid()
+    while i < todo[CHANGING_COUNT]:
+        place = todo[todo.shape[0] - 1 - i]
+        i = i + step
+        env = place / SCREEN_HEIGHT
+        line = place - env * SCREEN_HEIGHT
+        p = load_plan(plans, env, line)
+        mem = row_of(batch, env)
+        left = left_of_window(p.lower, p.upper, window_of(p))
+        draw_in_words(
+            mem, mem + Q(U(FINISHED_OAM)), line, p.lower, p.upper, left, window_line(p),
+            line_of(console[env], mem, line), I(p.rest), plans_of(plans, env) + Q(PLANS_BYTES),
+        )  # fmt: skip
+
+
+@wp.func(inline=False)
+def draw_exact(c: wp.ref[Console], mem: Q, line: int, p: Plan):
+    """Draw an exact line from what VRAM holds."""
+    w = Walk()
+    w.line_lower = p.lower
+    w.line_upper = p.upper
+    w.line_window = window_of(p)
+    w.line_window_y = window_line(p)
+    w.line_carry = I((p.flags >> U(3)) & U(1))
+    w.line_bus = I(p.flags >> U(16))
+    w.first_entry = I(p.rest & U(0x7FF))
+    w.last = I((p.rest >> U(11)) & U(0x7FF))
+    dma = I(p.rest >> U(22))
+    w.line_dma = wp.where(dma == DMA_FROZEN, FROZEN_DMA, (dma - DMA_BIAS) * 4)
+    exact_line(w, mem, mem + Q(U(FINISHED_OAM)), line, line_of(c, mem, line))
+
+
+@wp.kernel(enable_backward=False)
+def draw_exact_lines(
+    batch: Batch, console: wp.array[Console], plans: wp.uint64, todo: wp.array[wp.int32], step: int
+):
+    """Thread i of `step`: draw every `step`th exact line that is listed.
+
+    Of a picture during which VRAM changed only the first is; its thread draws those below as well,
+    from VRAM that it puts back to where each line saw it.
+    """
+    i = wp.tid()
+    while i < todo[EXACT_COUNT]:
+        place = todo[FIRST_TODO + i]
+        i = i + step
+        env = place / SCREEN_HEIGHT
+        line = place - env * SCREEN_HEIGHT
+        mem = row_of(batch, env)
+        done = I(console[env].ppu_undo_done)
+        if done == 0:
+            draw_exact(console[env], mem, line, load_plan(plans, env, line))
+        else:
+            count = I(console[env].ppu_undo_count)
+            at = count  # so many entries are redone
+            while line < VBLANK_LINE:
+                p = load_plan(plans, env, line)
+                if I(p.flags & U(3)) == KIND_EXACT:
+                    seen = entries_above(mem, done, line)
+                    undo_down(mem, at, seen, ROW_OAM)
+                    redo_up(mem, at, seen, ROW_OAM)
+                    at = seen
+                    draw_exact(console[env], mem, line, p)
+                line = line + 1
+            redo_up(mem, at, count, ROW_OAM)
+
+
+@wp.kernel(enable_backward=False)
+def release_pictures(batch: Batch, console: wp.array[Console], todo: wp.array[wp.int32]):
+    """Thread env: redo what was undone and show the new picture; the lists are empty again."""
     env = wp.tid()
+    if env == 0:
+        todo[EXACT_COUNT] = 0
+        todo[CHANGING_COUNT] = 0
     if console[env].ppu_finished != U(0):
         mem = row_of(batch, env)
-        redo_up(mem, 0, I(console[env].ppu_undo_count), ROW_OAM)
+        redo_up(mem, 0, later_writes(console[env]), ROW_OAM)
         release_finished(console[env], mem)
 
 
@@ -190,19 +276,17 @@ def downsample_words(
     )
 
 
-def allocate_plans(num_envs: int, device: str) -> wp.array:
-    """Scratch for `render_pictures`: a plan of 16 bytes for each line, uint8 [N * 144 * 16]."""
-    return wp.zeros(num_envs * SCREEN_HEIGHT * 16, dtype=wp.uint8, device=device)
-
-
-def render_pictures(batch: Batch, plans: wp.array, launch: Callable = wp.launch) -> None:
+def render_pictures(batch: Batch, plans: Plans, launch: Callable = wp.launch) -> None:
     """Draw every finished picture that waits in `batch`; needs `allocate_plans`."""
     n = int(batch.num_envs)
-    device = plans.device
-    inputs = [batch, batch.console]
-    launch(prepare_pictures, dim=n, inputs=[*inputs, plans.ptr], device=device)
-    launch(draw_pictures, dim=(n, SCREEN_HEIGHT), inputs=[*inputs, plans.ptr], device=device)
-    launch(release_pictures, dim=n, inputs=inputs, device=device)
+    device = plans.lines.device
+    inputs = [batch, batch.console, plans.lines.ptr]
+    listed = min(n * SCREEN_HEIGHT, LISTED)
+    launch(prepare_pictures, dim=n, inputs=[*inputs, plans.todo], device=device)
+    launch(draw_plain_lines, dim=(n, SCREEN_HEIGHT), inputs=inputs, device=device)
+    for draw in (draw_changing_lines, draw_exact_lines):
+        launch(draw, dim=listed, inputs=[*inputs, plans.todo, listed], device=device)
+    launch(release_pictures, dim=n, inputs=[batch, batch.console, plans.todo], device=device)
 
 
 def unpack(batch: Batch, shades: wp.array) -> None:

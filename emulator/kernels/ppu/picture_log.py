@@ -39,6 +39,7 @@ LOG = wp.constant(ROW_REGISTER_LOG)
 UNDO_TOP = wp.constant(ROW_UNDO_TOP)
 LOG_CAPACITY = wp.constant((ROW_UNDO_TOP - ROW_REGISTER_LOG) // 4)
 OAM_BYTES = wp.constant(160)
+OAM_OFFSET = wp.constant(0x2000)  # of OAM in undo entries; VRAM lies below
 
 # Numbers of the picture registers in log entries and in register bases.
 R_LCDC = wp.constant(0)
@@ -132,6 +133,18 @@ def log_entry(dot: int, number: int, value: int) -> U:
 def undo_entry(offset: int, line: int, old: int) -> U:
     """Pack an undo entry."""
     return U(old) | (U(offset) << U(8)) | (U(line) << U(22))
+
+
+@wp.func
+def undo_offset(entry: U) -> int:
+    """What an undo entry changes."""
+    return I((entry >> U(8)) & U(0x3FFF))
+
+
+@wp.func
+def undo_line(mem: Q, index: int) -> int:
+    """First line that sees the new byte of undo entry `index`."""
+    return I(get32(mem, UNDO_TOP - 4 - 4 * index) >> U(22))
 
 
 @wp.func
