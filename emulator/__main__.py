@@ -148,7 +148,8 @@ def command_hot_code(arguments: argparse.Namespace) -> None:
     if arguments.owner:
         end_with(arguments.owner)
     roms = [Cartridge.from_file(rom) for rom in arguments.rom]
-    print(json.dumps(compile_hot_code(roms, arguments.device, arguments.running)))
+    record = compile_hot_code(roms, arguments.device, arguments.running, arguments.many)
+    print(json.dumps(record))
 
 
 def command_tune(arguments: argparse.Namespace) -> None:
@@ -262,6 +263,7 @@ def parser() -> argparse.ArgumentParser:
     hot = commands.add_parser("hot-code", help="compile for a GPU what ROMs spend their time in")
     hot.add_argument("--rom", type=Path, action="append", required=True, help="those of one batch")
     hot.add_argument("--running", type=int, default=ALONE.running, help="consoles a block")
+    hot.add_argument("--many", action="store_true", help="for some 1,000 consoles")
     hot.add_argument("--owner", type=int, default=0, help="end when this is not the parent")
     hot.set_defaults(action=command_hot_code)
 

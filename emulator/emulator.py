@@ -150,12 +150,13 @@ class Emulator:
 
     def count_places(self) -> wp.array:
         """From the next launch on count what is executed of the first ROM, turns of loops that are
-        passed over left out: uint32[2, bytes of the ROM], how often each byte was executed as an
-        opcode, and how often control came there by anything but the instruction in front. The data
-        path of a CPU does that (`executor="uniform"`)."""
+        passed over left out: uint32[2, bytes of the ROM + 1], how often each byte was executed as
+        an opcode, and how often control came there by anything but the instruction in front; in
+        the last column how often the service was asked. The data path of a CPU does that
+        (`executor="uniform"`)."""
         if self.executor != "uniform" or wp.get_device(self.device).is_cuda:
             raise EmulatorError(f"{self.executor} on {self.device} counts nothing: give uniform")
-        counts = wp.zeros((2, len(self.cartridges[0].rom)), wp.uint32, device=self.device)
+        counts = wp.zeros((2, len(self.cartridges[0].rom) + 1), wp.uint32, device=self.device)
         self._frames.counts = counts
         return counts
 

@@ -37,14 +37,15 @@ def pieces_path(cartridge: Cartridge) -> Path:
     return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}.json"
 
 
-def store_pieces(cartridge: Cartridge, pieces: Pieces) -> Path:
-    """Put those of a ROM into its file, in place of older ones; returns the file."""
+def store_pieces(cartridge: Cartridge, pieces: Pieces, asks: float) -> Path:
+    """Put those of a ROM into its file, in place of older ones; returns the file. `asks`: as for
+    `hot_code.fetches_much`."""
     path = pieces_path(cartridge)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump({**content, "pieces": pieces}, file)
+        json.dump({**content, "asks": asks, "pieces": pieces}, file)
     os.replace(name, path)
     return path
 
@@ -66,10 +67,21 @@ def load_pieces(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray) -> P
     return pieces if good and len(starts) == len(pieces) else None
 
 
-def search_arguments(roms: Sequence[Path], device: str, running: int) -> list[str]:
-    """Of `python -m emulator`: what a search does."""
+def load_asks(cartridge: Cartridge) -> float:
+    """How often a ROM asks the service, as `store_pieces` was told; 0 if that cannot be read."""
+    try:
+        asks = json.loads(pieces_path(cartridge).read_text(encoding="utf-8"))["asks"]
+        return float(asks)
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
+
+
+def search_arguments(
+    roms: Sequence[Path], device: str, running: int, many: bool = False
+) -> list[str]:
+    """Of `python -m emulator`: what a search does. `many`: consoles beyond MANY_ALONE."""
     files = [part for rom in roms for part in ("--rom", str(rom))]
-    return ["hot-code", "--device", device, "--running", str(running), *files]
+    return ["hot-code", "--device", device, "--running", str(running), *["--many"] * many, *files]
 
 
 class Search:
@@ -78,12 +90,14 @@ class Search:
     It ends with whoever holds this object, and within OWNER_S of a process that was killed.
     """
 
-    def __init__(self, cartridges: Sequence[Cartridge], device: str, running: int) -> None:
+    def __init__(
+        self, cartridges: Sequence[Cartridge], device: str, running: int, many: bool
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="dmglab_hot_")
         roms = [Path(self._folder.name, f"{i}.gb") for i in range(len(cartridges))]
         for path, cartridge in zip(roms, cartridges, strict=True):
             path.write_bytes(cartridge.rom.tobytes())
-        command = [sys.executable, "-m", "emulator", *search_arguments(roms, device, running),
+        command = [sys.executable, "-m", "emulator", *search_arguments(roms, device, running, many),
                    "--owner", str(os.getpid())]  # fmt: skip
         package = str(Path(__file__).parents[2])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]

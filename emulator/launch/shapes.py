@@ -102,6 +102,10 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
 )
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
+TWO_PHASES = Shape(2, 4, 2, 512)
+"""For a thousand consoles whose hot code mostly waits to be fetched (hot_code.fetches_much)."""
+MANY_ALONE = 768
+"""Consoles beyond which it is used: 1,024 were measured, and 256, where each alone is faster."""
 HOT_TAIL = 1024
 ON_CPU = SERVED  # a CPU runs one console after another, whatever the shape
 
@@ -134,9 +138,12 @@ def built_in(num_envs: int) -> Shape:
     return BUILT_IN_LARGEST
 
 
-def with_hot_code(shape: Shape) -> Shape:
-    """Return the shape for a batch whose ROMs' hot code is there: more consoles go over to it."""
-    return shape._replace(tail=max(shape.tail, HOT_TAIL)) if shape.tail else shape
+def with_hot_code(shape: Shape, num_envs: int, fetches_much: bool = False) -> Shape:
+    """Return the shape for a batch whose ROMs' hot code is there: more consoles go over to it in
+    the end, or, if it `fetches_much`, only those of the end."""
+    if shape.tail:
+        return shape._replace(tail=max(shape.tail, HOT_TAIL))
+    return TWO_PHASES if shape == ALONE and fetches_much and num_envs > MANY_ALONE else shape
 
 
 def tuned_table(device_name: str, path: Path | None = None) -> Table:

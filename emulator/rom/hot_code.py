@@ -8,6 +8,7 @@ branches by condition leave it on the way, and it is entered at its beginning on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,12 @@ RARELY = 1e-5
 SELDOM = 32
 """Of so many executions one must have come by a jump to make a beginning of a place. Who comes
 there otherwise executes one instruction after another up to the next beginning."""
+MANY_INSTRUCTIONS, OFTEN = 2400, 0.006
+"""From so many instructions in pieces on, and so many requests to the service for an instruction
+executed, eight consoles an SM wait mostly for code to be fetched (`fetches_much`): of eight games
+measured deseo (3,432; 0.009), dusky (3,988; 0.012) and genesis (2,643; 0.013). The others gain
+nothing by the data path or lose up to three quarters: carazu has 2,082 and 0.0035, maresia 3,880
+and 0.003, speedfinger 430 and 0.016."""
 JR = 0x18
 _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
 
@@ -33,6 +40,13 @@ class Counts(NamedTuple):
 
     executed: np.ndarray
     arrived: np.ndarray
+
+
+def fetches_much(pieces: Sequence[tuple[int, ...]], asks: float) -> bool:
+    """Whether a thousand consoles run this ROM sooner on the data path up to a launch's tail: its
+    hot code fills the instruction caches, and what is rare empties them. `asks`: requests to the
+    service for an instruction executed."""
+    return sum(map(len, pieces)) >= MANY_INSTRUCTIONS and asks >= OFTEN
 
 
 def always_jumps(word: int) -> bool:

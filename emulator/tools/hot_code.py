@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from emulator.emulator import Emulator
 from emulator.kernels.sm83.superblocks import reads_status
 from emulator.kernels.sm83.threaded_code import own_numbers
-from emulator.launch.hot_pieces import load_pieces, store_pieces
-from emulator.launch.shapes import ALONE
+from emulator.launch.hot_pieces import load_asks, load_pieces, store_pieces
+from emulator.launch.shapes import ALONE, TWO_PHASES
 from emulator.rom import hot_code
 from emulator.rom.cartridge import Cartridge
 from emulator.rom.idle_loops import marked_words
@@ -20,8 +21,17 @@ CONSOLES = 32
 LAUNCHES, FRAMES, RELEASE_AFTER = 48, 24, 8
 
 
-def find_pieces(cartridge: Cartridge) -> list[tuple[int, ...]]:
-    """Return a ROM's hot pieces (`hot_code.pieces`); always the same ones. Takes 2 to 9 s."""
+class HotCode(NamedTuple):
+    """What a search finds of a ROM."""
+
+    pieces: list[tuple[int, ...]]
+    """As `hot_code.pieces` returns them."""
+    asks: float
+    """Requests to the service for an instruction executed."""
+
+
+def find_hot_code(cartridge: Cartridge) -> HotCode:
+    """Search a ROM; always with the same result. Takes 2 to 9 s."""
     emulator = Emulator(cartridge, CONSOLES, "cpu", executor="uniform")
     words = marked_words(cartridge.rom, ends=True)
     random = np.random.default_rng(5)
@@ -29,28 +39,43 @@ def find_pieces(cartridge: Cartridge) -> list[tuple[int, ...]]:
     for _ in range(LAUNCHES):
         buttons = (1 << random.integers(0, 8, CONSOLES)).astype(np.uint8)
         emulator.run(buttons, FRAMES, RELEASE_AFTER)
-    seen = hot_code.Counts(*counts.numpy())
-    return hot_code.pieces(seen, words, own_numbers(words) != 0, reads_status(words))
+    seen = hot_code.Counts(*counts.numpy()[:, :-1])
+    asks = int(counts.numpy()[0, -1]) / max(1, int(seen.executed.sum(dtype=np.int64)))
+    pieces = hot_code.pieces(seen, words, own_numbers(words) != 0, reads_status(words))
+    return HotCode(pieces, asks)
 
 
 def compile_hot_code(
-    cartridges: Sequence[Cartridge], device: str, running: int = ALONE.running
+    cartridges: Sequence[Cartridge],
+    device: str,
+    running: int = ALONE.running,
+    many: bool = False,
 ) -> dict[str, object]:
     """Find the pieces of ROMs that run in one batch, unless the cache has them, and compile them
-    for `device` into Warp's cache. `running`: consoles a block of the launch shape."""
+    for `device` into Warp's cache. `running`: consoles a block of the launch shape; `many`: for a
+    ROM that fetches much the data path as well."""
     begun = time.perf_counter()
     found = []
     for cartridge in cartridges:
         words = marked_words(cartridge.rom, ends=True)
         pieces = load_pieces(cartridge, words, own_numbers(words) != 0)
         if pieces is None:
-            pieces = find_pieces(cartridge)
-            store_pieces(cartridge, pieces)
+            pieces, asks = find_hot_code(cartridge)
+            store_pieces(cartridge, pieces, asks)
         found.append(pieces)
+    much = [
+        hot_code.fetches_much(pieces, load_asks(cartridge))
+        for pieces, cartridge in zip(found, cartridges, strict=True)
+    ]
     searched = time.perf_counter()
     shape = ALONE._replace(running=running)
     Emulator(cartridges, len(cartridges), device, shape=shape, executor="threaded").adopt(found)
+    if many and any(much):
+        data_path = Emulator(cartridges, len(cartridges), device, shape=TWO_PHASES)
+        data_path.wait_for_kernels()
+        data_path.run(frames=2)
     return {
+        "fetches_much": much,
         "pieces": [len(pieces) for pieces in found],
         "instructions": [sum(map(len, pieces)) for pieces in found],
         "search_s": round(searched - begun, 1),

@@ -16,7 +16,7 @@ from emulator.__main__ import parser
 from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch import hot_pieces
 from emulator.rom import control_rows, hot_code
-from emulator.tools.hot_code import find_pieces
+from emulator.tools.hot_code import find_hot_code
 from emulator.tools.warmup import blank_rom
 
 CODE = {
@@ -51,13 +51,15 @@ def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
     cartridge = program()
     words, plain = decoded(cartridge)
     emulator = Emulator(cartridge, 2, "cpu", executor="uniform", idle_skip=False)
-    counts = hot_code.Counts(*emulator.count_places().numpy())  # the same memory on a CPU
+    counted = emulator.count_places().numpy()  # the same memory on a CPU
+    counts = hot_code.Counts(*counted[:, :-1])
     emulator.run(frames=1)
+    assert counted[0, -1] > 0  # the service was asked
     executed = [int(counts.executed[at]) for at in (0x150, 0x152, 0x153, 0x201, 0x158)]
     assert executed == [2, 10, 10, 2, 2]
     assert counts.arrived[0x152] == 8  # and twice from the instruction in front
     found = hot_code.pieces(counts, words, plain)
-    assert set(found) == set(find_pieces(cartridge)) == PIECES
+    assert set(found) == set(find_hot_code(cartridge).pieces) == PIECES
     assert found[0] == (0x152, 0x153, 0x155)
     assert all(hot_code.is_piece(places, words, plain) for places in found)
     for wrong in [(), (0x153, 0x152), (0x159, 0x15B), (0x158,), (-1,), (0x152, 0x155), (0.5,)]:
@@ -69,10 +71,11 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     cartridge = program()
     words, plain = decoded(cartridge)
     assert hot_pieces.load_pieces(cartridge, words, plain) is None
-    path = hot_pieces.store_pieces(cartridge, sorted(PIECES))
+    path = hot_pieces.store_pieces(cartridge, sorted(PIECES), 0.25)
     assert path.is_relative_to(tmp_path)
     assert len(list(path.parent.iterdir())) == 1
     assert hot_pieces.load_pieces(cartridge, words, plain) == sorted(PIECES)
+    assert hot_pieces.load_asks(cartridge) == 0.25
     good = json.loads(path.read_text())
     changes = (
         {"rom": "0" * 64}, {"kernels": "0"}, {"format": 2}, {"pieces": [[0x150, 0x155]]},
@@ -81,14 +84,15 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     for content in [*(json.dumps(good | change) for change in changes), "{", "[]", ""]:
         path.write_text(content)
         assert hot_pieces.load_pieces(cartridge, words, plain) is None, content
+        assert hot_pieces.load_asks(cartridge) in (0.25, 0.0), content
     path.write_bytes(b"\xff\xfe")
     assert hot_pieces.load_pieces(cartridge, words, plain) is None
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
-    said = hot_pieces.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4)
+    said = hot_pieces.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True)
     taken = parser().parse_args(said)
-    assert (taken.device, taken.running) == ("cuda:1", 4)
+    assert (taken.device, taken.running, taken.many) == ("cuda:1", 4, True)
     assert taken.rom == [tmp_path / "a", tmp_path / "b"]
 
 

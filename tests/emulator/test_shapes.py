@@ -14,6 +14,7 @@ from emulator.__main__ import main
 from emulator.constants import MAX_BLOCK
 from emulator.launch import shapes
 from emulator.launch.shapes import CANDIDATES, Shape
+from emulator.rom import hot_code
 from emulator.tools.tune import Course, climb, tune
 
 GPU = "NVIDIA Test"
@@ -48,8 +49,17 @@ def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
 
 
 def test_hot_code_takes_over_more_consoles_where_there_is_a_tail() -> None:
-    changed = [shapes.with_hot_code(shapes.built_in(n)).tail for n in (1024, 4096, 16384)]
+    changed = [shapes.with_hot_code(shapes.built_in(n), n).tail for n in (1024, 4096, 16384)]
     assert changed == [0, 1024, 1024]
+
+
+def test_hot_code_that_is_mostly_fetched_runs_the_tail_of_a_thousand_only() -> None:
+    assert hot_code.fetches_much([(0,) * 60] * 40, 0.006)
+    assert not hot_code.fetches_much([(0,) * 60] * 39, 0.006)
+    assert not hot_code.fetches_much([(0,) * 60] * 40, 0.005)
+    chosen = [shapes.with_hot_code(shapes.built_in(n), n, True) for n in (256, 768, 769, 1024)]
+    assert chosen == [shapes.ALONE, shapes.ALONE, shapes.TWO_PHASES, shapes.TWO_PHASES]
+    assert not shapes.impossible(shapes.TWO_PHASES)
 
 
 @pytest.mark.usefixtures("gpu")

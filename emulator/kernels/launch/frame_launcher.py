@@ -16,7 +16,7 @@ from emulator.kernels.launch.rom_threads import RomThreads
 from emulator.launch.beside import compiled_beside
 from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.recorded import RecordedLaunches
-from emulator.launch.shapes import ALONE, SERVED, Shape, find_shape, with_hot_code
+from emulator.launch.shapes import ALONE, MANY_ALONE, SERVED, Shape, find_shape, with_hot_code
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.state.batch import Batch
 
@@ -61,7 +61,7 @@ class FrameLauncher:
         if self.threads.is_searching:
             self.threads.adopt_found((self.threads_shape() or shape).block)
         if self._is_free and self.threads.hot:
-            shape = with_hot_code(shape)
+            shape = with_hot_code(shape, self._num_envs, self.threads.fetches_much)
         # One CPU thread runs them one after another, in whichever order.
         sorts = self._is_cuda and shape.lanes > 1 and frames > 1
         sort_by = self._last_frames if sorts else 0
@@ -118,7 +118,7 @@ class FrameLauncher:
         """Where threaded code runs, look for hot code in `after` seconds (ADR 17)."""
         shape = self.threads_shape()
         if shape:
-            self.threads.search(shape.running, after)
+            self.threads.search(shape.running, after, self._is_free and self._num_envs > MANY_ALONE)
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """As `Emulator.adopt`; EmulatorError where no threaded code runs."""

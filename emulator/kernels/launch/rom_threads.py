@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from emulator.launch.hot_pieces import Search, load_pieces
+from emulator.launch.hot_pieces import Search, load_asks, load_pieces
 from emulator.rom.cartridge import Cartridge
+from emulator.rom.hot_code import fetches_much
 from emulator.rom.idle_loops import marked_words
 
 
@@ -22,11 +23,13 @@ class RomThreads:
     def __init__(self, cartridges: Sequence[Cartridge], device: str) -> None:
         self.hot: wp.Kernel | None = None
         """The kernel with superblocks, in place of the plain one."""
+        self.fetches_much = False
+        """Whether a search has found that of one of the ROMs (`hot_code.fetches_much`)."""
         self._cartridges = cartridges
         self._device = device
         self._table: wp.array | None = None
         self._search: Search | None = None
-        self._begin: tuple[float, int] | None = None
+        self._begin: tuple[float, int, bool] | None = None
 
     @property
     def frames(self) -> tuple[wp.Kernel, ...]:
@@ -48,10 +51,11 @@ class RomThreads:
         """Whether a search was asked for whose end `adopt_found` has not seen."""
         return self._search is not None or self._begin is not None
 
-    def search(self, running: int, after: float = 0.0) -> None:
+    def search(self, running: int, after: float = 0.0, many: bool = False) -> None:
         """Have another process find superblocks in `after` seconds, and compile them for `running`
-        consoles a block of threads; `adopt_found` starts it and looks for what it left."""
-        self._begin = (time.monotonic() + after, running)
+        consoles a block of threads; `adopt_found` starts it and looks for what it left. `many`:
+        the data path as well, if one of the ROMs fetches much."""
+        self._begin = (time.monotonic() + after, running, many)
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
@@ -71,7 +75,7 @@ class RomThreads:
         """Start a search when it is time. Once it has ended, adopt what it left in the cache; what
         it has not is run as before."""
         if self._begin is not None and time.monotonic() >= self._begin[0]:
-            self._search = Search(self._cartridges, self._device, self._begin[1])
+            self._search = Search(self._cartridges, self._device, *self._begin[1:])
             self._begin = None
         if self._search is None or not self._search.ended():
             return
@@ -82,5 +86,7 @@ class RomThreads:
         for cartridge in self._cartridges:
             words = marked_words(cartridge.rom, ends=True)
             found.append(load_pieces(cartridge, words, own_numbers(words) != 0))
+        asks = map(load_asks, self._cartridges)
+        self.fetches_much = any(map(fetches_much, [pieces or [] for pieces in found], asks))
         if any(found):
             self.adopt([pieces or [] for pieces in found], block)

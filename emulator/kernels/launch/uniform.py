@@ -245,7 +245,8 @@ def run_alone(
     counts: wp.array2d[wp.uint32],
 ):
     """Thread env runs its console and serves it itself: the data path on a CPU. `counts`: of each
-    byte of the first ROM, how often it was executed and arrived at; may be empty."""
+    byte of the first ROM, how often it was executed and arrived at, and behind the last byte how
+    often the service was asked; may be empty."""
     env = U(wp.tid())
     s = Place()
     s.behind = ALL_ONES
@@ -259,6 +260,8 @@ def run_alone(
     o = Operands()
     while r.asked < DONE:
         if not goes_on(r) and not close_io(r) and not close_vram(r):
+            if counts.shape[1] > 0:
+                counts[0, counts.shape[1] - 1] = counts[0, counts.shape[1] - 1] + U(1)
             hand_over(r, console[env], b)
             serve_or_pass_on(console[env], r.mem, b, batch.tail_base, env, enough)
             take_back(r, console[env], b)
