@@ -55,9 +55,11 @@ install_requirements() {  # once per set of requirements and extras
     say "installing requirements [$EXTRAS]: a few minutes the first time"
     # torch by its exact version first: a local wheel or index of the user's choice then serves it.
     torch=$(torch_requirement)
-    "$PYTHON" -m pip install -q --disable-pip-version-check "$torch" ||
+    # shellcheck disable=SC2086
+    "$PYTHON" -m pip install -q --disable-pip-version-check ${PIP_OPTIONS:-} "$torch" ||
         die "pip could not install $torch (disk full? no network?)"
-    (cd "$CHECKOUT" && "$PYTHON" -m pip install -q --disable-pip-version-check \
+    # shellcheck disable=SC2086
+    (cd "$CHECKOUT" && "$PYTHON" -m pip install -q --disable-pip-version-check ${PIP_OPTIONS:-} \
         -c scripts/constraints.txt -e ".[$EXTRAS]") || die "pip could not install the requirements"
     rm -f "$VENV"/.installed-*
     : >"$stamp"
