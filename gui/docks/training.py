@@ -25,6 +25,7 @@ from gui.actions import ActionRegistry
 from gui.controllers.status import RunStatus
 from gui.controllers.training import TrainingController
 from gui.docks.trained import TrainedPage
+from gui.models.config_draft import FIRST_PRESET
 from gui.models.equivalent import guest_line, train_line
 from gui.models.presets import all_presets
 from gui.models.session import Operation, Session
@@ -36,6 +37,7 @@ from gui.widgets.dock import Dock
 from gui.widgets.labels import ElidedLabel, icon_button, label, rule
 from gui.widgets.section import Section
 from gui.words import tr
+from trainer_core.protocol.presets import PRESETS
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import NATIVE_ID
 
@@ -119,6 +121,7 @@ class TrainingDock(Dock):
             self.presets.setItemData(
                 self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole
             )
+        self.presets.setCurrentIndex(self.presets.findText(tr(PRESETS[FIRST_PRESET].title)))
         self.presets.activated.connect(self._on_preset)
         head.addWidget(self.presets, 1)
         head.addWidget(action_button(self._actions["newSweep"], "newSweepButton"))

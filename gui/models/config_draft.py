@@ -9,11 +9,13 @@ from PySide6.QtCore import QObject, Signal
 from gui.models.config_fields import FieldSpec, field_specs
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.presets import PRESETS
 from trainer_core.protocol.spec import NEUTRAL, RunSpec
 from trainer_core.runners.catalog import NATIVE, AgentRunner
 
 FIRST_TASK = RunConfig().task
 """Of every runner that has none of its own."""
+FIRST_PRESET = "laptop"
 
 
 class ConfigDraft(QObject):
@@ -98,12 +100,10 @@ class ConfigDraft(QObject):
         self.changed.emit("")
 
     def reset(self, name: str) -> None:
-        spec = self._field(name)
-        self.set_text(name, spec.show(spec.default))
+        self.set_text(name, self._defaults()[name])
 
     def is_changed(self, name: str) -> bool:
-        spec = self._field(name)
-        return self._texts[name] != spec.show(spec.default)
+        return self._texts[name] != self._defaults()[name]
 
     def differences(self) -> dict[str, Any]:
         """Values by name that are not the runner's own defaults; the task always."""
@@ -117,7 +117,9 @@ class ConfigDraft(QObject):
         }
 
     def _defaults(self) -> dict[str, str]:
-        return {spec.name: spec.show(spec.default) for spec in self.fields}
+        """Of our own trainer what the command line begins with on a CPU, its preset."""
+        preset = PRESETS[FIRST_PRESET].fields if self.runner.id == NATIVE.id else {}
+        return {spec.name: spec.show(preset.get(spec.name, spec.default)) for spec in self.fields}
 
     def _field(self, name: str) -> FieldSpec:
         return next(spec for spec in self.fields if spec.name == name)

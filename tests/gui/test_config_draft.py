@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gui.models.config_draft import ConfigDraft
+from gui.models.config_draft import FIRST_TASK, ConfigDraft
 from gui.models.config_fields import field_specs
+from gui.models.equivalent import train_line
 from gui.widgets.config_form import ConfigForm
 
 
@@ -24,6 +25,16 @@ def test_a_value_beyond_its_range_names_label_and_limit(qapp, name: str, text: s
     assert "must be a number" in draft.reason
     draft.reset(name)
     assert draft.config is not None
+
+
+def test_a_new_run_is_what_the_command_line_would_train(qapp) -> None:  # type: ignore[no-untyped-def]
+    draft = ConfigDraft()
+    assert train_line(draft.config) == f"dmglab train --preset laptop --task {FIRST_TASK}"
+    assert not any(draft.is_changed(spec.name) for spec in draft.fields)
+    draft.set_text("obs_source", "screen")
+    assert draft.is_changed("obs_source")
+    draft.reset("obs_source")
+    assert draft.text("obs_source") == "marked"
 
 
 def test_no_limit_is_said_in_words(qapp) -> None:  # type: ignore[no-untyped-def]
