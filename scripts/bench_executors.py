@@ -32,8 +32,8 @@ from emulator.launch.shapes import (
     built_in,
     with_hot_code,
 )
-from emulator.rom.hot_code import fetches_much
-from emulator.tools.hot_code import HotCode, find_hot_code
+from emulator.rom.hot_code import HotCode
+from emulator.tools.hot_code import find_hot_code
 
 FRAMES, RELEASE_AFTER = 24, 8
 WARM_UP, MEASURED = 10, 4
@@ -110,7 +110,7 @@ def main() -> int:
                     f" {'equal' if same else 'DIFFERENT'}",
                     flush=True,
                 )
-            chosen = with_hot_code(ALONE, num_envs, fetches_much(*hot[path])) == TWO_PHASES
+            chosen = with_hot_code(ALONE, num_envs, hot[path].fetches_much) == TWO_PHASES
             found.append(found[-1 if chosen or len(found) == 3 else -2])
             logs.append([math.log(found[0][0] / taken) for taken, _ in found[1:]])
         means = [math.exp(statistics.mean(column)) for column in zip(*logs, strict=True)]

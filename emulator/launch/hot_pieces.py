@@ -22,14 +22,13 @@ import numpy as np
 
 from emulator.launch.shapes import kernel_version, table_path
 from emulator.rom.cartridge import Cartridge
-from emulator.rom.hot_code import is_piece
+from emulator.rom.hot_code import HotCode, is_piece
 
 FORMAT = 1
 NICE = 10
 """Of the process: what runs meanwhile comes first."""
 OWNER_S = 1.0
 """Between two looks whether the process that wants a search is there."""
-Pieces = list[tuple[int, ...]]
 
 
 def pieces_path(cartridge: Cartridge) -> Path:
@@ -37,21 +36,20 @@ def pieces_path(cartridge: Cartridge) -> Path:
     return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}.json"
 
 
-def store_pieces(cartridge: Cartridge, pieces: Pieces, asks: float) -> Path:
-    """Put those of a ROM into its file, in place of older ones; returns the file. `asks`: as for
-    `hot_code.fetches_much`."""
+def store_hot_code(cartridge: Cartridge, hot: HotCode) -> Path:
+    """Put that of a ROM into its file, in place of an older one; returns the file."""
     path = pieces_path(cartridge)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump({**content, "asks": asks, "pieces": pieces}, file)
+        json.dump({**content, **hot._asdict()}, file)
     os.replace(name, path)
     return path
 
 
-def load_pieces(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray) -> Pieces | None:
-    """Those of a ROM, or None if there are none that could be used. `words`, `plain`: as for
+def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray) -> HotCode | None:
+    """That of a ROM, or None if there is none that could be used. `words`, `plain`: as for
     `hot_code.pieces`."""
     try:
         raw = json.loads(pieces_path(cartridge).read_text(encoding="utf-8"))
@@ -60,20 +58,12 @@ def load_pieces(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray) -> P
         ):  # fmt: skip
             return None
         pieces = [tuple(places) for places in raw["pieces"]]
+        asks = float(raw["asks"])
         good = all(is_piece(places, words, plain) for places in pieces)
         starts = {places[0] for places in pieces}
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return pieces if good and len(starts) == len(pieces) else None
-
-
-def load_asks(cartridge: Cartridge) -> float:
-    """How often a ROM asks the service, as `store_pieces` was told; 0 if that cannot be read."""
-    try:
-        asks = json.loads(pieces_path(cartridge).read_text(encoding="utf-8"))["asks"]
-        return float(asks)
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0.0
+    return HotCode(pieces, asks) if good and len(starts) == len(pieces) else None
 
 
 def search_arguments(

@@ -103,7 +103,7 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
 """(most consoles, shape), for an H200: every batch in one wave of blocks, one or two an SM."""
 BUILT_IN_LARGEST = Shape(32, 16, 4, 1024)
 TWO_PHASES = Shape(2, 4, 2, 512)
-"""For a thousand consoles whose hot code mostly waits to be fetched (hot_code.fetches_much)."""
+"""For a thousand consoles whose hot code mostly waits to be fetched (HotCode.fetches_much)."""
 MANY_ALONE = 768
 """Consoles beyond which it is used: 1,024 were measured, and 256, where each alone is faster."""
 HOT_TAIL = 1024

@@ -8,7 +8,6 @@ branches by condition leave it on the way, and it is entered at its beginning on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,11 +41,19 @@ class Counts(NamedTuple):
     arrived: np.ndarray
 
 
-def fetches_much(pieces: Sequence[tuple[int, ...]], asks: float) -> bool:
-    """Whether a thousand consoles run this ROM sooner on the data path up to a launch's tail: its
-    hot code fills the instruction caches, and what is rare empties them. `asks`: requests to the
-    service for an instruction executed."""
-    return sum(map(len, pieces)) >= MANY_INSTRUCTIONS and asks >= OFTEN
+class HotCode(NamedTuple):
+    """What a search finds of a ROM."""
+
+    pieces: list[tuple[int, ...]]
+    """As `pieces` returns them."""
+    asks: float
+    """Requests to the service for an instruction executed."""
+
+    @property
+    def fetches_much(self) -> bool:
+        """Whether a thousand consoles run this ROM sooner on the data path up to a launch's tail:
+        its hot code fills the instruction caches, and what is rare empties them."""
+        return sum(map(len, self.pieces)) >= MANY_INSTRUCTIONS and self.asks >= OFTEN
 
 
 def always_jumps(word: int) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from emulator.emulator import Emulator
 from emulator.kernels.sm83.superblocks import reads_status
 from emulator.kernels.sm83.threaded_code import own_numbers
-from emulator.launch.hot_pieces import load_asks, load_pieces, store_pieces
+from emulator.launch.hot_pieces import load_hot_code, store_hot_code
 from emulator.launch.shapes import ALONE, TWO_PHASES
 from emulator.rom import hot_code
 from emulator.rom.cartridge import Cartridge
@@ -21,16 +20,7 @@ CONSOLES = 32
 LAUNCHES, FRAMES, RELEASE_AFTER = 48, 24, 8
 
 
-class HotCode(NamedTuple):
-    """What a search finds of a ROM."""
-
-    pieces: list[tuple[int, ...]]
-    """As `hot_code.pieces` returns them."""
-    asks: float
-    """Requests to the service for an instruction executed."""
-
-
-def find_hot_code(cartridge: Cartridge) -> HotCode:
+def find_hot_code(cartridge: Cartridge) -> hot_code.HotCode:
     """Search a ROM; always with the same result. Takes 2 to 9 s."""
     emulator = Emulator(cartridge, CONSOLES, "cpu", executor="uniform")
     words = marked_words(cartridge.rom, ends=True)
@@ -42,7 +32,7 @@ def find_hot_code(cartridge: Cartridge) -> HotCode:
     seen = hot_code.Counts(*counts.numpy()[:, :-1])
     asks = int(counts.numpy()[0, -1]) / max(1, int(seen.executed.sum(dtype=np.int64)))
     pieces = hot_code.pieces(seen, words, own_numbers(words) != 0, reads_status(words))
-    return HotCode(pieces, asks)
+    return hot_code.HotCode(pieces, asks)
 
 
 def compile_hot_code(
@@ -58,26 +48,24 @@ def compile_hot_code(
     found = []
     for cartridge in cartridges:
         words = marked_words(cartridge.rom, ends=True)
-        pieces = load_pieces(cartridge, words, own_numbers(words) != 0)
-        if pieces is None:
-            pieces, asks = find_hot_code(cartridge)
-            store_pieces(cartridge, pieces, asks)
-        found.append(pieces)
-    much = [
-        hot_code.fetches_much(pieces, load_asks(cartridge))
-        for pieces, cartridge in zip(found, cartridges, strict=True)
-    ]
+        hot = load_hot_code(cartridge, words, own_numbers(words) != 0)
+        if hot is None:
+            hot = find_hot_code(cartridge)
+            store_hot_code(cartridge, hot)
+        found.append(hot)
+    pieces = [hot.pieces for hot in found]
+    much = [hot.fetches_much for hot in found]
     searched = time.perf_counter()
     shape = ALONE._replace(running=running)
-    Emulator(cartridges, len(cartridges), device, shape=shape, executor="threaded").adopt(found)
+    Emulator(cartridges, len(cartridges), device, shape=shape, executor="threaded").adopt(pieces)
     if many and any(much):
         data_path = Emulator(cartridges, len(cartridges), device, shape=TWO_PHASES)
         data_path.wait_for_kernels()
         data_path.run(frames=2)
     return {
         "fetches_much": much,
-        "pieces": [len(pieces) for pieces in found],
-        "instructions": [sum(map(len, pieces)) for pieces in found],
+        "pieces": list(map(len, pieces)),
+        "instructions": [sum(map(len, places)) for places in pieces],
         "search_s": round(searched - begun, 1),
         "compile_s": round(time.perf_counter() - searched, 1),
     }

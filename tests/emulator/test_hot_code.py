@@ -70,23 +70,23 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
     words, plain = decoded(cartridge)
-    assert hot_pieces.load_pieces(cartridge, words, plain) is None
-    path = hot_pieces.store_pieces(cartridge, sorted(PIECES), 0.25)
+    assert hot_pieces.load_hot_code(cartridge, words, plain) is None
+    hot = hot_code.HotCode(sorted(PIECES), 0.25)
+    path = hot_pieces.store_hot_code(cartridge, hot)
     assert path.is_relative_to(tmp_path)
     assert len(list(path.parent.iterdir())) == 1
-    assert hot_pieces.load_pieces(cartridge, words, plain) == sorted(PIECES)
-    assert hot_pieces.load_asks(cartridge) == 0.25
+    assert hot_pieces.load_hot_code(cartridge, words, plain) == hot
     good = json.loads(path.read_text())
     changes = (
         {"rom": "0" * 64}, {"kernels": "0"}, {"format": 2}, {"pieces": [[0x150, 0x155]]},
         {"pieces": [[0x150], [0x150]]}, {"pieces": 3}, {"pieces": [["x"]]},
+        {"asks": "often"}, {"asks": None},
     )  # fmt: skip
     for content in [*(json.dumps(good | change) for change in changes), "{", "[]", ""]:
         path.write_text(content)
-        assert hot_pieces.load_pieces(cartridge, words, plain) is None, content
-        assert hot_pieces.load_asks(cartridge) in (0.25, 0.0), content
+        assert hot_pieces.load_hot_code(cartridge, words, plain) is None, content
     path.write_bytes(b"\xff\xfe")
-    assert hot_pieces.load_pieces(cartridge, words, plain) is None
+    assert hot_pieces.load_hot_code(cartridge, words, plain) is None
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:

@@ -54,9 +54,9 @@ def test_hot_code_takes_over_more_consoles_where_there_is_a_tail() -> None:
 
 
 def test_hot_code_that_is_mostly_fetched_runs_the_tail_of_a_thousand_only() -> None:
-    assert hot_code.fetches_much([(0,) * 60] * 40, 0.006)
-    assert not hot_code.fetches_much([(0,) * 60] * 39, 0.006)
-    assert not hot_code.fetches_much([(0,) * 60] * 40, 0.005)
+    assert hot_code.HotCode([(0,) * 60] * 40, 0.006).fetches_much
+    assert not hot_code.HotCode([(0,) * 60] * 39, 0.006).fetches_much
+    assert not hot_code.HotCode([(0,) * 60] * 40, 0.005).fetches_much
     chosen = [shapes.with_hot_code(shapes.built_in(n), n, True) for n in (256, 768, 769, 1024)]
     assert chosen == [shapes.ALONE, shapes.ALONE, shapes.TWO_PHASES, shapes.TWO_PHASES]
     assert not shapes.impossible(shapes.TWO_PHASES)

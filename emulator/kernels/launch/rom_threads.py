@@ -11,10 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from emulator.launch.hot_pieces import Search, load_asks, load_pieces
+from emulator.launch.hot_pieces import Search, load_hot_code
 from emulator.rom.cartridge import Cartridge
-from emulator.rom.hot_code import fetches_much
+from emulator.rom.hot_code import HotCode
 from emulator.rom.idle_loops import marked_words
+
+NOTHING_FOUND = HotCode([], 0.0)
 
 
 class RomThreads:
@@ -24,7 +26,7 @@ class RomThreads:
         self.hot: wp.Kernel | None = None
         """The kernel with superblocks, in place of the plain one."""
         self.fetches_much = False
-        """Whether a search has found that of one of the ROMs (`hot_code.fetches_much`)."""
+        """Whether a search has found that of one of the ROMs (`HotCode.fetches_much`)."""
         self._cartridges = cartridges
         self._device = device
         self._table: wp.array | None = None
@@ -85,8 +87,8 @@ class RomThreads:
         found = []
         for cartridge in self._cartridges:
             words = marked_words(cartridge.rom, ends=True)
-            found.append(load_pieces(cartridge, words, own_numbers(words) != 0))
-        asks = map(load_asks, self._cartridges)
-        self.fetches_much = any(map(fetches_much, [pieces or [] for pieces in found], asks))
-        if any(found):
-            self.adopt([pieces or [] for pieces in found], block)
+            hot = load_hot_code(cartridge, words, own_numbers(words) != 0)
+            found.append(hot or NOTHING_FOUND)
+        self.fetches_much = any(hot.fetches_much for hot in found)
+        if any(hot.pieces for hot in found):
+            self.adopt([hot.pieces for hot in found], block)
