@@ -77,6 +77,12 @@ def shade_plane(low: U, high: U, palette: int, bit: int) -> U:
 @wp.func(inline=False)
 def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
     """The line's objects in drawing order (x << 8 | index), -1 past the last one."""
+    return line_objects_here(oam, line, lcdc)
+
+
+@wp.func
+def line_objects_here(oam: Q, line: int, lcdc: int) -> vec10:
+    """`line_objects` where nothing is called."""
     found = vec10()
     for i in range(10):
         found[i] = -1

@@ -19,7 +19,7 @@ from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, prmt, st64, st128
 from emulator.kernels.ppu.fifo_objects import reverse8
 from emulator.kernels.ppu.fifo_state import vec10
 from emulator.kernels.ppu.picture_changes import byte_seen, pair_seen
-from emulator.kernels.ppu.picture_line import ALL, Planes, byte_of, shade_plane
+from emulator.kernels.ppu.picture_line import ALL, Planes, byte_of, line_objects_here, shade_plane
 from emulator.kernels.ppu.timing import has_window
 
 
@@ -61,28 +61,6 @@ def fetch_tiles(
     p.low = U(low >> shift)
     p.high = U(high >> shift)
     return p
-
-
-@wp.func
-def line_objects(oam: Q, line: int, lcdc: int) -> vec10:
-    """The line's objects in drawing order (x << 8 | index), -1 past the last one."""
-    found = vec10()
-    for i in range(10):
-        found[i] = -1
-    count = I(0)
-    height = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 16, 8)
-    for i in range(40):
-        pair = I(ld16(oam + Q(U(4 * i))))
-        top = line + 16 - (pair & 0xFF)
-        if top >= 0 and top < height and count < 10:
-            key = (pair & 0xFF00) | i
-            j = count
-            while j > 0 and found[wp.max(j - 1, 0)] > key:
-                found[j] = found[j - 1]
-                j = j - 1
-            found[j] = key
-            count = count + 1
-    return found
 
 
 @wp.func
@@ -214,7 +192,7 @@ def draw_in_words(
     found = vec10()
     found[0] = -1
     if (lcdc & LCDC_OBJ_ENABLE) != 0:
-        found = line_objects(oam, line, lcdc)
+        found = line_objects_here(oam, line, lcdc)
     o = PackedLine()
     left = I(0)
     while left < 160:  # unrolled it takes many more machine registers

@@ -191,10 +191,16 @@ def fall_due(r: wp.ref[Registers]):
 
 
 @wp.func(inline=True)
+def vram_closes(r: wp.ref[Registers]) -> U:
+    """The deadline while VRAM is plain memory."""
+    return earlier(r.vram_until, r.due) - U(isa.LONGEST - 1)
+
+
+@wp.func(inline=True)
 def open_vram(r: wp.ref[Registers]):
     """VRAM is plain memory for instructions that end before it closes, and before anything is
     due."""
-    closes = earlier(r.vram_until, r.due) - U(isa.LONGEST - 1)
+    closes = vram_closes(r)
     if I(closes - r.now) > I(0):
         r.fast = r.fast | FAST_VRAM
         r.deadline = closes
@@ -235,7 +241,7 @@ def close_io(r: wp.ref[Registers]) -> wp.bool:
     if was != U(0) and r.asked == U(0) and I(r.due - r.now) > I(0):
         r.deadline = r.due
         if (r.fast & FAST_VRAM) != U(0):
-            r.deadline = earlier(r.vram_until, r.due) - U(isa.LONGEST - 1)
+            r.deadline = vram_closes(r)
     return goes_on(r)
 
 
