@@ -84,7 +84,7 @@ class Emulator:
         self.device = device
         wanted = find_shape(num_envs, device) if shape is None else shape
         self.executor = chosen_executor(device, executor, wanted)
-        self._kernels = kernels_of(self.executor)
+        self._kernels = kernels_of(self.executor, wp.get_device(device).is_cuda)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         self._token = object()  # which state caches are this emulator's
         numbers = rom_numbers(self.cartridges)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from emulator.kernels.launch import native, uniform
+from emulator.kernels.launch import alone, native, uniform
 from emulator.launch.shapes import SERVED
 from emulator.rom import control_rows
 from emulator.rom.cartridge import MapperKind
@@ -70,7 +70,8 @@ class FlatBus:
         if self.executor == "native":
             native.launch(self.batch, self.buttons, 1, 0, True)
         else:
-            uniform.launch(self.batch, self.buttons, 1, 0, SERVED, True)
+            data_path = alone if self.buttons.device.is_cpu else uniform
+            data_path.launch(self.batch, self.buttons, 1, 0, SERVED, True)
         self.low = self.batch.rom.numpy().reshape(self.n, 0x8000).copy()
         self.high = self.batch.ram.numpy().copy()
         self.state = self.batch.console.numpy().copy()

@@ -9,7 +9,7 @@ import pytest
 import warp as wp
 
 from emulator import Cartridge, Emulator
-from emulator.kernels.launch import tail, uniform
+from emulator.kernels.launch import alone, tail
 from emulator.kernels.sm83.contract import ASKED_AT
 from emulator.launch.beside import CompiledBeside
 from emulator.launch.shapes import SERVED
@@ -34,7 +34,7 @@ def test_the_last_consoles_are_listed_with_what_they_ask_for(busy: Cartridge) ->
         seen.append((words, asked[:, 0]))
 
     buttons = wp.zeros(CONSOLES, dtype=wp.uint8, device="cpu")
-    uniform.launch(batch, buttons, 2, 0, SERVED._replace(tail=left), True, look)
+    alone.launch(batch, buttons, 2, 0, SERVED._replace(tail=left), True, look)
     pair[1].run(None, 2)
     words, asked = seen[0]
     assert words[0] == CONSOLES - left, "done, one of them frozen"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import warp as wp
 
-from emulator.kernels.launch import native, uniform
+from emulator.kernels.launch import alone, native, uniform
 from emulator.launch.shapes import Shape
 from emulator.rom.cartridge import EmulatorError
 
@@ -14,13 +14,15 @@ Executor = Literal["uniform", "native", "threaded"]
 EXECUTORS = ("uniform", "native", "threaded")
 
 
-def kernels_of(executor: Executor) -> Any:
+def kernels_of(executor: Executor, is_cuda: bool = True) -> Any:
     """The module of an executor's kernels. Most processes never need threaded code."""
     if executor == "threaded":
         from emulator.kernels.launch import threaded
 
         return threaded
-    return native if executor == "native" else uniform
+    if executor == "native":
+        return native
+    return uniform if is_cuda else alone
 
 
 def threaded_module() -> wp.Module:

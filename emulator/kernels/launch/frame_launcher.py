@@ -9,7 +9,7 @@ from typing import Any
 
 import warp as wp
 
-from emulator.kernels.launch import native, uniform
+from emulator.kernels.launch import alone, native, uniform
 from emulator.kernels.launch.executors import Executor, kernels_of, threaded_module
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.launch.rom_threads import RomThreads
@@ -74,7 +74,10 @@ class FrameLauncher:
             if shape.serving:
                 most = min(shape.tail, self._num_envs)
                 tail = functools.partial(self._run_tail, most) if has_tail else None
-                uniform.launch(self._batch, *how, tail, self.counts)
+                if self._is_cuda:
+                    uniform.launch(self._batch, *how, tail)
+                else:
+                    alone.launch(self._batch, *how, tail, self.counts)
             else:
                 threads = self.threads
                 kernels_of("threaded").launch(self._batch, threads.table(), *how, *threads.frames)

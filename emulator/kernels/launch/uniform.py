@@ -1,15 +1,14 @@
 """The launch on a GPU: warps that run consoles along one data path, and warps that serve them.
 
-On a CPU `run_alone` does the same in one thread a console, so that tests without a GPU come here.
+On a CPU `alone.run_alone` does the same in one thread a console.
 """
 
 from collections.abc import Callable
 
 import warp as wp
 
-from emulator.constants import MAX_BLOCK, VRAM
+from emulator.constants import MAX_BLOCK
 from emulator.kernels.intrinsics import (
-    ALL_ONES,
     I,
     Q,
     U,
@@ -213,67 +212,6 @@ def run_frames(
         serve_consoles(batch, b, board, warp - running, running, enough, unknown)
 
 
-@wp.struct
-class Place:
-    """Where in its ROM a console executes."""
-
-    at: wp.uint32
-    behind: wp.uint32  # where the instruction behind the last one lies
-
-
-@wp.func(inline=True)
-def count_place(s: wp.ref[Place], r: wp.ref[Registers], rom_base: U, counts: wp.array2d[wp.uint32]):
-    """Count the instruction at PC, whose row is loaded: executed, and arrived at by anything but
-    the instruction in front. One that starts over with its operand counts once."""
-    if goes_on(r) and r.given == U(0):
-        s.at = r.pc + wp.where(r.pc >= U(0x4000), r.rom_high, r.rom_low) - rom_base
-        if r.pc < U(VRAM) and I(s.at) < counts.shape[1]:
-            counts[0, I(s.at)] = counts[0, I(s.at)] + U(1)
-            if s.at != s.behind:
-                counts[1, I(s.at)] = counts[1, I(s.at)] + U(1)
-            s.behind = s.at + ((r.w7 >> U(8)) & U(255))
-        else:
-            s.behind = ALL_ONES
-
-
-@wp.kernel(enable_backward=False, grid_stride=False, module="unique")  # a GPU never compiles it
-def run_alone(
-    batch: Batch,
-    console: wp.array[Console],
-    idle_skip: wp.uint32,
-    enough: wp.uint32,
-    counts: wp.array2d[wp.uint32],
-):
-    """Thread env runs its console and serves it itself: the data path on a CPU. `counts`: of each
-    byte of the first ROM, how often it was executed and arrived at, and behind the last byte how
-    often the service was asked; may be empty."""
-    env = U(wp.tid())
-    s = Place()
-    s.behind = ALL_ONES
-    b = Bases()
-    find_bases(b, batch, idle_skip)
-    r = Registers()
-    r.mem = batch.ram_base + Q(env) * Q(batch.row_stride)
-    begin(r, console[env], b)
-    if console[env].launch_end == U(0):
-        r.asked = DONE
-    o = Operands()
-    while r.asked < DONE:
-        if not goes_on(r) and not close_io(r) and not close_vram(r):
-            if counts.shape[1] > 0:
-                counts[0, counts.shape[1] - 1] = counts[0, counts.shape[1] - 1] + U(1)
-            hand_over(r, console[env], b)
-            serve_or_pass_on(console[env], r.mem, b, batch.tail_base, env, enough)
-            take_back(r, console[env], b)
-            open_io(r)
-        load_row(r, b)
-        if counts.shape[1] > 0:
-            count_place(s, r, console[env].rom_base, counts)
-        execute(r, b, o)
-        if o.unfinished:
-            finish(r, console[env], b, o)
-
-
 @wp.kernel(enable_backward=False, launch_bounds=(MAX_BLOCK, 1))
 def end_frames(batch: Batch, console: wp.array[Console], frames: wp.uint32):
     """Thread env: `launch_end` of every console that has run."""
@@ -294,14 +232,13 @@ def launch(
     shape: Shape,
     idle_skip: bool,
     run_tail: Callable[[], None] | None = None,
-    counts: wp.array | None = None,
 ) -> None:
     """Run every console for `frames` frames. Without serving warps it would never end.
 
     `run_tail`: runs those that the last `shape.tail` consoles are passed on to; without it none is.
-    `counts`: of what is executed, on a CPU (`run_alone`).
     """
     assert shape.serving
+    assert buttons.device.is_cuda
     n = int(batch.num_envs)
     enough = max(n - shape.tail, 0) if run_tail and shape.tail else NEVER
     console = batch.console
@@ -311,17 +248,13 @@ def launch(
         begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after],
         device=device, block_dim=block,
     )  # fmt: skip
-    if device.is_cuda:
-        blocks = -(-n // (shape.lanes * shape.running))
-        wp.launch(
-            run_frames, dim=blocks * block,
-            inputs=[batch, console, shape.lanes,  shape.running, block, blocks,
-                    int(idle_skip), enough, 0xFFFFFFFF],
-            device=device, block_dim=block,
-        )  # fmt: skip
-    else:
-        inputs = [batch, console, int(idle_skip), enough, counts]
-        wp.launch(run_alone, dim=n, inputs=inputs, device=device)
+    blocks = -(-n // (shape.lanes * shape.running))
+    wp.launch(
+        run_frames, dim=blocks * block,
+        inputs=[batch, console, shape.lanes,  shape.running, block, blocks,
+                int(idle_skip), enough, 0xFFFFFFFF],
+        device=device, block_dim=block,
+    )  # fmt: skip
     if enough != NEVER and run_tail:
         run_tail()
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
