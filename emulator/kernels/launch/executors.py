@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Literal
 
 import warp as wp
 
-from emulator.kernels.launch import alone, native, uniform
 from emulator.launch.shapes import Shape
 from emulator.rom.cartridge import EmulatorError
 
@@ -15,14 +15,12 @@ EXECUTORS = ("uniform", "native", "threaded")
 
 
 def kernels_of(executor: Executor, is_cuda: bool = True) -> Any:
-    """The module of an executor's kernels. Most processes never need threaded code."""
-    if executor == "threaded":
-        from emulator.kernels.launch import threaded
+    """The module of an executor's kernels: the data path of a CPU is `alone`.
 
-        return threaded
-    if executor == "native":
-        return native
-    return uniform if is_cuda else alone
+    Loaded when first asked for: Warp reads the text of every function, and a process needs those
+    of one executor."""
+    name = "alone" if executor == "uniform" and not is_cuda else executor
+    return importlib.import_module(f"emulator.kernels.launch.{name}")
 
 
 def threaded_module() -> wp.Module:

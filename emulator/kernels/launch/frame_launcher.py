@@ -9,7 +9,6 @@ from typing import Any
 
 import warp as wp
 
-from emulator.kernels.launch import alone, native, uniform
 from emulator.kernels.launch.executors import Executor, kernels_of, threaded_module
 from emulator.kernels.launch.order import WorkOrder
 from emulator.kernels.launch.rom_threads import RomThreads
@@ -55,7 +54,8 @@ class FrameLauncher:
         """Run every console for `frames` frames with the joypad masks `held`, uint8[N] on the
         device, let go after `release_after` frames (0: held to the end)."""
         if self._executor == "native":
-            native.launch(self._batch, held, frames, release_after, self._idle_skip, self.launch)
+            how = (held, frames, release_after, self._idle_skip, self.launch)
+            kernels_of("native").launch(self._batch, *how)
             return
         shape = self.found_shape()
         if self.threads.is_searching:
@@ -75,9 +75,9 @@ class FrameLauncher:
                 most = min(shape.tail, self._num_envs)
                 tail = functools.partial(self._run_tail, most) if has_tail else None
                 if self._is_cuda:
-                    uniform.launch(self._batch, *how, tail)
+                    kernels_of("uniform").launch(self._batch, *how, tail)
                 else:
-                    alone.launch(self._batch, *how, tail, self.counts)
+                    kernels_of("uniform", False).launch(self._batch, *how, tail, self.counts)
             else:
                 threads = self.threads
                 kernels_of("threaded").launch(self._batch, threads.table(), *how, *threads.frames)
