@@ -69,6 +69,8 @@ class RollController(QObject):
         self._is_seeking = False
         self._splicing: set[asyncio.Task[None]] = set()
         """Changes that the player has not acknowledged yet."""
+        self._told: records.RollEvent | None = None
+        """What the player told last: it may be through before `start` has returned."""
         self._stays = False
         """The branch that was saved just now is opened in place of its parent."""
         replay.loaded.connect(self._on_loaded)
@@ -113,9 +115,12 @@ class RollController(QObject):
     async def _open(self, replay: Replay) -> None:
         about, folder = replay.recording, replay.folder
         task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
+        self._told = None
         await self.player.start(PlayerConfig(task=task, mode="edit", recording=str(folder)))
         self._source, self.masks = replay, bytearray(replay.buttons.tobytes())
         self._done, self._undone, self.known = [], [], 0
+        if self._told is not None:
+            self._on_event(self._told)
         self._say("")
         self.seek(self._replay.frame)
 
@@ -315,6 +320,8 @@ class RollController(QObject):
         self._say("")
 
     def _on_event(self, event: records.Event) -> None:
+        if isinstance(event, records.RollEvent):
+            self._told = event
         if isinstance(event, records.RollEvent) and event.frames == len(self.masks):
             self.known = event.known
             if event.differs >= 0:

@@ -130,6 +130,7 @@ class PianoRoll(QAbstractScrollArea):
     def resizeEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().resizeEvent(event)
         self._fit()
+        self.set_frame(self._frame)  # it was shown before there was room for it
 
     # -- painting ---------------------------------------------------------------------------
 

@@ -22,8 +22,10 @@ from tests.gui.conftest import click, until
 from trainer_core.play.episode import Script, play_episode
 from trainer_core.play.game import ConsoleGame, open_game
 from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.protocol import records
 from trainer_core.protocol.buttons import ALL_ACTIONS
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.recording import MANIFEST, read_buttons, read_recording
 
 TASK = "pocket_quest/leave_bedroom"
@@ -180,6 +182,22 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     roll.close()
     until(lambda: not roll.player.is_active)
     assert read_buttons(folder, read_recording(folder))[60] == 0, "the recording stays as it was"
+
+
+def test_a_player_may_be_through_before_it_counts_as_started(
+    app: App, game: ConsoleGame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roll, replay = app.controllers.roll, app.controllers.replay
+    told = records.RollEvent(run_id="p", seq=0, time=0.0, frames=24, known=24, differs=-1)
+
+    async def start(config: PlayerConfig) -> None:
+        roll.player.on_event(told)
+
+    monkeypatch.setattr(roll.player, "start", start)
+    replay.load(record(game, app.bridge.home.root / "recordings" / "take", [A_RIGHT], 1))
+    roll.toggle()
+    until(lambda: roll.is_open)
+    assert roll.known == 24
 
 
 def test_four_recordings_go_in_lockstep(app: App, game: ConsoleGame, tmp_path: Path) -> None:
