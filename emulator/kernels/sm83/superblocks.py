@@ -102,6 +102,9 @@ class _Writer:
         self.stored: int | None = None
         """M-cycles from the beginning to the end of the last store: `still` is not brought up to
         date before it is wanted."""
+        self.plain: set[str] = set()
+        """Pairs that have pointed to plain memory, so below E000, and changed by one at most for
+        each instruction since. INC and DEC of any other must see whether it points into OAM."""
 
     def write(self, places: Sequence[int]) -> tuple[list[str], list[str]]:
         """Text of the superblock, and what is rare in it: that lies behind all superblocks, so that
@@ -172,8 +175,10 @@ class _Writer:
         """Of an instruction, up to the target of a branch."""
         word = int(self.words[at])
         setting = f"mov.b32 w0, {word};"
-        if row.access is None and row.y not in isa.R16:
-            return [setting, *effects(row, "LEAVE", [])]  # it never does
+        steps = row.operation in ("inc", "dec") and row.y in isa.R16
+        if row.access is None and (not steps or row.y in self.plain):
+            self._set(row, steps)
+            return [setting, *effects(row, "", [])]
         leave = f"{self.label}LEAVE{k}"
         if row.opcode == LDH_A_N8 and word >> 16 & 0x80 == 0:
             passed = self._passed(spent, k)
@@ -190,9 +195,16 @@ class _Writer:
             find = find_anywhere(row, leave)
         else:
             find = found(row, word, leave)
+            self.plain |= {row.access.address[:2]} & {"bc", "de", "hl"}
+        self._set(row, steps)
         if row.access is not None and row.access.kind in ("write", "modify"):
             self.stored = spent + row.m_cycles + row.taken_extra
         return [setting, *effects(row, leave, find)]
+
+    def _set(self, row: isa.Instruction, steps: bool) -> None:
+        """Keep the books on `plain`."""
+        if not steps:
+            self.plain -= {pair for pair in ("bc", "de", "hl") if row.destination in {*pair, pair}}
 
     def _branch(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
         """The taken branch and all it does."""
