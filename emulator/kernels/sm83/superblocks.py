@@ -43,13 +43,14 @@ SHARED = [
     "AT_PC:",
     "setp.ge.u32 p, pc, 32768; @p bra.uni LEAVE;",
     "bra.uni START;",
-    # Bring up to date what `_exit` says in x, and go on with the block of the instruction that left.
-    # There is no way to START here: for one ptxas puts a BREAK in front of every exit.
+    # Bring up to date what `_exit` says in x, and go on with the block of the instruction that
+    # left. There is no jump to START here: for one ptxas puts a BREAK in front of every exit.
     "EXIT:",
     "and.b32 pc, x, 32767; shr.u32 t0, x, 15; and.b32 t0, t0, 31; add.u32 work, work, t0;",
     "setp.eq.u32 p, t0, 0; shr.u32 ix, x, 20; and.b32 t1, ix, 127; selp.b32 t1, 0, t1, p;",
     "shr.u32 t2, x, 27; selp.b32 t2, 0, t2, p; setp.ne.u32 q, t2, 0;",
-    "sub.u32 left, left, t1; add.u32 t0, left, t2; sub.u32 t0, t0, 1; selp.b32 still, t0, still, q;",
+    "sub.u32 left, left, t1; add.u32 t0, left, t2; sub.u32 t0, t0, 1;",
+    "selp.b32 still, t0, still, q;",
     "setp.ge.u32 q, pc, 16384; selp.b64 wb, whi, wlo, q; mad.wide.u32 pt, pc, 8, wb;",
     "ld.global.nc.v2.u32 {w0, w1}, [pt]; shr.u32 t0, w1, 20; selp.b32 ix, ix, t0, p;",
     "setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q; bra.uni JUMP;",
