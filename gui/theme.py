@@ -93,7 +93,8 @@ def apply_theme(app: QApplication, name: str) -> Colors:
         for widget in _in_sight(window):
             _polish(window, widget)
     _waiting[:] = [(window, window) for window in windows]
-    QTimer.singleShot(REST_AFTER_MS, partial(_begin_rest, _switch))
+    if windows:  # one that is dressed from now on has this theme
+        QTimer.singleShot(REST_AFTER_MS, partial(_begin_rest, _switch, windows))
     return _current
 
 
@@ -112,12 +113,12 @@ def _polish(window: QWidget, widget: QWidget) -> None:
     widget.update()
 
 
-def _begin_rest(switch: int) -> None:
+def _begin_rest(switch: int, windows: list[QWidget]) -> None:
     """Everything once more, out of sight or not: what is in sight may be another part by now."""
     if switch != _switch:
         return
     _waiting.clear()
-    for window in filter(shiboken6.isValid, list(_dressed)):
+    for window in filter(shiboken6.isValid, windows):
         made = filter(shiboken6.createdByPython, (window, *window.findChildren(QWidget)))
         _waiting.extend((window, widget) for widget in made)
     # The last is the next: what may come in sight by a scroll goes before what is hidden.

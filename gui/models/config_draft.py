@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -30,7 +32,7 @@ class ConfigDraft(QObject):
         super().__init__()
         self.runner = runner
         self._kept: dict[str, dict[str, str]] = {}
-        self._texts = self._defaults()
+        self._texts = dict(self._defaults())
         self._errors: dict[str, str] = {}
         self._spec: RunSpec | None = None
         self._config: Any = None
@@ -116,10 +118,8 @@ class ConfigDraft(QObject):
             if spec.name == "task" or values[spec.name] != spec.default
         }
 
-    def _defaults(self) -> dict[str, str]:
-        """Of our own trainer what the command line begins with on a CPU, its preset."""
-        preset = PRESETS[FIRST_PRESET].fields if self.runner.id == NATIVE.id else {}
-        return {spec.name: spec.show(preset.get(spec.name, spec.default)) for spec in self.fields}
+    def _defaults(self) -> Mapping[str, str]:
+        return _default_texts(self.runner.config_type, self.runner.id == NATIVE.id)
 
     def _field(self, name: str) -> FieldSpec:
         return next(spec for spec in self.fields if spec.name == name)
@@ -143,3 +143,14 @@ class ConfigDraft(QObject):
 
     def _field_of(self, message: str) -> str:
         return next((spec.name for spec in self.fields if message.startswith(spec.name)), "")
+
+
+@functools.cache
+def _default_texts(config_type: type, is_native: bool) -> Mapping[str, str]:
+    """Of our own trainer what the command line begins with on a CPU, its preset. Asked for by
+    every row of the form with every change."""
+    preset = PRESETS[FIRST_PRESET].fields if is_native else {}
+    return {
+        spec.name: spec.show(preset.get(spec.name, spec.default))
+        for spec in field_specs(config_type)
+    }
