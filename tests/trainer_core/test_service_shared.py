@@ -112,7 +112,7 @@ def test_a_run_waits_for_the_other_apps_and_is_taken_up_by_whoever_lives(home: H
                 assert two.runs[second].state is RunState.QUEUED
                 third = two.plan(SPEC)
                 await one.start(third)
-                await soon(lambda: third.run_id in two.runs)
+                await soon(lambda: third.run_id in two.runs and second in one.runs)
                 two.works_queue = False
                 await one.stop(second)
                 await soon(lambda: two.runs[second].state is RunState.STOPPED)
