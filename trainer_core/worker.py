@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from trainer_core.early_start import keep_bytecode, load_torch
+from trainer_core.early_start import keep_bytecode, load_torch, look_for_garbage_seldom
 from trainer_core.owned import (
     GRACE_S,
     LossyPipe,
@@ -156,6 +156,7 @@ def main() -> int:
         print("usage: python -m trainer_core.worker RUN_DIR", file=sys.stderr)
         return 2
     die_with_parent()
+    look_for_garbage_seldom()
     keep_bytecode()
     outlive_reader_of_stderr()
     if "DMGLAB_FAULT" in os.environ:

@@ -254,6 +254,23 @@ def test_every_line_has_both_forms() -> None:
     assert len(threaded_code.BLOCKS) == threaded_code.NUMBER.max() + len(WAITING)
 
 
+def test_a_superblock_leaves_by_one_number_and_only_where_it_must() -> None:
+    """Compiling takes as long as there are exits, and what they consist of."""
+    rom = np.zeros(0x8000, np.uint8)
+    code = [0x13, 0x1A, 0x13, 0x12, 0x14, 0x13, 0xC9]  # de: inc, read, inc, write; inc d; inc de
+    rom[0x200 : 0x200 + len(code)] = code
+    words = control_rows.predecode(rom, ends=True)
+    blocks = Superblocks()
+    blocks.add_rom(words, [tuple(range(0x200, 0x200 + len(code)))])
+    lines = statements(blocks.more().lines)
+    exits = [line for line in lines if line.startswith("SB0L")]
+    assert exits == ["SB0LATE:", *(f"SB0LEAVE{k}:" for k in (0, 1, 3, 5, 6))]
+    for label in exits:
+        first, second, *_ = lines[lines.index(label) + 1 :]
+        assert first.startswith("mov.b32 x,")
+        assert second == "brx.idx.uni one, TO_EXIT;", label
+
+
 @pytest.mark.slow
 @pytest.mark.warp
 @pytest.mark.parametrize("idle_skip", [True, False])

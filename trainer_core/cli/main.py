@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
-import gc
 import importlib
 import json
 import os
@@ -16,7 +15,7 @@ import sys
 from typing import NoReturn
 
 from trainer_core.cli.summaries import COMMANDS, rows
-from trainer_core.early_start import keep_bytecode
+from trainer_core.early_start import keep_bytecode, look_for_garbage_seldom
 from trainer_core.owned import (
     PARENT,
     die_with_parent,
@@ -24,9 +23,6 @@ from trainer_core.owned import (
     outlive_reader_of_stderr,
 )
 from trainer_core.protocol.errors import LabError
-
-GARBAGE_THRESHOLD = 50_000
-"""New objects between two looks for garbage; Python's own is 700."""
 
 HELP = {"-h", "--help"}
 MODULES = {"bench": "bench.command", "import": "importing"}
@@ -39,8 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when the command's result says ok, else 1."""
     if argv is None:
         fill_standard_streams()
-        # Imports and lists of runs make objects that stay: looking through them finds nothing.
-        gc.set_threshold(GARBAGE_THRESHOLD)
+        look_for_garbage_seldom()
         keep_bytecode()
         argv = sys.argv[1:]
     if sys.stderr is sys.__stderr__:

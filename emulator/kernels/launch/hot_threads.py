@@ -16,6 +16,9 @@ from emulator.kernels.launch import threaded
 from emulator.kernels.sm83.superblocks import Superblocks
 from emulator.kernels.sm83.threaded_code import More, threads
 
+OPTIMIZATION = 2
+"""Of Warp's module: "--Ofast-compile=min". Half the time of the compiler's last pass; superblocks
+are as short as with 3, what is around them 1 % longer (docs/performance_history.md, step 64)."""
 Pieces = Sequence[tuple[int, ...]]
 """Of one ROM, as `rom.hot_code.pieces` finds them."""
 
@@ -45,5 +48,7 @@ def hot_threads(
     if more not in _made:
         digest = hashlib.sha256("\n".join(more.lines).encode()).hexdigest()
         module = f"{threaded.__name__}_{digest[:12]}"
-        _made[more] = threaded.threads_with(more, module).frames
+        frames = threaded.threads_with(more, module).frames
+        frames.module.options["optimization_level"] = OPTIMIZATION
+        _made[more] = frames
     return HotThreads(_made[more], np.concatenate(tables))

@@ -285,7 +285,7 @@ def condition(row: Instruction) -> tuple[list[str], str, str]:
 
 def effects(row: Instruction, leave: str, found: list[str] | None = None) -> list[str]:
     """What an instruction does at `pc` with `w0`, but for time and the branch, whose target is put
-    into `to`. Nothing is changed if it goes to `leave`.
+    into `to`. Nothing is changed if it goes to `leave`; "": it never does.
 
     `found`: lines of a superblock that find its operand (sm83/hot_access.py), which keeps the books
     on `still` as well.
@@ -298,7 +298,7 @@ def effects(row: Instruction, leave: str, found: list[str] | None = None) -> lis
             lines.append("ld.global.u8 m, [pr];")
             if access.size == 2:
                 lines.append("ld.global.u8 t0, [pr+1]; shl.b32 t0, t0, 8; or.b32 m, m, t0;")
-    if row.y in isa.R16 and row.operation in ("inc", "dec"):
+    if leave and row.y in isa.R16 and row.operation in ("inc", "dec"):
         lines.append(f"shr.u32 t0, {row.y}, 8; setp.eq.u32 p, t0, 254; @p bra.uni {leave};")
     if row.x == "pc":
         lines.append(f"add.u32 to, pc, {row.length};")

@@ -47,8 +47,8 @@ def as_cpp(statement: str) -> str:
         upper = int(select) == 0x3240
         kept, moved = ("255", f"({value} & 255) << 8") if upper else ("0xFF00", f"{value} & 255")
         return f"{pair} = ({pair} & {kept}) | ({moved});"
-    if name == "brx.idx.uni" and rest.endswith("TO_SINGLE"):
-        return "goto SINGLE;"
+    if name == "brx.idx.uni" and rest.endswith("TO_EXIT"):
+        return "goto EXIT;"
     if name == "ld.global.nc.v2.u32":
         first, second, place = re.findall(r"[\w+]+", rest)
         return f"{first} = ((const u32*)({place}))[0]; {second} = ((const u32*)({place}))[1];"

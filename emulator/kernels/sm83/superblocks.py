@@ -35,15 +35,24 @@ MOST = 1023 - len(BLOCKS)
 """Superblocks: block numbers have ten bits."""
 CODE_END = 0x8000  # of ROM in the address space
 
+_TO_EXIT = "brx.idx.uni one, TO_EXIT;"
+"""A jump that ptxas does not know: a branch to so short a text it would make predicated
+instructions of, in the way of what does not leave."""
 SHARED = [
     # Go on at `pc`, in ROM, by the table.
     "AT_PC:",
     "setp.ge.u32 p, pc, 32768; @p bra.uni LEAVE;",
     "bra.uni START;",
-    # The instruction at `pc` by its own block, `ix`.
-    "SINGLE:",
-    "setp.ge.u32 p, pc, 16384; selp.b64 wb, whi, wlo, p; mad.wide.u32 pt, pc, 8, wb;",
-    "ld.global.nc.v2.u32 {w0, w1}, [pt];",
+    # Bring up to date what `_exit` says in x, and go on with the block of the instruction that
+    # left. There is no jump to START here: for one ptxas puts a BREAK in front of every exit.
+    "EXIT:",
+    "and.b32 pc, x, 32767; shr.u32 t0, x, 15; and.b32 t0, t0, 31; add.u32 work, work, t0;",
+    "setp.eq.u32 p, t0, 0; shr.u32 ix, x, 20; and.b32 t1, ix, 127; selp.b32 t1, 0, t1, p;",
+    "shr.u32 t2, x, 27; selp.b32 t2, 0, t2, p; setp.ne.u32 q, t2, 0;",
+    "sub.u32 left, left, t1; add.u32 t0, left, t2; sub.u32 t0, t0, 1;",
+    "selp.b32 still, t0, still, q;",
+    "setp.ge.u32 q, pc, 16384; selp.b64 wb, whi, wlo, q; mad.wide.u32 pt, pc, 8, wb;",
+    "ld.global.nc.v2.u32 {w0, w1}, [pt]; shr.u32 t0, w1, 20; selp.b32 ix, ix, t0, p;",
     "setp.le.s32 q, left, 0; selp.b32 ix, 0, ix, q; bra.uni JUMP;",
 ]
 
@@ -94,6 +103,9 @@ class _Writer:
         self.stored: int | None = None
         """M-cycles from the beginning to the end of the last store: `still` is not brought up to
         date before it is wanted."""
+        self.plain: set[str] = set()
+        """Pairs that have pointed to plain memory, so below E000, and changed by one at most for
+        each instruction since. INC and DEC of any other must see whether it points into OAM."""
 
     def write(self, places: Sequence[int]) -> tuple[list[str], list[str]]:
         """Text of the superblock, and what is rare in it: that lies behind all superblocks, so that
@@ -103,7 +115,7 @@ class _Writer:
         limit = sum(row.m_cycles for row in rows[:-1])
         label = self.label
         self.lines = [f"{label}:", f"setp.le.s32 q, left, {limit}; @q bra.uni {label}LATE;"]
-        self.rare = [f"{label}LATE:", *_single(places[0], own[0])]
+        self.rare = [f"{label}LATE:", *self._exit(places[0], own[0], 0, 0)]
         spent = 0
         for k, (at, row) in enumerate(zip(places, rows, strict=True)):
             if row.condition:
@@ -127,6 +139,26 @@ class _Writer:
         still = [f"sub.u32 still, left, {self.stored};"] if self.stored is not None else []
         return [*still, f"sub.u32 left, left, {cycles}; add.u32 work, work, {instructions};"]
 
+    def _exit(self, place: int, own: int, k: int, spent: int) -> list[str]:
+        """Go on with the block `own` of the k-th instruction, at a place, with the books brought up
+        to date.
+
+        Exits are most of the text, so each is one number: a PC of 15 bits, k in 5, then the
+        M-cycles spent in 7 and those since the end of the last store, plus 1, in 5 (0: there was
+        none). In front of the first instruction there are no books, and its own block stands there:
+        in the table stands the superblock.
+        """
+        number = address(place) | k << 15
+        if k == 0:
+            return [f"mov.b32 x, {number | own << 20};", _TO_EXIT]
+        number |= spent << 20  # 114 at most: LONGEST_PIECE - 1 instructions of 6 M-cycles
+        if self.stored is None:
+            return [f"mov.b32 x, {number};", _TO_EXIT]
+        since = spent - self.stored + 1
+        if since > 31:
+            return [f"sub.u32 still, left, {self.stored}; mov.b32 x, {number};", _TO_EXIT]
+        return [f"mov.b32 x, {number | since << 27};", _TO_EXIT]
+
     def _branch_by_condition(
         self, at: int, row: isa.Instruction, own: int, k: int, spent: int
     ) -> None:
@@ -134,7 +166,7 @@ class _Writer:
         self.lines += [*before, f"{is_taken} @q bra.uni {self.label}TAKEN{k};"]
         self.taken.append(f"{self.label}TAKEN{k}:")
         if int(self.words[at]) & control_rows.WAITS:  # turns may be passed over
-            self.taken += [*self._passed(spent, k), *_single(at, own)]
+            self.taken += self._exit(at, own, k, spent)
             return
         stored = self.stored
         self.taken += self._branch(at, row, own, k, spent)
@@ -144,27 +176,36 @@ class _Writer:
         """Of an instruction, up to the target of a branch."""
         word = int(self.words[at])
         setting = f"mov.b32 w0, {word};"
-        if row.access is None and row.y not in isa.R16:
-            return [setting, *effects(row, "LEAVE", [])]  # it never does
+        steps = row.operation in ("inc", "dec") and row.y in isa.R16
+        if row.access is None and (not steps or row.y in self.plain):
+            self._set(row, steps)
+            return [setting, *effects(row, "", [])]
         leave = f"{self.label}LEAVE{k}"
-        passed = self._passed(spent, k)
         if row.opcode == LDH_A_N8 and word >> 16 & 0x80 == 0:
+            passed = self._passed(spent, k)
             self.rare += [f"{leave}:", f"mov.b32 pc, {address(at)};", *passed, "bra.uni LEAVE;"]
             still = [] if self.stored is None else [f"sub.u32 still, left, {self.stored};"]
             self.stored = None
             status = word >> 16 & 0xFF == STAT & 0xFF
             reading = read_status(leave, "x") if status else read_register(row, leave, "x")
             return [setting, *still, f"sub.u32 x, left, {spent};", *reading, "and.b32 a, m, 255;"]
-        self.rare += [f"{leave}:", *passed, *_single(at, own)]
+        self.rare += [f"{leave}:", *self._exit(at, own, k, spent)]
         if row.access is None:
             find: list[str] = []
         elif row.access.address == "ff00+c":
             find = find_anywhere(row, leave)
         else:
             find = found(row, word, leave)
+            self.plain |= {row.access.address[:2]} & {"bc", "de", "hl"}
+        self._set(row, steps)
         if row.access is not None and row.access.kind in ("write", "modify"):
             self.stored = spent + row.m_cycles + row.taken_extra
         return [setting, *effects(row, leave, find)]
+
+    def _set(self, row: isa.Instruction, steps: bool) -> None:
+        """Keep the books on `plain`."""
+        if not steps:
+            self.plain -= {pair for pair in ("bc", "de", "hl") if row.destination in {*pair, pair}}
 
     def _branch(self, at: int, row: isa.Instruction, own: int, k: int, spent: int) -> list[str]:
         """The taken branch and all it does."""
@@ -199,8 +240,3 @@ class _Writer:
 def address(place: int) -> int:
     """Of a place in the ROM, when its bank is mapped."""
     return place if place < 0x4000 else 0x4000 | place & 0x3FFF
-
-
-def _single(place: int, own: int) -> list[str]:
-    """Go on with the block of the single instruction at a place."""
-    return [f"mov.b32 pc, {address(place)}; mov.b32 ix, {own}; brx.idx.uni one, TO_SINGLE;"]

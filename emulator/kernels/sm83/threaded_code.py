@@ -107,7 +107,7 @@ def as_ptx(more: More) -> str:
         "{", f".reg .b32 {', '.join([*own, *CHANGED])};",
         f".reg .b64 {', '.join(U64)}; .reg .pred p, q;",
         f"TABLE: .branchtargets {targets};",
-        *(["TO_SINGLE: .branchtargets LEAVE, SINGLE;"] if more.lines else []),
+        *(["TO_EXIT: .branchtargets LEAVE, EXIT;"] if more.lines else []),
     ]  # fmt: skip
     for i, name in enumerate([*CHANGED, *GIVEN_32, *GIVEN_64]):
         lines.append(f"mov.b{64 if name in U64 else 32} {name}, %{i};")
