@@ -18,7 +18,7 @@ from emulator.kernels.sm83.threaded_code import More, threads
 
 OPTIMIZATION = 3
 """Of Warp's module. With 2 ("--Ofast-compile=min") it compiles in 0.54 to 0.61 of the time, but
-superblocks take 3.8 % more machine instructions (docs/performance_history.md, step 64)."""
+superblocks take 4 % more machine instructions (docs/performance_history.md, step 64)."""
 Pieces = Sequence[tuple[int, ...]]
 """Of one ROM, as `rom.hot_code.pieces` finds them."""
 
