@@ -39,6 +39,7 @@ What a change touches:
     a request to service   kernels/sm83/contract.py, the hot paths, attend.py
 """
 
+import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -85,5 +86,11 @@ def __getattr__(name: str) -> Any:
     """The names of `WITH_WARP`; found once, they are the module's own."""
     if name not in WITH_WARP:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
+    collects = gc.isenabled()
+    gc.disable()  # kernels are 500 functions whose texts Warp reads: what that makes stays
+    try:
+        found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
+    finally:
+        if collects:
+            gc.enable()
     return found

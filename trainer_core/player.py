@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from queue import SimpleQueue
 
+from trainer_core.early_start import look_for_garbage_seldom
 from trainer_core.owned import Pipe, die_with_parent, end_group
 from trainer_core.play.agent import Agent
 from trainer_core.play.loop import CommandLoop, Inbox, PlayLoop
@@ -122,6 +123,7 @@ def main(make_agent: MakeAgent = Agent) -> None:
         print("usage: python -m trainer_core.player PLAYER_DIR", file=sys.stderr)
         sys.exit(2)
     die_with_parent()
+    look_for_garbage_seldom()
     pipe, directory = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
         with_policy = not os.environ.pop(FOR_PERSON, "")

@@ -110,6 +110,7 @@ R8 = ("b", "c", "d", "e", "h", "l", "(hl)", "a")
 R16 = ("bc", "de", "hl", "sp")
 R16_STACK = ("bc", "de", "hl", "af")
 CONDITIONS = ("nz", "z", "nc", "c")
+OPCODES = tuple(f"{opcode:08b}" for opcode in range(256))
 UNDEFINED = (0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD)
 
 
@@ -187,11 +188,12 @@ def _expand(line: str) -> list[Instruction]:
     bits = bits.removeprefix("CB ")
     base, extra = (int(part) for part in (m_cycles + "+0").split("+")[:2])
     letters = {letter: bits.count(letter) for letter in "dspcbt" if letter in bits}
+    stands_for = re.compile(re.sub("[dspcbt]", ".", bits)).fullmatch
     rows = []
-    for opcode in range(256):
-        if not re.fullmatch(re.sub("[dspcbt]", ".", bits), f"{opcode:08b}"):
+    for opcode, digits in enumerate(OPCODES):
+        if not stands_for(digits):
             continue
-        fields = {letter: int(f"{opcode:08b}"[bits.index(letter) :][:width], 2)
+        fields = {letter: int(digits[bits.index(letter) :][:width], 2)
                   for letter, width in letters.items()}  # fmt: skip
         pairs = R16_STACK if memory.startswith(("pop", "push")) else R16
         names = {

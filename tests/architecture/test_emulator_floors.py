@@ -84,3 +84,11 @@ def test_the_files_of_the_emulator_import_each_other_in_no_circle() -> None:
         for module in free:
             del left[module]
     assert not left, f"in or above a circle: {sorted(left)}"
+
+
+def test_kernels_of_an_executor_are_loaded_by_whoever_has_it() -> None:
+    """Warp reads the text of every function: `executors.kernels_of` loads what a process needs."""
+    modules = sources()
+    executors = {f"kernels.launch.{name}" for name in ("alone", "native", "threaded", "uniform")}
+    loaders = {module for module, path in modules.items() if imports(path, modules) & executors}
+    assert loaders - executors == {"kernels.launch.hot_threads"}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError
+from emulator.kernels.launch import alone, uniform
 from emulator.kernels.sm83 import native_code
 from emulator.rom.control_rows import SLOW_FETCH, predecode
 from emulator.rom.isa import INSTRUCTIONS
@@ -84,3 +85,10 @@ def test_every_row_has_its_function() -> None:
         assert text.count("PART(") == 1 + reads
         for cycles in {row.m_cycles, row.m_cycles + row.taken_extra}:
             assert f"TIME({cycles})" in text
+
+
+def test_a_cpu_compiles_nothing_of_a_gpus_launch() -> None:
+    module = alone.run_alone.module
+    kernels = {"run_alone", "begin_frames", "end_frames", "power_on", "reset_envs", "peek"}
+    assert set(module.kernels) == kernels
+    assert uniform.run_frames.module is not module

@@ -16,9 +16,9 @@ from emulator.kernels.launch import threaded
 from emulator.kernels.sm83.superblocks import Superblocks
 from emulator.kernels.sm83.threaded_code import More, threads
 
-OPTIMIZATION = 2
-"""Of Warp's module: "--Ofast-compile=min". Half the time of the compiler's last pass; superblocks
-are as short as with 3, what is around them 1 % longer (docs/performance_history.md, step 64)."""
+OPTIMIZATION = 3
+"""Of Warp's module. With 2 ("--Ofast-compile=min") it compiles in 0.54 to 0.61 of the time, but
+superblocks take 4 % more machine instructions (docs/performance_history.md, step 64)."""
 Pieces = Sequence[tuple[int, ...]]
 """Of one ROM, as `rom.hot_code.pieces` finds them."""
 
