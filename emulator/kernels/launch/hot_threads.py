@@ -16,9 +16,9 @@ from emulator.kernels.launch import threaded
 from emulator.kernels.sm83.superblocks import Superblocks
 from emulator.kernels.sm83.threaded_code import More, threads
 
-OPTIMIZATION = 3
-"""Of Warp's module. With 2 ("--Ofast-compile=min") it compiles in 0.54 to 0.61 of the time, but
-superblocks take 3.8 % more machine instructions (docs/performance_history.md, step 64)."""
+OPTIMIZATION = 2
+"""Of Warp's module: "--Ofast-compile=min", which compiles in 0.54 to 0.61 of the time. What a GPU
+says of it: docs/performance_history.md, step 84."""
 Pieces = Sequence[tuple[int, ...]]
 """Of one ROM, as `rom.hot_code.pieces` finds them."""
 
