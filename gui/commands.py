@@ -170,7 +170,7 @@ def define_runs(
         short=tr("TensorBoard"), tip=tr("Export the curves and open them in your browser"),
         refusal=runs.curves_refusal, follows=focus)  # fmt: skip
     add("exportWandb", tr("Write the run for Weights and Biases"), dashboards.export_wandb,
-        short="W&&B", tip=tr("As its client keeps a run offline; nothing is sent"),
+        short="W&B", tip=tr("As its client keeps a run offline; nothing is sent"),
         refusal=runs.curves_refusal, follows=focus)  # fmt: skip
     kinds = tr("Runs of TensorBoard and W&B") + " (*.tfevents.* *.wandb history.jsonl)"
     add("importCurves", tr("Import curves of TensorBoard or W&B..."),

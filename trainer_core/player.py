@@ -75,6 +75,10 @@ def _open(
 ) -> CommandLoop | RollLoop:
     """What shows the first picture now and runs from then on. Raises LabError."""
     home = home_of_player(directory)
+    if config.device != "cpu":
+        from trainer_core.preflight.startable import find_device  # loads torch
+
+        find_device(config.device)
     if config.mode == "edit":
         return RollLoop(directory, home, config, inbox, tell)
     if config.rival:

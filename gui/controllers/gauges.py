@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from gui.bridge import Bridge, in_thread
 from gui.controllers.training import TrainingController
 from gui.models.run_telemetry import TelemetryModel
+from trainer_core.protocol.records import CheckpointRecord
 from trainer_core.service import Gauge, folder_bytes, read_gauges
 
 EVERY_MS = 2000
@@ -31,7 +32,9 @@ class GaugesController(QObject):
         self._clock = QTimer(self, interval=EVERY_MS)
         self._clock.timeout.connect(self.read)
         self._clock.start()
+        self._telemetry = telemetry
         telemetry.focus_changed.connect(self.read_disk_use)
+        telemetry.event_taken.connect(self._on_event)
 
     def read(self) -> None:
         if self.is_watched() and not self._is_reading:
@@ -44,6 +47,11 @@ class GaugesController(QObject):
     def _on_read(self, found: list[Gauge]) -> None:
         self._is_reading = False
         self.gauges_read.emit(found)
+
+    def _on_event(self, run_id: str, event: object) -> None:
+        """Almost all that a run takes is checkpoints."""
+        if isinstance(event, CheckpointRecord) and run_id == self._telemetry.focus:
+            self.read_disk_use(run_id)
 
     def read_disk_use(self, run_id: str) -> None:
         if run_id:

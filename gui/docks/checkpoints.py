@@ -24,6 +24,7 @@ from gui.models.checkpoints import CheckpointCard, CheckpointList
 from gui.models.disk_rows import size_text
 from gui.models.run_list import ago, count_text
 from gui.widgets.action_button import action_button
+from gui.widgets.ages import keep_ages
 from gui.widgets.dock import Dock
 from gui.widgets.icons import icon
 from gui.widgets.labels import label
@@ -171,6 +172,7 @@ class CheckpointsDock(Dock):
         self.list.setModel(model)
         self._delegate = _CardDelegate(model, run_label, self.list)
         self.list.setItemDelegate(self._delegate)
+        self.ages = keep_ages(self.list)
         self.list.setMouseTracking(True)
         self.list.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.list.viewport().installEventFilter(self)

@@ -33,7 +33,7 @@ class RunInfo(QWidget):
     def __init__(self, model: TelemetryModel, actions: ActionRegistry, notes: RunNotes) -> None:
         super().__init__()
         self._model, self._notes = model, notes
-        self._shown: object = None
+        self._shown: tuple[object, object, object] | None = None
         self._sizes: dict[str, int] = {}
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
@@ -77,11 +77,15 @@ class RunInfo(QWidget):
         key = (meta, self._sizes.get(self._model.focus), note)
         if key == self._shown or not self.isVisible():
             return
+        is_same = self._shown is not None and self._shown[0] is meta
         self._shown = key
         self.note.setText(note.text)
         self._note_area.setVisible(bool(note.text))
         size = f"{tr('on disk'):<21}{(key[1] or 0) / 1e6:,.1f} MB\n"
+        place = self.text.verticalScrollBar().value()
         self.text.setPlainText(size + self._describe(meta) if meta else "")
+        if is_same:
+            self.text.verticalScrollBar().setValue(place)
 
     def show_disk_use(self, run_id: str, size: int) -> None:
         """What a run's folder takes, in bytes."""

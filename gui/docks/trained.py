@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
 
 from gui.controllers.playing import PlayController
 from gui.models.checkpoints import RATES, CheckpointCard, CheckpointList
 from gui.models.run_list import ago
+from gui.widgets.ages import EVERY_MS
 from gui.widgets.labels import ElidedLabel, label
 from gui.words import tr
 from trainer_core.protocol.playing import PolicyMode
@@ -55,6 +57,9 @@ class TrainedPage(QWidget):
         column.addStretch(1)
         checkpoints.selection_changed.connect(lambda: self.show_card(checkpoints.selected))
         self.show_card(checkpoints.selected)
+        self._ages = QTimer(self, interval=EVERY_MS)
+        self._ages.timeout.connect(lambda: self.show_card(checkpoints.selected))
+        self._ages.start()
 
     def _choose(self, mode: PolicyMode) -> None:
         self._playing.policy_mode = mode

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gui.models.smoothing import DECAYING, RUNNING, gaussian, running_mean
-from trainer_core.protocol.metrics import scalar_row
+from trainer_core.protocol.metrics import scalar_row, unmeasured
 from trainer_core.protocol.records import UpdateRecord
 
 Array = NDArray[np.float64]
@@ -27,8 +27,9 @@ _BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 class MetricTable:
     """The update records of one run: a column of f64 for every scalar that any of them names.
 
-    Trainers measure different things, and some only now and then: what a record lacks is NaN in
-    its row. `column` leaves those out, so a curve has a point for each measurement.
+    Trainers measure different things, and some only now and then: what a record lacks, or could
+    not measure, is NaN in its row. `column` leaves those out, so a curve has a point for each
+    measurement.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,10 @@ class MetricTable:
         if self._length == self._data.shape[1]:
             self._data = np.hstack([self._data, np.full_like(self._data, np.nan)])
         self._data[self._places, self._length] = values
+        for name in unmeasured(record):
+            if name in self._index:
+                self._data[self._index[name], self._length] = np.nan
+                self._sparse.add(name)
         self._note_time(record.time)
         self._length += 1
         self.version += 1

@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from gui import theme
 from gui.models.run_list import COLUMNS, RUN_ROLE, SHOWN
 from gui.models.run_telemetry import TelemetryModel
+from gui.widgets.ages import keep_ages
 from gui.widgets.badge import paint_dot
 from trainer_core.protocol.runs import RunState
 
@@ -93,6 +94,7 @@ class RunTable(QTableView):
         super().__init__()
         self._press: QPoint | None = None
         self._target = QModelIndex()
+        self.ages = keep_ages(self)
         self.setAcceptDrops(True)
         self.setDragDropMode(QAbstractItemView.DragDropMode.NoDragDrop)
         self.viewport().setAcceptDrops(True)

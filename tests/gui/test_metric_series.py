@@ -120,6 +120,16 @@ def test_history_and_live_records_meet_without_doubles_and_gaps_are_counted() ->
     assert run.gaps == 1
 
 
+def test_a_share_of_no_episodes_is_no_point() -> None:
+    table = MetricTable()
+    for seq, (ended, share) in enumerate([(0, 0.0), (4, 1.0), (4, 0.5), (4, 0.0)]):
+        metrics = {"demo_start_share": share, "success_rate_demo_starts": 0.25}
+        table.append(replaced(update_record("r", seq, seq, 1.0), episodes=ended, metrics=metrics))
+    np.testing.assert_array_equal(np.isnan(table.raw("success_rate")), [1, 1, 0, 0])
+    np.testing.assert_array_equal(np.isnan(table.raw("success_rate_demo_starts")), [1, 0, 0, 1])
+    assert len(table.column("success_rate")) == len(table.positions("success_rate", "update")) == 2
+
+
 def test_a_metric_that_comes_late_and_now_and_then_has_a_point_for_each_measurement() -> None:
     run = RunTelemetry("r")
     for seq in range(300):

@@ -34,6 +34,7 @@ def test_every_object_name_is_there(app: App) -> None:
     assert app.window.objectName() == names.MAIN_WINDOW
     for metric in ("reward_mean", "entropy_mean", "done_rate"):
         find(app, names.PLOT_PREFIX + metric)
+    assert find(app, names.OPEN_WANDB_BUTTON).text() == "W&&B", "which Qt shows as W&B"
 
 
 def test_a_fresh_home_shows_one_default_button(app: App) -> None:
@@ -171,6 +172,8 @@ def test_the_badge_walks_through_a_whole_run(make_app) -> None:  # type: ignore[
 
 
 def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
+    sizes: list[int] = []
+    app.controllers.gauges.disk_use_read.connect(lambda _, size: sizes.append(size))
     start(app)
     until(
         lambda: (
@@ -185,6 +188,7 @@ def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
     click(app, names.STOP_TRAINING_BUTTON)
     until(lambda: app.controllers.training.state is RunState.STOPPED)
     assert app.models.checkpoints.rowCount() == 1
+    until(lambda: len(sizes) > 1 and sizes[-1] > sizes[0])  # a checkpoint takes room
     app.docks.log.flush()
     assert "stray print" in app.docks.log.view.toPlainText()
     assert "stopped by you" in app.docks.training.detail.text()

@@ -18,6 +18,7 @@ from gui import theme
 from gui.actions import ActionRegistry
 from gui.app import App
 from gui.docks.log import SLICE
+from gui.models import run_list
 from gui.models.log_buffer import MAX_LINES, LogBuffer, level_of
 from gui.models.navigation import Place
 from gui.models.plot_specs import PlotSpec, page_specs
@@ -26,7 +27,7 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.plot_card import PlotCard
 from gui.widgets.plot_ticks import short_number
 from tests.gui.conftest import foreign_record, replaced, until
-from tests.support.made_records import update_record
+from tests.support.made_records import run_record, update_record
 from trainer_core.protocol import records
 
 
@@ -269,6 +270,15 @@ def test_the_log_filters_by_level_and_text(app: App) -> None:
 
 def test_ages_are_told_in_words() -> None:
     assert ago(0.0, 7200.0) == "2 h ago"
+
+
+def test_ages_go_on_though_nothing_else_changes(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(run_list, "ago", lambda when: asked.append(when) or "x")  # type: ignore[func-returns-value]
+    app.window.resize(1600, 900)  # a narrow table leaves columns out
+    app.models.runs.put(run_record("r"))
+    app.docks.runs.table.ages.setInterval(1)
+    until(lambda: len(asked) > 50)
 
 
 # -- window ----------------------------------------------------------------------------------

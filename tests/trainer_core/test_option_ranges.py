@@ -43,6 +43,7 @@ WRONG = {
     "train --threads 100000": "threads must be 0 to 256, got 100000",
     f"train --seed {10**26}": "seed must be 0 to 4294967295, got 1000",
     f"train --seed {'9' * 5000}": "",
+    "train --num-envs 1e9": "with base 10: '1e9'; see dmglab train --help",
     "train --gpus 0": "gpus must be 1 to 64, got 0",
     "train --gpus -1": "gpus must be 1 to 64, got -1",
     "train --gpus 65": "gpus must be 1 to 64, got 65",

@@ -16,7 +16,8 @@ import pytest
 
 from tests.support.sockets import listening
 from tests.trainer_core.building import read_log, without_clocks
-from trainer_core.cli.launch_ranks import Nodes, interface_towards, start_ranks, supervise
+from trainer_core.cli import launch_ranks
+from trainer_core.cli.launch_ranks import Nodes, interface_towards, spread, start_ranks, supervise
 from trainer_core.cli.main import main
 from trainer_core.protocol.checkpoints import list_checkpoints, verify
 from trainer_core.protocol.paths import HomePaths
@@ -123,6 +124,18 @@ def test_one_rank_that_fails_ends_the_others() -> None:
     ranks = [subprocess.Popen([sys.executable, "-c", code]) for code in (good, bad)]
     assert supervise(list(ranks)) == 3
     assert [rank.returncode for rank in ranks] == [-signal.SIGTERM, 3]
+
+
+def test_ranks_that_are_stopped_before_they_begin_did_not_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank = tmp_path / "rank"
+    rank.write_text("#!/bin/sh\nexec sleep 60\n")
+    rank.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(rank))
+    monkeypatch.setattr(launch_ranks, "on_stop_signals", lambda stop: stop(signal.SIGTERM))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert spread(["train"], 2)["error"] == "terminated before there was anything to save"
 
 
 @pytest.mark.slow

@@ -13,15 +13,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from trainer_core import player
 from trainer_core.cli.main import main
 from trainer_core.cli.summaries import VERBS, summary
 from trainer_core.exports.gif import picked_frames
 from trainer_core.exports.plot import read_series, smooth
 from trainer_core.play.game import TinyGame
 from trainer_core.play.recording_writer import RecordingWriter, first_difference
+from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import CHECKOUT, HomePaths
+from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.recording import (
     FRAMES_PER_SECOND,
     pack_picture,
@@ -327,6 +331,24 @@ def test_a_player_that_ends_by_itself_is_no_success(
     code, found = call(capsys, "play", "--checkpoint", "latest", "--home", home, "--record")
     assert (code, found["ok"]) == (1, False)
     assert "ended by itself with status 3" in found["error"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a computer without a GPU")
+def test_a_player_without_its_gpu_says_so(tmp_path: Path) -> None:
+    unused: Any = None
+    with pytest.raises(ConfigError, match="cuda:0: torch finds no CUDA device"):
+        player._open(
+            tmp_path, PlayerConfig(task="tiny_goal", device="cuda:0"), unused, unused, unused
+        )
+
+
+def test_what_people_type_first_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    with pytest.raises(SystemExit):
+        main(["help", "gif"])
+    told = capsys.readouterr().out
+    assert told.startswith("dmglab ")
+    assert "usage: dmglab gif" in told
 
 
 @pytest.mark.parametrize("command", ["stop", "archive", "queue add", "task check", *VERBS])

@@ -89,9 +89,19 @@ def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dic
     with tempfile.TemporaryDirectory(prefix="dmglab-ranks-") as folder:
         ranks = start_ranks(start, count, Path(folder) / "meeting", nodes)
         signal.signal(signal.SIGINT, lambda *_: None)  # a terminal sends it to the ranks as well
-        on_stop_signals(lambda number: tell(ranks, signal.SIGTERM))
+        told: list[int] = []
+
+        def stop(number: int) -> None:
+            told.append(number)
+            tell(ranks, signal.SIGTERM)
+
+        on_stop_signals(stop)
         failed = supervise(ranks)
-    return {"ok": False, "error": f"one of {count} processes failed, see above"} if failed else {}
+    if not failed:
+        return {}
+    if told and failed == -signal.SIGTERM:
+        return {"ok": False, "error": "terminated before there was anything to save"}
+    return {"ok": False, "error": f"one of {count} processes failed, see above"}
 
 
 def start_ranks(

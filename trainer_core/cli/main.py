@@ -43,6 +43,10 @@ def main(argv: list[str] | None = None) -> int:
     if not argv:
         # By its name, not as `-m gui`: a folder `gui` where the user stands must not answer.
         return importlib.import_module("gui.__main__").main()
+    if argv[0] == "--version":
+        return 0 if _say(f"dmglab {_version()}") else 1
+    if argv[0] == "help" and argv[1:]:
+        argv = [argv[1], "--help"]
     if argv[0] in {*HELP, "help"}:
         return 0 if _say(usage()) else 1
     if argv[0] not in COMMANDS:
@@ -95,6 +99,15 @@ def _owns_stdout(argv: list[str]) -> bool:
 def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
     """Libraries greet on standard output, where only the result belongs."""
     return contextlib.redirect_stdout(sys.stderr)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("dmglab")
+    except PackageNotFoundError:  # sources that nobody installed
+        return "from sources"
 
 
 def usage() -> str:

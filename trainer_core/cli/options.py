@@ -54,10 +54,11 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
 
 
 def _one_line(box: str) -> str:
-    """tyro's framed message without its frame, title and colours."""
+    """tyro's framed message without its frame, title, colours and the option's help text."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
     body = [line for line in plain.splitlines() if not line.startswith("\u256d")]
-    return " ".join(re.sub(r"[\u2500-\u257f]|-{3,}", " ", " ".join(body)).split())
+    words = " ".join(re.sub(r"[\u2500-\u257f]|-{3,}", " ", " ".join(body)).split())
+    return re.sub(r" Argument helptext: .* For full helptext, see", "; see", words)
 
 
 def home_paths(home: Path | None) -> HomePaths:

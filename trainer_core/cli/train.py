@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,7 +78,7 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
         task = expand_tasks(found.run.task, home_paths(found.home))
         found = dataclasses.replace(found, run=dataclasses.replace(found.run, task=task))
     for name in sorted(ignored_fields(found.run.algo)):
-        if getattr(found.run, name) != getattr(defaults, name):
+        if getattr(found.run, name) != getattr(defaults, name) and not is_rank():
             print(f"{found.run.algo} does not read {name}", file=sys.stderr)
     return found
 
@@ -108,17 +109,18 @@ def order_of(found: Options) -> Order:
         raise ConfigError(
             "a run of several processes trains in this shell: leave --gpus and --nodes away here"
         )
-    spec = RunSpec.of(_limited(found.run))
+    spec = RunSpec.of(_limited(found.run, "`dmglab stop`"))
     return Order(find_runner(NATIVE_ID), spec, home_paths(found.home), found.name)
 
 
-def _limited(config: RunConfig) -> RunConfig:
+def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
     if config.seconds or config.total_env_steps or config.target_success:
         return config
-    print(
-        "no limit given: training until greedy validation reaches 0.98; Ctrl-C saves and ends",
-        file=sys.stderr,
-    )
+    if os.environ.get("RANK", "0") == "0":  # once, not one of each rank
+        print(
+            f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends",
+            file=sys.stderr,
+        )
     return dataclasses.replace(config, target_success=0.98)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError, ProtocolError
-from trainer_core.protocol.metrics import metric, scalars
+from trainer_core.protocol.metrics import metric, scalars, unmeasured
 from trainer_core.protocol.regular_files import check_target, open_regular
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -68,6 +68,8 @@ def _take(series: Series, record: records.Event) -> None:
             series.evals.append((record.env_steps, record.success_rate))
         case records.UpdateRecord():
             found = scalars(record)
+            for name in found.keys() & unmeasured(record):
+                found[name] = math.nan
             for name in found.keys() - series.values.keys():
                 series.values[name] = [math.nan] * len(series.steps)
             series.steps.append(record.env_steps)
@@ -101,7 +103,7 @@ def plot_logs(
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     runs = [read_series(path) for path in logs]
     panels = _panels(runs, metrics) if metrics else PANELS
@@ -119,6 +121,7 @@ def plot_logs(
         ]
         axis.set_title(title)
         axis.set_xlabel("environment steps")
+        axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
         axis.grid(alpha=0.25)
         if any(drawn):
             axis.legend(fontsize="small")
@@ -170,5 +173,7 @@ def _draw(
         names = names[:1]
     for name, style in zip(names, ("-", "--"), strict=False):
         values = smooth(found[name], smoothing)
-        axis.plot(run.steps, values, style, color=colour, linewidth=1.3, label=label + name)
+        told = [at for at in zip(run.steps, values, strict=True) if at[1] == at[1]]
+        x, y = [step for step, _ in told], [value for _, value in told]
+        axis.plot(x, y, style, color=colour, linewidth=1.3, label=label + name)
     return True

@@ -211,6 +211,21 @@ def scalars(record: Record) -> dict[str, float]:
     return {}
 
 
+_OF_OWN_STARTS = ("success_rate", "episode_return", "episode_length")
+_OF_DEMO_STARTS = ("success_rate_demo_starts",)
+
+
+def unmeasured(record: UpdateRecord) -> tuple[str, ...]:
+    """Metrics of episodes that ended, where none of that kind did: a curve of their 0 would say
+    that the policy failed."""
+    share = record.metrics.get("demo_start_share")
+    if share is None or record.episodes is UNSET:
+        return ()
+    if not record.episodes:
+        return _OF_OWN_STARTS + _OF_DEMO_STARTS
+    return {0.0: _OF_DEMO_STARTS, 1.0: _OF_OWN_STARTS}.get(share, ())
+
+
 EVAL_SCALARS = ("success_rate", "pass_at_1", "pass_at_n", "median_steps_to_goal", "mean_return")
 _ENVELOPE = frozenset({"v", "run_id", "seq", "time", "trace_id"})
 FLAT_SCALARS: tuple[str, ...] = tuple(
