@@ -97,7 +97,7 @@ def main() -> int:
             found = []
             for name, shape in shapes_for(num_envs).items():
                 if name == HOT and path not in hot:
-                    hot[path] = find_hot_code(cartridge)
+                    hot[path] = find_hot_code(cartridge, on_gpu=True)
                 pieces = hot[path].pieces if name in (HOT, PHASES) else ()
                 taken, apiece, hashes = measure(cartridge, num_envs, options.device, shape, pieces)
                 found.append((taken, hashes))

@@ -29,7 +29,8 @@ def measure(path: Path, arch: int) -> str:
     """One ROM's line."""
     cartridge = Cartridge.from_file(path)
     words = marked_words(cartridge.rom, ends=True)
-    hot = load_hot_code(cartridge, words, own_numbers(words) != 0) or find_hot_code(cartridge)
+    plain = own_numbers(words) != 0
+    hot = load_hot_code(cartridge, words, plain, on_gpu=True) or find_hot_code(cartridge, True)
     module = hot_threads([cartridge.rom], [words], [hot.pieces]).frames.module
     module.options["block_dim"] = ALONE.block
     with tempfile.TemporaryDirectory() as folder:

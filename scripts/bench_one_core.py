@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from emulator import Cartridge, Emulator
-from emulator.kernels.sm83.threaded_code import own_numbers
+from emulator.kernels.sm83.native_superblocks import native_plain
 from emulator.launch.hot_pieces import load_hot_code
 from emulator.rom.idle_loops import marked_words
 from emulator.tools.hot_code import compile_hot_code
@@ -78,7 +78,7 @@ def ours(rom: Path, count: Callable[[], int], hot: bool) -> tuple[Callable[[], N
     if hot:
         compile_hot_code([cartridge], "cpu")
         words = marked_words(cartridge.rom, ends=True)
-        found = load_hot_code(cartridge, words, own_numbers(words) != 0)
+        found = load_hot_code(cartridge, words, native_plain(words), on_gpu=False)
         assert found is not None
         emulator.adopt([found.pieces])
     choose, held, spent = random.Random(0), np.zeros(1, np.uint8), [0, 0]

@@ -34,14 +34,15 @@ OWNER_S = 1.0
 """Between two looks whether the process that wants a search is there."""
 
 
-def pieces_path(cartridge: Cartridge) -> Path:
+def pieces_path(cartridge: Cartridge, on_gpu: bool) -> Path:
     """Where those of a ROM lie, whether they are there or not."""
-    return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}.json"
+    kind = "" if on_gpu else ".cpu"
+    return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}{kind}.json"
 
 
-def store_hot_code(cartridge: Cartridge, hot: HotCode) -> Path:
+def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
     """Put that of a ROM into its file, in place of an older one; returns the file."""
-    path = pieces_path(cartridge)
+    path = pieces_path(cartridge, on_gpu)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
@@ -51,11 +52,13 @@ def store_hot_code(cartridge: Cartridge, hot: HotCode) -> Path:
     return path
 
 
-def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray) -> HotCode | None:
+def load_hot_code(
+    cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on_gpu: bool
+) -> HotCode | None:
     """That of a ROM, or None if there is none that could be used. `words`, `plain`: as for
     `hot_code.pieces`."""
     try:
-        raw = json.loads(pieces_path(cartridge).read_text(encoding="utf-8"))
+        raw = json.loads(pieces_path(cartridge, on_gpu).read_text(encoding="utf-8"))
         if (raw["format"], raw["rom"], raw["kernels"]) != (
             FORMAT, cartridge.sha256, kernel_version()
         ):  # fmt: skip
@@ -134,7 +137,7 @@ def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
     the second one finds in the caches what the first one has made."""
     names = "".join(cartridge.sha256 for cartridge in cartridges)
     name = hashlib.sha256(names.encode()).hexdigest()[:24]
-    path = pieces_path(cartridges[0]).with_name(f"{name}.lock")
+    path = pieces_path(cartridges[0], False).with_name(f"{name}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

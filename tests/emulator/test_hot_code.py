@@ -60,7 +60,9 @@ def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
     assert executed == [2, 10, 10, 2, 2]
     assert counts.arrived[0x152] == 8  # and twice from the instruction in front
     found = hot_code.pieces(counts, words, plain)
-    assert set(found) == set(find_hot_code(cartridge).pieces) == PIECES
+    assert set(found) == PIECES
+    for on_gpu in (True, False):
+        assert set(find_hot_code(cartridge, on_gpu).pieces) == PIECES
     assert found[0] == (0x152, 0x153, 0x155)
     assert all(hot_code.is_piece(places, words, plain) for places in found)
     for wrong in [(), (0x153, 0x152), (0x159, 0x15B), (0x158,), (-1,), (0x152, 0x155), (0.5,)]:
@@ -71,12 +73,13 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
     words, plain = decoded(cartridge)
-    assert hot_pieces.load_hot_code(cartridge, words, plain) is None
+    assert hot_pieces.load_hot_code(cartridge, words, plain, True) is None
     hot = hot_code.HotCode(sorted(PIECES), 0.25)
-    path = hot_pieces.store_hot_code(cartridge, hot)
+    path = hot_pieces.store_hot_code(cartridge, hot, True)
     assert path.is_relative_to(tmp_path)
     assert len(list(path.parent.iterdir())) == 1
-    assert hot_pieces.load_hot_code(cartridge, words, plain) == hot
+    assert hot_pieces.load_hot_code(cartridge, words, plain, True) == hot
+    assert hot_pieces.load_hot_code(cartridge, words, plain, False) is None
     good = json.loads(path.read_text())
     changes = (
         {"rom": "0" * 64}, {"kernels": "0"}, {"format": 2}, {"pieces": [[0x150, 0x155]]},
@@ -85,9 +88,9 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     )  # fmt: skip
     for content in [*(json.dumps(good | change) for change in changes), "{", "[]", ""]:
         path.write_text(content)
-        assert hot_pieces.load_hot_code(cartridge, words, plain) is None, content
+        assert hot_pieces.load_hot_code(cartridge, words, plain, True) is None, content
     path.write_bytes(b"\xff\xfe")
-    assert hot_pieces.load_hot_code(cartridge, words, plain) is None
+    assert hot_pieces.load_hot_code(cartridge, words, plain, True) is None
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:

@@ -99,13 +99,21 @@ class RomThreads:
         self._search = None
         if not found_some:
             return
-        from emulator.kernels.sm83.threaded_code import own_numbers
-
         found = []
         for cartridge in self._cartridges:
             words = marked_words(cartridge.rom, ends=True)
-            hot = load_hot_code(cartridge, words, own_numbers(words) != 0)
-            found.append(hot or NOTHING_FOUND)
+            plain = self._plain_instructions(words)
+            found.append(load_hot_code(cartridge, words, plain, not self._native) or NOTHING_FOUND)
         self.fetches_much = any(hot.fetches_much for hot in found)
         if any(hot.pieces for hot in found):
             self.adopt([hot.pieces for hot in found], block)
+
+    def _plain_instructions(self, words: np.ndarray) -> np.ndarray:
+        """Which may be in a superblock."""
+        if self._native:
+            from emulator.kernels.sm83.native_superblocks import native_plain
+
+            return native_plain(words)
+        from emulator.kernels.sm83.threaded_code import own_numbers
+
+        return own_numbers(words) != 0

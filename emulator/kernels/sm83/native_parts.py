@@ -86,10 +86,53 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
 #define CTL (ROW[6] | (ROW[5] & TAKEN_ONLY))
 """
 
+HELPERS = """
+static inline u64 place(Host* h, u32 a) {
+    Console* c = CONSOLE;
+    if (a < 0x8000) return h->rom + (u32)(a + (a >= 0x4000 ? c->rom_high : c->rom_low));
+    return h->mem + (u32)(a - 0x8000 + ((a & 0xE000) == 0xA000 ? c->ram_offset : 0));
+}
+
+// The ROM bank at 4000 is another one.
+static inline void turn_bank(Host* h) {
+    Console* c = CONSOLE;
+    const u64 at = place(h, 0x4000) - 0x4000;
+    const u32 bank = 0x4000 + c->rom_high; // where it begins in the ROM
+    h->rom_high = c->rom_high;
+    h->bases.c[1] = (bank == c->rom_base ? h->words : h->walked) + 4ull * bank - 4ull * 0x4000;
+    for (u32 i = 2; i < 4; i++) h->reads.c[i] = h->fast >> i & 1 ? at : 0;
+}
+
+// `mapper.switch_bank`, for a write to 2000-3FFF that does nothing else.
+static inline bool switch_bank(Host* h, u32 a, u32 value) {
+    Console* c = CONSOLE;
+    const u32 kind = c->mapper;
+    if (c->dma_state || (kind != MBC1 && kind != MBC3 && kind != MBC5)) return false;
+    const u32 old = c->rom_bank, mask = kind == MBC1 ? 31 : c->rom_banks > 128 ? 255 : 127;
+    u32 bank = value & mask ? value & mask : 1;
+    if (kind == MBC5) bank = a < 0x3000 ? (old & 0x100) | value : (old & 0xFF) | (value & 1) << 8;
+    c->rom_bank = bank;
+    if (kind == MBC1) bank |= c->ram_bank << 5;
+    c->rom_high = c->rom_base + ((bank & (c->rom_banks - 1)) << 14) - 0x4000;
+    turn_bank(h);
+    return true;
+}
+
+// Nothing is requested: EI and RETI need not look up, and DI never. `interrupts.switch_interrupts`.
+static inline bool switch_interrupts(Host* h, u32 kind, u32 now) {
+    Console* c = CONSOLE;
+    if (kind != DI && (REQUESTED || (kind == EI && (int)(c->launch_end - now) < 8))) return false;
+    if (kind != EI) c->ime = kind == RETI;
+    else if (c->ime == 0) { c->ime = 2; c->ei_time = now; }
+    return true;
+}
+"""
+"""What superblocks have of them as well."""
+
 PARTS = """
 struct Cpu {
 typedef LIGHT void (*Handler)(REGISTERS);
-
+HELPERS
 // Everything back into the console; the caller of `run` goes on.
 static LIGHT void leave(REGISTERS) {
     Console* c = CONSOLE;
@@ -194,12 +237,6 @@ END
 
 static inline u32 fast_bits(u32 fast, u32 a) { return fast >> (a - 0xFF80 < 0x7F ? 8 : a >> 13); }
 
-static inline u64 place(Host* h, u32 a) {
-    Console* c = CONSOLE;
-    if (a < 0x8000) return h->rom + (u32)(a + (a >= 0x4000 ? c->rom_high : c->rom_low));
-    return h->mem + (u32)(a - 0x8000 + ((a & 0xE000) == 0xA000 ? c->ram_offset : 0));
-}
-
 // What `execute` of sm83/uniform.py calls bits: 0 a read, 16 a write of h->address needs no call.
 static inline u32 plain_bits(Host* h, u32 a, u32 ctl, u32 start, bool calm) {
     const bool wide = ctl & WIDE;
@@ -216,31 +253,6 @@ static inline void open_vram(Host* h) {
     if (h->close_t < h->soon) h->soon = h->close_t;
     if (h->limit != PAST) h->limit = h->soon;
     h->reads.c[4] = h->writes.c[4] = place(h, 0x8000) - 0x8000;
-}
-
-// The ROM bank at 4000 is another one.
-static inline void turn_bank(Host* h) {
-    Console* c = CONSOLE;
-    const u64 at = place(h, 0x4000) - 0x4000;
-    const u32 bank = 0x4000 + c->rom_high; // where it begins in the ROM
-    h->rom_high = c->rom_high;
-    h->bases.c[1] = (bank == c->rom_base ? h->words : h->walked) + 4ull * bank - 4ull * 0x4000;
-    for (u32 i = 2; i < 4; i++) h->reads.c[i] = h->fast >> i & 1 ? at : 0;
-}
-
-// `mapper.switch_bank`, for a write to 2000-3FFF that does nothing else.
-static inline bool switch_bank(Host* h, u32 a, u32 value) {
-    Console* c = CONSOLE;
-    const u32 kind = c->mapper;
-    if (c->dma_state || (kind != MBC1 && kind != MBC3 && kind != MBC5)) return false;
-    const u32 old = c->rom_bank, mask = kind == MBC1 ? 31 : c->rom_banks > 128 ? 255 : 127;
-    u32 bank = value & mask ? value & mask : 1;
-    if (kind == MBC5) bank = a < 0x3000 ? (old & 0x100) | value : (old & 0xFF) | (value & 1) << 8;
-    c->rom_bank = bank;
-    if (kind == MBC1) bank |= c->ram_bank << 5;
-    c->rom_high = c->rom_base + ((bank & (c->rom_banks - 1)) << 14) - 0x4000;
-    turn_bank(h);
-    return true;
 }
 
 PART(cold_read)
@@ -290,18 +302,9 @@ PART(cold_write)
     NEXT;
 END
 
-// Nothing is requested: EI and RETI need not look up, and DI never. `interrupts.switch_interrupts`.
-static inline bool switch_interrupts(Host* h, u32 kind, u32 now) {
-    Console* c = CONSOLE;
-    if (kind != DI && (REQUESTED || (kind == EI && (int)(c->launch_end - now) < 8))) return false;
-    if (kind != EI) c->ime = kind == RETI;
-    else if (c->ime == 0) { c->ime = 2; c->ei_time = now; }
-    return true;
-}
-
 PART(cold_pair) ASK(ASK_OAM_BUG, h->address, 0, NOW); END
 PART(cold_control) h->stable_t = t; ASK(ASK_CONTROL, 0, ROW[7] >> 8 & 255, NOW); END
-"""
+""".replace("HELPERS", HELPERS)
 
 ENTRY = """
 };

@@ -30,10 +30,12 @@ from emulator.kernels.sm83.native_code import (
     native_body,
     set_result,
 )
+from emulator.kernels.sm83.native_parts import HELPERS
 from emulator.kernels.sm83.superblocks import address
 from emulator.kernels.sm83.threaded_code import always_leave
 from emulator.rom import control_rows, isa
 from emulator.rom.hot_code import always_jumps, only_waits
+from emulator.rom.idle_loops import BANK
 from emulator.rom.isa import Instruction
 
 FIRST = 513
@@ -41,17 +43,23 @@ FIRST = 513
 one entry is enough."""
 MOST = 1024 - FIRST
 _TRAP = 0x40  # LD B,B may be a breakpoint
-_LDH_A_N8 = 0xF0
+_LDH_A_N8, _LD_N16_A = 0xF0, 0xEA
 
 _STACK = {"sp-2": "2", "sp+2": "0"}
 _OWN = re.compile(r"\b[vkxym]\b")
 _OTHER = np.array(
     [(row.operation in control_rows.SLOW_KINDS
-     and row.operation not in (*control_rows.ROTATES, "daa")) or row.opcode == _TRAP
+     and row.operation not in (*control_rows.ROTATES, "daa", "ei", "di")) or row.opcode == _TRAP
      for row in isa.INSTRUCTIONS]
 )  # fmt: skip
 _SEES_SP = [
     "sp" in (row.x, row.y, row.destination) or (row.access and row.access.address in _STACK)
+    for row in isa.INSTRUCTIONS
+]
+_STORES = [
+    row.access is not None
+    and row.access.kind == "write"
+    and row.access.address in ("bc", "de", "hl", "hl+", "hl-")
     for row in isa.INSTRUCTIONS
 ]
 _JUMPS = np.array([row.destination == "pc" and not row.condition for row in isa.INSTRUCTIONS])
@@ -74,22 +82,28 @@ MACROS = """
 
 def native_plain(words: np.ndarray) -> np.ndarray:
     """Which instructions may be in a superblock; `words` predecoded with `ends` and marked."""
-    row = words & 511
-    register = (row == _LDH_A_N8) & (words >> 16 & 0x80 == 0)
+    row, immediate = words & 511, words >> 16
+    # From bank 0, where execution goes on
+    bank = (row == _LD_N16_A) & (immediate >> 13 == 1) & (np.arange(len(words)) < BANK)
+    register = (row == _LDH_A_N8) & (immediate & 0x80 == 0)
     waits = (words & control_rows.WAITS != 0) & _JUMPS[row]
-    return ~(always_leave(words) | register | waits | _OTHER[row]) & (
+    return ~(always_leave(words) & ~bank | register | waits | _OTHER[row]) & (
         words & control_rows.SLOW_FETCH == 0
     )
 
 
-def cut(places: Sequence[int], plain: np.ndarray) -> list[tuple[int, ...]]:
-    """The parts of a piece between what is not plain here."""
+def cut(places: Sequence[int], words: np.ndarray, plain: np.ndarray) -> list[tuple[int, ...]]:
+    """The parts of a piece between what is not plain here. Another begins behind the first store by
+    a pointer after a loop that waits: mostly it has waited for VRAM, and that store leaves."""
     parts: list[list[int]] = [[]]
+    waited = False
     for at in places:
         if plain[at]:
             parts[-1].append(at)
-        elif parts[-1]:
+        ends = waited and _STORES[words[at] & 511]
+        if parts[-1] and (ends or not plain[at]):
             parts.append([])
+        waited = not ends and (waited or bool(words[at] & control_rows.WAITS))
     return [tuple(part) for part in parts if part]
 
 
@@ -103,7 +117,7 @@ class NativeSuperblocks:
         """Make a superblock of each piece, as long as there are numbers; return their numbers by
         the place where they begin. `words`: the predecoded ROM, marked."""
         plain = native_plain(words)
-        parts = {part[0]: part for places in pieces for part in cut(places, plain)}
+        parts = {part[0]: part for places in pieces for part in cut(places, words, plain)}
         first = len(self._functions)
         chosen = list(parts.values())[: MOST - first]
         numbers = {places[0]: FIRST + first + i for i, places in enumerate(chosen)}
@@ -118,7 +132,8 @@ class NativeSuperblocks:
         text = "".join(self._functions)
         return native_body(
             constants,
-            f"{MACROS}struct Hot {{ typedef LIGHT void (*Handler)(REGISTERS);\n{text}}};\n"
+            f"{MACROS}struct Hot {{ typedef LIGHT void (*Handler)(REGISTERS);\n"
+            f"{HELPERS}{text}}};\n"
             f"static const void* const ALL[] = {{ {names} }};\n"
             "for (u32 i = 0; i < sizeof ALL / sizeof *ALL; i++) ((const void**)out)[i] = ALL[i];\n"
             "return sizeof ALL / sizeof *ALL;\n",
@@ -221,6 +236,12 @@ class _Writer:
 
     def _effects(self, row: Instruction, word: int) -> str:
         """All that the instruction does, if it is a branch the taken one."""
+        if row.operation in ("ei", "di"):
+            now = f"(u32)((t + {_passed(self.spent + row.m_cycles, 0)}) >> 24)"
+            return self._unless(f"switch_interrupts(h, {row.operation.upper()}, {now})", row)
+        if row.opcode == _LD_N16_A and word >> 16 < VRAM:
+            self.pages.clear()
+            return self._unless(f"switch_bank(h, {word >> 16}, A)", row)
         n = str(self.k)
         lines = [self._operand(row, word)]
         operation = OPERATIONS.get(row.operation, "v = x + y;")
@@ -252,6 +273,12 @@ class _Writer:
         if row.destination in ("pc", "vector"):
             lines.append(self._branch(row, word))
         return _OWN.sub(lambda found: found[0] + n, " ".join(lines)).replace("*)at ", f"*)at{n} ")
+
+    def _unless(self, done: str, row: Instruction) -> str:
+        """Leave, unless that did all of it. It counts as a store."""
+        text = f"if (__builtin_expect(!{done}, 0)) {self._leave()}"
+        self.stored = self.spent + row.m_cycles
+        return text
 
     def _operate(self, row: Instruction, word: int, operation: str) -> str:
         """The result and where it goes; of `fl` only what must be now."""
