@@ -22,7 +22,8 @@ Rooms, lowest first; a file imports from its own room and from those before it
     sound               what a console sounds like, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
 
-`rom/hot_code` and `kernels/sm83/superblocks` make blocks of what a ROM spends its time in (ADR 17).
+`rom/hot_code` and `kernels/sm83/superblocks` make blocks of what a ROM spends its time in (ADR 17),
+on a CPU `kernels/sm83/native_superblocks` (ADR 23).
 
 Inside kernels.sm83: `contract` says what hot path and service tell each other; `registers`,
 `uniform` and `in_place` are the uniform hot path, `native_code` and `threaded_code` the others;

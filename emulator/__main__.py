@@ -142,13 +142,14 @@ def command_warmup(arguments: argparse.Namespace) -> None:
 
 def command_hot_code(arguments: argparse.Namespace) -> None:
     """Find and compile what ROMs spend their time in; print one JSON record."""
-    from emulator.launch.hot_pieces import end_with
+    from emulator.launch.hot_pieces import end_with, one_at_a_time
     from emulator.tools.hot_code import compile_hot_code
 
     if arguments.owner:
         end_with(arguments.owner)
     roms = [Cartridge.from_file(rom) for rom in arguments.rom]
-    record = compile_hot_code(roms, arguments.device, arguments.running, arguments.many)
+    with one_at_a_time(roms):
+        record = compile_hot_code(roms, arguments.device, arguments.running, arguments.many)
     print(json.dumps(record))
 
 
@@ -260,7 +261,7 @@ def parser() -> argparse.ArgumentParser:
     warm.add_argument("--cold", action="store_true", help="also measure with an empty kernel cache")
     warm.set_defaults(action=command_warmup)
 
-    hot = commands.add_parser("hot-code", help="compile for a GPU what ROMs spend their time in")
+    hot = commands.add_parser("hot-code", help="compile what ROMs spend their time in")
     hot.add_argument("--rom", type=Path, action="append", required=True, help="those of one batch")
     hot.add_argument("--running", type=int, default=ALONE.running, help="consoles a block")
     hot.add_argument("--many", action="store_true", help="for some 1,000 consoles")

@@ -49,9 +49,9 @@ class Emulator:
     launched on Warp's current stream of that device, and `run` allocates nothing. `shape`: how to
     spread launches over a GPU (default: the measured one); it may be changed between them.
     `cuda_graphs`: replay launches that come again, which pays for short ones; nothing on a CPU.
-    `hot_code`: where threaded code runs, be it for the tail of launches, have another process find
-    and compile what the ROMs spend their time in, and run that once it is there (ADR 17); a number:
-    begin in so many seconds.
+    `hot_code`: where threaded code runs, be it for the tail of launches, and on a CPU, have another
+    process find and compile what the ROMs spend their time in, and run that once it is there (ADR
+    17, 23); a number: begin in so many seconds.
     `executor` is for tests: who executes instructions, `uniform` (one data path for all lanes of a
     warp), `threaded` (a warp for each console; a GPU's default for few, see `shape`) or `native`
     (generated C++, the default on a cpu and for it only); results are the same.
@@ -170,7 +170,8 @@ class Emulator:
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
-        (kernels/sm83/superblocks.py). Compiles them first, unless Warp's cache has them."""
+        (kernels/sm83/superblocks.py, on a CPU native_superblocks.py). Compiles them first, unless
+        Warp's cache has them."""
         self._frames.adopt(pieces)
 
     def freeze(self, env: int) -> None:

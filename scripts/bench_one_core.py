@@ -1,5 +1,6 @@
 """One console on one core beside PyBoy, in turns, by processor time, so that a busy computer does
-not decide: `python scripts/bench_one_core.py GAME.gb ...`, one line of JSON for each.
+not decide: `python scripts/bench_one_core.py GAME.gb ...`, one line of JSON for each. `--hot`: with
+hot code (ADR 23) as well, in the same turns.
 
 A step is 24 frames with a random button held for 8 and one picture: PyBoy's window buffer, our
 observation. `instructions`: machine instructions a frame in user mode, of the launches and of the
@@ -16,12 +17,16 @@ import statistics
 import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from emulator import Cartridge, Emulator
+from emulator.kernels.sm83.threaded_code import own_numbers
+from emulator.launch.hot_pieces import load_hot_code
+from emulator.rom.idle_loops import marked_words
+from emulator.tools.hot_code import compile_hot_code
 
 ROUNDS, STEPS, MORE = 6, 15, 4
 BUTTONS = {"a": 16, "b": 32, "start": 128, "up": 4, "down": 8, "left": 2, "right": 1}
@@ -65,13 +70,20 @@ def seconds_of(step: Callable[[], None], steps: int) -> float:
     return (time.thread_time() - begun) / steps / 24
 
 
-def measure(rom: Path, count: Callable[[], int]) -> dict[str, object]:
-    """Both in turns; `count` says how many machine instructions this thread has executed."""
-    emulator = Emulator(Cartridge.from_bytes(rom.read_bytes(), rom.name), 1, "cpu")
-    choose, held = random.Random(0), np.zeros(1, np.uint8)
-    spent = [0, 0]
+def ours(rom: Path, count: Callable[[], int], hot: bool) -> tuple[Callable[[], None], list[int]]:
+    """A step of ours, and the machine instructions of launches and of observations so far, which
+    `count` says of this thread. `hot`: with hot code, searched and compiled if it is not there."""
+    cartridge = Cartridge.from_bytes(rom.read_bytes(), rom.name)
+    emulator = Emulator(cartridge, 1, "cpu")
+    if hot:
+        compile_hot_code([cartridge], "cpu")
+        words = marked_words(cartridge.rom, ends=True)
+        found = load_hot_code(cartridge, words, own_numbers(words) != 0)
+        assert found is not None
+        emulator.adopt([found.pieces])
+    choose, held, spent = random.Random(0), np.zeros(1, np.uint8), [0, 0]
 
-    def ours() -> None:
+    def step() -> None:
         held[0] = choose.choice(list(BUTTONS.values()))
         before = count()
         emulator.run(held, 24, 8)
@@ -80,24 +92,40 @@ def measure(rom: Path, count: Callable[[], int]) -> dict[str, object]:
         spent[0] += between - before
         spent[1] += count() - between
 
+    return step, spent
+
+
+def measure(rom: Path, count: Callable[[], int], kinds: Sequence[bool]) -> dict[str, object]:
+    """PyBoy and ours in turns, without and with hot code as `kinds` say."""
+    machines = [ours(rom, count, hot) for hot in kinds]
     peer, end = theirs(rom)
     for _ in range(15):
         peer()
-        ours()
-    spent[:] = 0, 0
-    rounds = [(seconds_of(peer, STEPS), seconds_of(ours, STEPS * MORE)) for _ in range(ROUNDS)]
+        for step, _ in machines:
+            step()
+    for _, spent in machines:
+        spent[:] = 0, 0
+    rounds = [
+        (seconds_of(peer, STEPS), *(seconds_of(step, STEPS * MORE) for step, _ in machines))
+        for _ in range(ROUNDS)
+    ]
     end()
     frames = ROUNDS * STEPS * MORE * 24
-    return {
-        "rom": rom.stem,
-        "pyboy_us": round(min(pair[0] for pair in rounds) * 1e6, 1),
-        "ours_us": round(min(pair[1] for pair in rounds) * 1e6, 2),
-        "times": round(statistics.median(a / b for a, b in rounds), 1),
-        "instructions": [round(some / frames) for some in spent],
-    }
+    record: dict[str, object] = {"rom": rom.stem}
+    record["pyboy_us"] = round(min(turn[0] for turn in rounds) * 1e6, 1)
+    for i, hot in enumerate(kinds):
+        name = "hot_" if hot else ""
+        record[f"{name}us"] = round(min(turn[i + 1] for turn in rounds) * 1e6, 2)
+        record[f"{name}times"] = round(
+            statistics.median(turn[0] / turn[i + 1] for turn in rounds), 1
+        )
+        record[f"{name}instructions"] = [round(some / frames) for some in machines[i][1]]
+    return record
 
 
 if __name__ == "__main__":
     counter = instructions_counter()  # one: several would share the processor's
+    wanted = (False, True) if "--hot" in sys.argv else (False,)
     for name in sys.argv[1:]:
-        print(json.dumps(measure(Path(name), counter)), flush=True)
+        if name != "--hot":
+            print(json.dumps(measure(Path(name), counter, wanted)), flush=True)

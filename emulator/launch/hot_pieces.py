@@ -7,6 +7,9 @@ anew. What it says is checked against the ROM, so it can only cost time.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
 import json
 import os
 import subprocess
@@ -15,7 +18,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +107,38 @@ class Search:
     def ended(self) -> bool:
         """Whether it is done, well or not."""
         return self._process.poll() is not None
+
+    def went_well(self) -> bool:
+        """Whether it has ended and left in the caches what it was asked for."""
+        return self._process.poll() == 0
+
+
+_searches: weakref.WeakValueDictionary[tuple[object, ...], Search] = weakref.WeakValueDictionary()
+_starting = threading.Lock()
+
+
+def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, many: bool) -> Search:
+    """One that somebody of this process still holds, ended or not, else a new one: the parts of a
+    batch have the same ROMs, and come here by threads of their own."""
+    key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many)
+    with _starting:
+        search = _searches.get(key)
+        if search is None:
+            search = _searches[key] = Search(cartridges, device, running, many)
+        return search
+
+
+@contextlib.contextmanager
+def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
+    """No other process is at work on these ROMs: the trials of a sweep begin at the same time, and
+    the second one finds in the caches what the first one has made."""
+    names = "".join(cartridge.sha256 for cartridge in cartridges)
+    name = hashlib.sha256(names.encode()).hexdigest()[:24]
+    path = pieces_path(cartridges[0]).with_name(f"{name}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def end_with(owner: int) -> None:

@@ -13,7 +13,7 @@ import warp as wp
 
 # A kernel's first launch loads its module. Two threads that do so at once load it twice, and the
 # second load frees the code that the first thread is about to run.
-_preparing = threading.Lock()
+preparing = threading.Lock()
 
 
 class RecordedLaunches:
@@ -34,7 +34,7 @@ class RecordedLaunches:
         """Launch `kernel` as wp.launch would."""
         prepared = self._prepared.get(kernel)
         if prepared is None:
-            with _preparing:
+            with preparing:
                 command: Any = wp.launch(
                     kernel, dim=dim, inputs=inputs, device=device, record_cmd=True
                 )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+import warp as wp
 
 from emulator.emulator import Emulator
 from emulator.kernels.sm83.superblocks import reads_status
@@ -57,7 +58,8 @@ def compile_hot_code(
     much = [hot.fetches_much for hot in found]
     searched = time.perf_counter()
     shape = ALONE._replace(running=running)
-    Emulator(cartridges, len(cartridges), device, shape=shape, executor="threaded").adopt(pieces)
+    executor = "threaded" if wp.get_device(device).is_cuda else "native"
+    Emulator(cartridges, len(cartridges), device, shape=shape, executor=executor).adopt(pieces)
     if many and any(much):
         data_path = Emulator(cartridges, len(cartridges), device, shape=TWO_PHASES)
         data_path.wait_for_kernels()

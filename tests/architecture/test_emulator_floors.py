@@ -91,4 +91,4 @@ def test_kernels_of_an_executor_are_loaded_by_whoever_has_it() -> None:
     modules = sources()
     executors = {f"kernels.launch.{name}" for name in ("alone", "native", "threaded", "uniform")}
     loaders = {module for module, path in modules.items() if imports(path, modules) & executors}
-    assert loaders - executors == {"kernels.launch.hot_threads"}
+    assert loaders - executors == {"kernels.launch.hot_threads", "kernels.launch.hot_native"}

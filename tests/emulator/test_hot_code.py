@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator
-from emulator.__main__ import parser
+from emulator.__main__ import main, parser
 from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch import hot_pieces
+from emulator.launch.hot_pieces import search_arguments
 from emulator.rom import control_rows, hot_code
 from emulator.tools.hot_code import find_hot_code
 from emulator.tools.warmup import blank_rom
@@ -122,7 +123,7 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
     device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if device == "cpu":
-        pytest.skip("threaded code is a GPU's")
+        pytest.skip("the test below, without a process")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     game = Path("assets/games/pocket_quest/pocket_quest.gb")
     cartridge = Cartridge.from_file(game)
@@ -140,3 +141,41 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
         emulator.run(np.full(8, 1, np.uint8), 240, 8)
     assert hot.state_hash() == plain.state_hash()
     assert np.array_equal(hot.work(), plain.work())
+
+
+@pytest.mark.warp
+@pytest.mark.parametrize("went_well", [True, False])
+def test_a_cpu_goes_over_to_what_a_search_left(
+    went_well: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """The search runs here: as a process of low priority it may take minutes on a busy computer."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cartridge = program()
+    file = tmp_path / "program.gb"
+    file.write_bytes(cartridge.rom.tobytes())
+
+    class Done:
+        def __init__(self, *what: object) -> None:
+            assert main(search_arguments([file], "cpu", 2)) == 0
+            self.asked = 0
+
+        def ended(self) -> bool:
+            self.asked += 1
+            return self.asked > 2
+
+        def went_well(self) -> bool:
+            return went_well
+
+    monkeypatch.setattr(hot_pieces, "Search", Done)
+    plain, *shards = (Emulator(cartridge, 2, hot_code=on) for on in (False, True, True))
+    for _ in range(3):
+        for emulator in (plain, *shards):
+            emulator.run(np.ones(2, np.uint8), 24, 8)
+        for hot in shards:
+            assert hot.state_hash() == plain.state_hash()
+            assert np.array_equal(hot.work(), plain.work())
+    # One search for both
+    assert json.loads(capsys.readouterr().out)["pieces"] == [len(PIECES)]
+    for hot in shards:
+        assert (hot._frames.threads.hot_native is not None) == went_well
+        assert not hot._frames.threads.is_searching

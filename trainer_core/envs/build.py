@@ -30,8 +30,14 @@ StartSet = Literal["train", "validation", "test", "heldout"]
 two together."""
 
 
-HOT_CODE_AFTER = 15.0
-"""Seconds of training after which a GPU looks for hot code: shorter runs need no such process."""
+HOT_CODE_AFTER = {"cuda": 15.0, "cpu": 60.0}
+"""Seconds of training after which a device looks for hot code: shorter runs need no such process.
+On a CPU it takes of the cores that learn."""
+
+
+def hot_code_after(device: str) -> float:
+    """As HOT_CODE_AFTER, by a device like `cuda:0`."""
+    return HOT_CODE_AFTER[device.partition(":")[0]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +164,7 @@ def make_env(
             held_out=held_out,
             demo_share=demo_share,
             home=home,
-            hot_code=False if held_out else HOT_CODE_AFTER,
+            hot_code=False if held_out else hot_code_after(config.device),
         )
     if held_out and holds_out:
         env.start_set = chosen_starts(env.start_set, starts)
@@ -193,5 +199,5 @@ def _mixed(
             )
             for number, (task, count) in enumerate(zip(tasks, envs, strict=True))
         ],
-        hot_code=HOT_CODE_AFTER,
+        hot_code=hot_code_after(config.device),
     )  # fmt: skip

@@ -37,7 +37,7 @@ class FrameLauncher:
         cuda_graphs: bool,
     ) -> None:
         self.shape = shape
-        self.threads = RomThreads(cartridges, device)
+        self.threads = RomThreads(cartridges, device, executor == "native")
         is_cuda = wp.get_device(device).is_cuda
         self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
         self.counts: wp.array | None = None
@@ -54,8 +54,10 @@ class FrameLauncher:
         """Run every console for `frames` frames with the joypad masks `held`, uint8[N] on the
         device, let go after `release_after` frames (0: held to the end)."""
         if self._executor == "native":
+            if self.threads.is_searching:
+                self.threads.adopt_found(block=1)
             how = (held, frames, release_after, self._idle_skip, self.launch)
-            kernels_of("native").launch(self._batch, *how)
+            kernels_of("native").launch(self._batch, *how, self.threads.hot_native)
             return
         shape = self.found_shape()
         if self.threads.is_searching:
@@ -118,14 +120,16 @@ class FrameLauncher:
         return ALONE if shape.tail and self._is_cuda else None
 
     def search_hot_code(self, after: float) -> None:
-        """Where threaded code runs, look for hot code in `after` seconds (ADR 17)."""
+        """Where threaded or native code runs, look for hot code in `after` seconds (ADR 17, 23)."""
         shape = self.threads_shape()
-        if shape:
+        if self._executor == "native":
+            self.threads.search(ALONE.running, after)
+        elif shape:
             self.threads.search(shape.running, after, self._is_free and self._num_envs > MANY_ALONE)
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
-        """As `Emulator.adopt`; EmulatorError where no threaded code runs."""
-        shape = self.threads_shape()
+        """As `Emulator.adopt`; EmulatorError where neither threaded nor native code runs."""
+        shape = ALONE if self._executor == "native" else self.threads_shape()
         if shape is None:
             raise EmulatorError(f"executor {self._executor!r} has no superblocks: give threaded")
         self.threads.adopt(pieces, shape.block)

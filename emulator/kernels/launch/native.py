@@ -6,6 +6,7 @@ instructions is shared: requests and answers are those of sm83/contract.py.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import warp as wp
 
@@ -17,6 +18,7 @@ from emulator.kernels.launch.boundary import launch_begin, launch_end
 from emulator.kernels.memory.mapper import FLAT, MBC1, MBC3, MBC5
 from emulator.kernels.ppu.access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.sm83.attend import attend
+from emulator.kernels.sm83.block_text import ALWAYS_SLOW
 from emulator.kernels.sm83.contract import (
     ADDRESS_AT,
     ASK_CONTROL,
@@ -36,12 +38,23 @@ from emulator.kernels.sm83.contract import (
     WORD_AT,
 )
 from emulator.kernels.sm83.decoding import is_wide, slow_kind
+from emulator.kernels.sm83.hot_access import MUST_BE_PLAIN
 from emulator.kernels.sm83.in_place import LONGEST, PLAIN_IO, PLAIN_PICTURE
 from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
 from emulator.kernels.sm83.native_code import source
 from emulator.kernels.sm83.quick_service import answer_quickly
 from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
+
+
+class HotNative(NamedTuple):
+    """What leads to a ROM's superblocks (hot_native.py), on the CPU."""
+
+    table: wp.array
+    """uint64[TABLE_SIZE]: addresses of all functions, of superblocks too."""
+    words: wp.array
+    """uint32[bytes of all ROMs]: predecoded words, but where a superblock begins its number."""
+
 
 NOWHERE = wp.constant(wp.uint32(0xFFFFFFFF))
 Pages = wp.types.vector(length=9, dtype=wp.uint64)
@@ -89,21 +102,29 @@ class NativeState:
     words: wp.uint64
     control: wp.uint64
     scratch: wp.uint64
+    # Superblocks (native_superblocks.py)
+    table: wp.uint64  # of the functions; 0: the built-in one
+    hot_words: wp.uint64  # `words`, but superblocks where they begin
+    walked: wp.uint64  # of the two those that `bases` lead to
+    stack: wp.uint32  # beginning of WRAM or HRAM, where SP was
+    stacks: wp.uint32  # values that SP has there with both bytes of an operand below the end
 
 
-TEXT = source(
-    {
+COPY_TABLE = 1 << 30
+"""Given to `run`: nothing but put its functions into `h.table`."""
+CONSTANTS = {
         "ASK_FETCH": ASK_FETCH, "ASK_READ": ASK_READ, "ASK_WRITE": ASK_WRITE,
         "ASK_OAM_BUG": ASK_OAM_BUG, "ASK_CONTROL": ASK_CONTROL, "HAS_MEMORY": HAS_MEMORY,
         "WORD_AT": WORD_AT, "MEMORY_AT": MEMORY_AT, "LONGEST": LONGEST, "PLAIN_IO": PLAIN_IO,
         "SETTLED": SETTLED, "FAR": int(FAR), "PLAIN_PICTURE": PLAIN_PICTURE,
         "PICTURE_PLAIN": int(PICTURE_PLAIN), "STATUS_PLAIN": int(STATUS_PLAIN),
         "STATUS_MARGIN": STATUS_MARGIN, "MBC1": MBC1, "MBC3": MBC3, "MBC5": MBC5,
-    }
-)  # fmt: skip
+    "ALWAYS_SLOW": ALWAYS_SLOW, "MUST_BE_PLAIN": MUST_BE_PLAIN, "COPY_TABLE": COPY_TABLE,
+}  # fmt: skip
+"""What the C++ text calls by name."""
 
 
-@wp.func_native(TEXT)
+@wp.func_native(source(CONSTANTS))
 def run(h: wp.ref[NativeState], c: wp.ref[Console], given: U) -> U:
     """Run plain instructions until the deadline has come or `attend` is wanted; what is asked."""
     ...
@@ -126,12 +147,22 @@ def forget(h: wp.ref[NativeState], c: wp.ref[Console]):
 
 
 @wp.func(inline=False)
-def begin_native(h: wp.ref[NativeState], c: wp.ref[Console], batch: Batch, mem: Q, idle_skip: U):
+def begin_native(
+    h: wp.ref[NativeState],
+    c: wp.ref[Console],
+    batch: Batch,
+    mem: Q,
+    idle_skip: U,
+    table: Q,
+    hot_words: Q,
+):
     h.mem = mem
     h.rom = batch.rom_base
     h.words = batch.words_base
     h.control = batch.control_base
     h.scratch = mem + Q(batch.scratch)
+    h.table = table
+    h.hot_words = wp.where(table != Q(0), hot_words, batch.words_base)
     h.idle_skip = idle_skip
     h.fast = ALL_ONES  # no map yet
     h.stable = c.now
@@ -182,8 +213,13 @@ def run_frames_native(
     frames: wp.uint32,
     release_after: wp.uint32,
     idle_skip: wp.uint32,
+    table: wp.uint64,
+    hot_words: wp.uint64,
 ):
-    """Thread env runs one console from the beginning of the launch to its end."""
+    """Thread env runs one console from the beginning of the launch to its end.
+
+    `table` and `hot_words`: addresses of those with superblocks (hot_native.py), or 0.
+    """
     env = wp.tid()
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
     if console[env].stopped == U(0):
@@ -191,7 +227,7 @@ def run_frames_native(
     if console[env].launch_end != U(0):
         h = NativeState()
         o = NativeLocals()
-        begin_native(h, console[env], batch, mem, idle_skip)
+        begin_native(h, console[env], batch, mem, idle_skip, table, hot_words)
         st32(h.scratch + Q(U(WINDOW_AT)), h.vram_until)
         o.running = wp.bool(True)
         while o.running:
@@ -206,6 +242,14 @@ def run_frames_native(
         launch_end(console[env], mem, batch.rom_base, frames)
 
 
+@wp.kernel(enable_backward=False)
+def copy_table(console: wp.array[Console], table: wp.uint64):
+    """Write the addresses of the functions of `run` to `table`, TABLE_SIZE of 64 bits."""
+    h = NativeState()
+    h.table = table
+    run(h, console[0], U(COPY_TABLE))
+
+
 power_on, reset_envs, peek = state_kernels.of_module(__name__)
 
 
@@ -216,7 +260,9 @@ def launch(
     release_after: int,
     idle_skip: bool,
     launch: Callable = wp.launch,
+    hot: HotNative | None = None,
 ) -> None:
-    """Run every console for `frames` frames."""
-    inputs = [batch, batch.console, buttons, frames, release_after, int(idle_skip)]
+    """Run every console for `frames` frames, with the superblocks of its ROM if there are any."""
+    given = (hot.table.ptr, hot.words.ptr) if hot else (0, 0)
+    inputs = [batch, batch.console, buttons, frames, release_after, int(idle_skip), *given]
     launch(run_frames_native, dim=int(batch.num_envs), inputs=inputs, device=buttons.device)

@@ -1,4 +1,5 @@
-"""What threaded code needs of the ROMs of one batch: its table, and superblocks if there are any.
+"""What threaded and native code need of the ROMs of one batch: the table of threaded code, and
+superblocks if there are any.
 
 Made when first asked for: most launches never come to threaded code.
 """
@@ -7,14 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
-from emulator.launch.hot_pieces import Search, load_hot_code
+from emulator.launch.hot_pieces import Search, load_hot_code, shared_search
 from emulator.rom.cartridge import Cartridge
 from emulator.rom.hot_code import HotCode
 from emulator.rom.idle_loops import marked_words
+
+if TYPE_CHECKING:  # reads the text of native code, which a GPU does not need
+    from emulator.kernels.launch.hot_native import HotNative
 
 NOTHING_FOUND = HotCode([], 0.0)
 
@@ -22,13 +27,17 @@ NOTHING_FOUND = HotCode([], 0.0)
 class RomThreads:
     """Of `cartridges`, whose ROMs lie one after another on `device`."""
 
-    def __init__(self, cartridges: Sequence[Cartridge], device: str) -> None:
+    def __init__(self, cartridges: Sequence[Cartridge], device: str, native: bool = False) -> None:
+        """`native`: superblocks for generated C++, else for threaded code."""
         self.hot: wp.Kernel | None = None
         """The kernel with superblocks, in place of the plain one."""
+        self.hot_native: HotNative | None = None
+        """Those of native code."""
         self.fetches_much = False
         """Whether a search has found that of one of the ROMs (`HotCode.fetches_much`)."""
         self._cartridges = cartridges
         self._device = device
+        self._native = native
         self._table: wp.array | None = None
         self._search: Search | None = None
         self._begin: tuple[float, int, bool] | None = None
@@ -61,12 +70,17 @@ class RomThreads:
 
     def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
-        (kernels/sm83/superblocks.py). Compiles them first, for `block` threads a block of a GPU,
-        unless Warp's cache has them."""
-        from emulator.kernels.launch.hot_threads import hot_threads
-
+        (kernels/sm83/superblocks.py, native_superblocks.py). Compiles them first, for `block`
+        threads a block of a GPU, unless Warp's cache has them."""
         roms = [cartridge.rom for cartridge in self._cartridges]
         words = [marked_words(rom, ends=True) for rom in roms]
+        if self._native:
+            from emulator.kernels.launch.hot_native import hot_native
+
+            self.hot_native = hot_native(words, pieces)
+            return
+        from emulator.kernels.launch.hot_threads import hot_threads
+
         frames, table = hot_threads(roms, words, pieces)
         device = wp.get_device(self._device)
         frames.module.load(device, block if device.is_cuda else 1)
@@ -77,11 +91,14 @@ class RomThreads:
         """Start a search when it is time. Once it has ended, adopt what it left in the cache; what
         it has not is run as before."""
         if self._begin is not None and time.monotonic() >= self._begin[0]:
-            self._search = Search(self._cartridges, self._device, *self._begin[1:])
+            self._search = shared_search(self._cartridges, self._device, *self._begin[1:])
             self._begin = None
         if self._search is None or not self._search.ended():
             return
+        found_some = self._search.went_well()  # else a launch would have to wait for a compiler
         self._search = None
+        if not found_some:
+            return
         from emulator.kernels.sm83.threaded_code import own_numbers
 
         found = []

@@ -11,6 +11,7 @@ What is no instruction, and the machine's registers, are in sm83/native_parts.py
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from emulator.kernels.sm83.native_parts import ENTRY, PARTS, PRELUDE, RARE
 from emulator.rom import control_rows, isa
@@ -22,6 +23,7 @@ WITH_MEMORY = 1024
 """First entry of the table for instructions that have been given their memory operand."""
 PARTS_AT = 1536
 """First entry of those that are no instruction."""
+TABLE_SIZE = PARTS_AT + len(RARE)
 
 _READ8 = {"b": "(BC >> 8)", "c": "(BC & 255)", "d": "(DE >> 8)", "e": "(DE & 255)",
           "h": "(HL >> 8)", "l": "(HL & 255)", "a": "A"}  # fmt: skip
@@ -29,20 +31,20 @@ _WRITE8 = {"b": "BC = (BC & 0xFF) | {} << 8;", "c": "BC = (BC & 0xFF00) | {};",
            "d": "DE = (DE & 0xFF) | {} << 8;", "e": "DE = (DE & 0xFF00) | {};",
            "h": "HL = (HL & 0xFF) | {} << 8;", "l": "HL = (HL & 0xFF00) | {};",
            "a": "A = {};"}  # fmt: skip
-_VALUES = {
+VALUES = {
     **_READ8, "bc": "BC", "de": "DE", "hl": "HL", "sp": "h->sp", "af": "(A << 8 | F_BITS)",
     "n8": "(word >> 16 & 255)", "n16": "(word >> 16)", "e8": "(u32)(signed char)(word >> 16)",
     "mem": "m", "pc": "next", "": "0",
 }  # fmt: skip
-_ADDRESSES = {
+ADDRESSES = {
     "bc": "BC", "de": "DE", "hl": "HL", "hl+": "HL", "hl-": "HL", "n16": "(word >> 16)",
     "sp+2": "h->sp", "sp-2": "((h->sp - 2) & 0xFFFF)", "ff00+n8": "(0xFF00 | (word >> 16 & 255))",
     "ff00+c": "(0xFF00 | (BC & 255))",
 }  # fmt: skip
-_CONDITIONS = {"nz": "zr != 0", "z": "zr == 0", "nc": "!(fl & 0x100)", "c": "(fl & 0x100)"}
+CONDITIONS = {"nz": "zr != 0", "z": "zr == 0", "nc": "!(fl & 0x100)", "c": "(fl & 0x100)"}
 
 # Result v of x and y, and the carries k into each bit (what rotates lose is in bit 8).
-_OPERATIONS = {
+OPERATIONS = {
     "add": "v = x + y; k = x ^ y ^ v;",
     "adc": "v = x + y + (fl >> 8 & 1); k = x ^ y ^ v;",
     "sub": "v = x - y; k = x ^ y ^ v;",
@@ -75,7 +77,7 @@ _OPERATIONS = {
 }
 
 
-def _flags(flags: str) -> str:
+def flags(flags: str) -> str:
     """Statements that set `zr` and `fl` from v and k as a flags column says."""
     text = {"-": "", "0": "zr = 1; ", "Z": "zr = v & 255; "}[flags[0]]
     keep = computed = constant = toggle = 0
@@ -101,7 +103,7 @@ def _finish(row: Instruction) -> str:
     else:
         target = f"{row.number}u" if row.mnemonic.startswith("rst") else "word >> 16"
     if access and access.kind in ("write", "modify"):
-        parts.append(f"const u32 a = {_ADDRESSES[access.address]}; h->stable_t = t;")
+        parts.append(f"const u32 a = {ADDRESSES[access.address]}; h->stable_t = t;")
         if access.address == "sp-2":
             parts.append("h->sp = a;")
         if access.address in ("hl+", "hl-"):
@@ -138,7 +140,7 @@ def _finish(row: Instruction) -> str:
     return " ".join(parts)
 
 
-def _set_result(row: Instruction) -> str:
+def set_result(row: Instruction) -> str:
     to = row.destination
     if to in _WRITE8:
         wide = row.operation in ("add", "adc", "sub", "sbc", "inc", "dec", "daa")
@@ -159,9 +161,9 @@ def _body(row: Instruction) -> str:
     if branches:
         parts.append(f"const u32 next = (PC + {row.length}) & 0xFFFF;")
     parts.append(f"TIME({row.m_cycles + row.taken_extra}) ip += {row.length}; u32 v, k = 0;")
-    parts.append(f"const u32 x = {_VALUES[row.x]}, y = {_VALUES[row.y]};")
-    parts.append(_OPERATIONS.get(row.operation, "v = x + y;"))
-    parts.append(_flags(row.flags) + " " + _set_result(row))
+    parts.append(f"const u32 x = {VALUES[row.x]}, y = {VALUES[row.y]};")
+    parts.append(OPERATIONS.get(row.operation, "v = x + y;"))
+    parts.append(flags(row.flags) + " " + set_result(row))
     access = row.access
     if access and access.kind == "read":
         if access.address == "sp+2":
@@ -186,7 +188,7 @@ def _read(row: Instruction) -> str:
     find = _finder(access)
     load = "PAIR" if access.size == 2 else "BYTE"
     return (
-        f"const u32 a = {_ADDRESSES[access.address]}; u32 m; "
+        f"const u32 a = {ADDRESSES[access.address]}; u32 m; "
         f"{{ {find}(reads, GO_TO(cold_read)) m = {load}; }}"
     )
 
@@ -201,7 +203,7 @@ def handler(row: Instruction) -> str:
     """One function, or two: a reading instruction has a second one, for `h->memory`."""
     skip = ""
     if row.condition:
-        skip = (f"if (!({_CONDITIONS[row.condition]})) "
+        skip = (f"if (!({CONDITIONS[row.condition]})) "
                 f"{{ TIME({row.m_cycles}) ip += {row.length}; NEXT; }}\n")  # fmt: skip
     name, body = _name(row), _body(row)
     title = f"// {row.mnemonic}\n"
@@ -223,9 +225,9 @@ def _table() -> str:
     return f"static const void* const TABLE[] = {{ {entries} }};\n"
 
 
-def source(constants: dict[str, int]) -> str:
-    """Body of the native function `run`; `constants` are what launch/native.py defines."""
-    names = constants | {
+def _names(constants: Mapping[str, int]) -> dict[str, int]:
+    """What the text calls by name; `constants` are what launch/native.py defines."""
+    names = dict(constants) | {
         "WITH_MEMORY": WITH_MEMORY,
         "CONTROL": control_rows.CONTROL,
         "WIDE": control_rows.READ16 | control_rows.WRITE16,
@@ -238,10 +240,19 @@ def source(constants: dict[str, int]) -> str:
         "COUNTS": control_rows.COUNTS_8 | control_rows.COUNTS_16,
     }
     names |= {name.upper(): control_rows.SLOW_KINDS[name] for name in ("ei", "di", "reti")}
-    names |= {f"AT_{name}": PARTS_AT + i for i, name in enumerate(RARE)}
-    defines = "".join(f"#define {name} {value}\n" for name, value in names.items())
-    handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())
-    closing, entry = ENTRY.split("\n", 2)[1:]
-    text = f"{defines}{PRELUDE}{PARTS}{handlers}{closing}\n{_table()}{entry}"
+    return names | {f"AT_{name}": PARTS_AT + i for i, name in enumerate(RARE)}
+
+
+def native_body(constants: Mapping[str, int], text: str) -> str:
+    """Body of a native function for CPUs: `text` with the names that it may use."""
+    defines = "".join(f"#define {name} {value}\n" for name, value in _names(constants).items())
+    text = defines + PRELUDE + text
     text += "".join(f"#undef {name}\n" for name in re.findall(r"^#define (\w+)", text, re.M))
     return f"#if defined(__CUDA_ARCH__)\nreturn 0;\n#else\n{text}#endif\n"
+
+
+def source(constants: Mapping[str, int]) -> str:
+    """Body of the native function `run`."""
+    handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())
+    closing, entry = ENTRY.split("\n", 2)[1:]
+    return native_body(constants, f"{PARTS}{handlers}{closing}\n{_table()}{entry}")

@@ -90,7 +90,6 @@ PARTS = """
 struct Cpu {
 typedef LIGHT void (*Handler)(REGISTERS);
 
-
 // Everything back into the console; the caller of `run` goes on.
 static LIGHT void leave(REGISTERS) {
     Console* c = CONSOLE;
@@ -223,8 +222,9 @@ static inline void open_vram(Host* h) {
 static inline void turn_bank(Host* h) {
     Console* c = CONSOLE;
     const u64 at = place(h, 0x4000) - 0x4000;
+    const u32 bank = 0x4000 + c->rom_high; // where it begins in the ROM
     h->rom_high = c->rom_high;
-    h->bases.c[1] = h->words + 4ull * (u32)(0x4000 + c->rom_high) - 4ull * 0x4000;
+    h->bases.c[1] = (bank == c->rom_base ? h->words : h->walked) + 4ull * bank - 4ull * 0x4000;
     for (u32 i = 2; i < 4; i++) h->reads.c[i] = h->fast >> i & 1 ? at : 0;
 }
 
@@ -306,9 +306,16 @@ PART(cold_control) h->stable_t = t; ASK(ASK_CONTROL, 0, ROW[7] >> 8 & 255, NOW);
 ENTRY = """
 };
 const u32 lo = c.lo, hi = c.hi, start = c.now;
+if (given & COPY_TABLE) {
+    for (u32 i = 0; i < sizeof TABLE / sizeof *TABLE; i++) ((const void**)h.table)[i] = TABLE[i];
+    return 0;
+}
 h.asked = 0;
 h.console = (u64)&c;
 h.sp = c.sp;
+const bool in_hram = h.sp >= 0xFF80;
+h.stack = in_hram ? 0xFF80 : 0xC000;
+h.stacks = in_hram ? 0x7E : 0x1FFF;
 h.stable_t = (i64)(int)h.stable << 24;
 h.deadline_t = (i64)(int)c.deadline << 24;
 // At most 2^23 M-cycles, that the instruction count cannot spill into the time.
@@ -319,7 +326,10 @@ if ((c.fast & MAP) != h.fast || c.rom_low != h.rom_low || c.rom_high != h.rom_hi
         || c.ram_offset != h.ram_offset) {
     h.fast = c.fast & MAP; h.ram_offset = c.ram_offset;
     h.rom_low = c.rom_low;
-    h.bases.c[0] = h.words + 4ull * c.rom_low;
+    // Superblocks are for bank 0 at 0000 and others at 4000.
+    const bool plain = (c.fast & (ALWAYS_SLOW | MUST_BE_PLAIN)) == MUST_BE_PLAIN;
+    h.walked = plain && c.rom_low == c.rom_base ? h.hot_words : h.words;
+    h.bases.c[0] = h.walked + 4ull * c.rom_low;
     for (u32 i = 0; i < 7; i++) {
         const u64 at = Cpu::place(&h, i << 13) - (i << 13);
         h.reads.c[i] = h.fast >> i & 1 ? at : 0;
@@ -336,13 +346,14 @@ u32 zr, fl;
 SET_F(f);
 h.base = 0; h.window = ~0u; h.limit = PAST;
 u32 word = 0;
+const void* const* table = h.table ? (const void* const*)h.table : TABLE;
 Cpu::Handler handler = Cpu::fetch;
 if (given) {
     word = ((const loose32*)h.scratch)[WORD_AT / 4] | WAITS;
     h.memory = ((const loose32*)h.scratch)[MEMORY_AT / 4];
     handler = (Cpu::Handler)TABLE[(given & HAS_MEMORY ? WITH_MEMORY : 0) + (word & 511)];
 }
-handler(&h, TABLE, (i64)(int)start << 24, (const u32*)((u64)c.pc << 2), lo & 0xFFFF, lo >> 16,
+handler(&h, table, (i64)(int)start << 24, (const u32*)((u64)c.pc << 2), lo & 0xFFFF, lo >> 16,
     hi & 0xFFFF, hi >> 24, zr, fl, word);
 return h.asked;
 """
