@@ -134,6 +134,7 @@ QMainWindow > QTabBar::tab:selected { border-bottom: none; border-top: 2px solid
 QTableView, QListView, QTreeView {
   background: palette(base); border: none; gridline-color: transparent; outline: none;
   alternate-background-color: palette(window); }
+#gameList { padding: 12px 4px 0 4px; }
 QTableView::item, QListView::item { padding: 0 6px; border: none; }
 QTableView::item:selected, QListView::item:selected {
   background: palette(highlight); color: palette(text); }

@@ -34,6 +34,9 @@ KINDS = (0x00, 0x03, 0x06, 0x10, 0x1B)
 """Cartridge types: ROM only, MBC1, MBC2, MBC3 with clock, MBC5."""
 LOCKING = (0x10, 0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD)
 """STOP and the undefined opcodes; every second ROM is free of them, so that it runs on."""
+REGISTERS = (*range(0x40, 0x4C), 0x46, *range(0x00, 0x30), 0xFF)
+HIGH_BYTES = (*range(0x00, 0x80, 8), 0x88, 0x98, 0xA0, 0xB8, 0xC0, 0xFE)
+"""Of addresses that a ROM's writes go to."""
 STEP_FRAMES = 20
 CONSTANT_FIELDS = ("mapper", "rom_base", "rom_banks", "ram_size", "serial_capacity", "serial_log")
 TIMEOUT_S = 7200
@@ -73,12 +76,14 @@ def random_rom(random: np.random.Generator, kind: int, calm: bool) -> bytes:
 
 def poke_hardware(random: np.random.Generator, rom: np.ndarray) -> None:
     """Strew writes to I/O registers, bank registers, VRAM and OAM over the code."""
-    for at in random.integers(0, len(rom) - 3, len(rom) // 24):
-        high = int(random.choice([*range(0x00, 0x80, 8), 0x88, 0x98, 0xA0, 0xB8, 0xC0, 0xFE]))
-        register = int(random.choice([*range(0x40, 0x4C), 0x46, *range(0x00, 0x30), 0xFF]))
-        code = (
-            (0xE0, register) if random.random() < 0.7 else (0xEA, int(random.integers(256)), high)
-        )
+    count = len(rom) // 24
+    drawn = (
+        random.integers(0, len(rom) - 3, count), random.random(count) < 0.7,
+        random.choice(REGISTERS, count), random.integers(0, 256, count),
+        random.choice(HIGH_BYTES, count),
+    )  # fmt: skip
+    for at, is_short, register, low, high in zip(*(part.tolist() for part in drawn), strict=True):
+        code = (0xE0, register) if is_short else (0xEA, low, high)
         rom[at : at + len(code)] = code
 
 

@@ -86,7 +86,10 @@ class GamesView(QWidget):
             blank = QPixmap(PICTURE)
             blank.fill(theme.current().raised)
             return QIcon(blank)
-        return QIcon(QPixmap.fromImage(found.scaled(PICTURE)))
+        icon, shown = QIcon(), QPixmap.fromImage(found.scaled(PICTURE))
+        icon.addPixmap(shown)
+        icon.addPixmap(shown, QIcon.Mode.Selected)  # else it is tinted
+        return icon
 
     def _on_current(self, item: QListWidgetItem | None) -> None:
         if item is not None:

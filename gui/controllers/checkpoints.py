@@ -67,7 +67,14 @@ class CheckpointsController(QObject):
                 break
         newest = sorted(self.model.cards, key=lambda card: -card.created_at)
         for card in newest[:MOST_VERIFIED]:
-            self.model.put(await in_thread(verify, card))
+            self._put_verified(await in_thread(verify, card))
+
+    def _put_verified(self, card: CheckpointCard) -> None:
+        """One that its run thinned out meanwhile is no damage to be told of."""
+        if card.folder.is_dir():
+            self.model.put(card)
+        else:
+            self.model.drop_missing(card.run_id)
 
     def look_at(self, run_id: str) -> None:
         """Have a run's checkpoints among the cards, however old it is."""
@@ -263,7 +270,7 @@ class CheckpointsController(QObject):
             self.model.put(card)
             if chosen is None or chosen == newest:
                 self.model.select(card.folder)
-            self._bridge.spawn(in_thread(verify, card), then=self.model.put)
+            self._bridge.spawn(in_thread(verify, card), then=self._put_verified)
 
     def _on_run_changed(self, notice: RunChanged) -> None:
         if notice.record.state.is_end and not self._bridge.closing:

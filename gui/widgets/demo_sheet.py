@@ -10,12 +10,11 @@ from PySide6.QtWidgets import (
     QDialog,
     QFormLayout,
     QHBoxLayout,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
-from gui.widgets.labels import button, label
+from gui.widgets.labels import button, label, spin_box
 from gui.words import tr
 
 
@@ -33,8 +32,8 @@ class DemoSheet(QDialog):
         self.task.setObjectName("demoTask")
         self.task.setAccessibleName(tr("Task"))
         self.task.addItems(tasks)
-        self.first = self._frame("demoFirst", tr("From frame"), 1, frames)
-        self.last = self._frame("demoLast", tr("To frame"), frames, frames)
+        self.first = spin_box("demoFirst", tr("From frame"), 1, frames, 1)
+        self.last = spin_box("demoLast", tr("To frame"), 1, frames, frames)
         form = QFormLayout()
         form.addRow(tr("Task"), self.task)
         form.addRow(tr("From frame"), self.first)
@@ -53,15 +52,6 @@ class DemoSheet(QDialog):
             ), wrap=True))  # fmt: skip
         column.addLayout(form)
         column.addLayout(row)
-
-    @staticmethod
-    def _frame(name: str, accessible: str, value: int, frames: int) -> QSpinBox:
-        made = QSpinBox()
-        made.setObjectName(name)
-        made.setAccessibleName(accessible)
-        made.setRange(1, frames)
-        made.setValue(value)
-        return made
 
     def _agree(self) -> None:
         first, last = self.first.value(), self.last.value()

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.widgets.labels import button, label, spin_box
+from gui.widgets.labels import button, indented, label, spin_box
 from gui.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
@@ -58,7 +58,7 @@ class ExportSheet(QDialog):
         self.first = spin_box("exportFirst", tr("First frame"), 1, frames, 1)
         self.last = spin_box("exportLast", tr("Last frame"), 1, frames, frames)
         self.first.valueChanged.connect(self.last.setMinimum)
-        self.speed = QDoubleSpinBox()
+        self.speed = indented(QDoubleSpinBox())
         self.speed.setObjectName("exportSpeed")
         self.speed.setAccessibleName(tr("Speed"))
         self.speed.setRange(0.1, 16.0)

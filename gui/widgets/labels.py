@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QFrame,
     QLabel,
     QPushButton,
@@ -17,6 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from gui.widgets.icons import icon
+
+Box = TypeVar("Box", bound=QAbstractSpinBox)
 
 
 def label(text: str = "", role: str = "", *, wrap: bool = False) -> QLabel:
@@ -103,8 +107,14 @@ class ElidedLabel(QLabel):
         painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
 
 
+def indented(box: Box) -> Box:
+    """Its text begins where a combo box's does: the style sheet's padding does not reach it."""
+    box.lineEdit().setTextMargins(4, 0, 0, 0)
+    return box
+
+
 def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> QSpinBox:
-    made = QSpinBox()
+    made = indented(QSpinBox())
     made.setObjectName(name)
     made.setAccessibleName(accessible)
     made.setRange(least, most)

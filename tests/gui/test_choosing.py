@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,14 @@ def test_a_new_checkpoint_is_selected_only_where_the_newest_was(app: App) -> Non
     QTest.qWait(50)
     assert model.selected.folder == first, "a choice is kept"
     assert model.rowCount() == 3
+
+
+def test_a_checkpoint_that_its_run_thins_out_at_once_is_not_called_missing(app: App) -> None:
+    kept, gone = announce(app, 1), announce(app, 2)
+    shutil.rmtree(gone)  # before a thread could look at it
+    until(lambda: app.models.checkpoints.rowCount() == 1)
+    QTest.qWait(50)
+    assert [card.folder for card in app.models.checkpoints.cards] == [kept]
 
 
 def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

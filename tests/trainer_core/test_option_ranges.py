@@ -51,6 +51,7 @@ WRONG = {
     f"train --update-epochs {10**9}": "update_epochs must be 1 to 1000, got 1000000000",
     "train --device cudaX": "device must be cpu or cuda:N, got 'cudaX'",
     "train --device cuda:-1": "device",
+    "sweep --total-env-steps 9 --device cuda:99": "cuda:99: ",
     f"eval --policy random --task tiny_goal --episodes {10**9}": "episodes must be 1 to 100000",
     "eval --policy random --task tiny_goal --seed -1": "seed must be",
     "eval --policy random --task tiny_goal --device cudaX": "device must be cpu or cuda:N",

@@ -185,6 +185,10 @@ def _slots(options: Options, home: HomePaths, sweep: Sweep) -> Slots:
         devices = options.devices or (device,)
         for name in devices:
             check_device(name)
+            if name != "cpu":
+                from trainer_core.preflight.startable import find_device  # loads torch
+
+                find_device(name)  # else every trial would fail
         if len(set(devices)) < len(devices):
             raise ConfigError("--devices names one twice: say --jobs for several trials on each")
         return LocalSlots(
