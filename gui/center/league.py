@@ -128,7 +128,8 @@ class LeagueView(QWidget):
             cells = (
                 short_name(str(row["player"])), short_task(str(row.get("task", ""))),
                 str(row["episodes"]), f"{row['success_rate']:.3f}",
-                f"{row['median_steps_to_goal']:g}", f"{row['mean_return']:.3f}",
+                f"{row['median_steps_to_goal']:g}" if row["success_rate"] else "-",
+                f"{row['mean_return']:.3f}",
                 f"{row['seconds_per_step']:.3f}", str(row["error"] or row["note"]),
             )  # fmt: skip
             for column, text in enumerate(cells):

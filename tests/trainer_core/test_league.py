@@ -197,6 +197,7 @@ def test_every_player_has_a_row_a_task_and_the_policys_tasks_are_the_default(
         ("tiny_goal", 1), ("pocket_quest/leave_bedroom", 1),
     ]  # fmt: skip
     table = (tmp_path / "o" / "league.md").read_text()
+    assert "| 0.000 | - |" in table, "no median where nobody got there"
     assert [line for line in table.splitlines() if line.startswith("#")] == [
         "# League: tiny_goal", "# League: pocket_quest/leave_bedroom",
     ]  # fmt: skip

@@ -60,10 +60,11 @@ class Narrator:
                 )
             case records.EvalRecord():
                 of = f"{event.task}, " if event.is_part else ""
+                steps = f", median {event.median_steps_to_goal:g} steps to the goal"
                 self._say(
                     f"{event.env_steps:>12,} steps  validation ({of}{event.mode}): "
-                    f"{event.success_rate:.3f} of {event.episodes} episodes, "
-                    f"median {event.median_steps_to_goal:g} steps to the goal"
+                    f"{event.success_rate:.3f} of {event.episodes} episodes"
+                    f"{steps if event.success_rate else ''}"
                 )
             case records.CheckpointRecord():
                 self._say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")

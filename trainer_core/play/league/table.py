@@ -172,9 +172,10 @@ def _table(task: str, rows: Sequence[Row]) -> str:
     ]  # fmt: skip
     for row in rows:
         said = row.error or row.note
+        median = f"{row.median_steps_to_goal:g}" if row.success_rate else "-"
         lines.append(
             f"| {row.player} | {row.episodes} | {row.starts} | {row.success_rate:.3f} | "
-            f"{row.median_steps_to_goal:g} | {row.mean_return:.3f} | "
+            f"{median} | {row.mean_return:.3f} | "
             f"{row.seconds_per_step:.3f} | {said} |"
         )
     return "\n".join(lines) + "\n"
