@@ -30,9 +30,10 @@ StartSet = Literal["train", "validation", "test", "heldout"]
 two together."""
 
 
-HOT_CODE_AFTER = {"cuda": 15.0, "cpu": 60.0}
+HOT_CODE_AFTER = {"cuda": 15.0, "cpu": 120.0}
 """Seconds of training after which a device looks for hot code: shorter runs need no such process.
-On a CPU it takes of the cores that learn."""
+On a CPU it takes of the cores that learn: a run pays 4 s and has them back 75 s later, or sooner if
+its game computes much."""
 
 
 def hot_code_after(device: str) -> float:
