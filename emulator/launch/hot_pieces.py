@@ -46,9 +46,13 @@ def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump({**content, **hot._asdict()}, file)
-    os.replace(name, path)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({**content, **hot._asdict()}, file)
+        os.replace(name, path)
+    except OSError:  # a full disk
+        os.unlink(name)
+        raise
     return path
 
 
@@ -65,11 +69,11 @@ def load_hot_code(
             return None
         pieces = [tuple(places) for places in raw["pieces"]]
         asks = float(raw["asks"])
-        good = all(is_piece(places, words, plain) for places in pieces)
-        starts = {places[0] for places in pieces}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
-    return HotCode(pieces, asks) if good and len(starts) == len(pieces) else None
+    if not all(is_piece(places, words, plain) for places in pieces):
+        return None
+    return HotCode(pieces, asks) if len({at for at, *_ in pieces}) == len(pieces) else None
 
 
 def search_arguments(
@@ -82,6 +86,7 @@ def search_arguments(
 
 class Search:
     """A process that finds and compiles the pieces of some ROMs for a device, in the background.
+    Raises OSError where none can be started, or there is no room for the ROMs.
 
     It ends with whoever holds this object, and within OWNER_S of a process that was killed.
     """
@@ -89,21 +94,24 @@ class Search:
     def __init__(
         self, cartridges: Sequence[Cartridge], device: str, running: int, many: bool
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="dmglab_hot_")
-        roms = [Path(self._folder.name, f"{i}.gb") for i in range(len(cartridges))]
-        for path, cartridge in zip(roms, cartridges, strict=True):
-            path.write_bytes(cartridge.rom.tobytes())
-        command = [sys.executable, "-m", "emulator", *search_arguments(roms, device, running, many),
-                   "--owner", str(os.getpid())]  # fmt: skip
         package = str(Path(__file__).parents[2])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-        )
+        with contextlib.ExitStack() as stack:
+            # Files without a name: a process that is killed leaves no copy of a ROM behind.
+            files = [stack.enter_context(tempfile.TemporaryFile()) for _ in cartridges]
+            for file, cartridge in zip(files, cartridges, strict=True):
+                file.write(cartridge.rom.tobytes())
+                file.seek(0)
+            roms = [Path(f"/dev/fd/{file.fileno()}") for file in files]
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "emulator", *search_arguments(roms, device, running, many),
+                 "--owner", str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                pass_fds=[file.fileno() for file in files],
+            )  # fmt: skip
         os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
         self._end = weakref.finalize(self, _end, self._process)
 
@@ -138,8 +146,13 @@ def one_at_a_time(cartridges: Sequence[Cartridge]) -> Iterator[None]:
     names = "".join(cartridge.sha256 for cartridge in cartridges)
     name = hashlib.sha256(names.encode()).hexdigest()[:24]
     path = pieces_path(cartridges[0], False).with_name(f"{name}.lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path, "w", encoding="utf-8")  # noqa: SIM115
+    except OSError:  # what a folder has that can only be read may be used; nothing is made in it
+        yield
+        return
+    with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

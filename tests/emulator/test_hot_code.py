@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -84,13 +86,59 @@ def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     changes = (
         {"rom": "0" * 64}, {"kernels": "0"}, {"format": 2}, {"pieces": [[0x150, 0x155]]},
         {"pieces": [[0x150], [0x150]]}, {"pieces": 3}, {"pieces": [["x"]]},
-        {"asks": "often"}, {"asks": None},
+        {"asks": "often"}, {"asks": None}, {"asks": 10**400}, {"pieces": [[]]},
     )  # fmt: skip
-    for content in [*(json.dumps(good | change) for change in changes), "{", "[]", ""]:
+    for content in [
+        *(json.dumps(good | change) for change in changes),
+        "{",
+        "[]",
+        "",
+        "[" * 100_000,
+    ]:
         path.write_text(content)
         assert hot_pieces.load_hot_code(cartridge, words, plain, True) is None, content
     path.write_bytes(b"\xff\xfe")
     assert hot_pieces.load_hot_code(cartridge, words, plain, True) is None
+
+
+def test_a_full_disk_leaves_no_part_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(hot_pieces.json, "dump", full)
+    with pytest.raises(OSError, match="No space left"):
+        hot_pieces.store_hot_code(program(), hot_code.HotCode([], 0.0), False)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_search_gets_the_rom_and_leaves_no_copy_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, places = tmp_path / "found", tmp_path / "temporary"
+    places.mkdir()
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nuntil [ "$1" = --rom ]; do shift; done\ncat "$2" >"{found}"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(tempfile, "tempdir", str(places))
+    monkeypatch.setattr(sys, "executable", str(python))
+    search = hot_pieces.Search([program()], "cpu", 2, False)
+    assert not list(places.iterdir())
+    assert search._process.wait(30) == 0
+    assert found.read_bytes() == program().rom.tobytes()
+
+
+@pytest.mark.warp
+def test_without_room_for_a_search_a_batch_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise FileNotFoundError("No usable temporary directory")
+
+    monkeypatch.setattr(hot_pieces, "Search", full)
+    emulator = Emulator(program(), 2, "cpu", hot_code=True)
+    emulator.run(frames=2)
+    assert not emulator._frames.threads.is_searching
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:

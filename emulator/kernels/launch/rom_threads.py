@@ -6,6 +6,7 @@ Made when first asked for: most launches never come to threaded code.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -91,7 +92,8 @@ class RomThreads:
         """Start a search when it is time. Once it has ended, adopt what it left in the cache; what
         it has not is run as before."""
         if self._begin is not None and time.monotonic() >= self._begin[0]:
-            self._search = shared_search(self._cartridges, self._device, *self._begin[1:])
+            with contextlib.suppress(OSError):  # then it goes on as before
+                self._search = shared_search(self._cartridges, self._device, *self._begin[1:])
             self._begin = None
         if self._search is None or not self._search.ended():
             return
