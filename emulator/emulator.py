@@ -168,11 +168,11 @@ class Emulator:
         self.batch.console.assign(consoles)
         return kept
 
-    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
         (kernels/sm83/superblocks.py, on a CPU native_superblocks.py). Compiles them first, unless
-        Warp's cache has them."""
-        self._frames.adopt(pieces)
+        Warp's cache has them. `soon`: for a GPU in less time, to code that is slower."""
+        self._frames.adopt(pieces, soon)
 
     def freeze(self, env: int) -> None:
         """Let one console stand still until it is reset: launches pass it by."""

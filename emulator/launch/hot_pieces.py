@@ -77,11 +77,13 @@ def load_hot_code(
 
 
 def search_arguments(
-    roms: Sequence[Path], device: str, running: int, many: bool = False
+    roms: Sequence[Path], device: str, running: int, many: bool = False, soon: bool = False
 ) -> list[str]:
-    """Of `python -m emulator`: what a search does. `many`: consoles beyond MANY_ALONE."""
+    """Of `python -m emulator`: what a search does. `many`: consoles beyond MANY_ALONE; `soon`: as
+    `hot_threads`."""
     files = [part for rom in roms for part in ("--rom", str(rom))]
-    return ["hot-code", "--device", device, "--running", str(running), *["--many"] * many, *files]
+    flags = [*["--many"] * many, *["--soon"] * soon]
+    return ["hot-code", "--device", device, "--running", str(running), *flags, *files]
 
 
 class Search:
@@ -92,7 +94,12 @@ class Search:
     """
 
     def __init__(
-        self, cartridges: Sequence[Cartridge], device: str, running: int, many: bool
+        self,
+        cartridges: Sequence[Cartridge],
+        device: str,
+        running: int,
+        many: bool,
+        soon: bool = False,
     ) -> None:
         package = str(Path(__file__).parents[2])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -104,7 +111,8 @@ class Search:
                 file.seek(0)
             roms = [Path(f"/dev/fd/{file.fileno()}") for file in files]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "emulator", *search_arguments(roms, device, running, many),
+                [sys.executable, "-m", "emulator",
+                 *search_arguments(roms, device, running, many, soon),
                  "--owner", str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -128,14 +136,16 @@ _searches: weakref.WeakValueDictionary[tuple[object, ...], Search] = weakref.Wea
 _starting = threading.Lock()
 
 
-def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, many: bool) -> Search:
+def shared_search(
+    cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False
+) -> Search:
     """One that somebody of this process still holds, ended or not, else a new one: the parts of a
     batch have the same ROMs, and come here by threads of their own."""
-    key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many)
+    key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many, soon)
     with _starting:
         search = _searches.get(key)
         if search is None:
-            search = _searches[key] = Search(cartridges, device, running, many)
+            search = _searches[key] = Search(cartridges, device, running, many, soon)
         return search
 
 

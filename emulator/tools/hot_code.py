@@ -51,10 +51,11 @@ def compile_hot_code(
     device: str,
     running: int = ALONE.running,
     many: bool = False,
+    soon: bool = False,
 ) -> dict[str, object]:
     """Find the pieces of ROMs that run in one batch, unless the cache has them, and compile them
     for `device` into Warp's cache. `running`: consoles a block of the launch shape; `many`: for a
-    ROM that fetches much the data path as well."""
+    ROM that fetches much the data path as well; `soon`: as `hot_threads`."""
     begun = time.perf_counter()
     on_gpu = wp.get_device(device).is_cuda
     found = []
@@ -70,7 +71,9 @@ def compile_hot_code(
     searched = time.perf_counter()
     shape = ALONE._replace(running=running)
     executor = "threaded" if on_gpu else "native"
-    Emulator(cartridges, len(cartridges), device, shape=shape, executor=executor).adopt(pieces)
+    Emulator(cartridges, len(cartridges), device, shape=shape, executor=executor).adopt(
+        pieces, soon
+    )
     if many and any(much):
         data_path = Emulator(cartridges, len(cartridges), device, shape=TWO_PHASES)
         data_path.wait_for_kernels()

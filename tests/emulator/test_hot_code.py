@@ -15,6 +15,7 @@ import pytest
 
 from emulator import Cartridge, Emulator
 from emulator.__main__ import main, parser
+from emulator.kernels.launch.rom_threads import RomThreads
 from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch import hot_pieces
 from emulator.launch.hot_pieces import search_arguments
@@ -142,9 +143,9 @@ def test_without_room_for_a_search_a_batch_runs_on(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
-    said = hot_pieces.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True)
+    said = hot_pieces.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True, True)
     taken = parser().parse_args(said)
-    assert (taken.device, taken.running, taken.many) == ("cuda:1", 4, True)
+    assert (taken.device, taken.running, taken.many, taken.soon) == ("cuda:1", 4, True, True)
     assert taken.rom == [tmp_path / "a", tmp_path / "b"]
 
 
@@ -168,6 +169,39 @@ def test_a_search_ends_with_a_process_that_was_killed() -> None:
         assert time.monotonic() - began < 30
 
 
+@pytest.mark.parametrize("well", [2, 1, 0])
+def test_threaded_code_is_searched_for_twice(
+    well: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Soon, then to faster code; what does not end well leaves what is there. `well` of them do."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cartridge = program()
+    hot_pieces.store_hot_code(cartridge, hot_code.HotCode(sorted(PIECES), 0.0), on_gpu=True)
+    searched: list[bool] = []
+    adopted: list[bool] = []
+
+    class Done:
+        def __init__(self, roms: object, device: str, running: int, many: bool, soon: bool) -> None:
+            assert (device, running) == ("cuda:0", 4)
+            searched.append(soon)
+
+        def ended(self) -> bool:
+            return True
+
+        def went_well(self) -> bool:
+            return len(searched) <= well
+
+    monkeypatch.setattr(hot_pieces, "Search", Done)
+    threads = RomThreads([cartridge], "cuda:0")
+    monkeypatch.setattr(threads, "adopt", lambda pieces, block, soon: adopted.append(soon))
+    threads.search(4)
+    for _ in range(4):
+        threads.adopt_found(block=128)
+    assert searched == [True, False][: max(1, well + 1)]
+    assert adopted == [True, False][:well]
+    assert not threads.is_searching
+
+
 @pytest.mark.slow
 @pytest.mark.warp
 def test_a_batch_goes_over_to_hot_code_without_a_difference(
@@ -187,7 +221,10 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
         for emulator in (hot, plain):
             emulator.run(buttons, 24, 8)
         time.sleep(0.2)
-    assert hot._frames.threads.hot is not None, "no hot code was found"
+    threads = hot._frames.threads
+    assert threads.hot is not None, "no hot code was found"
+    assert not threads.is_searching
+    assert "soon" not in threads.hot.module.name
     for emulator in (hot, plain):
         emulator.run(np.full(8, 1, np.uint8), 240, 8)
     assert hot.state_hash() == plain.state_hash()

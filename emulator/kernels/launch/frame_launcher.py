@@ -127,12 +127,12 @@ class FrameLauncher:
         elif shape:
             self.threads.search(shape.running, after, self._is_free and self._num_envs > MANY_ALONE)
 
-    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
         """As `Emulator.adopt`; EmulatorError where neither threaded nor native code runs."""
         shape = ALONE if self._executor == "native" else self.threads_shape()
         if shape is None:
             raise EmulatorError(f"executor {self._executor!r} has no superblocks: give threaded")
-        self.threads.adopt(pieces, shape.block)
+        self.threads.adopt(pieces, shape.block, soon)
 
     def wait_for_kernels(self) -> None:
         """Return once launches of this shape need not do without anything: for measurements."""

@@ -16,9 +16,10 @@ from emulator.kernels.launch import threaded
 from emulator.kernels.sm83.superblocks import Superblocks
 from emulator.kernels.sm83.threaded_code import More, threads
 
-OPTIMIZATION = 2
-"""Of Warp's module: "--Ofast-compile=min", which compiles in 0.54 to 0.61 of the time. What a GPU
-says of it: docs/performance_history.md, step 84."""
+SOON = 2
+"""Optimisation level of a Warp module that is wanted soon, "--Ofast-compile=min": compiled in 0.54
+to 0.77 of the time of Warp's usual one, whose code takes 6 to 15 % less
+(docs/performance_history.md, steps 64 and 85)."""
 Pieces = Sequence[tuple[int, ...]]
 """Of one ROM, as `rom.hot_code.pieces` finds them."""
 
@@ -31,24 +32,29 @@ class HotThreads(NamedTuple):
     """uint32[bytes of all ROMs, 2]"""
 
 
-_made: dict[More, wp.Kernel] = {}
+_made: dict[tuple[More, bool], wp.Kernel] = {}
 
 
 def hot_threads(
-    roms: Sequence[np.ndarray], words: Sequence[np.ndarray], pieces: Sequence[Pieces]
+    roms: Sequence[np.ndarray],
+    words: Sequence[np.ndarray],
+    pieces: Sequence[Pieces],
+    soon: bool = False,
 ) -> HotThreads:
     """The kernel and the table for ROMs that lie one after another. `words`: those of each,
-    predecoded with `ends` and marked. What has no number left stays as it is."""
+    predecoded with `ends` and marked. What has no number left stays as it is. `soon`: compiled in
+    less time, to code that is slower."""
     blocks = Superblocks()
     tables = [
         threads(rom, decoded, blocks.add_rom(decoded, some))
         for rom, decoded, some in zip(roms, words, pieces, strict=True)
     ]
     more = blocks.more()
-    if more not in _made:
+    if (more, soon) not in _made:
         digest = hashlib.sha256("\n".join(more.lines).encode()).hexdigest()
-        module = f"{threaded.__name__}_{digest[:12]}"
+        module = f"{threaded.__name__}_{digest[:12]}{'_soon' * soon}"
         frames = threaded.threads_with(more, module).frames
-        frames.module.options["optimization_level"] = OPTIMIZATION
-        _made[more] = frames
-    return HotThreads(_made[more], np.concatenate(tables))
+        if soon:
+            frames.module.options["optimization_level"] = SOON
+        _made[more, soon] = frames
+    return HotThreads(_made[more, soon], np.concatenate(tables))

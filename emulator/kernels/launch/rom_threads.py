@@ -42,6 +42,9 @@ class RomThreads:
         self._table: wp.array | None = None
         self._search: Search | None = None
         self._begin: tuple[float, int, bool] | None = None
+        self._running = 0
+        self._soon = False
+        """Whether what is searched for is to be there soon rather than as fast as can be."""
 
     @property
     def frames(self) -> tuple[wp.Kernel, ...]:
@@ -66,13 +69,19 @@ class RomThreads:
     def search(self, running: int, after: float = 0.0, many: bool = False) -> None:
         """Have another process find superblocks in `after` seconds, and compile them for `running`
         consoles a block of threads; `adopt_found` starts it and looks for what it left. `many`:
-        the data path as well, if one of the ROMs fetches much."""
-        self._begin = (time.monotonic() + after, running, many)
+        the data path as well, if one of the ROMs fetches much.
 
-    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int) -> None:
+        A GPU's superblocks are compiled twice: soon, and then once more to faster code.
+        """
+        self._begin = (time.monotonic() + after, running, many)
+        self._running, self._soon = running, not self._native
+
+    def adopt(
+        self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False
+    ) -> None:
         """From the next launch on execute these pieces of each ROM as one block each
         (kernels/sm83/superblocks.py, native_superblocks.py). Compiles them first, for `block`
-        threads a block of a GPU, unless Warp's cache has them."""
+        threads a block of a GPU, unless Warp's cache has them. `soon`: as `hot_threads`."""
         roms = [cartridge.rom for cartridge in self._cartridges]
         words = [marked_words(rom, ends=True) for rom in roms]
         if self._native:
@@ -82,7 +91,7 @@ class RomThreads:
             return
         from emulator.kernels.launch.hot_threads import hot_threads
 
-        frames, table = hot_threads(roms, words, pieces)
+        frames, table = hot_threads(roms, words, pieces, soon)
         device = wp.get_device(self._device)
         frames.module.load(device, block if device.is_cuda else 1)
         self._table = wp.array(table, dtype=wp.uint32, device=self._device)
@@ -92,14 +101,16 @@ class RomThreads:
         """Start a search when it is time. Once it has ended, adopt what it left in the cache; what
         it has not is run as before."""
         if self._begin is not None and time.monotonic() >= self._begin[0]:
+            running, many = self._begin[1:]
             with contextlib.suppress(OSError):  # then it goes on as before
-                self._search = shared_search(self._cartridges, self._device, *self._begin[1:])
+                self._search = shared_search(
+                    self._cartridges, self._device, running, many, self._soon
+                )
             self._begin = None
         if self._search is None or not self._search.ended():
             return
-        found_some = self._search.went_well()  # else a launch would have to wait for a compiler
-        self._search = None
-        if not found_some:
+        ended, self._search = self._search, None
+        if not ended.went_well():  # a launch would have to wait for a compiler
             return
         found = []
         for cartridge in self._cartridges:
@@ -108,7 +119,10 @@ class RomThreads:
             found.append(load_hot_code(cartridge, words, plain, not self._native) or NOTHING_FOUND)
         self.fetches_much = any(hot.fetches_much for hot in found)
         if any(hot.pieces for hot in found):
-            self.adopt([hot.pieces for hot in found], block)
+            self.adopt([hot.pieces for hot in found], block, self._soon)
+            if self._soon:
+                self._begin = (time.monotonic(), self._running, False)
+                self._soon = False
 
     def _plain_instructions(self, words: np.ndarray) -> np.ndarray:
         """Which may be in a superblock."""
