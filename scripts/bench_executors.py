@@ -56,12 +56,12 @@ def measure(
     num_envs: int,
     device: str,
     shape: Shape,
-    pieces: Sequence[tuple[int, ...]] = (),
+    hot: HotCode | None = None,
 ) -> tuple[float, float, list[str]]:
     """Return seconds a launch, seconds for an instruction of its longest console, and hashes."""
     emulator = Emulator(cartridge, num_envs, device, shape=shape)
-    if pieces:
-        emulator.adopt([pieces])
+    if hot and hot.pieces:
+        emulator.adopt([hot.pieces], soon=not hot.asks_often)  # as a batch ends up with
     random = np.random.default_rng(1)
     taken, apiece = [], []
     for launch in range(WARM_UP + MEASURED):
@@ -98,8 +98,8 @@ def main() -> int:
             for name, shape in shapes_for(num_envs).items():
                 if name == HOT and path not in hot:
                     hot[path] = find_hot_code(cartridge, on_gpu=True)
-                pieces = hot[path].pieces if name in (HOT, PHASES) else ()
-                taken, apiece, hashes = measure(cartridge, num_envs, options.device, shape, pieces)
+                known = hot[path] if name in (HOT, PHASES) else None
+                taken, apiece, hashes = measure(cartridge, num_envs, options.device, shape, known)
                 found.append((taken, hashes))
                 same = hashes == found[0][1]
                 equal &= same

@@ -169,14 +169,14 @@ def test_a_search_ends_with_a_process_that_was_killed() -> None:
         assert time.monotonic() - began < 30
 
 
-@pytest.mark.parametrize("well", [2, 1, 0])
-def test_threaded_code_is_searched_for_twice(
-    well: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("well", "asks"), [(2, 0.02), (1, 0.02), (0, 0.02), (1, 0.003)])
+def test_threaded_code_of_a_rom_that_asks_often_is_compiled_twice(
+    well: int, asks: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Soon, then to faster code; what does not end well leaves what is there. `well` of them do."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
-    hot_pieces.store_hot_code(cartridge, hot_code.HotCode(sorted(PIECES), 0.0), on_gpu=True)
+    hot_pieces.store_hot_code(cartridge, hot_code.HotCode(sorted(PIECES), asks), on_gpu=True)
     searched: list[bool] = []
     adopted: list[bool] = []
 
@@ -197,7 +197,7 @@ def test_threaded_code_is_searched_for_twice(
     threads.search(4)
     for _ in range(4):
         threads.adopt_found(block=128)
-    assert searched == [True, False][: max(1, well + 1)]
+    assert searched == [True, False][: max(1, well + (asks > 0.01))]
     assert adopted == [True, False][:well]
     assert not threads.is_searching
 

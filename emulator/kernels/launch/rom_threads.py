@@ -71,7 +71,7 @@ class RomThreads:
         consoles a block of threads; `adopt_found` starts it and looks for what it left. `many`:
         the data path as well, if one of the ROMs fetches much.
 
-        A GPU's superblocks are compiled twice: soon, and then once more to faster code.
+        A GPU's are compiled soon, and where a ROM asks often once more, to faster code.
         """
         self._begin = (time.monotonic() + after, running, many)
         self._running, self._soon = running, not self._native
@@ -120,7 +120,7 @@ class RomThreads:
         self.fetches_much = any(hot.fetches_much for hot in found)
         if any(hot.pieces for hot in found):
             self.adopt([hot.pieces for hot in found], block, self._soon)
-            if self._soon:
+            if self._soon and any(hot.asks_often for hot in found):
                 self._begin = (time.monotonic(), self._running, False)
                 self._soon = False
 
