@@ -16,7 +16,6 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
