@@ -9,6 +9,7 @@ observations, where Linux counts them; they hardly depend on what else runs.
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import json
 import os
@@ -17,6 +18,7 @@ import statistics
 import struct
 import sys
 import time
+from argparse import RawDescriptionHelpFormatter as RawText
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -124,8 +126,13 @@ def measure(rom: Path, count: Callable[[], int], kinds: Sequence[bool]) -> dict[
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=RawText)
+    parser.add_argument("roms", nargs="+", type=Path, metavar="GAME.gb")
+    parser.add_argument("--hot", action="store_true", help="with hot code (ADR 23) as well")
+    options = parser.parse_args()
+    for path in options.roms:
+        if not path.is_file():
+            parser.error(f"{path}: there is no such file")
     counter = instructions_counter()  # one: several would share the processor's
-    wanted = (False, True) if "--hot" in sys.argv else (False,)
-    for name in sys.argv[1:]:
-        if name != "--hot":
-            print(json.dumps(measure(Path(name), counter, wanted)), flush=True)
+    for path in options.roms:
+        print(json.dumps(measure(path, counter, (False, True)[: 1 + options.hot])), flush=True)
