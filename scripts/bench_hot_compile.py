@@ -18,7 +18,7 @@ import warp as wp
 
 from emulator import Cartridge
 from emulator.kernels.launch.hot_threads import hot_threads
-from emulator.kernels.sm83.threaded_code import own_numbers
+from emulator.kernels.launch.rom_threads import plain_instructions
 from emulator.launch.hot_pieces import load_hot_code
 from emulator.launch.shapes import ALONE
 from emulator.rom.idle_loops import marked_words
@@ -29,7 +29,7 @@ def measure(path: Path, arch: int, soon: bool) -> str:
     """One ROM's line."""
     cartridge = Cartridge.from_file(path)
     words = marked_words(cartridge.rom, ends=True)
-    plain = own_numbers(words) != 0
+    plain = plain_instructions(words, on_gpu=True)
     hot = load_hot_code(cartridge, words, plain, on_gpu=True) or find_hot_code(cartridge, True)
     module = hot_threads([cartridge.rom], [words], [hot.pieces], soon).frames.module
     module.options["block_dim"] = ALONE.block

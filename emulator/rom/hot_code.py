@@ -8,6 +8,7 @@ branches by condition leave it on the way, and it is entered at its beginning on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,10 @@ nothing by the data path or lose up to three quarters: carazu has 2,082 and 0.00
 and 0.003, speedfinger 430 and 0.016."""
 JR = 0x18
 _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
+
+
+Pieces = Sequence[tuple[int, ...]]
+"""Of one ROM: the places of each one's instructions."""
 
 
 class Counts(NamedTuple):

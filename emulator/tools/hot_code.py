@@ -9,9 +9,8 @@ import numpy as np
 import warp as wp
 
 from emulator.emulator import Emulator
-from emulator.kernels.sm83.native_superblocks import native_plain
+from emulator.kernels.launch.rom_threads import plain_instructions
 from emulator.kernels.sm83.superblocks import reads_status
-from emulator.kernels.sm83.threaded_code import own_numbers
 from emulator.launch.hot_pieces import load_hot_code, store_hot_code
 from emulator.launch.shapes import ALONE, TWO_PHASES
 from emulator.rom import hot_code
@@ -22,11 +21,6 @@ CONSOLES, LAUNCHES = {True: 32, False: 8}, {True: 48, False: 192}
 """For a GPU, or for a CPU, where fewer consoles play for longer: of five games' instructions on one
 console in 150 s, 96 % of the first's were found so instead of 90."""
 FRAMES, RELEASE_AFTER = 24, 8
-
-
-def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:
-    """Which may be in a superblock; `words` predecoded with `ends` and marked."""
-    return own_numbers(words) != 0 if on_gpu else native_plain(words)
 
 
 def find_hot_code(cartridge: Cartridge, on_gpu: bool) -> hot_code.HotCode:

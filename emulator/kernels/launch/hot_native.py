@@ -18,11 +18,8 @@ from emulator.kernels.sm83.native_code import TABLE_SIZE
 from emulator.kernels.sm83.native_superblocks import FIRST, MOST, NativeSuperblocks
 from emulator.launch.recorded import preparing
 from emulator.rom import control_rows
+from emulator.rom.hot_code import Pieces
 from emulator.state.batch import Console
-
-Pieces = Sequence[tuple[int, ...]]
-"""Of one ROM, as `rom.hot_code.pieces` finds them."""
-
 
 _kernels: dict[str, wp.Kernel] = {}
 """By module. Never let go: its functions are called by their addresses."""

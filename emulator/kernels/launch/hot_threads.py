@@ -15,13 +15,12 @@ import warp as wp
 from emulator.kernels.launch import threaded
 from emulator.kernels.sm83.superblocks import Superblocks
 from emulator.kernels.sm83.threaded_code import More, threads
+from emulator.rom.hot_code import Pieces
 
 SOON = 2
 """Optimisation level of a Warp module that is wanted soon, "--Ofast-compile=min": compiled in 0.54
 to 0.77 of the time of Warp's usual one, whose code takes 6 to 15 % less
 (docs/performance_history.md, steps 64 and 85)."""
-Pieces = Sequence[tuple[int, ...]]
-"""Of one ROM, as `rom.hot_code.pieces` finds them."""
 
 
 class HotThreads(NamedTuple):

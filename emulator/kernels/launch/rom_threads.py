@@ -41,8 +41,10 @@ class RomThreads:
         self._native = native
         self._table: wp.array | None = None
         self._search: Search | None = None
-        self._begin: tuple[float, int, bool] | None = None
+        self._begin: float | None = None
+        """When to start a search; of what kind, the next three say."""
         self._running = 0
+        self._many = False
         self._soon = False
         """Whether what is searched for is to be there soon rather than as fast as can be."""
 
@@ -73,8 +75,8 @@ class RomThreads:
 
         A GPU's are compiled soon, and where a ROM asks often once more, to faster code.
         """
-        self._begin = (time.monotonic() + after, running, many)
-        self._running, self._soon = running, not self._native
+        self._begin = time.monotonic() + after
+        self._running, self._many, self._soon = running, many, not self._native
 
     def adopt(
         self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False
@@ -100,11 +102,10 @@ class RomThreads:
     def adopt_found(self, block: int) -> None:
         """Start a search when it is time. Once it has ended, adopt what it left in the cache; what
         it has not is run as before."""
-        if self._begin is not None and time.monotonic() >= self._begin[0]:
-            running, many = self._begin[1:]
+        if self._begin is not None and time.monotonic() >= self._begin:
             with contextlib.suppress(OSError):  # then it goes on as before
                 self._search = shared_search(
-                    self._cartridges, self._device, running, many, self._soon
+                    self._cartridges, self._device, self._running, self._many, self._soon
                 )
             self._begin = None
         if self._search is None or not self._search.ended():
@@ -115,21 +116,22 @@ class RomThreads:
         found = []
         for cartridge in self._cartridges:
             words = marked_words(cartridge.rom, ends=True)
-            plain = self._plain_instructions(words)
+            plain = plain_instructions(words, not self._native)
             found.append(load_hot_code(cartridge, words, plain, not self._native) or NOTHING_FOUND)
         self.fetches_much = any(hot.fetches_much for hot in found)
         if any(hot.pieces for hot in found):
             self.adopt([hot.pieces for hot in found], block, self._soon)
             if self._soon and any(hot.asks_often for hot in found):
-                self._begin = (time.monotonic(), self._running, False)
-                self._soon = False
+                self._begin = time.monotonic()
+                self._many = self._soon = False  # the data path is there
 
-    def _plain_instructions(self, words: np.ndarray) -> np.ndarray:
-        """Which may be in a superblock."""
-        if self._native:
-            from emulator.kernels.sm83.native_superblocks import native_plain
 
-            return native_plain(words)
+def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:
+    """Which may be in a superblock; `words` predecoded with `ends` and marked."""
+    if on_gpu:
         from emulator.kernels.sm83.threaded_code import own_numbers
 
         return own_numbers(words) != 0
+    from emulator.kernels.sm83.native_superblocks import native_plain
+
+    return native_plain(words)
