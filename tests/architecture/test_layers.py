@@ -95,3 +95,12 @@ def test_no_two_test_files_share_a_name() -> None:
     names = [path.name for path in (CHECKOUT / "tests").rglob("test_*.py")]
     assert len(names) > 100
     assert sorted(set(names)) == sorted(names), {n for n in names if names.count(n) > 1}
+
+
+def test_nothing_that_a_compiler_made_is_tracked() -> None:
+    if not (CHECKOUT / ".git").exists():
+        pytest.skip("no git checkout")
+    said = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True)
+    tracked = said.stdout.splitlines()
+    assert "README.md" in tracked, said.stderr
+    assert not [name for name in tracked if name.endswith((".o", ".meta", ".cubin", ".pyc"))]
