@@ -59,7 +59,7 @@ VERBS = (
         "queue remove",
         f"queue remove {QUEUED} --home {{home}}",
         changes=(_run(QUEUED),),
-        refused_again="no run",
+        refused_again="does not wait",
     ),
     Verb(
         "queue run",

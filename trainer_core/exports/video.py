@@ -194,11 +194,13 @@ def _apng(out: Path, pictures: _Pictures, rate: float) -> None:
 
 
 def _pngs(out: Path, pictures: _Pictures, rate: float) -> None:
-    partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    # One name, so that a killed export's half is cleared by the next one.
+    partial = out.with_name(f".{out.name}.tmp")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
     try:
         for number, image in enumerate(pictures):
             image.save(partial / f"frame_{number:05}.png")
-        partial.chmod(0o755)
         partial.replace(out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
