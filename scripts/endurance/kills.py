@@ -15,9 +15,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scripts.endurance.forked import run_forked, start
+from scripts.endurance.forked import THEN, run_forked, start
 from scripts.endurance.verbs import VERBS, Verb, copy_home, make_template
 from trainer_core.proofs.kills import GONE_S, reap_within
+from trainer_core.protocol.errors import LabError
 
 CALLS = ("fsync", "rename", "unlink", "write")
 LISTS = (["runs"], ["queue", "list"], ["task", "list"], ["rom", "list"], ["disk"])
@@ -58,8 +59,13 @@ def kill_all(folder: Path, least: int, seed: int, only: str) -> dict[str, Found]
     for verb in VERBS:
         if only not in verb.name:
             continue
-        alone = leave_alone(verb, template, folder)
         found = results[verb.name] = Found()
+        try:
+            alone = leave_alone(verb, template, folder)
+        except LabError as error:
+            found.failures.append(f"left alone: {error}")
+            print(f"{verb.name}: {found.failures[-1]}", file=sys.stderr)
+            continue
         while found.hits < least and found.missed < MOST_TRIES * least:
             kill_once(verb, alone, template, folder, rng, found)
         print(f"{verb.name:<18} {found.hits} hits, {found.missed} missed, "
@@ -124,10 +130,7 @@ def judge(
     """Return what does not hold after a kill, and after the command was given again."""
     said = folder / "said.txt"
     wrong = changed(verb, before, hashes(home))
-    for words in LISTS:
-        done = run_forked([*words, "--home", str(home)], said)
-        if done.code or "Traceback" in done.said:
-            wrong.append(f"{words[0]}: status {done.code}: {done.said[-300:]}")
+    wrong += list_all(home, said)
     again = run_forked(verb.argv(home, out), said)
     end = reap_within(60.0)
     if end.left:
@@ -139,6 +142,14 @@ def judge(
     if left:
         wrong.append(f"half made and left: {sorted(left)[:4]}")
     return wrong
+
+
+def list_all(home: Path, said: Path) -> list[str]:
+    """Return what is wrong with the lists of a home."""
+    words = [word for each in LISTS for word in (*each, "--home", str(home), THEN)]
+    done = run_forked(words[:-1], said)
+    bad = done.code or "Traceback" in done.said
+    return [f"lists: status {done.code}: {done.said[-300:]}"] if bad else []
 
 
 def hashes(home: Path) -> dict[str, str]:

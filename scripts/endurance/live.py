@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.endurance.forked import run_forked, start
-from scripts.endurance.kills import LISTS, Found
+from scripts.endurance.kills import Found, list_all
 from scripts.endurance.verbs import CHECKOUT
 from trainer_core.proofs.kills import GONE_S, reap_within
 from trainer_core.protocol.errors import LabError
@@ -93,10 +93,7 @@ def kill_the_app(home: Path, said: Path, rng: random.Random) -> tuple[str, list[
         return "", [f"the app ended by itself: {said.read_text(errors='replace')[-400:]}"], 0.0
     end = reap_within(GONE_S)
     wrong = [f"left behind: {end.left}"] if end.left else []
-    for words in LISTS:
-        done = run_forked([*words, "--home", str(home)], said)
-        if done.code or "Traceback" in done.said:
-            wrong.append(f"{words[0]}: status {done.code}: {done.said[-300:]}")
+    wrong += list_all(home, said)
     for log in HomePaths(home).runs.glob("*/train_log.jsonl"):
         if log.stat().st_size:
             wrong += [f"log: {text}" for text in check_log(log).errors]

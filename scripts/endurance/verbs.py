@@ -20,7 +20,11 @@ SMALL = (
     "--task tiny_goal --num-envs 16 --num-steps 8 --num-minibatches 2 --update-epochs 1 "
     "--eval-every 2 --eval-episodes 4 --checkpoint-every 1 --keep-checkpoints 2 --threads 1"
 )
-TINY = "--checkpoint {home}/tiny"
+LEARNED = (
+    "--task tiny_goal --num-envs 32 --num-steps 16 --threads 1 --eval-every 10 "
+    "--checkpoint-every 10 --keep-checkpoints 2 --total-env-steps 20480"
+)
+"""A run whose policy reaches its goal, so that there is something to record."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def _run(run_id: str) -> str:
 
 VERBS = (
     Verb("train", f"train {SMALL} --total-env-steps 768 --home {{home}}"),
-    Verb("resume", "resume tiny --total-env-steps 1024 --home {home}", changes=(_run("tiny"),)),
+    Verb("resume", "resume tiny --total-env-steps 23040 --home {home}", changes=(_run("tiny"),)),
     Verb("queue add", f"queue add --hold {SMALL} --total-env-steps 256 --home {{home}}"),
     Verb("queue move", f"queue move {QUEUED} 1 --home {{home}}"),
     Verb("queue release", f"queue release {QUEUED} --home {{home}}"),
@@ -149,7 +153,7 @@ def make_template(folder: Path) -> Path:
     )
     where = ["--home", str(home)]
     for words in (
-        ["train", *shlex.split(SMALL), "--total-env-steps", "768", "--name", "tiny", *where],
+        ["train", *shlex.split(LEARNED), "--name", "tiny", *where],
         ["curves", GAME_RUN, "--to", "wandb_history", "--out", str(home / "exported"), *where],
         ["rom", "add", str(ROM), *where],
         [
