@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import struct
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -71,6 +72,29 @@ def read_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
 def read_loose_json(path: Path, kind: type[T], most_bytes: int = SMALL_FILE) -> T:
     """Do the same for JSON that may hold NaN and Infinity, as Python's own module writes it."""
     return msgspec.convert(plain(json.loads(read_regular(path, most_bytes))), kind)
+
+
+MOST_DIRECTORY_BYTES = 1 << 20
+"""Of a zip archive: some 10,000 files."""
+_END_OF_ZIP = struct.Struct("<4s4H2LH")
+
+
+def open_zip(file: BinaryIO) -> zipfile.ZipFile:
+    """Return a zip archive whose directory is small: zipfile reads all of it, whatever it names.
+
+    Raises ValueError, BadZipFile.
+    """
+    end = file.seek(0, os.SEEK_END)
+    begin = file.seek(max(0, end - (1 << 16) - _END_OF_ZIP.size - 20))
+    tail = file.read(end - begin)
+    place = tail.rfind(b"PK\5\6")
+    if place < 0 or len(tail) - place < _END_OF_ZIP.size:
+        raise ValueError("no zip archive")
+    size = _END_OF_ZIP.unpack_from(tail, place)[5]
+    if size > MOST_DIRECTORY_BYTES or tail[max(0, place - 20) : place].startswith(b"PK\6\7"):
+        raise ValueError("its list of files is too long")
+    file.seek(0)
+    return zipfile.ZipFile(file)
 
 
 MOST_DEPTH = 32
