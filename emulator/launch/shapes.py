@@ -24,6 +24,8 @@ from emulator.rom.regular_file import replacing
 
 FORMAT = 1
 """Raised whenever the file changes its meaning."""
+DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What reading a table raises that is none."""
 MOST_ENTRIES = 32
 FILE_NAME = "launch_shapes.json"
 SOURCES = ("kernels/**/*.py", "state/batch.py", "rom/isa.py", "rom/control_rows.py", "constants.py")
@@ -162,7 +164,7 @@ def _tuned(device_name: str, path: Path) -> Table:
             if entry["device"] == device_name and entry["kernels"] == kernel_version():
                 return dict(map(_row, entry["shapes"]))
             stale |= entry["device"] == device_name
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except DAMAGED as error:
         _ignore(path, str(error) if isinstance(error, (OSError, ValueError)) else "no such table")
         return {}
     if stale:
@@ -177,7 +179,7 @@ def store(device_name: str, table: Table, path: Path | None = None) -> Path:
     rows = [{"num_envs": n} | shape._asdict() for n, shape in sorted(table.items())]
     try:
         kept = [entry for entry in _entries(path) if not key.items() <= entry.items()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except DAMAGED:
         kept = []
     entries = [*kept[1 - MOST_ENTRIES :], key | {"shapes": rows}]
     path.parent.mkdir(parents=True, exist_ok=True)

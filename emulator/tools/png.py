@@ -30,6 +30,9 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
 
 
+MOST_PIXELS = 1 << 22
+
+
 def read_grey(path: Path) -> np.ndarray:
     """Brightness of a PNG, uint8[height, width]; raise ValueError if it cannot be read.
 
@@ -51,8 +54,12 @@ def read_grey(path: Path) -> np.ndarray:
         if interlaced or depth > 8:
             raise ValueError(f"{path}: interlaced and 16-bit PNGs are not read")
         pixel = channels * depth
-        lines = _unfilter(zlib.decompress(chunks[b"IDAT"]), height, width * pixel, pixel)
-    except (KeyError, struct.error, zlib.error) as error:
+        if width * height > MOST_PIXELS:
+            raise ValueError(f"{path}: {width}x{height} pixels are too many")
+        most = height * (1 + (width * pixel + 7) // 8)
+        packed = zlib.decompressobj().decompress(chunks[b"IDAT"], most)
+        lines = _unfilter(packed, height, width * pixel, pixel)
+    except (LookupError, struct.error, zlib.error) as error:
         raise ValueError(f"{path}: damaged PNG ({error})") from None
     bits = np.unpackbits(lines, axis=1)[:, : width * pixel]
     weights = 1 << np.arange(depth - 1, -1, -1)

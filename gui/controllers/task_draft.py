@@ -21,7 +21,6 @@ from gui.models.task_draft import LEAST_DISTANCE, Captured, DraftModel, Goal, re
 from gui.words import tr
 from trainer_core.preflight.checks import BUILT_IN_TASKS
 from trainer_core.protocol import commands
-from trainer_core.protocol.errors import LabError
 from trainer_core.service import run_job
 
 PROBE_AFTER_MS = 700
@@ -91,10 +90,7 @@ class TaskDraft(QObject):
         ack, picture = await self._playing.capture(
             commands.CaptureGoal, hold=True, path=str(path), way=str(way)
         )
-        try:
-            template = read_template(path)
-        except (OSError, ValueError, KeyError) as error:
-            raise LabError(f"{path}: {error}") from None
+        template = read_template(path)
         frames = int(ack.detail) if ack.detail.isdecimal() else 0
         goal = Goal(Captured(path, picture), template, way if frames else None, frames)
         self._cancel_job()

@@ -6,6 +6,7 @@ import json
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.models.kept_json import kept_json
 from gui.settings import Settings
 
 PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
@@ -30,11 +31,7 @@ class PlotChoices(QObject):
         self.is_maximised = False
 
     def _read(self, name: str) -> list[str]:
-        try:
-            found = json.loads(self._settings.text(f"curves/{name}", "[]"))
-        except ValueError:
-            return []
-        return [str(item) for item in found] if isinstance(found, list) else []
+        return kept_json(self._settings, f"curves/{name}", list[str], [])
 
     def _keep(self, name: str, value: list[str]) -> None:
         self._parts[name] = value

@@ -6,11 +6,16 @@ import json
 from collections.abc import Generator, Iterable
 from typing import Any
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from gui.models.kept_json import kept_json
 from gui.models.seed_groups import flat
 from gui.settings import Settings
+from trainer_core.protocol.decoding import parsing
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import read_regular
 
 MOST_BYTES = 1 << 20
 """A configuration larger than this is none of ours."""
@@ -58,9 +63,10 @@ class RunConfigs:
         try:
             if path.stat().st_size > MOST_BYTES:
                 return {}
-            told = json.loads(path.read_text("utf-8"))
-            return flat(told.get("run", told))
-        except (OSError, ValueError, AttributeError, RecursionError):
+            with parsing(path):
+                told = msgspec.json.decode(read_regular(path, MOST_BYTES), type=dict[str, Any])
+                return flat(told.get("run", told))
+        except (OSError, LabError):
             return {}
 
     def reading(self, run_ids: Iterable[str]) -> Generator[None]:
@@ -97,11 +103,8 @@ class RunColumns(QObject):
             self.sort = (str(order[0]), bool(order[1]))
 
     def _read(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self._settings.text(KEY, "{}"))
-        except ValueError:
-            return {}
-        is_ours = isinstance(found, dict) and all(
+        found: dict[str, Any] = kept_json(self._settings, KEY, dict[str, Any], {})
+        is_ours = all(
             isinstance(found.get(name, []), list) for name in ("fields", "hidden", "sort")
         ) and isinstance(found.get("widths", {}), dict)  # fmt: skip
         return found if is_ours else {}

@@ -11,6 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from gui.words import tr
+from trainer_core.protocol.decoding import parsing, read_json
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 
@@ -67,14 +68,11 @@ class RunNotes(QObject):
         try:
             if self.path.stat().st_size > MOST_BYTES:
                 raise ValueError("too large")
-            found = json.loads(self.path.read_text("utf-8"))
-            self._notes = {
-                str(run_id): Note(tuple(map(str, item["tags"])), str(item["text"]))
-                for run_id, item in found.items()
-            }
+            with parsing(self.path):
+                self._notes = read_json(self.path, dict[str, Note], MOST_BYTES)
         except FileNotFoundError:
             return
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, LabError):
             self._notes = {}
             if self.path.is_file():
                 os.replace(self.path, self.path.with_suffix(".damaged"))

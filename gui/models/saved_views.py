@@ -7,6 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.models.kept_json import kept_json
 from gui.settings import Settings
 
 KEY = "curves/views"
@@ -20,14 +21,9 @@ class SavedViews(QObject):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
-        try:
-            found = json.loads(settings.text(KEY, "{}"))
-        except ValueError:
-            found = {}
+        found: dict[str, Any] = kept_json(settings, KEY, dict[str, Any], {})
         self._views: dict[str, dict[str, Any]] = {
-            str(name): view
-            for name, view in (found.items() if isinstance(found, dict) else ())
-            if isinstance(view, dict)
+            name: view for name, view in found.items() if isinstance(view, dict)
         }
 
     def names(self) -> list[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
+
+from trainer_core.protocol.decoding import open_zip, parsing
+from trainer_core.protocol.regular_files import read_regular
 
 OBSERVATION = (72, 80)
 MAX_SHADE = 3
@@ -32,9 +36,13 @@ def distance(observation: np.ndarray, template: np.ndarray, mask: np.ndarray) ->
 
 
 def read_template(path: Path) -> np.ndarray:
-    """u8[72, 80]: the one template of a goal file. Raises OSError, ValueError or KeyError."""
-    with np.load(path, allow_pickle=False) as data:
-        return data["templates"][0]
+    """u8[72, 80]: the one template of a goal file. Raises LabError."""
+    with parsing(path), io.BytesIO(read_regular(path)) as file, open_zip(file) as archive:
+        with archive.open("templates.npy") as member:
+            array = np.load(io.BytesIO(member.read(1 << 20)), allow_pickle=False)
+        if array.dtype != np.uint8 or array.shape[1:] != OBSERVATION or not len(array):
+            raise ValueError(f"templates of {array.dtype}{list(array.shape)}")
+        return array[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from PySide6.QtCore import QObject
 
+from gui.models.kept_json import kept_json
 from gui.models.metric_series import X_AXES
 from gui.models.navigation import Place
 from gui.models.run_telemetry import TelemetryModel
@@ -34,17 +36,13 @@ class ViewMemory(QObject):
         telemetry.trims_outliers = settings.flag(OUTLIERS, False)
         telemetry.set_smoothing_kind(settings.text(KIND))
         telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
-        telemetry.chosen_slots = _numbers(settings.text(COLORS, "{}"))
+        telemetry.chosen_slots = _slots(settings)
         telemetry.view_changed.connect(self._on_view)
         telemetry.pins_changed.connect(self._on_pins)
 
     def pinned(self) -> list[str]:
         """The runs that were pinned when the app was closed."""
-        try:
-            found = json.loads(self._settings.text(PINNED, "[]"))
-        except ValueError:
-            return []
-        return [str(run_id) for run_id in found] if isinstance(found, list) else []
+        return kept_json(self._settings, PINNED, list[str], [])
 
     def tab(self) -> Place | None:
         """The tab that was in front when the app was closed."""
@@ -66,11 +64,10 @@ class ViewMemory(QObject):
         self._settings.set(COLORS, json.dumps(self._telemetry.chosen_slots))
 
 
-def _numbers(text: str) -> dict[str, int]:
+def _slots(settings: Settings) -> dict[str, int]:
     """Whole numbers by name; of anything else nothing."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    items = found.items() if isinstance(found, dict) else ()
-    return {name: value for name, value in items if type(value) is int and 0 <= value < MOST_SLOTS}
+    found: dict[str, Any] = kept_json(settings, COLORS, dict[str, Any], {})
+    return {
+        name: value for name, value in found.items()
+        if type(value) is int and 0 <= value < MOST_SLOTS
+    }  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path, PurePosixPath
 
 from gui.words import tr
+from trainer_core.protocol.decoding import open_zip, parsing
 from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.regular_files import open_regular
 from trainer_core.protocol.roms import MAX_ROM_BYTES, ROM_SUFFIXES
 
 MAGIC = b"PK\x03\x04"
@@ -24,14 +25,14 @@ def is_zip(path: Path) -> bool:
 def roms_in(path: Path) -> list[str]:
     """Names of the ROMs in an archive; empty for one that cannot be read."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with parsing(path), open_regular(path) as file, open_zip(file) as archive:
             return [
                 found.filename
                 for found in archive.infolist()
                 if PurePosixPath(found.filename).suffix.lower() in ROM_SUFFIXES
                 and found.file_size <= MAX_ROM_BYTES
             ]
-    except (OSError, zipfile.BadZipFile):
+    except LabError:
         return []
 
 
@@ -41,11 +42,11 @@ def unpack(path: Path, name: str) -> Path:
     Raises LabError for an archive that is damaged or locked, OSError for a place that cannot be
     written.
     """
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(name) as file:
-            data = file.read(MAX_ROM_BYTES + 1)  # whatever the archive's list promises
-    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, EOFError) as error:
-        raise LabError(tr("{path}: cannot be unpacked: {error}", path=path, error=error)) from None
+    with (
+        parsing(tr("{path}: cannot be unpacked", path=path)), open_regular(path) as file,
+        open_zip(file) as archive, archive.open(name) as member,
+    ):  # fmt: skip
+        data = member.read(MAX_ROM_BYTES + 1)  # whatever the archive's list promises
     plain = PurePosixPath(name.replace("\\", "/")).name
     place = path.with_name(plain)
     if place != path and place.is_file() and place.read_bytes() == data:

@@ -29,7 +29,7 @@ from trainer_core.protocol.errors import CheckpointError, ProtocolError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig, read_player_config, write_player_config
 from trainer_core.runs.log_check import check_log
-from trainer_core.train.checkpoint import load_policy, load_trainer_state, unpack_state
+from trainer_core.train.checkpoint import load_policy, load_trainer_state, read_state, unpack_state
 
 
 @pytest.fixture(scope="module")
@@ -253,9 +253,21 @@ def test_a_state_that_unpacks_without_end_is_refused() -> None:
     bomb = zlib.compress(bytes(64 << 20), 9)
     data = b"DMGM" + struct.pack("<IQ", 1, len(bomb)) + bomb
     with pytest.raises(CheckpointError, match="a piece of more than 8388608 bytes"):
-        unpack_state(data, "machines.bin")
+        unpack_state(data, "machines.bin", 1 << 30)
     with pytest.raises(CheckpointError, match="no state of envs"):
-        unpack_state(b"DMGM" + b"\xff" * 12, "machines.bin")
+        unpack_state(b"DMGM" + b"\xff" * 12, "machines.bin", 1 << 30)
+
+
+def test_many_small_pieces_unpack_to_no_more_than_the_envs_can_have(tmp_path: Path) -> None:
+    """3 MB of them came to 3.5 GB while only the size of each was limited."""
+    import struct
+    import zlib
+
+    piece = zlib.compress(bytes(8 << 20), 9)
+    sizes = struct.pack("<I400Q", 400, *[len(piece)] * 400)
+    (tmp_path / "machines.bin").write_bytes(b"DMGM" + sizes + piece * 400)
+    with pytest.raises(CheckpointError, match=r"machines\.bin: .* more than the 66 MiB"):
+        read_state(tmp_path / "machines.bin", 4)
 
 
 def test_threads_of_a_checkpoint_are_held_to_their_range(

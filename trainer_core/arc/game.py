@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from trainer_core.arc.rest import RestGame
 from trainer_core.arc.rules import ArcJudge, encode, horizon_of
@@ -32,11 +34,11 @@ from trainer_core.protocol.arc import (
     find_game,
 )
 from trainer_core.protocol.buttons import ACTION_MASKS
+from trainer_core.protocol.decoding import parsing, read_json
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.frames import ScreenShape
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import CLICK_FLAG, click_of
-from trainer_core.protocol.regular_files import read_regular
 
 FRAMES_PER_STEP = 12
 """Five actions a second at speed 1, as the games' default_fps."""
@@ -54,6 +56,14 @@ class Turn(NamedTuple):
     action: int
     x: int = 0
     y: int = 0
+
+
+class _State(msgspec.Struct):
+    """What `save_state` writes."""
+
+    game: str
+    seed: int
+    turns: list[Annotated[list[int], Meta(min_length=1, max_length=3)]]
 
 
 class Standing(NamedTuple):
@@ -179,17 +189,13 @@ class ArcGame:
         path.write_text(json.dumps(state))
 
     def load_state(self, path: Path) -> None:
-        try:
-            found = json.loads(read_regular(path, MAX_STATE_BYTES))
-            seed, turns = int(found["seed"]), [Turn(*map(int, turn)) for turn in found["turns"]]
-            right = found["game"] == self.info.id and 0 <= seed < self.num_starts
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            raise TaskError(f"{path}: no state of {self.task}: {error}") from None
-        if not right:
+        with parsing(f"{path}: no state of {self.task}", TaskError):
+            found = read_json(path, _State, MAX_STATE_BYTES)
+        if found.game != self.info.id or not 0 <= found.seed < self.num_starts:
             raise TaskError(f"{path}: a state of another game than {self.task}")
-        self._begin(seed)
-        for turn in turns:
-            self.act(turn)
+        self._begin(found.seed)
+        for turn in found.turns:
+            self.act(Turn(*turn))
         self._waiting = 0
 
     def card(self) -> dict[str, Any]:

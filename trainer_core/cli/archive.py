@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.saying import say
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import limits
 from trainer_core.protocol.paths import HomePaths
@@ -52,7 +52,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     for run_id in dict.fromkeys(chosen):
         row: dict[str, Any] = {"run_id": run_id, "bytes": disk_use(home, run_id).total}
         if not options.dry_run:
-            print(f"archiving {run_id}", file=sys.stderr)
+            say(f"archiving {run_id}")
             target = archive(home, run_id, options.out or home.archives, remove=options.remove)
             row |= {"archive": str(target), "archive_bytes": target.stat().st_size}
         rows.append(row)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, make_out, parse
+from trainer_core.cli.saying import say
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.task_lists import SEPARATOR
@@ -65,7 +65,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 
     def tell(entry: Entry, played: Played) -> None:
         end = "goal" if played.success else "no goal"
-        print(f"{entry.name}: {end} after {played.steps} steps", file=sys.stderr, flush=True)
+        say(f"{entry.name}: {end} after {played.steps} steps")
         nonlocal done
         done += 1
         share = done / (len(tasks) * len(entries) * options.episodes)
@@ -81,7 +81,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         rows += play_league(entries, on_task, options.episodes, tell, folder)
     result = {"task": SEPARATOR.join(tasks), "rows": as_dicts(rows)}
     text = markdown(tasks, rows)
-    print(text, file=sys.stderr)
+    say(text)
     if options.out is not None:
         try:
             options.out.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ import os
 import sys
 from typing import NoReturn
 
+from trainer_core.cli.saying import say
 from trainer_core.cli.summaries import COMMANDS, rows
 from trainer_core.early_start import keep_bytecode, look_for_garbage_seldom
 from trainer_core.owned import (
@@ -22,11 +23,13 @@ from trainer_core.owned import (
     fill_standard_streams,
     outlive_reader_of_stderr,
 )
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import LabError, in_words, shortened
 
 HELP = {"-h", "--help"}
 MODULES = {"bench": "bench.command", "import": "importing"}
 """Commands whose module has another name."""
+MOST_NAME = 60
+"""Letters of a word that was typed and is no command."""
 OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runner", "runs"}
 """Commands that print more than their result; the others' stray prints go to standard error."""
 
@@ -50,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv[0] in {*HELP, "help"}:
         return 0 if _say(usage()) else 1
     if argv[0] not in COMMANDS:
-        print(f"dmglab: no command {argv[0]!r}\n{usage()}", file=sys.stderr)
+        say(f"dmglab: no command {shortened(repr(argv[0]), MOST_NAME)}\n{usage()}")
         return 1
     module = importlib.import_module(f"trainer_core.cli.{MODULES.get(argv[0], argv[0])}")
     try:
@@ -63,8 +66,7 @@ def main(argv: list[str] | None = None) -> int:
             return 1
         if error.filename is None and error.errno != errno.ENOSPC:
             raise
-        place = f"{error.filename}: " if error.filename else ""
-        result = {"ok": False, "error": f"{place}{error.strerror}"}
+        result = {"ok": False, "error": in_words(error)}
     except RuntimeError as error:
         if not str(error).startswith("Symlink loop"):  # pathlib's word for it before Python 3.13
             raise
@@ -72,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         result = {"ok": False, "error": "interrupted"}
     if not result.get("ok", True) and "error" in result:
-        print(f"dmglab {argv[0]}: {result['error']}", file=sys.stderr)
+        say(f"dmglab {argv[0]}: {result['error']}")
     said = not result or _say(json.dumps(result))
     return 0 if said and result.get("ok", True) else 1
 

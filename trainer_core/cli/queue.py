@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import signal
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ import tyro
 from trainer_core.cli import train, train_guest
 from trainer_core.cli.options import home_paths, named_runner, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
+from trainer_core.cli.saying import say
 from trainer_core.cli.tables import print_table
 from trainer_core.cli.verbs import run_verb
 from trainer_core.protocol.errors import ConfigError, LabError
@@ -174,7 +174,7 @@ async def _work(lock: KeeperLock, home: Any) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    await keep(home, lock, stop, lambda text: print(text, file=sys.stderr, flush=True))
+    await keep(home, lock, stop, say)
 
 
 def _order(queue: RunQueue) -> dict[str, Any]:

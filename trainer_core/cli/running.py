@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from trainer_core.cli.saying import say
 from trainer_core.owned import on_stop_signals
 from trainer_core.preflight.startable import check_startable
 from trainer_core.protocol import records
@@ -72,7 +73,7 @@ class Narrator:
                 self._say(event.detail)
 
     def _say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        say(text)
 
 
 class SilentWriter(RunWriter):
@@ -165,7 +166,7 @@ def _run_first(
 ) -> dict[str, Any]:
     """Train; this process keeps the run's life and its log."""
     paths = life.paths
-    print(f"run {paths.run_id} in {paths.root}", file=sys.stderr)
+    say(f"run {paths.run_id} in {paths.root}")
     devices: list[DeviceLock] = []  # the kernel frees them with this process
     try:
         devices = _take_devices(config, home, ranks, paths.run_id)
@@ -188,7 +189,7 @@ def _run_first(
     try:
         life.end(outcome.state, outcome.reason)
     except DiskError as error:
-        print(f"dmglab: {error}", file=sys.stderr)
+        say(f"dmglab: {error}")
     finally:
         for device in devices:
             device.release()

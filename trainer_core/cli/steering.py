@@ -42,7 +42,7 @@ def steer(
 async def _steer(
     home: HomePaths, run_id: str, act: Callable[[TrainerService, str], Awaitable[None]]
 ) -> RunRecord:
-    from trainer_core.cli.train_guest import say
+    from trainer_core.cli.saying import say
 
     service = TrainerService(home, works_queue=False)
     service.open()

@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import secrets
 import signal
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.saying import say
 from trainer_core.cli.train import preset_name
 from trainer_core.preflight.findings import require
 from trainer_core.preflight.task import check_task, check_warm_start
@@ -251,4 +251,4 @@ def _result(
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(text)

@@ -18,6 +18,7 @@ from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.ordering import Order, put_into_queue, waiting_result
+from trainer_core.cli.saying import say
 from trainer_core.preflight.checks import run_checks
 from trainer_core.preflight.findings import require
 from trainer_core.protocol import records
@@ -86,7 +87,7 @@ async def _follow(asked: Order) -> dict[str, Any]:
         require(check)
     service.open()
     service.subscribe(Narrator(plan.run_id))
-    print(f"run {plan.run_id} in {plan.run_dir}", file=sys.stderr)
+    say(f"run {plan.run_id} in {plan.run_dir}")
     record = await service.start(plan, wait=False)
     with _stopping(service, record.run_id):
         async for _ in service.notices(record.run_id):
@@ -157,8 +158,3 @@ class Narrator:
                 say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")
             case RunChanged(detail=detail) if detail:
                 say(detail)
-
-
-def say(text: str) -> None:
-    """To the person at the terminal."""
-    print(text, file=sys.stderr, flush=True)

@@ -7,14 +7,26 @@ from typing import Any
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types of protobuf."""
+MOST_FIELDS = 100_000
+"""Of one message: a field of two bytes takes a hundred once it is read."""
+
+
+def text_of(value: Any) -> str:
+    """Return a field's text. Raises ValueError for a number in its place."""
+    if not isinstance(value, bytes):
+        raise ValueError("a number where a text belongs")
+    return value.decode(errors="replace")
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Number and value of each field. Raises ValueError, IndexError where it is no protobuf."""
     if not isinstance(message, bytes):
         raise ValueError("a number where a message belongs")
-    at = 0
+    at = count = 0
     while at < len(message):
+        count += 1
+        if count > MOST_FIELDS:
+            raise ValueError(f"more than {MOST_FIELDS} fields")
         tag, at = varint(message, at)
         wire = tag & 7
         if wire == VARINT:

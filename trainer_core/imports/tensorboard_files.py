@@ -12,15 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trainer_core.imports.logged_run import LoggedRun
-from trainer_core.imports.protobuf import fields
+from trainer_core.imports.logged_run import MOST_LOGGED_BYTES, LoggedRun
+from trainer_core.imports.protobuf import fields, text_of
 from trainer_core.imports.tfrecord_crc import masked_crc
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.regular_files import read_regular
 
 EVENTS = "*.tfevents.*"
-MOST_BYTES = 1 << 30
-"""Of a file that is read; whole files are held."""
 _HEAD, _CRC = struct.Struct("<QI"), struct.Struct("<I")
 _CHECKED_BYTES = 16 << 10
 """Records up to this length are checked: curves and texts, not pictures."""
@@ -48,13 +47,11 @@ def read_folder(folder: Path) -> LoggedRun:
     """
     run = LoggedRun(name=folder.name)
     for path in event_files(folder):
-        try:
-            for message in _records(path, read_regular(path, MOST_BYTES), run):
+        with parsing(f"{path}: cannot be read"):
+            data = read_regular(path, MOST_LOGGED_BYTES)
+        with parsing(f"{path}: a record of it is no event of TensorBoard"):
+            for message in _records(path, data, run):
                 _take(run, message)
-        except OSError as error:
-            raise LabError(f"{path}: cannot be read: {error.strerror}") from None
-        except (ValueError, IndexError, TypeError, struct.error):
-            raise LabError(f"{path}: a record of it is no event of TensorBoard") from None
     began = min((row["_timestamp"] for row in run.rows), default=0.0)
     for row in run.rows:
         row["_runtime"] = row["_timestamp"] - began
@@ -90,20 +87,20 @@ def _take(run: LoggedRun, message: bytes) -> None:
         if number == 1:
             row["_timestamp"] = struct.unpack("<d", value)[0]
         elif number == 2:
-            row["_step"] = value
+            row["_step"] = int(value)
         elif number == 5:
             for inner, summary in fields(value):
                 if inner == 1:
                     _take_value(run, row, dict(fields(summary)))
     if len(row) > 2:
-        run.rows.append(row)
+        run.add_row(row)
 
 
 def _take_value(run: LoggedRun, row: dict[str, Any], value: dict[int, Any]) -> None:
     """One Summary.Value: tag 1, simple_value 2, tensor 8, metadata 9."""
-    tag = value.get(1, b"").decode(errors="replace")
+    tag = text_of(value.get(1, b""))
     if 9 in value:
-        run.config |= _hparams(value[9])
+        run.add_config(_hparams(value[9]))
     if 2 in value:
         row[tag] = struct.unpack("<f", value[2])[0]
     elif 8 in value:
@@ -111,7 +108,7 @@ def _take_value(run: LoggedRun, row: dict[str, Any], value: dict[int, Any]) -> N
         if not isinstance(found, str):
             row[tag] = found
         elif found.startswith("|param|value|"):
-            run.config |= _table(found)
+            run.add_config(_table(found))
 
 
 def _content(tensor: bytes) -> float | str:
@@ -119,8 +116,7 @@ def _content(tensor: bytes) -> float | str:
     found = dict(fields(tensor))
     kind = found.get(1, 0)
     if kind == _STRING:
-        text = found.get(_STRINGS, b"")
-        return text.decode(errors="replace") if isinstance(text, bytes) else ""
+        return text_of(found.get(_STRINGS, b""))
     if kind not in _NUMBERS:
         return ""
     number, form = _NUMBERS[kind]
@@ -141,10 +137,10 @@ def _hparams(metadata: bytes) -> dict[str, Any]:
         if number == 1:  # an entry of the map: name, google.protobuf.Value
             pair = dict(fields(entry))
             for kind, value in fields(pair.get(2, b"")):
-                name = pair.get(1, b"").decode(errors="replace")
+                name = text_of(pair.get(1, b""))
                 found[name] = (
                     struct.unpack("<d", value)[0] if kind == 2
-                    else value.decode(errors="replace") if kind == 3
+                    else text_of(value) if kind == 3
                     else bool(value)
                 )  # fmt: skip
     return found

@@ -15,15 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trainer_core.imports.logged_run import LoggedRun
-from trainer_core.imports.protobuf import fields
+from trainer_core.imports.logged_run import MOST_LOGGED_BYTES, LoggedRun
+from trainer_core.imports.protobuf import fields, text_of
+from trainer_core.protocol.decoding import parsing, plain
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.regular_files import read_regular
 
 HEAD = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
 BLOCK_BYTES = 32 << 10
-MOST_BYTES = 1 << 30
-"""Of a file that is read; whole files are held."""
+MOST_ITEM_BYTES = 64 << 10
+"""Of one value's JSON, as a record of ours has at most; what is longer is no number."""
 _PIECE = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _HISTORY, _CONFIG, _RUN = 2, 5, 17
@@ -35,20 +36,16 @@ def read_file(path: Path) -> LoggedRun:
 
     Raises LabError for a file of another kind and for one whose bytes do not fit their CRC.
     """
-    try:
-        data = read_regular(path, MOST_BYTES)
-    except OSError as error:
-        raise LabError(f"{path}: cannot be read: {error.strerror}") from None
+    with parsing(f"{path}: cannot be read"):
+        data = read_regular(path, MOST_LOGGED_BYTES)
     if not data.startswith(HEAD):
         raise LabError(
             f"{path}: no file of W&B's client; it wants the run-ID.wandb of offline-run-*"
         )
     run = LoggedRun()
-    try:
+    with parsing(f"{path}: a record of it is not what W&B's client writes"):
         for message in _messages(path, data, run):
             _take(run, message)
-    except (ValueError, IndexError, struct.error):
-        raise LabError(f"{path}: a record of it is not what W&B's client writes") from None
     return run
 
 
@@ -71,7 +68,10 @@ def _messages(path: Path, data: bytes, run: LoggedRun) -> Iterator[bytes]:
         if zlib.crc32(bytes([kind]) + piece) != crc:
             raise LabError(f"{path}: damaged at byte {at}; nothing of it was taken")
         at += _PIECE.size + length
-        parts = [piece] if kind in (_FULL, _FIRST) else [*parts, piece]
+        if kind in (_FULL, _FIRST):
+            parts = []
+        if piece:
+            parts.append(piece)
         if kind in (_FULL, _LAST):
             yield b"".join(parts)
             parts = []
@@ -86,24 +86,22 @@ def _take(run: LoggedRun, message: bytes) -> None:
         if number == _RUN:
             _take_run(run, value)
         elif number == _CONFIG:
-            run.config |= _items(value, 1)
+            run.add_config(_items(value, 1))
         elif number == _HISTORY:
             row = _items(value, 1)
             for inner, step in fields(value):
                 if inner == 2:  # HistoryStep
                     row.setdefault("_step", dict(fields(step)).get(1, 0))
             row.setdefault("_step", len(run.rows))
-            run.rows.append(row)
+            run.add_row(row)
 
 
 def _take_run(run: LoggedRun, message: bytes) -> None:
     texts = {number: value for number, value in fields(message) if number in (1, 3, 8)}
-    run.run_id, run.project, run.name = (
-        texts.get(number, b"").decode(errors="replace") for number in (1, 3, 8)
-    )
+    run.run_id, run.project, run.name = (text_of(texts.get(number, b"")) for number in (1, 3, 8))
     for number, value in fields(message):
         if number == 4:  # ConfigRecord
-            run.config |= _items(value, 1)
+            run.add_config(_items(value, 1))
 
 
 def _items(message: bytes, wanted: int) -> dict[str, Any]:
@@ -115,11 +113,11 @@ def _items(message: bytes, wanted: int) -> dict[str, Any]:
         key, nested, text = "", list[str](), b"null"
         for inner, value in fields(item):
             if inner == 1:
-                key = value.decode(errors="replace")
+                key = text_of(value)
             elif inner == 2:
-                nested.append(value.decode(errors="replace"))
+                nested.append(text_of(value))
             elif inner == 16:
                 text = value
-        if name := key or ".".join(nested):
-            found[name] = json.loads(text)
+        if (name := key or ".".join(nested)) and len(text) <= MOST_ITEM_BYTES:
+            found[name] = plain(json.loads(text_of(text)))
     return found

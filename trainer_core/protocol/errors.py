@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -9,8 +11,41 @@ BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 string, nested too deep."""
 
 
+MOST_WORDS = 290
+"""Letters of an error that are shown: its beginning and its end, where the way out stands."""
+
+
+def visible(text: str) -> str:
+    """Return `text` with what a terminal would obey, and a lone surrogate, written as an escape.
+
+    File names, reasons and titles are other people's words: an escape sequence in them could move
+    the cursor, rename the window or hide a line.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+def shortened(text: str, most: int = MOST_WORDS) -> str:
+    """Return `text` as at most `most` printable letters, without its middle where it is longer."""
+    text = visible(text)
+    if len(text) <= most:
+        return text
+    end = most // 2 - 5
+    return f"{text[: most - end - 5]} ... {text[-end:]}"
+
+
 class LabError(Exception):
-    """Root of every error this project raises on purpose; shells print it as one line, exit 1."""
+    """Root of every error this project raises on purpose; shells print it as one line, exit 1.
+
+    Its text quotes files and arguments, so it is always one short printable line.
+    """
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
 
 
 class ConfigError(LabError):
@@ -32,5 +67,6 @@ class CheckpointError(LabError):
 def in_words(error: LabError | OSError) -> str:
     """What a person is told: of a file its name and what the system says, without a number."""
     if isinstance(error, LabError) or not error.strerror:
-        return str(error)
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return shortened(str(error))
+    place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+    return shortened(f"{place}{error.strerror}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 import msgspec
@@ -89,6 +90,8 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
 
 
+RUN_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}")
+"""What a run may be called: the name of a folder and a word on a command line, never an option."""
 ARCHIVED = "archived: "
 """What the reason of an archived run begins with; its file follows."""
 

@@ -13,6 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from trainer_core.protocol.decoding import parsing, plain
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.regular_files import read_regular
+
 MOST_SHOWN = 200
 MOST_BYTES = 1 << 20
 _BATCH = re.compile(r"(train|val)_step_(\d+)_epoch_\d+")
@@ -58,14 +62,16 @@ def read_batch(batch: EpisodeBatch) -> list[TextEpisode]:
 def read_episode(path: Path) -> TextEpisode | None:
     """None for a file that is no episode, is larger than `MOST_BYTES`, or is being written."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            return None
-        found = json.loads(path.read_bytes())
-        trajectory = found["trajectories"][-1]
-        said = [line for step in trajectory["steps"] for line in step["chat_completions"]]
-        lines = [(str(line["role"]), str(line["content"])) for line in said]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        with parsing(path):
+            return _episode(plain(json.loads(read_regular(path, MOST_BYTES))))
+    except LabError:
         return None
+
+
+def _episode(found: Any) -> TextEpisode:
+    trajectory = found["trajectories"][-1]
+    said = [line for step in trajectory["steps"] for line in step["chat_completions"]]
+    lines = [(str(line["role"]), str(line["content"])) for line in said]
     task = found.get("task")
     asked = task.get("question") if isinstance(task, dict) else None
     return TextEpisode(

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trainer_core.protocol.decoding import parsing, read_json
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.runners.probe import PROBE, PROBE_PATIENCE_S
@@ -84,9 +85,11 @@ class RunnerEnvironment:
 
     def stale(self) -> str:
         """Why it should be made anew; empty when it is as this version wants it."""
+        path = self.folder / "environment.json"
         try:
-            made = json.loads((self.folder / "environment.json").read_bytes())
-        except (OSError, ValueError):
+            with parsing(path):
+                made = read_json(path, dict[str, Any])
+        except LabError:
             return "it was not made by `dmglab runner install`"
         if made.get("requirements") != _digest(self.requirements):
             return "it was made for other requirements than this version's"

@@ -14,16 +14,16 @@ import os
 import shutil
 import tarfile
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
+from trainer_core.protocol.decoding import parsing
+from trainer_core.protocol.errors import ConfigError, LabError, in_words
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.regular_files import open_regular
-from trainer_core.protocol.runs import ARCHIVED, RunRecord, is_archived
+from trainer_core.protocol.runs import ARCHIVED, RUN_ID, RunRecord, is_archived
 from trainer_core.runs import durable
 from trainer_core.runs.half_moved import alone, delete, way_back, way_out
 from trainer_core.runs.index import RunRegistry
@@ -32,7 +32,8 @@ from trainer_core.runs.writer import disk_error
 
 MANIFEST = "archive.json"
 SUFFIX = ".tar.gz"
-MOST_MANIFEST_BYTES = 64 << 20
+MOST_MANIFEST_BYTES = 8 << 20
+"""Of 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
 LEFT_OUT = {"lock", "frames.bin", "mail"}
 """Of the process that is gone."""
@@ -193,14 +194,14 @@ def _remove(home: HomePaths, record: RunRecord, target: Path) -> None:
 def _opened(file: Path) -> Iterator[tarfile.TarFile]:
     """Raises LabError for what is no archive, also where that shows while it is read."""
     try:
-        with open_regular(file) as source, tarfile.open(fileobj=source, mode="r|gz") as tar:
+        with (
+            open_regular(file) as source,
+            parsing(f"{file}: damaged, or no archive of a run"),
+            tarfile.open(fileobj=source, mode="r|gz") as tar,
+        ):
             yield tar
-    except (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError) as error:
-        raise LabError(f"{file}: damaged, or no archive of a run: {error}") from None
     except OSError as error:
-        if error.filename or error.errno:
-            raise LabError(f"{error.filename or file}: {error.strerror}") from None
-        raise LabError(f"{file}: damaged, or no archive of a run: {error}") from None
+        raise LabError(in_words(error)) from None
 
 
 def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
@@ -210,13 +211,14 @@ def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
         raise LabError(f"{file}: its first member is not {MANIFEST}: no archive of a run")
     if first.size > MOST_MANIFEST_BYTES:
         raise LabError(f"{file}: {MANIFEST} has {first.size} bytes")
-    try:
+    with parsing(f"{file}: {MANIFEST}"):
         manifest = msgspec.json.decode(source.read(), type=Manifest)
-    except BAD_JSON as error:
-        raise LabError(f"{file}: {MANIFEST}: {error}") from None
-    names = [manifest.run_id, *manifest.files]
-    if PurePosixPath(manifest.run_id).name != manifest.run_id or not all(map(_is_safe, names)):
+    if not all(map(_is_safe, [manifest.run_id, *manifest.files])):
         raise LabError(f"{file}: names files outside its run's folder")
+    if not RUN_ID.fullmatch(manifest.run_id):
+        raise LabError(
+            f"{file}: {manifest.run_id!r} is no run's name; those are letters, digits, - _ and ."
+        )
     if manifest.record.run_id != manifest.run_id or not manifest.record.state.is_end:
         raise LabError(f"{file}: {MANIFEST} contradicts itself")
     return manifest
@@ -224,7 +226,7 @@ def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
 
 def _is_safe(name: str) -> bool:
     path = PurePosixPath(name)
-    return bool(name) and "\0" not in name and not path.is_absolute() and (
+    return bool(name) and name.isprintable() and not path.is_absolute() and (
         ".." not in path.parts and str(path) == name and not name.startswith(".")
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 from dataclasses import dataclass
@@ -12,13 +13,14 @@ from typing import Any
 import msgspec
 
 from trainer_core.imports import tensorboard_files as tensorboard
-from trainer_core.imports.logged_run import LoggedRun
-from trainer_core.imports.wandb_files import MOST_BYTES, read_file
+from trainer_core.imports.logged_run import MOST_LOGGED_BYTES, LoggedRun
+from trainer_core.imports.wandb_files import read_file
 from trainer_core.protocol import records
-from trainer_core.protocol.errors import BAD_JSON, LabError, ProtocolError
+from trainer_core.protocol.decoding import parsing, plain
+from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.metrics import METRICS
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.regular_files import open_regular, read_regular
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import MAX_SEED, NEUTRAL, RunSpec
 from trainer_core.runs import durable
@@ -35,6 +37,10 @@ MOST_RUNS = 250
 STEPS = ("env_steps", "global_step", "_step")
 """Names under which a row may tell environment steps, the best first."""
 _OURS = {metric.name for metric in METRICS}
+MOST_LINE_BYTES = 1 << 20
+"""Of history.jsonl; a record of ours has 64 KiB at most."""
+LATEST_S = 1 << 33
+"""Seconds since 1970, in the year 2242."""
 MOST_NAME = 60
 """Letters of a run's name; of a longer one the end, which tells one from another."""
 MOST_SCALARS = 500
@@ -106,7 +112,7 @@ def _import_events(folder: Path, name: str, home: HomePaths) -> tuple[RunRecord,
     hashed = hashlib.sha256()
     found = tensorboard.read_folder(folder)
     for file in tensorboard.event_files(folder):
-        hashed.update(read_regular(file, MOST_BYTES))
+        hashed.update(read_regular(file, MOST_LOGGED_BYTES))
     found.name = name or found.name
     task = str(found.config.get("task") or found.config.get("env_id") or TENSORBOARD)
     return _keep(folder, found, f"tb-{hashed.hexdigest()[:12]}", TENSORBOARD, task, home)
@@ -115,7 +121,7 @@ def _import_events(folder: Path, name: str, home: HomePaths) -> tuple[RunRecord,
 def import_wandb(file: Path, home: HomePaths) -> tuple[RunRecord, str]:
     """The run made of `run-ID.wandb`, or of our own export's `history.jsonl`; what was lost."""
     found = _read_history(file) if file.suffix == ".jsonl" else read_file(file)
-    run_id = f"wandb-{hashlib.sha256(read_regular(file, MOST_BYTES)).hexdigest()[:12]}"
+    run_id = f"wandb-{hashlib.sha256(read_regular(file, MOST_LOGGED_BYTES)).hexdigest()[:12]}"
     task = str(found.config.get("task") or found.project or WANDB)
     return _keep(file, found, run_id, WANDB, task, home)
 
@@ -128,18 +134,21 @@ def _keep(
     known = RunRegistry(home).load().get(run_id)
     if known is not None:
         return known, lost
-    log = _log(source, found, run_id, runner, task)
     paths = home.run(run_id)
+    with parsing(f"{source}: does not fit a log"):
+        log = _log(source, found, run_id, runner, task)
+        spec = _spec(runner, task, found.config)
+        try:
+            lines = b"".join(map(records.encode, log))
+        except ProtocolError as error:
+            raise ValueError(str(error)) from None
     try:
-        lines = b"".join(map(records.encode, log))
         paths.root.mkdir(parents=True, exist_ok=True)
         durable.write_file(paths.train_log, lines)
     except OSError as error:
         raise disk_error(paths.train_log, error) from None
-    except ProtocolError as error:
-        raise LabError(f"{source}: does not fit a log: {error}") from None
     life = RunLife.begin(
-        home, run_id, _spec(runner, task, found.config), algo="",
+        home, run_id, spec, algo="",
         name=(found.name or found.run_id)[-MOST_NAME:], created_at=log[0].time,
     )  # fmt: skip
     life.record = msgspec.structs.replace(life.record, device="")  # nobody says
@@ -163,19 +172,24 @@ def _read_history(file: Path) -> LoggedRun:
     """What exports.wandb_history wrote, with the config.json beside it."""
     beside = file.with_name("config.json")
     run = LoggedRun(name=file.parent.parent.name)
-    try:
-        *whole, tail = read_regular(file, MOST_BYTES).split(b"\n")
-        run.rows = [json.loads(line) for line in whole]
-        run.is_torn = bool(tail)
-        run.config = json.loads(read_regular(beside)) if beside.is_file() else {}
-    except OSError as error:
-        raise LabError(f"{error.filename}: cannot be read: {error.strerror}") from None
-    except (*BAD_JSON, ValueError):
-        raise LabError(f"{file}: no history of W&B: a line of it is not JSON") from None
-    if not all(isinstance(row, dict) for row in run.rows) or not isinstance(run.config, dict):
-        raise LabError(f"{file}: no history of W&B: one JSON object a line")
+    with parsing(f"{file}: no history of W&B, one JSON object a line"):
+        with io.BufferedReader(open_regular(file)) as lines:
+            while line := lines.readline(MOST_LINE_BYTES):
+                run.is_torn = not line.endswith(b"\n")
+                if run.is_torn and len(line) == MOST_LINE_BYTES:
+                    raise ValueError(f"a line of more than {MOST_LINE_BYTES >> 20} MiB")
+                if not run.is_torn:
+                    run.add_row(_object(line))
+        run.config = _object(read_regular(beside)) if beside.is_file() else {}
     run.project = str(run.config.get("task", ""))
     return run
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    found = plain(json.loads(text))
+    if not isinstance(found, dict):
+        raise ValueError("no JSON object")
+    return found
 
 
 def _log(file: Path, found: LoggedRun, run_id: str, runner: str, task: str) -> list[records.Record]:
@@ -224,6 +238,8 @@ def _rows_by_step(rows: list[dict[str, float]]) -> dict[int, dict[str, float]]:
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:
     """What is a number in a row; those that describe a picture or a table are none of its own."""
+    if not 0 <= row.get("_timestamp", 0) < LATEST_S:  # no clock said that, and no calendar has it
+        row = {name: value for name, value in row.items() if name != "_timestamp"}
     media = tuple(name.removesuffix("_type") for name in row if name.endswith("._type"))
     return {
         name: value for name, value in row.items()

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -71,8 +72,8 @@ def line_findings(line: bytes) -> Iterator[str]:
     def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            doubled.update(name for name in found if names.count(name) > 1)
+            counts = Counter(name for name, _ in pairs)
+            doubled.update(name for name in found if counts[name] > 1)
         return found
 
     try:

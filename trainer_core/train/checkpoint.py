@@ -24,6 +24,7 @@ from PIL import Image
 from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.protocol import checkpoints as layout
 from trainer_core.protocol.checkpoints import CheckpointMeta
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.protocol.regular_files import read_regular
@@ -32,6 +33,9 @@ from trainer_core.runs import durable
 
 MAX_REASON = 300
 """Letters of torch's complaint that are passed on; it lists every tensor."""
+MOST_STATE_BYTES, MOST_ENV_BYTES = 64 << 20, 512 << 10
+"""Unpacked state of all envs together, and of each: a console takes 180 to 320 KB."""
+MOST_ENVS = 1 << 17
 _CHUNK = 8 << 20
 _MAGIC = b"DMGM"
 _PARTIAL, _OLD, _DOOMED = ".tmp", ".old", ".gone"
@@ -50,22 +54,37 @@ def pack_state(state: dict[str, Any]) -> bytes:
     return b"".join([_MAGIC, sizes, *packed])
 
 
-def unpack_state(data: bytes, name: str) -> dict[str, Any]:
+def read_state(path: Path, num_envs: int, kept_bytes: int = 0) -> dict[str, Any]:
+    """Return the state of `num_envs` envs that a file of `pack_state` holds.
+
+    A small file may unpack to any size, so the envs say how much is unpacked; `kept_bytes` is what
+    was kept besides, such as a replay buffer. Raises CheckpointError naming the file.
+    """
+    most = MOST_STATE_BYTES + num_envs * MOST_ENV_BYTES + kept_bytes
+    with parsing(f"{path}: holds no state of envs", CheckpointError):
+        data = read_regular(path, most)
+    return unpack_state(data, str(path), most)
+
+
+def unpack_state(data: bytes, name: str, most_bytes: int) -> dict[str, Any]:
     """Raises CheckpointError, naming the file, when the bytes are not from `pack_state`."""
-    try:
+    with parsing(f"{name}: holds no state of envs", CheckpointError):
         if data[:4] != _MAGIC:
             raise ValueError("not the state of envs")
         (count,) = struct.unpack_from("<I", data, 4)
         sizes = struct.unpack_from(f"<{count}Q", data, 8)
-        pieces, offset = [], 8 + 8 * count
+        raw, offset = io.BytesIO(), 8 + 8 * count
         for size in sizes:
-            pieces.append(_inflated(data[offset : offset + size]))
+            raw.write(_inflated(data[offset : offset + size]))
             offset += size
+            if raw.tell() > most_bytes:
+                raise ValueError(
+                    f"more than the {most_bytes >> 20} MiB that this run's envs can have"
+                )
         if offset != len(data):
             raise ValueError(f"{len(data)} bytes, {offset} are announced")
-    except (ValueError, struct.error, zlib.error) as error:
-        raise CheckpointError(f"{name}: holds no state of envs: {error}") from None
-    return _loaded(io.BytesIO(b"".join(pieces)), name, "state of envs")
+    raw.seek(0)
+    return _loaded(raw, name, "state of envs")
 
 
 def _inflated(piece: bytes) -> bytes:
@@ -204,10 +223,13 @@ def load_policy(
     return policy, meta
 
 
-def load_trainer_state(folder: Path, rank: int = 0) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def load_trainer_state(
+    folder: Path, rank: int = 0, num_envs: int = 0
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """(trainer state, state of the envs or None when an older checkpoint gave it up).
 
     Only weights, trainer and envs decide whether a checkpoint is whole; a thumbnail does not.
+    `num_envs` are the run's, 0 as many as the checkpoint says.
     """
     name = machines_name(rank)
     meta = layout.read_meta(folder)
@@ -218,7 +240,12 @@ def load_trainer_state(folder: Path, rank: int = 0) -> tuple[dict[str, Any], dic
     path = folder / name
     if name not in meta.files or not path.exists():
         return state, None
-    return state, unpack_state(path.read_bytes(), str(path))
+    return state, read_state(path, num_envs or _num_envs(meta))
+
+
+def _num_envs(meta: CheckpointMeta) -> int:
+    told = meta.config.get("num_envs")
+    return max(1, min(told, MOST_ENVS)) if isinstance(told, int) else 1
 
 
 def read_machines(folder: Path, ranks: int) -> dict[int, bytes]:

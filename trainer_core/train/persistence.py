@@ -194,7 +194,7 @@ class CheckpointKeeper:
 
     def _load(self, folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None, Any, RunProgress]:
         """(state, envs' state, weights, progress), checked. Raises CheckpointError."""
-        state, machines = ckpt.load_trainer_state(folder, self.ranks.rank)
+        state, machines = ckpt.load_trainer_state(folder, self.ranks.rank, self.config.num_envs)
         policy, meta = ckpt.load_policy(folder)
         if meta.hashes != self.facts.hashes:
             raise ForeignCheckpointError(f"{folder}: made for other files of task {meta.task}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +26,7 @@ from trainer_core.play.authoring.folder import (
     manifest_toml,
     new_folder,
 )
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.manifest_checks import is_file_name
 from trainer_core.protocol.paths import HomePaths
@@ -86,7 +86,7 @@ def import_task(path: Path, new_id: str, home: HomePaths) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, bytes]:
     """Name to bytes of every file in the archive. Raises TaskError for what could do harm."""
-    try:
+    with parsing(f"{path}: no archive of a task that can be read", TaskError):
         if not path.is_file():
             raise TaskError(f"{path}: no such archive")
         with open_regular(path, MAX_BYTES) as file, _checked_zip(file) as archive:
@@ -106,9 +106,6 @@ def _read(path: Path) -> dict[str, bytes]:
                 raise TaskError(f"{path}: holds no {MANIFEST}: no archive of a task")
             # A declared size is not always the true one: never more than it is read.
             return {entry.filename: archive.read(entry) for entry in entries}
-    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError,
-            NotImplementedError, RuntimeError) as error:  # fmt: skip
-        raise TaskError(f"{path}: no archive of a task that can be read: {error}") from None
 
 
 def _checked_zip(file: BinaryIO) -> zipfile.ZipFile:

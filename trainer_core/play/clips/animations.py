@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageSequence, UnidentifiedImageError
 
 from trainer_core.exports.gif import PALETTES
 from trainer_core.play.clips.writer import ClipWriter
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import FRAMES_PER_SECOND, HEIGHT, MAX_FRAMES, MAX_SIDE, WIDTH
 from trainer_core.protocol.regular_files import open_regular
@@ -18,11 +19,19 @@ NO_DELAY_MS = 100.0
 """Of a picture that names no time or none at all, as browsers do."""
 
 
-def animation(path: Path, out: Path) -> Path:
+MOST_ENLARGED = 8
+"""Times: a Game Boy's screen is enlarged by at most so much."""
+
+
+def animation(
+    path: Path, out: Path, on_progress: Callable[[float], None] = lambda share: None
+) -> Path:
     """Make a recording of it. Raises LabError naming what is wrong with the file."""
     writer, frames, at_ms, is_color = None, 0, 0.0, False
-    try:
-        for picture, lasts_ms in pictures_of(path):
+    with parsing(f"{path}: no animation that can be read"):
+        for number, (picture, lasts_ms) in enumerate(pictures_of(path)):
+            if number % 100 == 99:
+                on_progress(min(1.0, frames / MAX_FRAMES))
             shades = shades_of(picture)
             if writer is None:
                 is_color = shades is None
@@ -39,12 +48,6 @@ def animation(path: Path, out: Path) -> Path:
             frames = max(1, round(at_ms * FRAMES_PER_SECOND / 1000))
             if frames > MAX_FRAMES:
                 raise LabError(f"{path}: longer than ten minutes")
-    except UnidentifiedImageError:
-        raise LabError(
-            f"{path}: no GIF, APNG or PNG, whatever it is called; open one of those"
-        ) from None
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        raise LabError(f"{path}: no animation that can be read: {error}") from None
     if writer is None:
         raise LabError(f"{path}: holds no picture")
     return writer.finish(frames, source=f"{path.suffix[1:].upper()} {path.name}")
@@ -52,15 +55,31 @@ def animation(path: Path, out: Path) -> Path:
 
 def pictures_of(path: Path) -> Iterator[tuple[np.ndarray, float]]:
     """(u8[H, W, 3], milliseconds on the screen) of each picture."""
-    with open_regular(path) as file, Image.open(file, formats=("GIF", "PNG")) as image:
-        if max(image.size) > MAX_SIDE * 8:
-            raise LabError(f"{path}: {image.size[0]}x{image.size[1]} pixels are too many")
-        # A Game Boy's screen that was enlarged is made small again; others are shown as they are.
-        scale = image.width // WIDTH if image.size == _enlarged(image.width // WIDTH) else 1
-        for index in range(getattr(image, "n_frames", 1)):
-            image.seek(index)
-            picture = np.asarray(image.convert("RGB"))[::scale, ::scale]
-            yield picture, float(image.info.get("duration") or NO_DELAY_MS)
+    try:
+        with open_regular(path) as file, Image.open(file, formats=("GIF", "PNG")) as image:
+            yield from _shown(path, image)
+    except UnidentifiedImageError:
+        raise LabError(
+            f"{path}: no GIF, APNG or PNG, whatever it is called; open one of those"
+        ) from None
+    except Image.DecompressionBombError as error:  # an Exception, and nothing narrower
+        raise LabError(f"{path}: no animation that can be read: {error}") from None
+
+
+def _shown(path: Path, image: Image.Image) -> Iterator[tuple[np.ndarray, float]]:
+    # A Game Boy's screen that was enlarged is made small again; others are shown as they are.
+    scale = image.width // WIDTH if image.size == _enlarged(image.width // WIDTH) else 1
+    most = MAX_SIDE if scale == 1 else WIDTH * MOST_ENLARGED
+    if max(image.size) > most:
+        raise LabError(
+            f"{path}: {image.size[0]}x{image.size[1]} pixels are too many; at most {MAX_SIDE} "
+            "a side can be shown"
+        )
+    for index, shown in enumerate(ImageSequence.Iterator(image)):
+        if index == MAX_FRAMES:
+            raise LabError(f"{path}: more than {MAX_FRAMES} pictures; a recording has no more")
+        picture = np.asarray(shown.convert("RGB"))[::scale, ::scale]
+        yield picture, float(shown.info.get("duration") or NO_DELAY_MS)
 
 
 def _enlarged(scale: int) -> tuple[int, int]:

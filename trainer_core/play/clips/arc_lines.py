@@ -20,28 +20,32 @@ from msgspec import Meta
 
 from trainer_core.play.clips.writer import ClipWriter
 from trainer_core.protocol.arc import BUTTON_ACTIONS, GAME_OVER, PALETTE, PREFIX, RESET, SIDE, WIN
-from trainer_core.protocol.errors import BAD_JSON, LabError
+from trainer_core.protocol.decoding import parsing
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import MAX_FRAMES, RecordedStep
 from trainer_core.protocol.regular_files import open_regular
 
 FRAMES_A_PICTURE = 12
 """Five pictures a second, the games' default_fps; fewer where ten minutes would not do."""
-MAX_LINE_BYTES = 64 << 20
+MAX_LINE_BYTES = 4 << 20
+"""Of one answer: 300 grids. A line of nothing but brackets takes fifty times its size to decode."""
+MOST_LINES = 100_000
+Level = Annotated[int, Meta(ge=0, le=1 << 20)]
 Colour = Annotated[int, Meta(ge=0, le=15)]
 
 
 class _Input(msgspec.Struct):
-    id: int | str = RESET
+    id: Annotated[int, Meta(ge=-1, le=1 << 20)] | str = RESET
 
 
 class _Answer(msgspec.Struct):
     game_id: str = ""
     frame: list[list[list[Colour]]] = []
     state: str = ""
-    levels_completed: int | None = None
-    score: int | None = None
-    win_levels: int | None = None
-    win_score: int | None = None
+    levels_completed: Level | None = None
+    score: Level | None = None
+    win_levels: Level | None = None
+    win_score: Level | None = None
     action_input: _Input | None = None
 
     @property
@@ -66,6 +70,7 @@ def arc_lines(path: Path, out: Path) -> tuple[Path, str]:
         if sum(map(len, grids)) + len(shown) > MAX_FRAMES:
             note = f"shown to line {number - 1}: a recording has {MAX_FRAMES} pictures at most"
             break
+        answer.frame = []  # numbers of Python take eight times as much as those of `shown`
         answers.append(answer)
         grids.append(shown)
     count = sum(map(len, grids))
@@ -94,23 +99,22 @@ def arc_lines(path: Path, out: Path) -> tuple[Path, str]:
 
 def _answers(path: Path) -> Iterator[tuple[int, _Answer]]:
     """(number of the line, its answer) of those that show something."""
-    try:
-        with io.BufferedReader(open_regular(path)) as file:
-            number = 0
-            while line := file.readline(MAX_LINE_BYTES):
-                number += 1
-                if not line.strip():
-                    continue
-                try:
-                    answer = _decoder.decode(line).data
-                except BAD_JSON as error:
-                    raise LabError(
-                        f"{path}, line {number}: no line of an ARC-AGI-3 recording: {error}"
-                    ) from None
-                if answer.frame:
-                    yield number, answer
-    except OSError as error:
-        raise LabError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with parsing(f"{path}: cannot be read"), io.BufferedReader(open_regular(path)) as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if number > MOST_LINES:
+                raise LabError(f"{path}: more than {MOST_LINES} lines; cut it shorter first")
+            if not line.strip():
+                continue
+            if len(line) > MAX_LINE_BYTES:
+                raise LabError(
+                    f"{path}, line {number}: more than {MAX_LINE_BYTES >> 20} MiB in one answer"
+                )
+            with parsing(f"{path}, line {number}: no line of an ARC-AGI-3 recording"):
+                answer = _decoder.decode(line).data
+            if answer.frame:
+                yield number, answer
 
 
 def _grids(answer: _Answer, where: str) -> np.ndarray:
@@ -129,7 +133,10 @@ def _action(answer: _Answer) -> int:
     found = answer.action_input.id if answer.action_input else RESET
     if isinstance(found, int):
         return found
-    return RESET if found == "RESET" else int(found[-1]) if found[-1:].isdigit() else -1
+    if found == "RESET":
+        return RESET
+    # `isdigit` is true of superscripts too, which `int` refuses.
+    return int(found[-1]) if found[-1:].isascii() and found[-1:].isdigit() else -1
 
 
 def _step(

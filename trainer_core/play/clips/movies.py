@@ -11,21 +11,33 @@ VBM     VisualBoyAdvance, tasvideos.org/EmulatorResources/VBA/VBM: a header of 6
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import re
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from trainer_core.protocol.buttons import MASK_BITS
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.recording import HEIGHT, MAX_FRAMES, WIDTH
 from trainer_core.protocol.regular_files import read_regular
 
 MAX_MOVIE_BYTES = 64 << 20
-MAX_UNPACKED_BYTES = 1 << 30
+MAX_UNPACKED_BYTES = 1 << 28
+"""2,900 pictures: four buttons a second for twelve minutes."""
+MAX_ROW_BYTES = 1 << 20
+"""Of one row of a PyBoy movie, or of its save state; a picture has 92,160 letters."""
+PIECE_BYTES = 1 << 20
+"""Unpacked at a time: rows are read one by one, so that a small file cannot fill the memory."""
 PYBOY_BOOT_FRAMES = 64
 """PyBoy 2.8.1 counts the frames of its own boot program, which our console does not run."""
 PYBOY_BUTTONS = ("up", "down", "right", "left", "a", "b", "select", "start")
@@ -54,18 +66,16 @@ class Movie:
     """The header's global checksum; -1 not told."""
     pyboy_state: bytes = b""
     """Where it begins; empty at power-on."""
-    pictures: tuple[tuple[int, np.ndarray], ...] = ()
-    """(frame before which it was on the screen, shades u8[144, 160])."""
+    pictures: tuple[tuple[int, bytes], ...] = ()
+    """(frame before which it was on the screen, `digest` of its shades)."""
     cut: int = 0
     """Frames of the file that were left out because a recording ends after ten minutes."""
 
 
 def read_movie(path: Path) -> Movie:
     """Raises LabError naming the file and what it holds."""
-    try:
+    with parsing(f"{path}: cannot be read"):
         data = read_regular(path, MAX_MOVIE_BYTES)
-    except OSError as error:
-        raise LabError(f"{path}: {error.strerror}") from None
     if data.startswith(VBM_MAGIC):
         return _read_vbm(path, data)
     if path.suffix.lower() == ".vbm":
@@ -113,50 +123,128 @@ def _read_vbm(path: Path, data: bytes) -> Movie:
 # -- PyBoy ---------------------------------------------------------------------------------------
 
 
+MOST_EVENTS = 256
+"""Of one frame; PyBoy has some twenty kinds."""
+Event = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
+Row = tuple[
+    Annotated[int, Meta(ge=-(1 << 40), le=1 << 40)],
+    Annotated[list[Event], Meta(max_length=MOST_EVENTS)], str | None,
+]  # fmt: skip
+
+
 def _read_pyboy(path: Path, data: bytes) -> Movie:
-    try:
-        unpacker = zlib.decompressobj()
-        text = unpacker.decompress(data, MAX_UNPACKED_BYTES)
-        if unpacker.unconsumed_tail:
-            raise ValueError("more than 1 GiB unpacked")
-        events, rom_hash, state = json.loads(text)
-        sha256 = base64.b64decode(rom_hash, validate=True).hex()
+    with parsing(f"{path}: no movie of PyBoy or VisualBoyAdvance"):
+        masks, held, at = bytearray(), 0, 0
+        screens: list[tuple[int, bytes]] = []
+        text = _Text(data)
+        rows = [(frame, pressed, _digest_of(screen)) for frame, pressed, screen in _rows(text)]
+        text.expect(",")
+        sha256 = base64.b64decode(msgspec.convert(text.value(), str), validate=True).hex()
+        text.expect(",")
+        state = msgspec.convert(text.value(), str | None)
+        text.expect("]")
         begun = base64.b64decode(state, validate=True) if state else b""
-        skipped = 0 if begun else PYBOY_BOOT_FRAMES
-        rows = [(int(frame) - skipped, [int(event) for event in held], screen)
-                for frame, held, screen in events]  # fmt: skip
-    except (zlib.error, ValueError, TypeError, RecursionError) as error:
-        raise LabError(f"{path}: no movie of PyBoy or VisualBoyAdvance: {error}") from None
     if not rows:
         raise LabError(f"{path}: a movie without a button")
-    masks, held, at = bytearray(), 0, 0
-    for frame, pressed, _ in rows:
-        frame = max(0, frame)
+    for counted, pressed, screen in rows:
+        frame = max(0, counted - (0 if begun else PYBOY_BOOT_FRAMES))
         if frame < at:
             raise LabError(f"{path}: its frames go back from {at} to {frame}")
         masks += bytes([held]) * (min(frame, MAX_FRAMES) - len(masks))
         at = frame
+        if screen and frame:
+            screens.append((frame, screen))
         for event in pressed:
             if 1 <= event <= 16:
                 bit = _bit(PYBOY_BUTTONS[(event - 1) % 8])
                 held = held | bit if event <= 8 else held & ~bit
     masks += bytes([held]) * min(60, MAX_FRAMES - len(masks))  # a second more, to see what came
-    screens = tuple(
-        (frame, shades) for frame, _, screen in rows
-        if 0 < frame < len(masks) and (shades := _screen(screen)) is not None
-    )  # fmt: skip
     return Movie(
-        bytes(masks), "PyBoy movie", rom_sha256=sha256, pyboy_state=begun, pictures=screens,
+        bytes(masks), "PyBoy movie", rom_sha256=sha256, pyboy_state=begun,
+        pictures=tuple(screen for screen in screens if screen[0] < len(masks)),
         cut=max(0, at - MAX_FRAMES),
     )  # fmt: skip
 
 
-def _screen(text: str) -> np.ndarray | None:
-    """u8[144, 160] shades of a picture in PyBoy's greys or even ones; None for another palette."""
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
+
+class _Text:
+    """The JSON in a zlib stream, one value after the other. Raises ValueError, zlib.error."""
+
+    def __init__(self, data: bytes) -> None:
+        self._packed, self._unpacker = data, zlib.decompressobj()
+        self._text, self._at, self._unpacked, self._is_all = "", 0, 0, False
+        self._decoder = json.JSONDecoder()
+
+    def expect(self, letters: str) -> None:
+        """Pass `letters`, with blanks before each."""
+        for letter in letters:
+            if self.next_is(letter):
+                self._at += 1
+            else:
+                raise ValueError(
+                    f"{self._text[self._at : self._at + 1]!r} in the place of {letter!r}"
+                )
+
+    def next_is(self, letter: str) -> bool:
+        self._fill()
+        return self._text.startswith(letter, self._at)
+
+    def value(self) -> Any:
+        """Return the value that stands here."""
+        self._fill()
+        value, end = self._decoder.raw_decode(self._text, self._at)
+        if end - self._at > MAX_ROW_BYTES:
+            raise ValueError(f"a value of more than {MAX_ROW_BYTES} letters")
+        self._at = end
+        return value
+
+    def _fill(self) -> None:
+        """Have the whole of the next value here, as long as it may be, and no blanks before it."""
+        while True:
+            while len(self._text) - self._at <= MAX_ROW_BYTES and not self._is_all:
+                self._unpack()
+            found = _BLANKS.match(self._text, self._at)
+            self._at = found.end() if found else self._at
+            if self._at < len(self._text) or self._is_all:
+                return
+
+    def _unpack(self) -> None:
+        piece = self._unpacker.decompress(self._packed, PIECE_BYTES)
+        self._packed = self._unpacker.unconsumed_tail
+        self._is_all = not piece  # its end, or where it was cut off
+        self._unpacked += len(piece)
+        if self._unpacked > MAX_UNPACKED_BYTES:
+            raise ValueError(f"more than {MAX_UNPACKED_BYTES >> 20} MiB unpacked")
+        self._text, self._at = self._text[self._at :] + piece.decode("ascii"), 0
+
+
+def _rows(text: _Text) -> Iterator[Row]:
+    """The rows of a movie, one a frame with a button at most."""
+    text.expect("[[")
+    count = 0
+    while not text.next_is("]"):
+        if count:
+            text.expect(",")
+        count += 1
+        if count > MAX_FRAMES:
+            raise ValueError(f"more than {MAX_FRAMES} rows")
+        yield msgspec.convert(text.value(), Row)
+    text.expect("]")
+
+
+def digest(shades: np.ndarray) -> bytes:
+    """Return what stands for a picture u8[144, 160]: a movie has thousands of them."""
+    return hashlib.blake2b(shades.tobytes(), digest_size=16).digest()
+
+
+def _digest_of(screen: str | None) -> bytes:
+    """`digest` of a picture in PyBoy's greys or even ones; empty for none and other palettes."""
     try:
-        data = np.frombuffer(base64.b64decode(text, validate=True), np.uint8)
+        data = np.frombuffer(base64.b64decode(screen or "", validate=True), np.uint8)
         grey = data.reshape(HEIGHT, WIDTH, 3)[..., 0]
     except (ValueError, TypeError):
-        return None
+        return b""
     shades = PYBOY_SHADES[grey]
-    return shades if (shades <= 3).all() else None
+    return digest(shades) if (shades <= 3).all() else b""

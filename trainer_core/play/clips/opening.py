@@ -11,7 +11,7 @@ from trainer_core.play.clips.animations import animation
 from trainer_core.play.clips.arc_lines import arc_lines
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.recording import read_recording
+from trainer_core.protocol.recording import Recording, read_recording, read_shown, read_steps
 
 ANIMATIONS = (".gif", ".apng", ".png")
 PARTS = ("rollout.jsonl", "meta.json", "rollout.gif", "receipt.json", "last_steps.npz")
@@ -37,17 +37,32 @@ def open_clip(
     try:
         shutil.rmtree(partial, ignore_errors=True)
         note = _make(path, partial, rom, home, on_progress)
+        made = _checked(
+            path, partial
+        )  # before it has its name: nothing that cannot be opened stays
         partial.rename(out)
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    made = read_recording(out)
     return {
         "out": str(out), "source": made.source, "frames": made.frames, "width": made.width,
         "height": made.height, "format": made.format, "can_be_edited": bool(made.state),
         "note": note,
     }  # fmt: skip
+
+
+def _checked(path: Path, folder: Path) -> Recording:
+    """Return the recording that was made. Raises LabError where it could not be opened."""
+    try:
+        made = read_recording(folder)
+        read_shown(folder, made)
+        read_steps(folder, made)
+    except LabError as error:
+        raise LabError(
+            f"{path}: makes no recording: {str(error).removeprefix(str(folder))}"
+        ) from None
+    return made
 
 
 def _is_known(folder: Path) -> bool:
@@ -80,7 +95,7 @@ def _make(
             "recording.json, rollout.jsonl or receipt.json in it"
         )
     if path.suffix.lower() in ANIMATIONS:
-        animation(path, out)
+        animation(path, out, on_progress)
         return ""
     if path.suffix.lower() == ".jsonl":
         return arc_lines(path, out)[1]

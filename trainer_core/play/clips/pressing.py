@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from emulator import Cartridge, EmulatorError
 from emulator.state.pyboy_state import parse, to_snapshot
-from trainer_core.play.clips.movies import Movie, read_movie
+from trainer_core.play.clips.movies import Movie, digest, read_movie
 from trainer_core.play.game import ConsoleGame
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.protocol.errors import LabError
@@ -39,7 +37,7 @@ def press_movie(
     first_other = -1
     for frame, mask in enumerate(movie.masks):
         wanted = expected.get(frame)
-        if wanted is not None and not np.array_equal(game.picture(), wanted):
+        if wanted is not None and digest(game.picture()) != wanted:
             other += 1
             first_other = frame if first_other < 0 else first_other
         game.frame(mask)

@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
-from emulator.state.npz import ArchiveError, Wanted, read_arrays
+from emulator.state.npz import Wanted, read_arrays
 from trainer_core.play.clips.writer import ClipWriter
 from trainer_core.protocol.buttons import ALL_MASKS
-from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.recording import RecordedStep
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.decoding import parsing, read_loose_json
+from trainer_core.protocol.recording import MAX_FRAMES, RecordedStep
 
 RECEIPT, STEPS = "receipt.json", "last_steps.npz"
 FRAMES_PER_STEP, RELEASE_AFTER = 24, 8
-MOST = 1 << 26
+MOST_CONSOLES = 256
+MOST_PICTURES, MOST_NUMBERS = 1 << 26, 1 << 20
+"""Bytes of one array; ours have 3 MB and 4 KB."""
 WANTED = {
-    "pictures": Wanted("u", (4,), MOST), "actions": Wanted("i", (2,), MOST),
-    **{name: Wanted("f", (2,), MOST) for name in ("rewards", "values", "dist")},
-    **{name: Wanted("b", (2,), MOST) for name in ("done", "trunc", "success")},
+    "pictures": Wanted("u", (4,), MOST_PICTURES), "actions": Wanted("i", (2,), MOST_NUMBERS),
+    **{name: Wanted("f", (2,), MOST_NUMBERS) for name in ("rewards", "values", "dist")},
+    **{name: Wanted("b", (2,), MOST_NUMBERS) for name in ("done", "trunc", "success")},
 }  # fmt: skip
+Index = Annotated[int, Meta(ge=0, lt=MAX_FRAMES)]
+
+
+class _Wrong(msgspec.Struct):
+    step: Index
+    env: Annotated[int, Meta(ge=0, lt=1 << 24)]
+    what: str
+
+
+class _Config(msgspec.Struct):
+    task: str = ""
+
+
+class Receipt(msgspec.Struct):
+    """What is read of receipt.json; train.receipts writes more."""
+
+    error: str
+    wrong: _Wrong
+    config: _Config = msgspec.field(default_factory=_Config)
 
 
 def receipt(folder: Path, out: Path) -> tuple[Path, str]:
     """(recording of its consoles side by side, what went wrong). Raises LabError."""
-    try:
-        told = json.loads(read_regular(folder / RECEIPT))
-        kept = read_arrays(folder / STEPS, WANTED)
-        wrong, error = told["wrong"], str(told["error"])
-        pictures, steps = kept["pictures"], len(kept["pictures"])
-        consoles, height, width = pictures.shape[1:]
-        shapes = {kept[name].shape for name in WANTED if name != "pictures"}
-        at, env = int(wrong["step"]), int(wrong["env"])
-        if shapes != {(steps, consoles)} or not 0 <= at < steps:
-            raise ValueError("its arrays do not fit together")
-    except (OSError, ValueError, KeyError, TypeError, ArchiveError) as problem:
-        raise LabError(f"{folder}: no receipt that can be shown: {problem}") from None
+    told, kept = read_receipt(folder)
+    wrong, error = told.wrong, told.error
+    pictures, steps = kept["pictures"], len(kept["pictures"])
+    consoles, height, width = pictures.shape[1:]
     across = next(n for n in range(1, 17) if n * n >= consoles)
     writer = ClipWriter(out, across * width, -(-consoles // across) * height, False)
     for step in range(steps):
@@ -47,11 +61,26 @@ def receipt(folder: Path, out: Path) -> tuple[Path, str]:
     writer.finish(
         steps * FRAMES_PER_STEP, _buttons(kept["actions"][:, 0]), _steps(kept),
         source=f"receipt {folder.name}: {error}", mode="sample",
-        task=str(told.get("config", {}).get("task", "")),
-        cursor=at * FRAMES_PER_STEP,
+        task=told.config.task, cursor=wrong.step * FRAMES_PER_STEP,
     )  # fmt: skip
-    where = f"step {at + 1} of the last {steps}, console {env} (first in the picture)"
-    return out, f"{error}; {wrong['what']}: {where}"
+    where = f"step {wrong.step + 1} of the last {steps}, console {wrong.env} (first in the picture)"
+    return out, f"{error}; {wrong.what}: {where}"
+
+
+def read_receipt(folder: Path) -> tuple[Receipt, dict[str, np.ndarray]]:
+    """Return what a receipt tells and its arrays [steps, consoles]. Raises LabError."""
+    with parsing(f"{folder}: no receipt that can be shown"):
+        told = read_loose_json(folder / RECEIPT, Receipt)
+        kept = read_arrays(folder / STEPS, WANTED)
+        steps, consoles = kept["pictures"].shape[:2]
+        shapes = {kept[name].shape for name in WANTED if name != "pictures"}
+        if shapes != {(steps, consoles)} or told.wrong.step >= steps:
+            raise ValueError("its arrays do not fit together")
+        if consoles > MOST_CONSOLES or steps * FRAMES_PER_STEP > MAX_FRAMES:
+            raise ValueError(f"{steps} steps of {consoles} consoles are too many to be shown")
+        if kept["pictures"].dtype.itemsize != 1 or kept["pictures"].max() > 3:
+            raise ValueError("its pictures have more than four shades")
+    return told, kept
 
 
 def _side_by_side(consoles: np.ndarray, across: int) -> np.ndarray:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from PIL import Image
+import msgspec
+from msgspec import Meta
 
 from trainer_core.play.clips.animations import pictures_of, shades_of
 from trainer_core.play.clips.writer import ClipWriter
@@ -15,10 +15,12 @@ from trainer_core.play.episode import Script, play_episode
 from trainer_core.play.game import open_game
 from trainer_core.play.recording_writer import RecordingWriter
 from trainer_core.protocol.buttons import ALL_MASKS
+from trainer_core.protocol.decoding import parsing, read_json
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import (
     FRAMES_PER_SECOND,
+    MAX_FRAMES,
     RecordedStep,
     read_recording,
     read_steps,
@@ -27,50 +29,79 @@ from trainer_core.protocol.regular_files import read_regular
 
 LOG, META, GIF = "rollout.jsonl", "meta.json", "rollout.gif"
 MAX_LOG_BYTES = 16 << 20
+Frames = Annotated[int, Meta(ge=1, le=MAX_FRAMES)]
+
+
+class Told(msgspec.Struct):
+    """What is read of meta.json; `dmglab rollout` writes more."""
+
+    task: str
+    mode: Literal["greedy", "sample", "leave_loops"]
+    start_index: Annotated[int, Meta(ge=0, lt=1 << 31)]
+    frames_per_step: Frames
+    rom_sha256: str = ""
+    checkpoint: str = ""
+    checkpoint_sha256: str = ""
+    gif_every_frames: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 0
+    release_after_frames: Annotated[int, Meta(ge=0, le=MAX_FRAMES)] = 8
+
+
+class _Row(msgspec.Struct):
+    """One line of rollout.jsonl."""
+
+    action: Annotated[int, Meta(ge=0, lt=len(ALL_MASKS))]
+    reward: float
+    dist: float
+    done: bool
+    trunc: bool
+
+
+_rows = msgspec.json.Decoder(_Row)
 
 
 def rollout(folder: Path, out: Path, home: HomePaths) -> tuple[Path, str]:
     """(recording, what to know of it). Raises LabError naming the file that cannot be read."""
+    meta, steps = read_rollout(folder)
     try:
-        meta = json.loads(read_regular(folder / META))
-        rows = [json.loads(line) for line in read_regular(folder / LOG, MAX_LOG_BYTES).splitlines()]
-        actions = [int(row["action"]) for row in rows]
-        start, per_step = int(meta["start_index"]), int(meta["frames_per_step"])
-        if not rows or not all(0 <= action < len(ALL_MASKS) for action in actions):
-            raise ValueError("actions that no codec has")
-        steps = [_step(row, index, per_step) for index, row in enumerate(rows)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LabError(f"{folder}: no rollout that can be read: {error}") from None
-    try:
-        return _played_again(out, meta, actions, start, steps, home), ""
+        return _played_again(out, meta, steps, home), ""
     except LabError as error:
         shutil.rmtree(out, ignore_errors=True)
         note = f"shown from its GIF, a picture a step: it cannot be played again ({error})"
         return _from_gif(folder, out, meta, steps), note
 
 
-def _step(row: dict[str, Any], index: int, per_step: int) -> RecordedStep:
+def read_rollout(folder: Path) -> tuple[Told, list[RecordedStep]]:
+    """Return what a rollout was and its steps, one at least. Raises LabError."""
+    with parsing(f"{folder}: no rollout that can be read"):
+        meta = read_json(folder / META, Told)
+        most = MAX_FRAMES // meta.frames_per_step
+        lines = read_regular(folder / LOG, MAX_LOG_BYTES).splitlines()
+        if not 1 <= len(lines) <= most:
+            raise ValueError(f"{LOG} has {len(lines)} steps, a recording 1 to {most}")
+        rows = map(_rows.decode, lines)
+        return meta, [_step(row, index, meta.frames_per_step) for index, row in enumerate(rows)]
+
+
+def _step(row: _Row, index: int, per_step: int) -> RecordedStep:
     return RecordedStep(
         step=index + 1, first_frame=index * per_step, last_frame=(index + 1) * per_step - 1,
-        action=int(row["action"]), reward=float(row["reward"]), dist=float(row["dist"]),
-        success=bool(row["done"]), done=bool(row["done"]), trunc=bool(row["trunc"]),
+        action=row.action, reward=row.reward, dist=row.dist, success=row.done, done=row.done,
+        trunc=row.trunc,
     )  # fmt: skip
 
 
-def _played_again(
-    out: Path, meta: dict[str, Any], actions: list[int], start: int, steps: list[RecordedStep],
-    home: HomePaths,
-) -> Path:  # fmt: skip
+def _played_again(out: Path, meta: Told, steps: list[RecordedStep], home: HomePaths) -> Path:
     """Press the actions from the same start; every step must come to what the log says."""
-    game = open_game(str(meta["task"]), home)
-    if game.rom_sha256 != meta.get("rom_sha256") or not 0 <= start < game.num_starts:
-        raise LabError(f"{meta['task']} is of another game by now")
-    game.restart(start)
+    game = open_game(meta.task, home)
+    if game.rom_sha256 != meta.rom_sha256 or meta.start_index >= game.num_starts:
+        raise LabError(f"{meta.task} is of another game by now")
+    game.restart(meta.start_index)
     writer = RecordingWriter(
-        out, game, mode=meta["mode"], checkpoint=str(meta.get("checkpoint", "")),
-        checkpoint_sha256=str(meta.get("checkpoint_sha256", "")), source="rollout",
+        out, game, mode=meta.mode, checkpoint=meta.checkpoint,
+        checkpoint_sha256=meta.checkpoint_sha256, source="rollout",
     )  # fmt: skip
-    play_episode(game, Script(actions), start, max_steps=len(actions), recording=writer)
+    actions = [step.action for step in steps]
+    play_episode(game, Script(actions), meta.start_index, max_steps=len(actions), recording=writer)
     writer.finish()
     made = read_steps(out, read_recording(out))
     for ours, logged in zip(made, steps, strict=False):
@@ -82,12 +113,11 @@ def _played_again(
     return out
 
 
-def _from_gif(folder: Path, out: Path, meta: dict[str, Any], steps: list[RecordedStep]) -> Path:
+def _from_gif(folder: Path, out: Path, meta: Told, steps: list[RecordedStep]) -> Path:
     """Picture i of the GIF is the one after `every * i` frames, the first the start itself."""
-    every = int(meta.get("gif_every_frames") or meta["frames_per_step"])
-    release = int(meta.get("release_after_frames", 8))
+    every = meta.gif_every_frames or meta.frames_per_step
     writer, at_ms = None, 0.0
-    try:
+    with parsing(f"{folder / GIF}: cannot be read"):
         for picture, lasts_ms in pictures_of(folder / GIF):
             shades = shades_of(picture)
             if shades is None:
@@ -97,18 +127,16 @@ def _from_gif(folder: Path, out: Path, meta: dict[str, Any], steps: list[Recorde
             index = round(at_ms * FRAMES_PER_SECOND / 1000 / every)
             writer.show(shades, max(0, index * every - 1))
             at_ms += lasts_ms
-    except (OSError, Image.UnidentifiedImageError, ValueError) as error:
-        raise LabError(f"{folder / GIF}: cannot be read: {error}") from None
     if writer is None:
         raise LabError(f"{folder / GIF}: holds no picture")
     frames = steps[-1].last_frame + 1
     buttons = bytearray(frames)
     for step in steps:
-        held = min(release, step.last_frame + 1 - step.first_frame)
+        held = min(meta.release_after_frames, step.last_frame + 1 - step.first_frame)
         pressed = bytes([ALL_MASKS[step.action]]) * held
         buttons[step.first_frame : step.first_frame + held] = pressed
     return writer.finish(
-        frames, bytes(buttons), steps, task=str(meta["task"]), source="rollout",
-        mode=meta["mode"], rom_sha256=str(meta.get("rom_sha256", "")),
+        frames, bytes(buttons), steps, task=meta.task, source="rollout",
+        mode=meta.mode, rom_sha256=meta.rom_sha256,
         success=any(step.success for step in steps),
     )  # fmt: skip

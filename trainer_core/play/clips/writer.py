@@ -35,6 +35,8 @@ class ClipWriter:
         """Shades need a multiple of 4 pixels. Raises LabError for a size that is too large."""
         if not 1 <= width <= MAX_SIDE or not 1 <= height <= MAX_SIDE:
             raise LabError(f"pictures of {width}x{height}: at most {MAX_SIDE} a side can be shown")
+        if not is_color and width * height % 4:
+            raise LabError(f"pictures of {width}x{height}: four shades need a multiple of 4 pixels")
         folder.mkdir(parents=True)
         self.folder, self._size, self._is_color = folder, (width, height), is_color
         self._pictures = (folder / PICTURES).open("wb")

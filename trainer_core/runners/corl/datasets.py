@@ -4,7 +4,7 @@
                                               manifest.json
 
 A run names its dataset by hash, so it can be repeated after the folder that it came from is gone.
-Imports nothing but the standard library: preflight asks as well.
+Imports no library of the script's: preflight asks as well.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.protocol.checkpoints import file_sha256
-from trainer_core.protocol.errors import CheckpointError, ConfigError
+from trainer_core.protocol.decoding import parsing, read_json, read_loose_json
+from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths
 
 HDF5, METADATA = Path("data", "main_data.hdf5"), Path("data", "metadata.json")
@@ -43,9 +44,7 @@ class Dataset:
     @property
     def environment(self) -> str:
         """Gymnasium's id; empty where the dataset does not say."""
-        spec = self.metadata.get("env_spec")
-        spec = json.loads(spec) if isinstance(spec, str) else spec
-        return str((spec or {}).get("id", ""))
+        return str(_object(self.metadata.get("env_spec")).get("id", ""))
 
     @property
     def words(self) -> str:
@@ -126,43 +125,41 @@ class DatasetCache:
 
     def _manifest(self, folder: Path) -> str:
         try:
-            return str(json.loads((folder / MANIFEST).read_bytes())["sha256"])
-        except (OSError, ValueError, KeyError, TypeError):
+            with parsing(folder):
+                return str(read_json(folder / MANIFEST, dict[str, Any])["sha256"])
+        except LabError:
             return ""
 
 
 def _metadata(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: {error}; no Minari dataset that can be read") from None
-    if not isinstance(found, dict):
-        raise ConfigError(f"{path}: no Minari dataset that can be read")
-    return found
+    with parsing(f"{path}: no Minari dataset that can be read", ConfigError):
+        return read_loose_json(path, dict[str, Any])
 
 
 def _check_spaces(dataset: Dataset) -> None:
     """CORL's scripts are for vectors seen and continuous actions. Raises ConfigError."""
     seen, acted = (
-        _space(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action")
+        _object(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action")
     )
     if acted.get("type") != "Box":
         raise ConfigError(
             f"{dataset.folder}: actions are {acted.get('type', 'unknown')}; CORL's scripts need "
             "continuous ones (Box). For our seven buttons: --runner d3rlpy"
         )
-    if seen.get("type") != "Box" or len(seen.get("shape", ())) != 1:
+    shape = seen.get("shape")
+    if seen.get("type") != "Box" or not isinstance(shape, list) or len(shape) != 1:
         raise ConfigError(
             f"{dataset.folder}: observations are {seen.get('type', 'unknown')}"
-            f"{list(seen.get('shape', ()))}; CORL's scripts need vectors (Box of one dimension)"
+            f"{shape or ''}; CORL's scripts need vectors (Box of one dimension)"
         )
     if not dataset.environment:
         raise ConfigError(f"{dataset.folder}: names no environment to evaluate in (env_spec)")
 
 
-def _space(value: Any) -> dict[str, Any]:
+def _object(value: Any) -> dict[str, Any]:
+    """A JSON object, or the text of one; empty for anything else."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

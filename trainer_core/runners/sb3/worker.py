@@ -66,7 +66,9 @@ def _resumed(run: GuestRun, config: Sb3Config, envs: Any) -> Any:
     folder, _ = run.newest_checkpoint(layout.MACHINES)
     machines = folder / layout.MACHINES
     learner = sb3.open_model(folder, config.algo, config.device, envs)
-    sb3.load_loop_state(learner, ckpt.unpack_state(machines.read_bytes(), str(machines)))
+    pictures = 2 * config.stack_k * 72 * 80  # of one step in DQN's buffer: before and after it
+    kept = config.buffer_size * (pictures + 64) if config.algo == "dqn" else 0
+    sb3.load_loop_state(learner, ckpt.read_state(machines, config.num_envs, kept))
     progress = RunProgress.from_state(torch.load(folder / STATE, weights_only=True))
     run.resume(envs.observation_space.shape, 7, learner.num_timesteps, folder, progress)
     return learner

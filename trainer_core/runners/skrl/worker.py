@@ -127,7 +127,7 @@ def _resume(run: GuestRun, agent: RecordedPPO, env: DmgLabSkrlEnv) -> None:
     modules: dict[str, Any] = skrl_model.read_modules(folder)
     agent.policy.load_state_dict(modules["policy"])
     agent.optimizer.load_state_dict(modules["optimizer"])
-    state = ckpt.unpack_state(machines.read_bytes(), str(machines))
+    state = ckpt.read_state(machines, env.num_envs)
     env.consoles.load_state_dict(state["env"])
     env.goes_on = True
     kept = torch.load(folder / STATE, weights_only=True)

@@ -1,0 +1,493 @@
+"""Everything that reads what others wrote, a line each: the fuzz test feeds all of them damage.
+
+A new decoder joins by one `Decoder` in DECODERS: its name, what writes a good sample into an empty
+folder, what reads it there, and which files are damaged, how. `test_every_decoder.py` finds the
+functions that decode foreign bytes and fails for one that reading the samples does not call.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from PIL import Image
+
+from emulator import Cartridge, EmulatorError
+from emulator.state.snapshot_set import load_snapshots
+from emulator.tools.job_files import read_jobs
+from gui.models.memory_watches import MemoryWatches
+from gui.models.plot_choices import PlotChoices
+from gui.models.replay import Replay
+from gui.models.run_columns import RunColumns, RunConfigs
+from gui.models.run_notes import RunNotes
+from gui.models.saved_views import SavedViews
+from gui.models.task_draft import read_template
+from gui.models.zipped_roms import roms_in, unpack
+from tests.support.made_records import eval_record, run_record, update_record
+from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record
+from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.arc.game import ArcGame
+from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
+from trainer_core.envs.start_states import read_scripts
+from trainer_core.envs.task_files import load_goal, save_goal
+from trainer_core.exports.plot import read_series
+from trainer_core.play.authoring.archive import export_task, import_task
+from trainer_core.play.authoring.demonstration import save_demonstrations
+from trainer_core.play.authoring.inputs import read_inputs
+from trainer_core.play.clips.movies import read_movie
+from trainer_core.play.clips.opening import open_clip
+from trainer_core.play.game import TinyGame
+from trainer_core.play.recording_writer import RecordingWriter, first_difference
+from trainer_core.protocol import checkpoints, commands, frames, records
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.playing import PlayerConfig, read_player_config, write_player_config
+from trainer_core.protocol.profiles import load_profiles
+from trainer_core.protocol.roms import registered_roms
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.protocol.tasks import find_task, list_tasks, load_task
+from trainer_core.protocol.text_episodes import read_episode
+from trainer_core.runners.corl.datasets import DatasetCache
+from trainer_core.runners.environments import RunnerEnvironment
+from trainer_core.runs.archive import archive, restore
+from trainer_core.runs.asking import ask
+from trainer_core.runs.config_file import read_spec, write_config
+from trainer_core.runs.history import read_history
+from trainer_core.runs.importing_curves import import_curves
+from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.log_check import check_log
+from trainer_core.runs.mailbox import Mailbox
+from trainer_core.runs.queue import RunQueue
+from trainer_core.sweeps.sweep import load_ended, load_sweep
+from trainer_core.train.checkpoint import load_policy, load_trainer_state, pack_state
+
+PROJECT_ERRORS = (LabError, EmulatorError)
+GOLDEN = Path(__file__).resolve().parents[1] / "trainer_core" / "golden"
+TASK = ASSETS / "tasks" / "pocket_quest" / "leave_bedroom"
+ROM = ASSETS / "games" / "pocket_quest" / "pocket_quest.gb"
+CODEC = load_task(TASK).manifest.codec
+RUN = "20261121-000000-beef"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of the sample that is damaged."""
+
+    file: str
+    """Its path in the folder; may be a pattern of one file."""
+    form: str = "bytes"
+    """How its content, or what is `inside` of it, is mutated: json, lines, toml, npz or bytes."""
+    inside: Inside | None = None
+
+
+@dataclass(frozen=True)
+class Decoder:
+    name: str
+    make: Callable[[Path], Any]
+    """Writes a good sample into the folder, which is empty."""
+    read: Callable[[Path], Any]
+    """Decodes it; raises one of PROJECT_ERRORS for what is wrong with it, and nothing else."""
+    parts: tuple[Part, ...]
+
+
+# -- samples --------------------------------------------------------------------------------------
+
+
+def _json(name: str, value: Any) -> Callable[[Path], None]:
+    return lambda folder: _put(folder / name, json.dumps(value).encode())
+
+
+def _put(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def _copied(source: Path, name: str) -> Callable[[Path], None]:
+    return lambda folder: _put(folder / name, source.read_bytes())
+
+
+def _npz(path: Path, **arrays: Any) -> None:
+    np.savez_compressed(path, **arrays)
+
+
+def _log(folder: Path) -> None:
+    told = [update_record(RUN, 1, 1, 100.0), eval_record(RUN, 2, success_rate=0.5)]
+    golden = (GOLDEN / "records.jsonl").read_bytes().splitlines(keepends=True)
+    _put(folder / "train_log.jsonl", golden[0] + b"".join(map(records.encode, told)))
+
+
+def _checkpoint(folder: Path) -> None:
+    torch = __import__("torch")
+    policy = PixelActorCritic("small", (1, 72, 80), 7)
+    files = {
+        checkpoints.POLICY: __import__("safetensors.torch").torch.save(policy.state_dict()),
+        checkpoints.MACHINES: pack_state({"obs": torch.zeros(2, 3), "episodes": {"a": 1}}),
+    }
+    for name, data in files.items():
+        _put(folder / name, data)
+    torch.save({"trainer": {}, "metrics": {}, "run": {}}, folder / checkpoints.TRAINER)
+    _sealed(folder)
+
+
+def _sealed(folder: Path) -> None:
+    """The manifest, with the hashes of the files as they are."""
+    names = (checkpoints.POLICY, checkpoints.TRAINER, checkpoints.MACHINES)
+    meta = checkpoints.CheckpointMeta(
+        run_id=RUN, task="tiny_goal", env_steps=4096, update=2, policy="small",
+        obs_shape=(1, 72, 80), num_actions=7, codec="buttons7.v1", observation_rule="mean2x2.v1",
+        config=RunConfig(task="tiny_goal", num_envs=2).to_dict(), hashes={},
+        files={name: checkpoints.file_sha256(folder / name) for name in names},
+    )  # fmt: skip
+    _put(folder / checkpoints.META, msgspec.json.encode(meta))
+
+
+def _weights(folder: Path) -> None:
+    """Read a checkpoint whose files were damaged on purpose: the hashes are made to fit."""
+    _sealed(folder)
+    _both(lambda: load_policy(folder), lambda: load_trainer_state(folder))
+
+
+def _both(*reads: Callable[[], Any]) -> None:
+    """Each, whatever becomes of the others; the first error of the project is raised again."""
+    errors = []
+    for read in reads:
+        try:
+            read()
+        except PROJECT_ERRORS as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _recording(folder: Path) -> None:
+    game = TinyGame()
+    game.restart(0)
+    writer = RecordingWriter(
+        folder / "rec", game, mode="human", checkpoint="", checkpoint_sha256=""
+    )
+    for frame in range(72):
+        held = 8 if frame % 24 < 8 else 0
+        game.frame(held)
+        writer.add_frame(game.picture(), held)
+        if frame % 24 == 23:
+            writer.add_step(step=frame // 24 + 1, action=4, reward=0.0, dist=0.5)
+    writer.finish()
+
+
+def _frames(folder: Path) -> None:
+    writer = frames.FrameWriter(folder / "frames.bin", frames.FrameShape(8, 4))
+    writer.publish(bytes(32), frames.FrameInfo(env_steps=3))
+    writer.close()
+
+
+def _look_at_frames(folder: Path) -> None:
+    reader = frames.FrameReader(folder / "frames.bin")
+    reader.latest()
+    reader.close()
+
+
+def _receipt(folder: Path) -> None:
+    _json("receipt.json", {
+        "error": "ValueError: x", "wrong": {"step": 1, "env": 3, "what": "dist is nan"},
+        "config": {"task": "tiny_goal"}, "dist": {"p10": 0.5},
+    })(folder)  # fmt: skip
+    zeros = np.zeros((2, 3), np.float32)
+    _npz(
+        folder / "last_steps.npz", pictures=np.zeros((2, 3, 72, 80), np.uint8),
+        actions=np.zeros((2, 3), np.int64), rewards=zeros, values=zeros, dist=zeros,
+        done=zeros.astype(bool), trunc=zeros.astype(bool), success=zeros.astype(bool),
+    )  # fmt: skip
+
+
+def _rollout(folder: Path) -> None:
+    meta = {"task": "none/such", "mode": "greedy", "start_index": 0, "frames_per_step": 24,
+            "gif_every_frames": 24, "release_after_frames": 8, "rom_sha256": "ab"}  # fmt: skip
+    _json("meta.json", meta)(folder)
+    row = {"step": 0, "action": 3, "reward": 0.5, "dist": 0.5, "done": False, "trunc": False}
+    _put(folder / "rollout.jsonl", (json.dumps(row) + "\n").encode() * 2)
+    _gif(folder, "rollout.gif", (160, 144))
+
+
+def _gif(folder: Path, name: str = "a.gif", size: tuple[int, int] = (40, 30)) -> None:
+    pictures = [Image.new("RGB", size, color) for color in ((15, 56, 15), (155, 188, 15))]
+    pictures[0].save(folder / name, save_all=True, append_images=pictures[1:], duration=400)
+
+
+def _movie(folder: Path) -> None:
+    rows = [[100, [8], "AAAA"], [106, [16, 5], ""]]
+    sha256 = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
+    _put(folder / "m.replay", zlib.compress(json.dumps([rows, sha256, None]).encode()))
+
+
+def _vbm(folder: Path) -> None:
+    data = bytearray(80)
+    data[:4], data[0x15] = b"VBM\x1a", 1
+    struct.pack_into("<III", data, 4, 1, 7, 8)
+    struct.pack_into("<I", data, 0x3C, 64)
+    _put(folder / "m.vbm", bytes(data))
+
+
+def _arc_lines(folder: Path) -> None:
+    said = {"game_id": "ls20-1", "frame": [[[0] * 64] * 64], "state": "WIN", "score": 1}
+    rows = [{"data": {**said, "action_input": {"id": found}}} for found in (0, "ACTION6")]
+    _put(folder / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def _clip(name: str) -> Callable[[Path], None]:
+    """Make a recording of a file, or of the folder itself."""
+
+    def read(folder: Path) -> None:
+        out = folder.with_name("clip")
+        try:
+            open_clip(folder / name, out, "", HomePaths(folder / "home"))
+            Replay(out)
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+
+    return read
+
+
+def _imported(name: str) -> Callable[[Path], None]:
+    def read(folder: Path) -> None:
+        home = HomePaths(folder.with_name("import"))
+        try:
+            import_curves(folder / name, home)
+            RunRegistry(home).load()
+        finally:
+            shutil.rmtree(home.root, ignore_errors=True)
+
+    return read
+
+
+def _task_zip(folder: Path) -> None:
+    export_task(find_task("nectar_run/fill_jar", HomePaths(folder)), folder / "task.zip")
+
+
+def _import_zip(folder: Path) -> None:
+    home = HomePaths(folder.with_name("taskhome"))
+    try:
+        import_task(folder / "task.zip", "mine/torn", home)
+    finally:
+        shutil.rmtree(home.root, ignore_errors=True)
+
+
+def _home_with_run(folder: Path) -> None:
+    home = HomePaths(folder)
+    home.run(RUN).root.mkdir(parents=True)
+    write_config(home.run(RUN), RunSpec(task="t", seconds=3.5, options={"num_envs": 3}), "name")
+    RunRegistry(home).append(msgspec.structs.replace(run_record(RUN), state="finished", pid=0))
+    _log(home.run(RUN).root)
+
+
+def _archive(folder: Path) -> None:
+    _home_with_run(folder / "home")
+    archive(HomePaths(folder / "home"), RUN, folder)
+    shutil.rmtree(folder / "home")
+
+
+def _restored(folder: Path) -> None:
+    home = HomePaths(folder.with_name("restored"))
+    try:
+        restore(folder / f"{RUN}.tar.gz", home)
+        RunRegistry(home).load()
+    finally:
+        shutil.rmtree(home.root, ignore_errors=True)
+
+
+def _manifest_of(data: bytes) -> bytes:
+    import io
+    import tarfile
+
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        member = tar.extractfile("archive.json")
+        assert member is not None
+        return member.read()
+
+
+def _archive_of(manifest: bytes) -> bytes:
+    import io
+    import tarfile
+
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as tar:
+        info = tarfile.TarInfo("archive.json")
+        info.size = len(manifest)
+        tar.addfile(info, io.BytesIO(manifest))
+    return out.getvalue()
+
+
+def _starts(folder: Path) -> None:
+    """Two demonstrations of five frames each."""
+    starts = load_snapshots(TASK / "starts.npz")[:2]
+    save_demonstrations(
+        folder / "demo.npz",
+        [Demonstration(start, np.arange(5, dtype=np.uint8)) for start in starts],
+    )
+
+
+def _tiny_state(folder: Path) -> None:
+    game = TinyGame()
+    game.restart(0)
+    game.save_state(folder / "state.npz")
+
+
+def _load_tiny_state(folder: Path) -> None:
+    game = TinyGame()
+    game.load_state(folder / "state.npz")
+    game.picture()
+
+
+def _zipped_rom(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("a.gb", bytes(range(256)) * 64)
+
+
+def _unzip(folder: Path) -> None:
+    for name in roms_in(folder / "a.zip"):
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        (folder / "out").mkdir()
+        shutil.copy(folder / "a.zip", folder / "out" / "a.zip")
+        unpack(folder / "out" / "a.zip", name)
+
+
+SWEEP = {
+    "sweep_id": "s", "created_at": 1.0, "search": "grid", "vary": ["learning_rate"],
+    "base": {"task": "tiny_goal"}, "early_stop": {"rule": "halving", "first_rung": 8192},
+    "trials": [{"number": 0, "setting": 0, "seed": 1, "values": {"learning_rate": 0.1},
+                "run_id": "s-0"}],
+}  # fmt: skip
+
+
+def _sweep(folder: Path) -> None:
+    _json("training/sweeps/s/sweep.json", SWEEP)(folder)
+    _put(folder / "training/sweeps/s/ended.jsonl", b'{"trial": 0, "reason": "r"}\n')
+
+
+def _look_at_sweep(folder: Path) -> None:
+    load_ended(HomePaths(folder), "s")
+    load_sweep(HomePaths(folder), "s")
+
+
+def _mail(folder: Path) -> None:
+    mail = HomePaths(folder).run(RUN).mail
+    _put(mail / "0-1-a.request", b'{"cmd":"watch","id":1,"envs":16}')
+    _put(mail / "b.answer", b'{"ok": true, "detail": "d"}')
+    Mailbox(HomePaths(folder).run(RUN)).post(commands.Pause)
+
+
+def _take_mail(folder: Path) -> None:
+    shutil.copytree(folder, folder.with_name("taken"))
+    try:
+        box = Mailbox(HomePaths(folder.with_name("taken")).run(RUN))
+        box.take()
+        box.answer_to("b")
+    finally:
+        shutil.rmtree(folder.with_name("taken"))
+
+
+def _queue(folder: Path) -> None:
+    entry = {"run_id": RUN, "devices": ["cpu"], "priority": 1}
+    _json("training/queue.json", {"v": 1, "entries": [entry]})(folder)
+
+
+def _environment(folder: Path) -> None:
+    _json("runners/sb3/environment.json", {"requirements": "ab"})(folder)
+
+
+def _dataset(folder: Path) -> None:
+    box = json.dumps({"type": "Box", "shape": [3], "dtype": "float32"})
+    found = {"dataset_id": "a/b-v0", "observation_space": box, "action_space": box,
+             "env_spec": json.dumps({"id": "Pendulum-v1"}), "total_episodes": 1}  # fmt: skip
+    _json("data/metadata.json", found)(folder)
+    _put(folder / "data" / "main_data.hdf5", b"\x89HDF")
+
+
+class _Settings:
+    """What the app remembers, whatever its file is: the text of each key is the file's."""
+
+    def __init__(self, folder: Path) -> None:
+        self._text = (folder / "value.json").read_text("utf-8", "replace")
+
+    def text(self, key: str, default: str = "") -> str:
+        return self._text
+
+
+def _setting(kind: Callable[[Any], Any]) -> Callable[[Path], Any]:
+    return lambda folder: kind(_Settings(folder))
+
+
+def _arc_state(folder: Path) -> None:
+    game = ArcGame.__new__(ArcGame)  # the library's process is not started
+    game.__dict__.update(
+        info=__import__("types").SimpleNamespace(id="ls20"), task="arc/ls20", num_starts=4,
+        _begin=lambda seed: None, act=lambda turn: None, _waiting=0,
+    )  # fmt: skip
+    game.load_state(folder / "state.json")
+
+
+def _watches(folder: Path) -> None:
+    found = MemoryWatches(HomePaths(folder))
+    found.turn_to("ab")
+    found.as_text(np.zeros(1 << 15, np.uint8))
+
+
+META, LOG = Part("meta.json", "json"), Part("train_log.jsonl", "lines")
+DECODERS = {found.name: found for found in (
+    Decoder("record", _copied(GOLDEN / "records.jsonl", "r"), lambda f: [records.decode(line) for line in (f / "r").read_bytes().splitlines()], (Part("r", "lines"),)),
+    Decoder("old record", _copied(GOLDEN / "records_v1.jsonl", "r"), lambda f: [records.decode(line) for line in (f / "r").read_bytes().splitlines()], (Part("r", "lines"),)),
+    Decoder("command", _copied(GOLDEN / "commands.jsonl", "c"), lambda f: [commands.decode(line) for line in (f / "c").read_bytes().splitlines()], (Part("c", "lines"),)),
+    Decoder("log", _log, lambda f: (check_log(f / "train_log.jsonl"), read_history(f / "train_log.jsonl")), (LOG,)),
+    Decoder("plotted log", _log, lambda f: read_series(f), (LOG,)),
+    Decoder("player's config", lambda f: write_player_config(f, PlayerConfig(task="tiny_goal", checkpoint="c", mode="sample")), read_player_config, (Part("config.json", "json"),)),
+    Decoder("run's config", _home_with_run, lambda f: (read_spec(HomePaths(f).run(RUN)), RunConfigs(HomePaths(f)).read(RUN)), (Part(f"training/runs/{RUN}/config.json", "json"),)),
+    Decoder("checkpoint's manifest", _checkpoint, lambda f: (checkpoints.verify(f), load_policy(f), load_trainer_state(f)), (META,)),
+    Decoder("checkpoint's files", _checkpoint, _weights, (Part("policy.safetensors"), Part("trainer.pt"), Part("machines.bin"))),
+    Decoder("recording", _recording, lambda f: (Replay(f / "rec"), first_difference(f / "rec", TinyGame())), (Part("rec/recording.json", "json"), Part("rec/steps.jsonl", "lines"), Part("rec/state.npz", "npz"), Part("rec/buttons.bin"))),
+    Decoder("frames", _frames, _look_at_frames, (Part("frames.bin"),)),
+    Decoder("receipt", _receipt, _clip(""), (Part("receipt.json", "json"), Part("last_steps.npz", "npz"))),
+    Decoder("rollout", _rollout, _clip(""), (META, Part("rollout.jsonl", "lines"), Part("rollout.gif"))),
+    Decoder("animation", _gif, _clip("a.gif"), (Part("a.gif"),)),
+    Decoder("PyBoy movie", _movie, lambda f: read_movie(f / "m.replay"), (Part("m.replay", "json", ZLIB), Part("m.replay"))),
+    Decoder("VBM movie", _vbm, lambda f: read_movie(f / "m.vbm"), (Part("m.vbm"),)),
+    Decoder("ARC lines", _arc_lines, _clip("a.jsonl"), (Part("a.jsonl", "lines"),)),
+    Decoder("ARC state", _json("state.json", {"game": "ls20", "seed": 1, "turns": [[1, 2, 3]]}), _arc_state, (Part("state.json", "json"),)),
+    Decoder("TensorBoard", _copied(next((GOLDEN / "tensorboard/hp/x").iterdir()), "t/events.out.tfevents.1"), _imported("t"), (Part("t/events.out.tfevents.1"), Part("t/events.out.tfevents.1", "bytes", (first_tfrecord, tfrecords)))),
+    Decoder("W&B", _copied(GOLDEN / "run.wandb", "run.wandb"), _imported("run.wandb"), (Part("run.wandb"), Part("run.wandb", "bytes", (wandb_record, wandb_log)))),
+    Decoder("W&B's history", lambda f: (_put(f / "history.jsonl", b'{"_step": 1, "loss": 0.5, "_timestamp": 5, "_runtime": 1.5}\n'), _json("config.json", {"task": "t", "lr": 0.1})(f)), _imported("history.jsonl"), (Part("history.jsonl", "lines"), Part("config.json", "json"))),
+    Decoder("archived run", _archive, _restored, (Part(f"{RUN}.tar.gz"), Part(f"{RUN}.tar.gz", "json", (_manifest_of, _archive_of)))),
+    Decoder("index of runs", _home_with_run, lambda f: (RunRegistry(HomePaths(f)).reconcile(), ask(HomePaths(f), "SELECT * FROM scalars", limit=9, seconds=9.0)), (Part("training/runs.jsonl", "lines"), Part(f"training/runs/{RUN}/train_log.jsonl", "lines"))),
+    Decoder("queue", _queue, lambda f: RunQueue(HomePaths(f)).entries(), (Part("training/queue.json", "json"),)),
+    Decoder("mail", _mail, _take_mail, (Part(f"training/runs/{RUN}/mail/0-1-a.request", "json"), Part(f"training/runs/{RUN}/mail/b.answer", "json"))),
+    Decoder("sweep", _sweep, _look_at_sweep, (Part("training/sweeps/s/sweep.json", "json"), Part("training/sweeps/s/ended.jsonl", "lines"))),
+    Decoder("task", _copied(TASK / "task.toml", "tasks/mine/a/task.toml"), lambda f: (list_tasks(HomePaths(f)), load_task(f / "tasks/mine/a")), (Part("tasks/mine/a/task.toml", "toml"),)),
+    Decoder("task's archive", _task_zip, _import_zip, (Part("task.zip"),)),
+    Decoder("goal", lambda f: save_goal(f / "goal.npz", np.ones((1, 72, 80), np.uint8), np.ones((1, 72, 80), bool)), lambda f: (load_goal(f / "goal.npz"), read_template(f / "goal.npz")), (Part("goal.npz", "npz"),)),
+    Decoder("demonstrations", _starts, lambda f: load_demonstrations(f / "demo.npz"), (Part("demo.npz", "npz"),)),
+    Decoder("start states", _copied(TASK / "starts.npz", "starts.npz"), lambda f: load_snapshots(f / "starts.npz"), (Part("starts.npz"),)),
+    Decoder("input scripts", _json("starts.json", [{"wait_frames": 3, "actions": "A UP START"}]), lambda f: _both(lambda: read_scripts(f / "starts.json", CODEC), lambda: read_inputs(f / "starts.json", CODEC)), (Part("starts.json", "json"),)),
+    Decoder("state of the tiny grid", _tiny_state, _load_tiny_state, (Part("state.npz", "npz"),)),
+    Decoder("profile", _copied(next((ASSETS / "profiles").glob("*.toml")), "p.toml"), load_profiles, (Part("p.toml", "toml"),)),
+    Decoder("registered ROMs", _json("settings/roms.json", {"ab" * 32: {"path": "x.gb", "title": "T", "size": 32768, "warnings": ["w"]}, "cd" * 32: "y"}), lambda f: registered_roms(HomePaths(f)), (Part("settings/roms.json", "json"),)),
+    Decoder("zipped ROM", _zipped_rom, _unzip, (Part("a.zip"),)),
+    Decoder("ROM", _copied(ROM, "a.gb"), lambda f: Cartridge.from_file(f / "a.gb"), (Part("a.gb"),)),
+    Decoder("job of run-many", _json("jobs.json", {"jobs": [{"id": "a/b", "rom": "game.gb", "frames": 20}]}), lambda f: read_jobs(f / "jobs.json"), (Part("jobs.json", "json"),)),
+    Decoder("text episode", _json("e.json", {"task": {"question": "q"}, "is_correct": True, "trajectories": [{"reward": 1.0, "steps": [{"chat_completions": [{"role": "user", "content": "c"}]}]}]}), lambda f: read_episode(f / "e.json"), (Part("e.json", "json"),)),
+    Decoder("guest's environment", _environment, lambda f: RunnerEnvironment("sb3", (), HomePaths(f)).stale(), (Part("runners/sb3/environment.json", "json"),)),
+    Decoder("Minari dataset", _dataset, lambda f: DatasetCache(HomePaths(f)).find(str(f)), (Part("data/metadata.json", "json"),)),
+    Decoder("watched memory", _json("settings/watches.json", {"ab": [{"address": 0xC000, "kind": "u8", "name": "n"}]}), _watches, (Part("settings/watches.json", "json"),)),
+    Decoder("notes on runs", _json("settings/run_notes.json", {RUN: {"tags": ["a"], "text": "t"}}), lambda f: RunNotes(HomePaths(f)), (Part("settings/run_notes.json", "json"),)),
+    Decoder("plots", _json("value.json", ["a"]), _setting(PlotChoices), (Part("value.json", "json"),)),
+    Decoder("columns", _json("value.json", {"fields": ["a"], "widths": {"a": 3}, "sort": ["a", True]}), _setting(lambda s: RunColumns(s, RunConfigs(HomePaths(Path("/nowhere"))))), (Part("value.json", "json"),)),
+    Decoder("saved views", _json("value.json", {"v": {"a": 1}}), _setting(SavedViews), (Part("value.json", "json"),)),
+)}  # fmt: skip
+"""By name."""
