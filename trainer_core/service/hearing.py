@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from trainer_core.protocol import records
@@ -55,6 +56,7 @@ class Hearing:
         if isinstance(event, records.ErrorRecord):
             live.error = event.message
         if isinstance(event, records.StateEvent):
+            live.doing, live.told_at = event.detail, time.monotonic()
             if event.state in END_STATES:
                 live.said_end = RunState(event.state)
                 live.stop_reason = live.stop_reason or event.detail

@@ -30,6 +30,7 @@ from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.runs.writer import DiskError, RunWriter
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train import validation_process
+from trainer_core.train.attending import Attending
 from trainer_core.train.control import Control
 from trainer_core.train.dawdling import DawdlingWatch
 from trainer_core.train.finite import check_finite
@@ -49,6 +50,8 @@ from trainer_core.train.watching import Watcher
 GOALS_PER_HORIZON = 3
 """Goals an env must reach in the time of one horizon before training success means anything:
 early on only lucky episodes end, and nearly all of those are successes."""
+WORD_S = 1.0
+"""Between two words that an update goes on which a stop waits for."""
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 
@@ -126,6 +129,7 @@ class TrainingRun:
         self.validations: Validations | None = None
         self._beside = beside
         self._dawdling = DawdlingWatch()
+        self._next_word = 0.0
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -150,12 +154,13 @@ class TrainingRun:
         validator = Validator(config, self.home, learner, self.paths)
         self.watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
         self.trainer.on_step = self._show
+        self.trainer.on_optimizer_step = self._tell_finishing
         self.keeper = CheckpointKeeper(
             config, self.paths, self.facts, self.trainer, self.metrics, self.writer, self.ranks
         )
         self.validations = Validations(
             config, self.trainer, validator, self._late_validation(policy), self.writer, self.ranks,
-            warn=self._warn,
+            warn=self._warn, attending=self._attending(), do=self._obey,
         )  # fmt: skip
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
@@ -166,6 +171,26 @@ class TrainingRun:
             self._begin()
             self.writer.append(records.MetaRecord, **self._meta(argv, device))
         self._last_update = self.trainer.update
+
+    def _attending(self) -> Attending:
+        """What is asked while rank 0 validates here; all ranks do it."""
+
+        def order(what: str, reason: str = "") -> None:
+            assert self.validations is not None
+            self.validations.order(what, reason)
+
+        return Attending(
+            self.control, save=lambda reason: order("save", reason), hold=lambda: order("hold"),
+            tell=lambda words, share: self._state("running", words, share),
+            wait=lambda: order("wait"),
+        )  # fmt: skip
+
+    def _obey(self, what: str, reason: str) -> None:
+        """Of all ranks: what rank 0 orders while it validates."""
+        if what == "save":
+            self._save(reason)
+        elif what == "hold":
+            self._hold()
 
     def _late_validation(self, policy: PixelActorCritic) -> LateValidation | None:
         """Validation beside the learner, where the configuration wants it and a process starts."""
@@ -230,6 +255,9 @@ class TrainingRun:
         self._state("running")
         self.began = self._last_record = time.monotonic()
         reason, state = self._limit()
+        if not reason and trainer.update and validations.after_update(self.progress, self._wall()):
+            self._save("best")  # the validation that a stop or a kill cut off
+            reason, state = self._limit()
         while not reason:
             losses = trainer.run_update()
             with trainer.stopwatch("log"):
@@ -355,6 +383,8 @@ class TrainingRun:
         )
 
     def _save(self, reason: str) -> None:
+        if reason == "stop":
+            self._state("stopping", f"{records.SAVING} a checkpoint")
         self.keeper.save(reason, self.progress, self._wall())
 
     # -- the end ----------------------------------------------------------------------------
@@ -402,6 +432,13 @@ class TrainingRun:
         assert self.watcher is not None
         assert self.trainer is not None
         self.watcher.show(self.trainer.env_steps, info)
+        self._tell_finishing()
+
+    def _tell_finishing(self) -> None:
+        """Within an update: whoever waits for a stop hears that it goes on."""
+        if self.control.stop_reason and time.monotonic() >= self._next_word:
+            self._next_word = time.monotonic() + WORD_S
+            self._state("stopping", records.FINISHING)
 
     def _state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
         if self.control.stop_reason and state in ("running", "paused"):
@@ -409,7 +446,8 @@ class TrainingRun:
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
 
     def _warn(self, message: str) -> None:
-        self._state("running", f"warning: {message}")
+        state = "stopping" if self.control.stop_reason else "running"
+        self._state(state, f"warning: {message}")
 
     def _trace_id(self) -> str:
         return f"{self.paths.run_id}-{self.trainer.update if self.trainer else 0}"

@@ -7,12 +7,15 @@ from collections.abc import Callable
 
 from trainer_core.protocol.config import RunConfig
 from trainer_core.runs.writer import RunWriter
+from trainer_core.train.attending import Attending, ValidationStopped
 from trainer_core.train.late_validation import LateValidation
-from trainer_core.train.progress import RunProgress
+from trainer_core.train.progress import Rates, RunProgress
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.update import ActorLearner
 from trainer_core.train.validator import Validator
 
+Order = Callable[[str, str], None]
+"""Has every rank do something while rank 0 validates: save (the reason), hold, or wait."""
 SETTLE_UPDATES = 4
 """Updates between two validations that training success, not the calendar, calls for."""
 LAST_RESULT_S = 60.0
@@ -32,10 +35,15 @@ class Validations:
         ranks: Ranks,
         *,
         warn: Callable[[str], None],
+        attending: Attending,
+        do: Order,
     ) -> None:
-        """`late`: where a process beside the learner validates; on rank 0 only."""
+        """`late`: where a process beside the learner validates; on rank 0 only. `attending` hears
+        of commands between the steps of a validation here and calls `order`; `do` is what a rank
+        does then."""
         self.config, self.trainer, self.ranks = config, trainer, ranks
-        self.validator, self.late = validator, late
+        self.validator, self.late, self.attending, self._do = validator, late, attending, do
+        validator.attend = attending
         self.owed = False
         """A validation is due, and was not begun."""
         self._writer, self._warn = writer, warn
@@ -56,13 +64,44 @@ class Validations:
             if self.late is not None:
                 self.late.begin(progress, wall_time_s)
             return False
-        if self.ranks.is_first:
-            for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
-                self._writer.append(kind, **fields)
-        rates = self.ranks.agree(self.validator.rates)
+        rates = self._validate_here() if self.ranks.is_first else self._follow()
+        if rates is None:
+            self.owed = True
+            return False
         progress.take(rates, trainer.env_steps, config.target_success)
         folder = self._writer.paths.checkpoint(trainer.env_steps)
         return self.ranks.agree(progress.is_best(folder.name))
+
+    def _validate_here(self) -> Rates | None:
+        """Of rank 0: what the weights of now reach; None where a stop came first."""
+        self.attending.begin()
+        try:
+            found = list(self.validator.validate(self.trainer.update, self.trainer.env_steps))
+        except ValidationStopped:
+            self._warn(f"{self.attending.words}: stopped, what was played does not count")
+            self._tell_ranks("over", None)
+            return None
+        for kind, fields in found:
+            self._writer.append(kind, **fields)
+        self.attending.end()
+        self._tell_ranks("over", self.validator.rates)
+        return self.validator.rates
+
+    def order(self, what: str, reason: str = "") -> None:
+        """Of rank 0, while it validates: have all ranks, this one too, do that."""
+        self._tell_ranks(what, reason)
+        self._do(what, reason)
+
+    def _follow(self) -> Rates | None:
+        """Of the other ranks: do what the first one orders until its validation is over."""
+        while True:
+            what, told = self.ranks.agree(("", None))
+            if what == "over":
+                return told
+            self._do(what, told)
+
+    def _tell_ranks(self, what: str, told: object) -> None:
+        self.ranks.agree((what, told))
 
     def take_saved(self) -> bool:
         """Whether a best checkpoint came late since this was asked last: it has neither the
@@ -90,7 +129,7 @@ class Validations:
     def _is_due(self, progress: RunProgress) -> bool:
         """By the calendar, or because the episodes of training reach the target already."""
         config, update = self.config, self.trainer.update
-        if not config.eval_every:
+        if not config.eval_every or progress.validated_update == update:
             return False
         if update % config.eval_every == 0:
             return True
