@@ -8,8 +8,9 @@ as docs/protocol.md has them: what it shared with the code under test, no test c
 OPTIONS, or config.json's key `echo`, is JSON: {"updates", "interval_s", "ignore_stop",
 "ignore_term", "unsent" (updates that are in the log alone), "child", "child_session", "crash_at",
 "garbage", "compiles" (it says so until somebody makes the file `compiled`), "says" (these bytes and
-nothing else, then status 0), "as_configured" (the learning rate is how fast success grows, and
-total_env_steps holds)}.
+nothing else, then status 0), "stop_words" (pairs of what it says that it does before a stop's
+checkpoint, and for how many seconds), "as_configured" (the learning rate is how fast success
+grows, and total_env_steps holds)}.
 """
 
 from __future__ import annotations
@@ -126,6 +127,9 @@ class Echo:
                 self.emit("ack", durable=False, id=command["id"], ok=True)
                 verb = command["cmd"]
                 if verb == "stop" and not self.options.get("ignore_stop"):
+                    for words, seconds in self.options.get("stop_words", ()):
+                        self.state("stopping", words)
+                        time.sleep(seconds)
                     self.checkpoint(update, "stop")
                     self.state("stopped")
                     return 0

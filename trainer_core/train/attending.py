@@ -11,17 +11,13 @@ from collections.abc import Callable
 
 from trainer_core.protocol.records import VALIDATING
 from trainer_core.train.control import Control
-from trainer_core.train.evaluate import Course
+from trainer_core.train.evaluate import Course, EvaluationStopped
 
 SAVE_AFTER_S = 1.0
 """A validation that takes longer has a checkpoint written within it: a kill then loses nothing that
 was learned, and short validations cost no more than before."""
 TELL_S = 1.0
 """Between two words about how far it is; a validation that is over sooner says none."""
-
-
-class ValidationStopped(Exception):  # noqa: N818 - an end, not an error
-    """Raised out of a validation that a stop has ended: nothing of it counts."""
 
 
 class Attending:
@@ -50,11 +46,11 @@ class Attending:
         self._save_at, self._tell_at = now + SAVE_AFTER_S, now + TELL_S
 
     def __call__(self, course: Course) -> None:
-        """Raises ValidationStopped, and what saving raises."""
+        """Raises EvaluationStopped, and what saving raises."""
         control, now = self._control, time.monotonic()
         if control.stop_reason:
             self.words = _words(course)
-            raise ValidationStopped
+            raise EvaluationStopped
         if control.take_checkpoint_request():
             self._save("request")
             self._saved = True

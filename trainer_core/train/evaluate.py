@@ -33,6 +33,10 @@ Attend = Callable[[Course], None]
 """Called before every step of an evaluation; what it raises ends that."""
 
 
+class EvaluationStopped(Exception):  # noqa: N818 - an end, not an error
+    """Raised out of an evaluation that a stop has ended: nothing of it counts."""
+
+
 def go_on(course: Course) -> None:
     """Let nothing interrupt an evaluation."""
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from trainer_core.protocol.config import RunConfig
 from trainer_core.runs.writer import RunWriter
-from trainer_core.train.attending import Attending, ValidationStopped
+from trainer_core.train.attending import Attending
+from trainer_core.train.evaluate import EvaluationStopped
 from trainer_core.train.late_validation import LateValidation
 from trainer_core.train.progress import Rates, RunProgress
 from trainer_core.train.ranks import Ranks
@@ -59,8 +60,9 @@ class Validations:
         where = self.ranks.agree(self._where())
         if where == "later":
             return False
-        self.owed, progress.validated_update = False, trainer.update
+        self.owed = False
         if where == "beside":
+            progress.validated_update = trainer.update
             if self.late is not None:
                 self.late.begin(progress, wall_time_s)
             return False
@@ -68,6 +70,7 @@ class Validations:
         if rates is None:
             self.owed = True
             return False
+        progress.validated_update = trainer.update
         progress.take(rates, trainer.env_steps, config.target_success)
         folder = self._writer.paths.checkpoint(trainer.env_steps)
         return self.ranks.agree(progress.is_best(folder.name))
@@ -77,7 +80,7 @@ class Validations:
         self.attending.begin()
         try:
             found = list(self.validator.validate(self.trainer.update, self.trainer.env_steps))
-        except ValidationStopped:
+        except EvaluationStopped:
             self._warn(f"{self.attending.words}: stopped, what was played does not count")
             self._tell_ranks("over", None)
             return None

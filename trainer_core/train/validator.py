@@ -26,6 +26,7 @@ from trainer_core.train.evaluate import (
     Course,
     Episode,
     Evaluation,
+    EvaluationStopped,
     go_on,
     greedy,
     joined,
@@ -83,6 +84,19 @@ class Validator:
         seed = self.config.seed * 7907 + update
         self._remembering = None  # it knows other weights
         by_mode: dict[str, list[Evaluation]] = {}
+        kept: list[str] = []
+        try:
+            yield from self._validated(seed, env_steps, by_mode, kept)
+        except EvaluationStopped:
+            for gif in kept:  # of no record
+                for path in (self.paths.root / gif, (self.paths.root / gif).with_suffix(".json")):
+                    path.unlink(missing_ok=True)
+            raise
+
+    def _validated(
+        self, seed: int, env_steps: int, by_mode: dict[str, list[Evaluation]], kept: list[str]
+    ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
+        """As `validate`; notes what was played in `by_mode`, and the GIFs that were made."""
         for number, task in enumerate(self.tasks):
             env = self._environment(task)
             env.reset(seed=seed)
@@ -90,7 +104,9 @@ class Validator:
             for found in self._play(env, rng, number):
                 by_mode.setdefault(found.mode, []).append(found)
                 if found.mode == "greedy":
-                    yield records.EpisodeRecord, self._keep(found, env_steps, task)
+                    sample = self._keep(found, env_steps, task)
+                    kept.append(sample["gif"])
+                    yield records.EpisodeRecord, sample
                 yield records.EvalRecord, {
                     "env_steps": env_steps, "task": task, **found.summary(), **self._part(),
                 }  # fmt: skip

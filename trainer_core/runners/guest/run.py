@@ -28,8 +28,9 @@ from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs.writer import RunWriter, disk_error
 from trainer_core.train import checkpoint as ckpt
-from trainer_core.train.attending import Attending, ValidationStopped
+from trainer_core.train.attending import Attending
 from trainer_core.train.control import Control
+from trainer_core.train.evaluate import EvaluationStopped
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.provenance import git_sha, versions
 from trainer_core.train.run import GOALS_PER_HORIZON, default_threads
@@ -347,7 +348,7 @@ class GuestRun:
         attending.begin()
         try:
             found = list(self._validator.validate(env_steps, env_steps))
-        except ValidationStopped:
+        except EvaluationStopped:
             self._state("stopping", f"{attending.words}: stopped, what was played does not count")
             return
         for kind, fields in found:
