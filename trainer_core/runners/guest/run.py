@@ -349,7 +349,7 @@ class GuestRun:
         try:
             found = list(self._validator.validate(env_steps, env_steps))
         except EvaluationStopped:
-            self._state("stopping", f"{attending.words}: stopped, what was played does not count")
+            self._state("stopping", f"warning: {attending.words}: stopped, what was played does not count")
             return
         for kind, fields in found:
             self.writer.append(kind, **fields)
