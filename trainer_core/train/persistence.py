@@ -134,6 +134,7 @@ class CheckpointKeeper:
 
     def _write(self, what: Snapshot, machines: dict[int, bytes]) -> str:
         """Its folder, relative to the run's."""
+        self.writer.checkpoints_in_place()
         try:
             folder, meta = ckpt.save_checkpoint(
                 self.paths, what.meta, what.weights, what.state, machines, what.thumbnail

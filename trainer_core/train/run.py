@@ -21,6 +21,7 @@ from trainer_core.envs.build import TaskFacts, make_env, task_facts
 from trainer_core.envs.vec_env import StepInfo
 from trainer_core.preflight.startable import find_device
 from trainer_core.protocol import records
+from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
@@ -134,7 +135,7 @@ class TrainingRun:
     # -- starting ---------------------------------------------------------------------------
 
     def prepare(self, argv: list[str]) -> None:
-        """Build everything, then continue the newest checkpoint or write the meta record."""
+        """Build everything, then continue the newest checkpoint or begin."""
         config = self.config
         device = find_device(config.device)
         torch.set_num_threads(config.threads or default_threads(config))
@@ -165,11 +166,13 @@ class TrainingRun:
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
         self.ranks.agree(None)  # nobody reads the folders before they are tidy
-        if self.writer.seq:
-            self._resume()
-        else:
+        resumes = self.writer.seq or list_checkpoints(self.paths)  # a log may have been lost
+        if not resumes:
             self._begin()
+        if not self.writer.seq:
             self.writer.append(records.MetaRecord, **self._meta(argv, device))
+        if resumes:
+            self._resume()
         self._last_update = self.trainer.update
 
     def _attending(self) -> Attending:

@@ -78,6 +78,7 @@ class Validations:
     def _validate_here(self) -> Rates | None:
         """Of rank 0: what the weights of now reach; None where a stop came first."""
         self.attending.begin()
+        self._writer.check_place()
         try:
             found = list(self.validator.validate(self.trainer.update, self.trainer.env_steps))
         except EvaluationStopped:

@@ -222,6 +222,7 @@ class Validator:
         of_task = f"-{self.tasks.index(task)}" if self._part() else ""
         gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}{of_task}.gif"
         images = map(_image, pictures)
+        gif.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
         save_gif(gif, images, EPISODE_GIF_DELAY_CS)
         fields = {
             "env_steps": env_steps,

@@ -266,6 +266,7 @@ class GuestRun:
             leaving_success_rate=self.progress.leaving, sampled_success_rate=self.progress.sampled,
             validated_env_steps=self.progress.validated_env_steps, reason=reason,
         )  # fmt: skip
+        self.writer.checkpoints_in_place()
         try:
             folder, meta = ckpt.write_checkpoint(self.paths, meta, _written(model.fill))
         except OSError as error:
@@ -346,10 +347,13 @@ class GuestRun:
             tell=lambda words, share: self._state("running", words, share),
         )  # fmt: skip
         attending.begin()
+        self.writer.check_place()
         try:
             found = list(self._validator.validate(env_steps, env_steps))
         except EvaluationStopped:
-            self._state("stopping", f"warning: {attending.words}: stopped, what was played does not count")
+            self._state(
+                "stopping", f"warning: {attending.words}: stopped, what was played does not count"
+            )
             return
         for kind, fields in found:
             self.writer.append(kind, **fields)
