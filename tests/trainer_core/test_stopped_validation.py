@@ -115,6 +115,7 @@ def test_no_file_is_left_of_a_task_that_was_played_before_the_stop(
     validator = Validator(
         tiny_config(task="tiny_goal"), HomePaths(tmp_path), None, HomePaths(tmp_path).run("run")
     )
+    validator.paths.root.mkdir(parents=True)
     validator.tasks = ("tiny_goal", "tiny_goal")
     monkeypatch.setattr(validator, "_forward", lambda env, envs: lambda obs: (obs[:, 0, 0, :7], 0))
     calls = []

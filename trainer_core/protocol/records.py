@@ -28,6 +28,9 @@ VALIDATING = "validating"
 """So begins the detail of each StateEvent while a run is validated in its trainer's own process."""
 FINISHING = "finishing the update"
 """So begins the detail of each StateEvent while a stop waits for the update that is under way."""
+NOT_CONFIRMED = "not confirmed"
+"""So ends the detail of the StateEvent after a validation in which greedy play alone reached the
+target: the run goes on, and is validated again soon."""
 SAVING = "saving"
 """So begins the detail of the StateEvent that a checkpoint of a run that stops is being written."""
 

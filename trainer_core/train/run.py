@@ -161,7 +161,7 @@ class TrainingRun:
         )
         self.validations = Validations(
             config, self.trainer, validator, self._late_validation(policy), self.writer, self.ranks,
-            warn=self._warn, attending=self._attending(), do=self._obey,
+            say=self._say, attending=self._attending(), do=self._obey,
         )  # fmt: skip
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
@@ -285,7 +285,8 @@ class TrainingRun:
         trainer, progress = self.trainer, self.progress
         assert trainer is not None
         if state is RunState.FINISHED and self.config.target_success and not self._reached():
-            reason = "; ".join(filter(None, (reason, progress.standing())))
+            unconfirmed = progress.unconfirmed(self.config.target_success)
+            reason = "; ".join(filter(None, (reason, progress.standing(), unconfirmed)))
         return Outcome(
             state=state, reason=reason, env_steps=trainer.env_steps,
             success_rate=progress.success, leaving_success_rate=progress.leaving,
@@ -320,6 +321,7 @@ class TrainingRun:
             reason = f"{config.total_env_steps} environment steps"
         elif self._reached():
             reason = self.progress.reason(config.target_success)
+        validations.look_again(self.progress)
         agreed = self.ranks.agree((reason, state, validations.owed))
         reason, state, validations.owed = agreed
         return reason, state
@@ -448,9 +450,8 @@ class TrainingRun:
             return  # a stop was already announced
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
 
-    def _warn(self, message: str) -> None:
-        state = "stopping" if self.control.stop_reason else "running"
-        self._state(state, f"warning: {message}")
+    def _say(self, words: str) -> None:
+        self._state("stopping" if self.control.stop_reason else "running", words)
 
     def _trace_id(self) -> str:
         return f"{self.paths.run_id}-{self.trainer.update if self.trainer else 0}"

@@ -18,7 +18,8 @@ from trainer_core.train.validator import Validator
 Order = Callable[[str, str], None]
 """Has every rank do something while rank 0 validates: save (the reason), hold, or wait."""
 SETTLE_UPDATES = 4
-"""Updates between two validations that training success, not the calendar, calls for."""
+"""Updates between two validations that training success, or one that was not confirmed, and not the
+calendar, calls for."""
 LAST_RESULT_S = 60.0
 """That a run which reached its limit waits for the validation of its last weights."""
 
@@ -35,7 +36,7 @@ class Validations:
         writer: RunWriter,
         ranks: Ranks,
         *,
-        warn: Callable[[str], None],
+        say: Callable[[str], None],
         attending: Attending,
         do: Order,
     ) -> None:
@@ -47,7 +48,7 @@ class Validations:
         validator.attend = attending
         self.owed = False
         """A validation is due, and was not begun."""
-        self._writer, self._warn = writer, warn
+        self._writer, self._say = writer, say
 
     def after_update(self, progress: RunProgress, wall_time_s: float) -> bool:
         """Do what is to be done after an update. True when the weights of now were played, on rank
@@ -72,8 +73,19 @@ class Validations:
             return False
         progress.validated_update = trainer.update
         progress.take(rates, trainer.env_steps, config.target_success)
+        self._tell_unconfirmed(progress)
         folder = self._writer.paths.checkpoint(trainer.env_steps)
         return self.ranks.agree(progress.is_best(folder.name))
+
+    def look_again(self, progress: RunProgress) -> None:
+        """A validation that was not confirmed calls for another one soon; ranks agree on `owed`."""
+        settled = self.trainer.update - progress.validated_update >= SETTLE_UPDATES - 1
+        if settled and self.config.eval_every:
+            self.owed = self.owed or bool(progress.unconfirmed(self.config.target_success))
+
+    def _tell_unconfirmed(self, progress: RunProgress) -> None:
+        if words := progress.unconfirmed(self.config.target_success):
+            self._say(words)
 
     def _validate_here(self) -> Rates | None:
         """Of rank 0: what the weights of now reach; None where a stop came first."""
@@ -82,7 +94,7 @@ class Validations:
         try:
             found = list(self.validator.validate(self.trainer.update, self.trainer.env_steps))
         except EvaluationStopped:
-            self._warn(f"{self.attending.words}: stopped, what was played does not count")
+            self._say(f"warning: {self.attending.words}: stopped, what was played does not count")
             self._tell_ranks("over", None)
             return None
         for kind, fields in found:
@@ -152,7 +164,13 @@ class Validations:
 
     def _take(self, progress: RunProgress) -> None:
         """What the process beside the learner has found since."""
-        if self.late is not None and not self.late.take(progress):
+        if self.late is None:
+            return
+        before = progress.validated_env_steps
+        goes_on = self.late.take(progress)
+        if progress.validated_env_steps != before:
+            self._tell_unconfirmed(progress)
+        if not goes_on:
             self.owed = True
-            self._warn("the process that validates has ended; validating "
+            self._say("warning: the process that validates has ended; validating "
                        f"on {self.config.device} from now on")  # fmt: skip

@@ -246,7 +246,7 @@ def _rates(by_mode: Mapping[str, Sequence[Evaluation]]) -> Rates:
     return Rates(
         greedy=whole["greedy"], least=least["greedy"],
         leaving=whole.get("leave_loops", 0.0), least_leaving=least.get("leave_loops", 0.0),
-        sampled=whole.get("sample", 0.0),
+        sampled=whole.get("sample", 0.0), least_sampled=least.get("sample", 0.0),
     )  # fmt: skip
 
 

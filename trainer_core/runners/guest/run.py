@@ -317,9 +317,12 @@ class GuestRun:
         return self.progress.reason(spec.target_success)
 
     def _looks_done(self) -> bool:
-        """Whether the episodes of training reach the success to stop at, for a while."""
-        settled = self._updates - self.progress.validated_update >= SETTLE_UPDATES
-        return settled and 0 < self.spec.target_success <= self.progress.training_success
+        """Whether the episodes of training reach the success to stop at, for a while, or the last
+        validation reached it and was not confirmed."""
+        target, progress = self.spec.target_success, self.progress
+        if self._updates - progress.validated_update < SETTLE_UPDATES:
+            return False
+        return 0 < target <= progress.training_success or bool(progress.unconfirmed(target))
 
     def _hold(self, model: Model) -> None:
         if not self.control.paused:
@@ -361,6 +364,8 @@ class GuestRun:
         self.intervals.validated = env_steps
         self.progress.validated_update = self._updates
         self.progress.take(self._validator.rates, env_steps, self.spec.target_success)
+        if unconfirmed := self.progress.unconfirmed(self.spec.target_success):
+            self._state("running", unconfirmed)
         if self.progress.is_best(self.paths.checkpoint(env_steps).name):
             self.save(env_steps, model, "best")
 

@@ -74,7 +74,8 @@ class WorkflowValidator(Validator):
                     self.rates = Rates(greedy=rate, least=rate)
                     metrics["val/countdown/greedy"] = found["success_rate"]
                     continue
-                self.rates = dataclasses.replace(self.rates, sampled=found["success_rate"])
+                rate = found["success_rate"]
+                self.rates = dataclasses.replace(self.rates, sampled=rate, least_sampled=rate)
                 metrics["val/countdown/pass@1"] = found["pass_at_1"]
                 metrics[f"val/countdown/pass@{n}"] = found["pass_at_n"]
                 metrics["val/response_length/mean"] = statistics.fmean(map(length, episodes))
