@@ -35,6 +35,7 @@ from trainer_core.train.validation_process import started
 from trainer_core.waiting_worker import AHEAD, wait_for_order
 
 HEARTBEAT_S = 1.0
+NOTHING_YET = "stopped before the first update"
 PARENT_GONE = "the parent process is gone"
 
 
@@ -50,6 +51,9 @@ def listen(control: Control, writer: RunWriter) -> None:
                 continue
             detail = obey(command, control, writer)
             writer.tell(records.AckEvent, id=command.id, ok=not detail, detail=detail)
+            if isinstance(command, commands.Stop) and not control.begun:
+                writer.tell(records.StateEvent, state="stopped", detail=NOTHING_YET)
+                end_group(0)  # it may load or compile for minutes, and has nothing to save
     control.stop(PARENT_GONE)
     if control.begun:
         time.sleep(GRACE_S)
@@ -60,11 +64,12 @@ def obey(command: commands.AnyCommand, control: Control, writer: RunWriter) -> s
     """Carry out one command; returns "" or why it cannot be done."""
     match command:
         case commands.Stop():
-            writer.tell(records.StateEvent, state="stopping", detail="finishing the update")
+            doing = records.FINISHING if control.begun else ""
+            writer.tell(records.StateEvent, state="stopping", detail=doing)
             control.stop("stopped by command")
         case commands.Pause():
             if control.begun and not control.paused:  # else there is no update to finish
-                writer.tell(records.StateEvent, state="pausing", detail="finishing the update")
+                writer.tell(records.StateEvent, state="pausing", detail=records.FINISHING)
             control.pause(True)
         case commands.Unpause():
             was_paused = control.paused

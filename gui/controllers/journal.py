@@ -21,6 +21,9 @@ from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.service import IMPORTED, BadLine, RunChanged, write_report
 
+OFTEN = f"{records.VALIDATING} "
+"""So begins a detail that comes every second: no lines for a log."""
+
 
 def open_folder(folder: Path) -> None:
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
@@ -60,7 +63,8 @@ class Journal(QObject):
 
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record
-        if notice.detail or run.state.is_end:
+        is_often = notice.detail.startswith(OFTEN) or notice.detail == records.FINISHING
+        if (notice.detail and not is_often) or run.state.is_end:
             detail = run.reason if run.state.is_end else notice.detail
             word = WORDS[run.state].lower()
             self._log.add(f"{run.run_id} {word}{': ' + detail if detail else ''}")

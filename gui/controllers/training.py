@@ -12,10 +12,11 @@ from gui.bridge import Bridge
 from gui.models.config_draft import ConfigDraft
 from gui.models.navigation import Navigation
 from gui.models.presets import DEMO
+from gui.models.run_words import validating_words
 from gui.models.session import FIRST_TASK, Session
 from gui.words import tr
 from trainer_core.preflight.checks import Check, run_checks
-from trainer_core.protocol import commands
+from trainer_core.protocol import commands, records
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import NATIVE_ID
@@ -290,6 +291,14 @@ class TrainingController(QObject):
             then=lambda record: self.started.emit(record.run_id),
         )
 
+    @property
+    def validating(self) -> str:
+        """How far a validation is that the run waits for, in words; empty while it trains."""
+        notice = self.notice
+        if notice is None or self.state is not RunState.RUNNING:
+            return ""
+        return validating_words(notice.detail, notice.progress)
+
     def stalled_for(self) -> float:
         """Seconds without a word from a run that should be talking, 0 while all is well."""
         if self.state is not RunState.RUNNING or not self.last_record_at:
@@ -299,7 +308,9 @@ class TrainingController(QObject):
 
     def _on_run_changed(self, notice: RunChanged) -> None:
         if notice.record.run_id == self.run_id:
-            if notice.detail or notice.record.state is not self._shown_state():
+            old = self.notice.detail if self.notice else ""
+            is_over = old.startswith(records.VALIDATING)
+            if notice.detail or is_over or notice.record.state is not self._shown_state():
                 self.notice = notice
             self.last_record_at = time.monotonic()
             self.badge_changed.emit()

@@ -314,10 +314,7 @@ class TrainingDock(Dock):
 
     def _on_badge(self) -> None:
         training, state = self._training, self._training.state
-        silent = training.stalled_for()
-        self.badge.set_state(
-            state, tr("Stalled, no data for {silent:.0f} s", silent=silent) if silent else ""
-        )
+        self._show_state()
         ended = training.record is not None and state.is_end and not training.starting
         self._verbs.setCurrentIndex(1 if ended else 0)
         self._on_detail()
@@ -326,13 +323,18 @@ class TrainingDock(Dock):
         if not self._training.run_id:
             self._on_detail()
         else:
-            self.badge.set_state(
-                self._training.state,
-                tr("Stalled, no data for {silent:.0f} s", silent=silent)
-                if (silent := self._training.stalled_for())
-                else "",
-            )
+            self._show_state()
             self._on_detail()
+
+    def _show_state(self) -> None:
+        training = self._training
+        if silent := training.stalled_for():
+            self.badge.set_state(
+                training.state, tr("Stalled, no data for {silent:.0f} s", silent=silent)
+            )
+        else:
+            word = tr("Validating") if training.validating else ""
+            self.badge.set_state(training.state, word, is_warning=False)
 
     def _on_detail(self) -> None:
         record, notice = self._training.record, self._training.notice
@@ -348,7 +350,8 @@ class TrainingDock(Dock):
                 "{value}, forcing in {left:.0f} s", value=notice.detail.split(";")[0], left=left
             )
         if record.state is RunState.RUNNING:
-            text = tr("{env_steps:,} environment steps", env_steps=record.env_steps)
+            steps = tr("{env_steps:,} environment steps", env_steps=record.env_steps)
+            text = self._training.validating or steps
         self.detail.setText(text or record.run_id)
 
     def _on_copy(self) -> None:

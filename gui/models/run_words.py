@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from gui.words import tr
+from trainer_core.protocol.records import VALIDATING
 from trainer_core.protocol.runs import RunState
 
 WORDS = {
@@ -10,6 +14,21 @@ WORDS = {
     RunState.PAUSED: "Paused", RunState.STOPPING: "Stopping", RunState.FINISHED: "Finished",
     RunState.STOPPED: "Stopped", RunState.FAILED: "Failed", RunState.LOST: "Lost",
 }  # fmt: skip
+
+
+_PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
+
+
+def validating_words(detail: str, share: float) -> str:
+    """How far a validation is, from what a trainer said of it; empty for other details."""
+    found = _PLAYED.match(detail)
+    if found is None:
+        return ""
+    over, episodes = map(int, found.groups())
+    return tr(
+        "Validating {over} of {episodes} episodes, {share:.0%} played",
+        over=over, episodes=episodes, share=max(0.0, share),
+    )  # fmt: skip
 
 
 def shortened(name: str, letters: int) -> str:

@@ -39,7 +39,7 @@ class Badge(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._state = RunState.IDLE
-        self._override = ""
+        self._override, self._is_warning = "", True
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(tr("Run state: Idle"))
 
@@ -50,9 +50,10 @@ class Badge(QWidget):
     def state(self) -> RunState:
         return self._state
 
-    def set_state(self, state: RunState, override: str = "") -> None:
+    def set_state(self, state: RunState, override: str = "", *, is_warning: bool = True) -> None:
+        """`override` is shown in place of the state's word, as a warning or calmly."""
         if (state, override) != (self._state, self._override):
-            self._state, self._override = state, override
+            self._state, self._override, self._is_warning = state, override, is_warning
             self.setAccessibleName(tr("Run state: {what}", what=self.text()))
             self.updateGeometry()
             self.update()
@@ -64,7 +65,8 @@ class Badge(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         paint_dot(painter, 6, self.height() / 2, self._state)
-        color = theme.current().warn if self._override else theme.current().text
+        warns = self._override and self._is_warning
+        color = theme.current().warn if warns else theme.current().text
         painter.setPen(QColor(color))
         painter.drawText(
             self.rect().adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text()

@@ -194,6 +194,19 @@ def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
     assert "stopped by you" in app.docks.training.detail.text()
 
 
+def test_the_badge_says_how_far_a_validation_is(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=1000, interval_s=0.01, validates=True)
+    start(app)
+    dock = app.docks.training
+    until(lambda: dock.badge.text() == "Validating")
+    assert dock.detail.text() == "Validating 7 of 16 episodes, 40% played"
+    assert not any("7 of 16" in line.text for line in app.models.log.lines)
+    run_id = app.controllers.training.run_id
+    (app.bridge.home.run(run_id).root / "validated").touch()
+    until(lambda: dock.badge.text() == "Running")
+    until(lambda: "environment steps" in dock.detail.text())
+
+
 def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(
     app: App,
 ) -> None:

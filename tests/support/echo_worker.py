@@ -7,9 +7,10 @@ checkpoint, answers commands, ends on stop or when stdin closes. It says all of 
 as docs/protocol.md has them: what it shared with the code under test, no test could find wrong.
 OPTIONS, or config.json's key `echo`, is JSON: {"updates", "interval_s", "ignore_stop",
 "ignore_term", "unsent" (updates that are in the log alone), "child", "child_session", "crash_at",
-"garbage", "compiles" (it says so until somebody makes the file `compiled`), "says" (these bytes and
-nothing else, then status 0), "as_configured" (the learning rate is how fast success grows, and
-total_env_steps holds)}.
+"garbage", "compiles" (it says so until somebody makes the file `compiled`), "validates" (it says
+so until there is the file `validated`), "says" (these bytes and nothing else, then status 0),
+"stop_words" (pairs of what it says that it does before a stop's checkpoint, and for how many
+seconds), "as_configured" (the learning rate is how fast success grows, and total_env_steps holds)}.
 """
 
 from __future__ import annotations
@@ -108,6 +109,12 @@ class Echo:
         )  # fmt: skip
         self.state("running")
         interval, paused = self.options.get("interval_s", 0.05), False
+        if self.options.get("validates"):
+            words = "validating 7 of 16 episodes, 40% played"
+            self.emit("state", durable=False, state="running", detail=words, progress=0.4)
+            while not (self.run_dir / "validated").exists():
+                time.sleep(0.01)
+            self.state("running")
         for update in range(1, self.options.get("updates", 100) + 1):
             if update == self.options.get("crash_at"):
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -126,6 +133,9 @@ class Echo:
                 self.emit("ack", durable=False, id=command["id"], ok=True)
                 verb = command["cmd"]
                 if verb == "stop" and not self.options.get("ignore_stop"):
+                    for words, seconds in self.options.get("stop_words", ()):
+                        self.state("stopping", words)
+                        time.sleep(seconds)
                     self.checkpoint(update, "stop")
                     self.state("stopped")
                     return 0

@@ -113,6 +113,8 @@ def test_a_target_held_by_leaving_loops_counts_once_greedy_play_had_its_chance()
         "validation has been at 1.000 leaving loops since 500 steps; best greedy 0.600"
     )
     progress.take(found(1.0, 1.0), 1000, 0.95)
+    assert progress.reached(0.95) == "leave_loops", "greedy play has once"
+    progress.take(found(1.0, 1.0), 1050, 0.95)
     assert progress.reached(0.95) == "greedy"
     progress.take(found(0.5, 1.0), 1100, 0.9)
     assert not progress.reached(0.9), "another target begins anew"

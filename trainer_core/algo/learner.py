@@ -23,6 +23,8 @@ class LossSums:
 
     def __init__(self, losses: type[tuple[Tensor, ...]], device: torch.device) -> None:
         """`losses` is a NamedTuple whose first field is differentiated and not recorded."""
+        self.on_step: Callable[[], None] = lambda: None
+        """Called after each optimizer step, or several."""
         fields: tuple[str, ...] = losses._fields  # type: ignore[attr-defined]
         self.names = (*fields[1:], "grad_norm")
         self.sums = torch.zeros(len(self.names), device=device)
@@ -32,11 +34,13 @@ class LossSums:
         """One optimizer step's worth, f32[len(names)], as `scalars_of` stacks it."""
         self.sums += scalars
         self.opt_steps += 1
+        self.on_step()
 
     def add_all(self, scalars: Tensor) -> None:
         """Those of several steps, f32[steps, len(names)]."""
         self.sums += scalars.sum(0)
         self.opt_steps += len(scalars)
+        self.on_step()
 
 
 def scalars_of(losses: tuple[Tensor, ...], grad_norm: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import signal
 import sys
 import threading
@@ -15,7 +16,7 @@ import torch
 from trainer_core.cli.saying import say
 from trainer_core.owned import on_stop_signals
 from trainer_core.preflight.startable import check_startable
-from trainer_core.protocol import records
+from trainer_core.protocol import commands, records
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import LabError, ProtocolError
@@ -32,9 +33,14 @@ from trainer_core.train.control import Control
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.run import Outcome, run_training
 from trainer_core.train.validation_process import ValidationProcess
-from trainer_core.worker import obey
+from trainer_core.worker import NOTHING_YET, obey
 
 PROGRESS_S = 2.0
+"""Between two lines about the same thing."""
+
+
+OFTEN = (records.VALIDATING, records.FINISHING)
+"""So begin details that are told every second."""
 
 
 class Narrator:
@@ -69,6 +75,10 @@ class Narrator:
                 )
             case records.CheckpointRecord():
                 self._say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")
+            case records.StateEvent() if event.detail.startswith(OFTEN):
+                if time.monotonic() >= self._next:
+                    self._next = time.monotonic() + PROGRESS_S
+                    self._say(event.detail)
             case records.StateEvent() if event.detail:
                 self._say(event.detail)
 
@@ -88,6 +98,11 @@ class SilentWriter(RunWriter):
 
     def tell(self, kind: type[records.Record], /, **fields: Any) -> None:
         """Nobody listens."""
+
+    def check_place(self) -> None:
+        """Nothing is written."""
+
+    checkpoints_in_place = check_place
 
     def close(self) -> None:
         """Nothing is open."""
@@ -144,7 +159,7 @@ def _begin_process() -> tuple[Ranks, Control]:
     )
     control.on_begin = lambda: on_stop_signals(lambda number: control.stop("terminated"))
     if alone:  # a rank that has nothing to save yet ends at once with its launcher
-        control.on_begin()
+        on_stop_signals(lambda number: _leave(control, "terminated"))
     return ranks, control
 
 
@@ -182,6 +197,13 @@ def _run_first(
                 ranks=ranks,
                 beside=beside,
             )
+    except KeyboardInterrupt:
+        with contextlib.suppress(DiskError):
+            if control.begun:
+                life.end(RunState.FAILED, "ended at once: interrupted twice")
+            else:
+                life.end(RunState.STOPPED, NOTHING_YET)
+        raise
     except BaseException as error:
         with contextlib.suppress(DiskError):  # the error that is raised has said enough
             life.end(RunState.FAILED, str(error) or type(error).__name__)
@@ -226,6 +248,8 @@ def _read_mail(paths: RunPaths, control: Control, writer: RunWriter) -> None:
         for letter in box.take():
             detail = obey(letter.command, control, writer)
             box.answer(letter, not detail, detail)
+            if isinstance(letter.command, commands.Stop) and not control.begun:
+                os.kill(os.getpid(), signal.SIGTERM)  # `_leave`, in the main thread
         time.sleep(LOOK_S)
 
 
@@ -260,5 +284,16 @@ def _result(paths: RunPaths, outcome: Outcome) -> dict[str, Any]:
 def _interrupt(control: Control) -> None:
     if control.stop_reason:
         raise KeyboardInterrupt
-    print("finishing the update, then saving; Ctrl-C again ends at once", file=sys.stderr)
-    control.stop("interrupted")
+    if control.begun:
+        print(f"{records.FINISHING}, then saving; Ctrl-C again ends at once", file=sys.stderr)
+    _leave(control, "interrupted")
+
+
+def _leave(control: Control, reason: str) -> None:
+    """Stop after the update; before the first there is nothing to save, and no need to wait.
+
+    Raises KeyboardInterrupt there.
+    """
+    if not control.begun:
+        raise KeyboardInterrupt
+    control.stop(reason)

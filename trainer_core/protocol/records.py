@@ -24,6 +24,15 @@ MAX_LOGGED_ACTIONS = 2000
 """As many of an episode's actions stand in its record."""
 COMPILING = "compiling the Game Boy"
 """So begins the detail of each StateEvent while kernels compile that are not in the cache."""
+VALIDATING = "validating"
+"""So begins the detail of each StateEvent while a run is validated in its trainer's own process."""
+FINISHING = "finishing the update"
+"""So begins the detail of each StateEvent while a stop waits for the update that is under way."""
+NOT_CONFIRMED = "not confirmed"
+"""So ends the detail of the StateEvent after a validation in which greedy play alone reached the
+target: the run goes on, and is validated again soon."""
+SAVING = "saving"
+"""So begins the detail of the StateEvent that a checkpoint of a run that stops is being written."""
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """A whole number of things, of 64 bits: what every reader of a log can hold."""

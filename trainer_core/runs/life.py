@@ -132,6 +132,7 @@ class RunLife:
         """
         old = self.record
         if isinstance(event, records.StateEvent) and old.state is RunState.STOPPING:
+            self.lock.touch()
             return False
         new = fold(old, event)
         if new.state.is_end:

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import RunPaths
@@ -47,6 +48,14 @@ def is_locked_here(paths: RunPaths) -> bool:
         return False
     device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}"
     return f"{device}:{found.st_ino}" in held
+
+
+def touched_s(paths: RunPaths) -> float:
+    """Seconds since `RunLock.touch`, or since the lock was taken; a minute where there is none."""
+    try:
+        return max(0.0, time.time() - paths.lock.stat().st_mtime)
+    except OSError:
+        return 60.0
 
 
 class RunLock:
@@ -97,6 +106,11 @@ class RunLock:
         """Have a refused process told `pid`; on a full disk it is told an older one, or none."""
         with contextlib.suppress(OSError):
             os.pwrite(self.descriptor, b"%-19d\n" % pid, 0)
+
+    def touch(self) -> None:
+        """Let who waits for the run's end see that its process is at work on it."""
+        with contextlib.suppress(OSError):
+            os.utime(self.descriptor)
 
     def release(self) -> None:
         """Give up our share; a second call does nothing."""

@@ -32,6 +32,10 @@ class DiskError(LabError):
     """The disk is full or cannot be written; nothing that was announced is lost."""
 
 
+class MovedError(DiskError):
+    """What a run writes into is no longer where it was: whatever is added to it is lost."""
+
+
 class RunWriter:
     """Appends records to `train_log.jsonl` and tells `listener` each line afterwards."""
 
@@ -51,6 +55,7 @@ class RunWriter:
             self.seq = self._next_seq()
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._descriptor = os.open(paths.train_log, flags, 0o644)
+            self._checkpoints = _identity(paths.checkpoints)
         except OSError as error:
             raise disk_error(paths.train_log, error) from None
 
@@ -80,7 +85,33 @@ class RunWriter:
     def close(self) -> None:
         os.close(self._descriptor)
 
+    def check_place(self) -> None:
+        """Raises MovedError when the run's log is not the file of its name any more.
+
+        Somebody moved or deleted it, or the folder: lines would go where nobody finds them.
+        """
+        found = os.fstat(self._descriptor)
+        if _identity(self.paths.train_log) != (found.st_dev, found.st_ino):
+            raise _moved(self.paths.train_log)
+
+    def checkpoints_in_place(self) -> None:
+        """Make the run's folder of checkpoints, once; `check_place` for it from then on.
+
+        Raises MovedError, and DiskError.
+        """
+        self.check_place()
+        folder, known = self.paths.checkpoints, self._checkpoints
+        if known is None:
+            try:
+                folder.mkdir(exist_ok=True)
+            except OSError as error:
+                raise disk_error(folder, error) from None
+            self._checkpoints = _identity(folder)
+        elif _identity(folder) != known:
+            raise _moved(folder)
+
     def _write(self, line: bytes, *, sync: bool) -> None:
+        self.check_place()
         size = os.fstat(self._descriptor).st_size
         try:
             written = os.write(self._descriptor, line)
@@ -128,6 +159,22 @@ class RunWriter:
             if tail >= size:
                 return 0
             tail *= 4
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What a file stays the same by under another name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _moved(path: Path) -> MovedError:
+    return MovedError(
+        f"{path}: moved, deleted or replaced while the run trained; put it back if you have it, "
+        "then resume the run"
+    )
 
 
 def disk_error(path: Path, error: OSError, option: str = "--home") -> DiskError:

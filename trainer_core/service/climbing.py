@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import time
 from typing import Protocol
 
-from trainer_core.protocol import commands
+from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.runs import RunState
 from trainer_core.service.kept import Kept
 from trainer_core.service.plan import StopLadder
+
+EARLY_S = 0.02
+"""That a timer may be early; who hurries is earlier than that."""
 
 
 class Move(Protocol):
@@ -23,7 +27,11 @@ class Move(Protocol):
 
 
 async def climb(live: Kept, ladder: StopLadder, move: Move) -> None:
-    """Returns once the process has ended. `live.hurry` takes the next step at once."""
+    """Returns once the process has ended. `live.hurry` takes the next step at once.
+
+    A process that says that it finishes, validates or saves has its time counted anew from there:
+    ending it would lose what it is about to save.
+    """
     child = live.child
     assert child is not None
     if live.plan.runner.capabilities.graceful_stop:
@@ -31,7 +39,7 @@ async def climb(live: Kept, ladder: StopLadder, move: Move) -> None:
         move(live, RunState.STOPPING, hint, ladder.command_s)
         with contextlib.suppress(ProtocolError):  # a closed stdin: it is on its way out
             child.send(commands.Stop)
-        if not await _hurried(live, ladder.command_s):
+        if not await _hurried_at_work(live, ladder, move):
             return
         live.stop_reason = f"forced: no answer to stop within {ladder.command_s:g} s"
     hint = f"sent SIGTERM; SIGKILL after {ladder.terminate_s:g} s"
@@ -42,6 +50,29 @@ async def climb(live: Kept, ladder: StopLadder, move: Move) -> None:
         move(live, RunState.STOPPING, "sent SIGKILL to the whole group")
         child.signal_group(signal.SIGKILL)
         await child.wait()
+
+
+async def _hurried_at_work(live: Kept, ladder: StopLadder, move: Move) -> bool:
+    """As `_hurried` for the stop command, for as long as the process says what it does."""
+    deadline = time.monotonic() + ladder.command_s
+    while True:
+        if not await _hurried(live, deadline - time.monotonic()):
+            return False
+        later = _works_until(live, ladder)
+        if time.monotonic() < deadline - EARLY_S or later <= deadline:
+            return True
+        deadline = later
+        move(live, RunState.STOPPING, f"{live.doing}; SIGTERM after that",
+             deadline - time.monotonic())  # fmt: skip
+
+
+def _works_until(live: Kept, ladder: StopLadder) -> float:
+    """time.monotonic() up to which what the process said last explains that it is still there."""
+    if live.doing.startswith(records.SAVING):
+        return live.told_at + ladder.saving_s
+    if live.doing.startswith((records.FINISHING, records.VALIDATING)):
+        return live.told_at + ladder.command_s
+    return 0.0
 
 
 async def _hurried(live: Kept, timeout_s: float) -> bool:

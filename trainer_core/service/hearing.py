@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Callable, Mapping
 
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.runs import END_STATES, RunRecord, RunState
+from trainer_core.runs.writer import MovedError
 from trainer_core.service.kept import Kept
 from trainer_core.service.notices import BadLineSeen, EventReceived, Notice, RunChanged
 from trainer_core.service.stream import BadLine
@@ -48,6 +51,11 @@ class Hearing:
             if live.scribe is not None:
                 event = live.scribe.keep(event)
             worth_telling = live.life.fold(event)
+        except MovedError as error:  # each further record would be lost too
+            live.error = live.error or str(error)
+            if live.child is not None:
+                live.child.signal_group(signal.SIGTERM)
+            return
         except LabError as error:  # a state that cannot follow, a number or disk that does not fit
             self.on_bad_line(run_id, BadLine(str(error), ""))
             return
@@ -55,6 +63,7 @@ class Hearing:
         if isinstance(event, records.ErrorRecord):
             live.error = event.message
         if isinstance(event, records.StateEvent):
+            live.doing, live.told_at = event.detail, time.monotonic()
             if event.state in END_STATES:
                 live.said_end = RunState(event.state)
                 live.stop_reason = live.stop_reason or event.detail

@@ -42,6 +42,10 @@ class Kept:
     stop_reason: str = ""
     stopping: asyncio.Task[None] | None = None
     hurry: asyncio.Event | None = None
+    doing: str = ""
+    """The detail of the last state that the process told."""
+    told_at: float = 0.0
+    """time.monotonic() of that."""
 
     def missed(self, event: records.Event) -> list[records.Event]:
         """Records of the log that the pipe left out before `event`, since nobody read it."""

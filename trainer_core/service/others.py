@@ -19,11 +19,12 @@ import psutil
 from trainer_core.owned import kill_group
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import ProtocolError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.history import read_history
 from trainer_core.runs.index import TAIL_BYTES, RunRegistry, is_alive
 from trainer_core.runs.index_file import IndexTail
+from trainer_core.runs.lock import touched_s
 from trainer_core.runs.mailbox import LOOK_S, Answer, Mailbox
 from trainer_core.service.notices import RunChanged
 from trainer_core.service.plan import StopLadder
@@ -230,7 +231,7 @@ async def stop_other(
     answer = await _answer(box, name, time.monotonic() + KEEPER_S)
     if answer is not None:  # its ladder, and the time to write the end down
         patience_s = ladder.command_s + ladder.terminate_s + KEEPER_S
-        if await _until(ended, patience_s, hurry):
+        if await _until(ended, patience_s, hurry, lambda: _is_at_work(box, ladder)):
             return ""
     box.withdraw(name)
     for number, patience_s in ((signal.SIGTERM, ladder.terminate_s), (signal.SIGKILL, KEEPER_S)):
@@ -244,10 +245,20 @@ async def stop_other(
     return "" if ended() else "forced: who kept it did not answer"
 
 
-async def _until(condition: Callable[[], bool], patience_s: float, hurry: asyncio.Event) -> bool:
+def _is_at_work(box: Mailbox, ladder: StopLadder) -> bool:
+    """Whether the run's process has said so lately, or writes a checkpoint."""
+    paths = RunPaths(box.folder.parent)
+    writes = any(paths.checkpoints.glob(".*.tmp"))
+    return touched_s(paths) < (ladder.saving_s if writes else ladder.command_s)
+
+
+async def _until(
+    condition: Callable[[], bool], patience_s: float, hurry: asyncio.Event,
+    is_at_work: Callable[[], bool] = lambda: False,
+) -> bool:  # fmt: skip
     deadline = time.monotonic() + patience_s
     while not condition():
-        if time.monotonic() >= deadline or hurry.is_set():
+        if hurry.is_set() or (time.monotonic() >= deadline and not is_at_work()):
             hurry.clear()
             return False
         await asyncio.sleep(LOOK_S / 4)

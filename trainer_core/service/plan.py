@@ -16,7 +16,10 @@ class StopLadder:
     """Seconds that each step of a stop may take before the next, harder one."""
 
     command_s: float = 10.0
+    """Counted anew from each word of the process that it is at work on its end."""
     terminate_s: float = 5.0
+    saving_s: float = 120.0
+    """For a checkpoint whose writing was announced."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,8 @@ def write_checkpoint(
     contents = {**contents, layout.META: msgspec.json.format(msgspec.json.encode(meta))}
     try:
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+        paths.checkpoints.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        partial.mkdir()
         for name, data in contents.items():
             durable.write_file(partial / name, data)
         durable.sync_folder(partial)

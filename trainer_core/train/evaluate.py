@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,6 +16,31 @@ from trainer_core.envs.vec_env import VecEnv
 Act = Callable[[Tensor], Tensor]
 """obs u8[N, K, H, W] to actions i64[N]."""
 _STEPS_PER_CHECK = 8
+
+
+class Course(NamedTuple):
+    """How far an evaluation is, before one of its steps."""
+
+    episodes: int
+    """That are played in all."""
+    over: Callable[[], int]
+    """Those of them that have ended; asks the device."""
+    share: float
+    """0 to 1, of all steps."""
+
+
+Attend = Callable[[Course], None]
+"""Called before every step of an evaluation; what it raises ends that."""
+
+
+class EvaluationStopped(Exception):  # noqa: N818 - an end, not an error
+    """Raised out of an evaluation that a stop has ended: nothing of it counts."""
+
+
+def go_on(course: Course) -> None:
+    """Let nothing interrupt an evaluation."""
+
+
 MOST_STARTS = 1 << 16
 """Of one task (protocol.manifest_checks.RANGES)."""
 
@@ -98,7 +124,7 @@ def joined(parts: Sequence[Evaluation]) -> Evaluation:
 
 @torch.no_grad()
 def run_episodes(
-    env: VecEnv, act: Act, starts: Tensor, mode: str, *, watched: int = 0
+    env: VecEnv, act: Act, starts: Tensor, mode: str, *, watched: int = 0, attend: Attend = go_on
 ) -> Evaluation:
     """One episode from each of `starts` (i64[E]), as many at a time as there are envs.
 
@@ -108,13 +134,19 @@ def run_episodes(
     episodes: list[Episode] = []
     screens: list[Tensor] = []
     for batch in starts.split(env.num_envs):
-        episodes += _run_batch(env, act, batch, watched, screens)
+        before, count = len(episodes), len(batch)
+
+        def look(course: Course, before: int = before, count: int = count) -> None:
+            share = (before + course.share * count) / len(starts)
+            attend(Course(len(starts), lambda: before + course.over(), share))
+
+        episodes += _run_batch(env, act, batch, watched, screens, look)
         watched = 0
     return Evaluation(mode, tuple(episodes), time.monotonic() - began, tuple(screens))
 
 
 def _run_batch(
-    env: VecEnv, act: Act, starts: Tensor, watched: int, screens: list[Tensor]
+    env: VecEnv, act: Act, starts: Tensor, watched: int, screens: list[Tensor], attend: Attend
 ) -> list[Episode]:
     count = len(starts)
     filled = torch.cat([starts, starts.new_zeros(env.num_envs - count)])
@@ -126,7 +158,12 @@ def _run_batch(
     steps = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
     total = torch.zeros(env.num_envs, dtype=torch.float64, device=env.device)
     history = []
+
+    def over() -> int:
+        return count - int(alive.sum())
+
     for t in range(env.horizon):
+        attend(Course(count, over, t / env.horizon))
         if watched:
             screens.append(env.screens(watched).clone())
         actions = act(obs)

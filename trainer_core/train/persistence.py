@@ -63,17 +63,20 @@ class CheckpointKeeper:
         self.writer, self.ranks = writer, ranks
         self.newest = ""
         """The last checkpoint that was announced or restored, relative to the run directory."""
-        self._saved_update = -1
+        self._saved = (-1, -1)
+        """Update of the newest checkpoint, and the env steps of the validation that it knows."""
 
     # -- saving -----------------------------------------------------------------------------
 
     def save(self, reason: str, progress: RunProgress, wall_time_s: float) -> None:
-        """Write and announce a checkpoint; nothing when this update has one already.
+        """Write and announce a checkpoint; nothing when this update has one already that knows
+        the last validation.
 
         All ranks call it. Raises DiskError, and NonFiniteLossError rather than keep broken weights.
         """
         trainer = self.trainer
-        if trainer.update == self._saved_update:
+        now_saved = (trainer.update, progress.validated_env_steps)
+        if now_saved == self._saved:
             return
         check_weights(trainer.learner.parameters, trainer.update)
         machines = ckpt.pack_state(trainer.env.state_dict() | self._of_rank())
@@ -82,7 +85,7 @@ class CheckpointKeeper:
             now = self._snapshot(reason, progress, wall_time_s)
             self.newest = self._write(now, dict(enumerate(everyone)))
             ckpt.retain(self.paths, progress.best_folder, self.config.keep_checkpoints)
-        self._saved_update = trainer.update
+        self._saved = now_saved
 
     def snapshot(self, reason: str, progress: RunProgress, wall_time_s: float) -> Snapshot:
         """What `save` would write now, but for the envs, in memory that the run does not change."""
@@ -131,6 +134,7 @@ class CheckpointKeeper:
 
     def _write(self, what: Snapshot, machines: dict[int, bytes]) -> str:
         """Its folder, relative to the run's."""
+        self.writer.checkpoints_in_place()
         try:
             folder, meta = ckpt.save_checkpoint(
                 self.paths, what.meta, what.weights, what.state, machines, what.thumbnail
@@ -181,7 +185,7 @@ class CheckpointKeeper:
                 skipped(f"skipped a damaged checkpoint: {reason}")
             if self.ranks.all(taken):
                 self.newest = str(folder.relative_to(self.paths.root))
-                self._saved_update = self.trainer.update
+                self._saved = (self.trainer.update, loaded[-1].validated_env_steps)
                 return loaded[-1]
             begun = True
         there = list(self.paths.checkpoints.glob("[0-9]*"))

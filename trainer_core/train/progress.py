@@ -8,20 +8,25 @@ from typing import Any
 import msgspec
 
 from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.records import NOT_CONFIRMED
 
 ENOUGH = 256
 """Own-start episodes in one record that say enough without those before them."""
+CONFIRMS = 0.8
+"""Of the target, that drawn play has to reach for one greedy validation to be believed. Greedy play
+with marks may get from every start to the goal by a walk that covers the place (ADR 24)."""
 HOLDS = 2
 """Times the steps that play which leaves loops took to get to the target, for which it has to stay
 there before it ends a run: until then greedy play has its chance."""
 ADDED = {
     "least", "sampled", "leaving", "least_leaving", "best_sampled", "best_leaving", "target",
     "leaving_first", "leaving_since", "recent_won", "recent_ended", "validated_env_steps",
+    "least_sampled", "greedy_since", "best_confirmed",
 }  # fmt: skip
 OF_VALIDATION = (
     "success", "least", "sampled", "leaving", "least_leaving", "best_success", "best_sampled",
     "best_leaving", "best_folder", "target", "leaving_first", "leaving_since",
-    "validated_env_steps",
+    "validated_env_steps", "least_sampled", "greedy_since", "best_confirmed",
 )  # fmt: skip
 """Of RunProgress: what a validation changes."""
 
@@ -37,6 +42,8 @@ class Rates:
     """Of greedy play that leaves loops (train/loop_leaving.py)."""
     least_leaving: float = 0.0
     sampled: float = 0.0
+    least_sampled: float = 0.0
+    """Of drawn play, on the task where it is least."""
 
 
 class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -53,6 +60,9 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     least_leaving: float = 0.0
     sampled: float = 0.0
     """Of drawn play, in the same validation."""
+    least_sampled: float = 0.0
+    best_confirmed: bool = False
+    """Whether what the best checkpoint reached in greedy play was confirmed."""
     best_success: float = -1.0
     best_leaving: float = -1.0
     best_sampled: float = -1.0
@@ -60,7 +70,10 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Name of the checkpoint folder with `best_success`, among those the one that leaves loops
     best, among those the best sampled one."""
     target: float = 0.0
-    """Success that the next two are about."""
+    """Success that the next three are about."""
+    greedy_since: int = -1
+    """Env steps at the first of the validations up to the last one in which greedy play reached it;
+    -1 where the last one fell short."""
     leaving_first: int = -1
     """Env steps at the first validation in which play that leaves loops reached it."""
     leaving_since: int = -1
@@ -80,13 +93,15 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def is_best(self, folder: str) -> bool:
         """Whether the last validation is the best so far, which a checkpoint in `folder` keeps.
 
-        As good in greedy play and better at leaving loops is better, then with more success of
-        sampled play: few starts tie soon.
+        One that reached the target and was confirmed is better than any other. As good in greedy
+        play and better at leaving loops is better, then with more success of sampled play: few
+        starts tie soon.
         """
-        now = (self.success, self.leaving, self.sampled)
-        if now <= (self.best_success, self.best_leaving, self.best_sampled):
+        now = (self._is_confirmed(self.target), self.success, self.leaving, self.sampled)
+        best = (self.best_confirmed, self.best_success, self.best_leaving, self.best_sampled)
+        if now <= best:
             return False
-        self.best_success, self.best_leaving, self.best_sampled = now
+        self.best_confirmed, self.best_success, self.best_leaving, self.best_sampled = now
         self.best_folder = folder
         return True
 
@@ -95,10 +110,15 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         on every task that ends the run, 0 for none."""
         self.success, self.least = found.greedy, found.least
         self.leaving, self.least_leaving = found.leaving, found.least_leaving
-        self.sampled = found.sampled
+        self.sampled, self.least_sampled = found.sampled, found.least_sampled
         self.validated_env_steps = env_steps
         if target != self.target:  # a resumed run may have another
             self.target, self.leaving_first, self.leaving_since = target, -1, -1
+            self.greedy_since = -1
+        if not 0 < target <= found.least:
+            self.greedy_since = -1
+        elif self.greedy_since < 0:
+            self.greedy_since = env_steps
         if not 0 < target <= found.least_leaving:
             self.leaving_since = -1
             return
@@ -111,12 +131,26 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """ "greedy" or "leave_loops", by which play the target is reached, or ""."""
         if not target:
             return ""
-        if target <= self.least:
+        if self._is_confirmed(target):
             return "greedy"
         if target != self.target or self.leaving_since < 0:
             return ""
         held = self.validated_env_steps - self.leaving_since
         return "leave_loops" if held >= HOLDS * self.leaving_first else ""
+
+    def _is_confirmed(self, target: float) -> bool:
+        """Whether greedy play reached the target twice running, or drawn play nearly as well."""
+        if not 0 < target <= self.least:
+            return False
+        again = target == self.target and 0 <= self.greedy_since < self.validated_env_steps
+        return again or self.least_sampled >= CONFIRMS * target
+
+    def unconfirmed(self, target: float) -> str:
+        """What is to be said of a last validation in which greedy play alone reached the target,
+        and that does not end the run; "" after any other."""
+        if not 0 < target <= self.least or self.reached(target):
+            return ""
+        return f"greedy {self.success:.2f}, sampled {self.sampled:.2f}: {NOT_CONFIRMED}"
 
     def reason(self, target: float) -> str:
         """Why a run of that target ends now, in words, or ""."""
@@ -124,7 +158,7 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             case "greedy":
                 return (
                     f"validation reached {self.success:.3f} in greedy play, {self.leaving:.3f} "
-                    "leaving loops"
+                    f"leaving loops, {self.sampled:.3f} sampled"
                 )
             case "leave_loops":
                 return (
@@ -167,6 +201,7 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             if missing:
                 raise ValueError(f"{', '.join(sorted(missing))} missing")
             named.setdefault("least", named["success"])
+            named.setdefault("least_sampled", named.get("sampled", 0.0))
             return msgspec.convert(named, cls)
         except (ValueError, TypeError) as error:  # msgspec's ValidationError is a ValueError
             raise CheckpointError(f"the run's progress cannot be read: {error}") from None

@@ -48,7 +48,8 @@ def write_receipt(
     }
     try:
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+        partial.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
+        partial.mkdir()
         contents = {
             "last_frames.npy": _npy(pictures),
             "last_actions.npy": _npy(rollout.actions[:, :CONSOLES].cpu().numpy()),

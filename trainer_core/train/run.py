@@ -21,6 +21,7 @@ from trainer_core.envs.build import TaskFacts, make_env, task_facts
 from trainer_core.envs.vec_env import StepInfo
 from trainer_core.preflight.startable import find_device
 from trainer_core.protocol import records
+from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
@@ -30,6 +31,7 @@ from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.runs.writer import DiskError, RunWriter
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train import validation_process
+from trainer_core.train.attending import Attending
 from trainer_core.train.control import Control
 from trainer_core.train.dawdling import DawdlingWatch
 from trainer_core.train.finite import check_finite
@@ -49,6 +51,8 @@ from trainer_core.train.watching import Watcher
 GOALS_PER_HORIZON = 3
 """Goals an env must reach in the time of one horizon before training success means anything:
 early on only lucky episodes end, and nearly all of those are successes."""
+WORD_S = 1.0
+"""Between two words that an update goes on which a stop waits for."""
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 
@@ -126,11 +130,12 @@ class TrainingRun:
         self.validations: Validations | None = None
         self._beside = beside
         self._dawdling = DawdlingWatch()
+        self._next_word = 0.0
 
     # -- starting ---------------------------------------------------------------------------
 
     def prepare(self, argv: list[str]) -> None:
-        """Build everything, then continue the newest checkpoint or write the meta record."""
+        """Build everything, then continue the newest checkpoint or begin."""
         config = self.config
         device = find_device(config.device)
         torch.set_num_threads(config.threads or default_threads(config))
@@ -150,22 +155,45 @@ class TrainingRun:
         validator = Validator(config, self.home, learner, self.paths)
         self.watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
         self.trainer.on_step = self._show
+        self.trainer.on_optimizer_step = self._tell_finishing
         self.keeper = CheckpointKeeper(
             config, self.paths, self.facts, self.trainer, self.metrics, self.writer, self.ranks
         )
         self.validations = Validations(
             config, self.trainer, validator, self._late_validation(policy), self.writer, self.ranks,
-            warn=self._warn,
+            say=self._say, attending=self._attending(), do=self._obey,
         )  # fmt: skip
         if self.ranks.is_first:
             ckpt.tidy(self.paths)
         self.ranks.agree(None)  # nobody reads the folders before they are tidy
-        if self.writer.seq:
-            self._resume()
-        else:
+        resumes = self.writer.seq or list_checkpoints(self.paths)  # a log may have been lost
+        if not resumes:
             self._begin()
+        if not self.writer.seq:
             self.writer.append(records.MetaRecord, **self._meta(argv, device))
+        if resumes:
+            self._resume()
         self._last_update = self.trainer.update
+
+    def _attending(self) -> Attending:
+        """What is asked while rank 0 validates here; all ranks do it."""
+
+        def order(what: str, reason: str = "") -> None:
+            assert self.validations is not None
+            self.validations.order(what, reason)
+
+        return Attending(
+            self.control, save=lambda reason: order("save", reason), hold=lambda: order("hold"),
+            tell=lambda words, share: self._state("running", words, share),
+            wait=lambda: order("wait"),
+        )  # fmt: skip
+
+    def _obey(self, what: str, reason: str) -> None:
+        """Of all ranks: what rank 0 orders while it validates."""
+        if what == "save":
+            self._save(reason)
+        elif what == "hold":
+            self._hold()
 
     def _late_validation(self, policy: PixelActorCritic) -> LateValidation | None:
         """Validation beside the learner, where the configuration wants it and a process starts."""
@@ -230,6 +258,9 @@ class TrainingRun:
         self._state("running")
         self.began = self._last_record = time.monotonic()
         reason, state = self._limit()
+        if not reason and trainer.update and validations.after_update(self.progress, self._wall()):
+            self._save("best")  # the validation that a stop or a kill cut off
+            reason, state = self._limit()
         while not reason:
             losses = trainer.run_update()
             with trainer.stopwatch("log"):
@@ -254,7 +285,8 @@ class TrainingRun:
         trainer, progress = self.trainer, self.progress
         assert trainer is not None
         if state is RunState.FINISHED and self.config.target_success and not self._reached():
-            reason = "; ".join(filter(None, (reason, progress.standing())))
+            unconfirmed = progress.unconfirmed(self.config.target_success)
+            reason = "; ".join(filter(None, (reason, progress.standing(), unconfirmed)))
         return Outcome(
             state=state, reason=reason, env_steps=trainer.env_steps,
             success_rate=progress.success, leaving_success_rate=progress.leaving,
@@ -289,6 +321,7 @@ class TrainingRun:
             reason = f"{config.total_env_steps} environment steps"
         elif self._reached():
             reason = self.progress.reason(config.target_success)
+        validations.look_again(self.progress)
         agreed = self.ranks.agree((reason, state, validations.owed))
         reason, state, validations.owed = agreed
         return reason, state
@@ -355,6 +388,8 @@ class TrainingRun:
         )
 
     def _save(self, reason: str) -> None:
+        if reason == "stop":
+            self._state("stopping", f"{records.SAVING} a checkpoint")
         self.keeper.save(reason, self.progress, self._wall())
 
     # -- the end ----------------------------------------------------------------------------
@@ -402,14 +437,21 @@ class TrainingRun:
         assert self.watcher is not None
         assert self.trainer is not None
         self.watcher.show(self.trainer.env_steps, info)
+        self._tell_finishing()
+
+    def _tell_finishing(self) -> None:
+        """Within an update: whoever waits for a stop hears that it goes on."""
+        if self.control.stop_reason and time.monotonic() >= self._next_word:
+            self._next_word = time.monotonic() + WORD_S
+            self._state("stopping", records.FINISHING)
 
     def _state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
         if self.control.stop_reason and state in ("running", "paused"):
             return  # a stop was already announced
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
 
-    def _warn(self, message: str) -> None:
-        self._state("running", f"warning: {message}")
+    def _say(self, words: str) -> None:
+        self._state("stopping" if self.control.stop_reason else "running", words)
 
     def _trace_id(self) -> str:
         return f"{self.paths.run_id}-{self.trainer.update if self.trainer else 0}"

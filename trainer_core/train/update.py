@@ -46,7 +46,9 @@ class ActorLearner:
         env.stopwatch = self.stopwatch
         self._uniform = torch.empty(env.num_envs, env.num_actions, device=self.device)
         self.on_step: Callable[[StepInfo], None] = lambda info: None
-        """Called after every step with what it came to; a watcher's hook."""
+        """Called after every step of the environments with what it came to."""
+        self.on_optimizer_step: Callable[[], None] = lambda: None
+        """Called within learning, after one step or several."""
         self.obs: Tensor = env.reset()
 
     @property
@@ -59,6 +61,7 @@ class ActorLearner:
         self.learner.ent_coef.fill_(self.ent_coef)
         self._collect()
         losses = LossSums(self.algorithm.losses, self.device)
+        losses.on_step = self.on_optimizer_step
         with self.stopwatch("learn"):
             self.algorithm.update(self.learner, self.rollout, self.config, self.rng, losses)
         self.update += 1

@@ -7,14 +7,19 @@ from collections.abc import Callable
 
 from trainer_core.protocol.config import RunConfig
 from trainer_core.runs.writer import RunWriter
+from trainer_core.train.attending import Attending
+from trainer_core.train.evaluate import EvaluationStopped
 from trainer_core.train.late_validation import LateValidation
-from trainer_core.train.progress import RunProgress
+from trainer_core.train.progress import Rates, RunProgress
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.update import ActorLearner
 from trainer_core.train.validator import Validator
 
+Order = Callable[[str, str], None]
+"""Has every rank do something while rank 0 validates: save (the reason), hold, or wait."""
 SETTLE_UPDATES = 4
-"""Updates between two validations that training success, not the calendar, calls for."""
+"""Updates between two validations that training success, or one that was not confirmed, and not the
+calendar, calls for."""
 LAST_RESULT_S = 60.0
 """That a run which reached its limit waits for the validation of its last weights."""
 
@@ -31,14 +36,19 @@ class Validations:
         writer: RunWriter,
         ranks: Ranks,
         *,
-        warn: Callable[[str], None],
+        say: Callable[[str], None],
+        attending: Attending,
+        do: Order,
     ) -> None:
-        """`late`: where a process beside the learner validates; on rank 0 only."""
+        """`late`: where a process beside the learner validates; on rank 0 only. `attending` hears
+        of commands between the steps of a validation here and calls `order`; `do` is what a rank
+        does then."""
         self.config, self.trainer, self.ranks = config, trainer, ranks
-        self.validator, self.late = validator, late
+        self.validator, self.late, self.attending, self._do = validator, late, attending, do
+        validator.attend = attending
         self.owed = False
         """A validation is due, and was not begun."""
-        self._writer, self._warn = writer, warn
+        self._writer, self._say = writer, say
 
     def after_update(self, progress: RunProgress, wall_time_s: float) -> bool:
         """Do what is to be done after an update. True when the weights of now were played, on rank
@@ -51,18 +61,63 @@ class Validations:
         where = self.ranks.agree(self._where())
         if where == "later":
             return False
-        self.owed, progress.validated_update = False, trainer.update
+        self.owed = False
         if where == "beside":
+            progress.validated_update = trainer.update
             if self.late is not None:
                 self.late.begin(progress, wall_time_s)
             return False
-        if self.ranks.is_first:
-            for kind, fields in self.validator.validate(trainer.update, trainer.env_steps):
-                self._writer.append(kind, **fields)
-        rates = self.ranks.agree(self.validator.rates)
+        rates = self._validate_here() if self.ranks.is_first else self._follow()
+        if rates is None:
+            self.owed = True
+            return False
+        progress.validated_update = trainer.update
         progress.take(rates, trainer.env_steps, config.target_success)
+        self._tell_unconfirmed(progress)
         folder = self._writer.paths.checkpoint(trainer.env_steps)
         return self.ranks.agree(progress.is_best(folder.name))
+
+    def look_again(self, progress: RunProgress) -> None:
+        """A validation that was not confirmed calls for another one soon; ranks agree on `owed`."""
+        settled = self.trainer.update - progress.validated_update >= SETTLE_UPDATES - 1
+        if settled and self.config.eval_every:
+            self.owed = self.owed or bool(progress.unconfirmed(self.config.target_success))
+
+    def _tell_unconfirmed(self, progress: RunProgress) -> None:
+        if words := progress.unconfirmed(self.config.target_success):
+            self._say(words)
+
+    def _validate_here(self) -> Rates | None:
+        """Of rank 0: what the weights of now reach; None where a stop came first."""
+        self.attending.begin()
+        self._writer.check_place()
+        try:
+            found = list(self.validator.validate(self.trainer.update, self.trainer.env_steps))
+        except EvaluationStopped:
+            self._say(f"warning: {self.attending.words}: stopped, what was played does not count")
+            self._tell_ranks("over", None)
+            return None
+        for kind, fields in found:
+            self._writer.append(kind, **fields)
+        self.attending.end()
+        self._tell_ranks("over", self.validator.rates)
+        return self.validator.rates
+
+    def order(self, what: str, reason: str = "") -> None:
+        """Of rank 0, while it validates: have all ranks, this one too, do that."""
+        self._tell_ranks(what, reason)
+        self._do(what, reason)
+
+    def _follow(self) -> Rates | None:
+        """Of the other ranks: do what the first one orders until its validation is over."""
+        while True:
+            what, told = self.ranks.agree(("", None))
+            if what == "over":
+                return told
+            self._do(what, told)
+
+    def _tell_ranks(self, what: str, told: object) -> None:
+        self.ranks.agree((what, told))
 
     def take_saved(self) -> bool:
         """Whether a best checkpoint came late since this was asked last: it has neither the
@@ -90,7 +145,7 @@ class Validations:
     def _is_due(self, progress: RunProgress) -> bool:
         """By the calendar, or because the episodes of training reach the target already."""
         config, update = self.config, self.trainer.update
-        if not config.eval_every:
+        if not config.eval_every or progress.validated_update == update:
             return False
         if update % config.eval_every == 0:
             return True
@@ -109,7 +164,13 @@ class Validations:
 
     def _take(self, progress: RunProgress) -> None:
         """What the process beside the learner has found since."""
-        if self.late is not None and not self.late.take(progress):
+        if self.late is None:
+            return
+        before = progress.validated_env_steps
+        goes_on = self.late.take(progress)
+        if progress.validated_env_steps != before:
+            self._tell_unconfirmed(progress)
+        if not goes_on:
             self.owed = True
-            self._warn("the process that validates has ended; validating "
+            self._say("warning: the process that validates has ended; validating "
                        f"on {self.config.device} from now on")  # fmt: skip

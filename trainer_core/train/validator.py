@@ -22,8 +22,12 @@ from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.runs.writer import write_json
 from trainer_core.train.evaluate import (
     Act,
+    Attend,
+    Course,
     Episode,
     Evaluation,
+    EvaluationStopped,
+    go_on,
     greedy,
     joined,
     run_episodes,
@@ -54,12 +58,17 @@ class Forwards(Protocol):
 class Validator:
     """Owns the environments of the validation starts, one per task; made on first use."""
 
+    leaves_model_alone = True
+    """A checkpoint that is written within a validation is as one before it."""
+
     def __init__(
         self, config: RunConfig, home: HomePaths, learner: Forwards | None, paths: RunPaths
     ) -> None:
         """Without a `learner`, `_play` or `_forward` has to be another's."""
         self.config, self.home, self.learner, self.paths = config, home, learner, paths
         self.tasks = split_tasks(config.task)
+        self.attend: Attend = go_on
+        """Called before every step of a validation; what it raises ends that."""
         self.rates = Rates()
         """Of the last validation."""
         self._envs: dict[str, VecEnv] = {}
@@ -69,17 +78,35 @@ class Validator:
         self, update: int, env_steps: int
     ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
         """Records to write: one eval per mode, and one sample episode. Of several tasks these are
-        told of each, and then an eval per mode of all together."""
+        told of each, and then an eval per mode of all together.
+
+        Whoever writes them takes all first: a validation that `attend` ends leaves none."""
         seed = self.config.seed * 7907 + update
         self._remembering = None  # it knows other weights
         by_mode: dict[str, list[Evaluation]] = {}
-        for task in self.tasks:
+        kept: list[str] = []
+        try:
+            yield from self._validated(seed, env_steps, by_mode, kept)
+        except EvaluationStopped:
+            for gif in kept:  # of no record
+                for path in (self.paths.root / gif, (self.paths.root / gif).with_suffix(".json")):
+                    path.unlink(missing_ok=True)
+            raise
+
+    def _validated(
+        self, seed: int, env_steps: int, by_mode: dict[str, list[Evaluation]], kept: list[str]
+    ) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
+        """As `validate`; notes what was played in `by_mode`, and the GIFs that were made."""
+        for number, task in enumerate(self.tasks):
             env = self._environment(task)
             env.reset(seed=seed)
-            for found in self._play(env, torch.Generator(env.device).manual_seed(seed)):
+            rng = torch.Generator(env.device).manual_seed(seed)
+            for found in self._play(env, rng, number):
                 by_mode.setdefault(found.mode, []).append(found)
                 if found.mode == "greedy":
-                    yield records.EpisodeRecord, self._keep(found, env_steps, task)
+                    sample = self._keep(found, env_steps, task)
+                    kept.append(sample["gif"])
+                    yield records.EpisodeRecord, sample
                 yield records.EvalRecord, {
                     "env_steps": env_steps, "task": task, **found.summary(), **self._part(),
                 }  # fmt: skip
@@ -94,9 +121,9 @@ class Validator:
         """What tells the record of one task of several."""
         return {"is_part": True} if len(self.tasks) > 1 else {}
 
-    def _play(self, env: VecEnv, rng: torch.Generator) -> list[Evaluation]:
+    def _play(self, env: VecEnv, rng: torch.Generator, number: int = 0) -> list[Evaluation]:
         """Greedy, sampled and loop-leaving episodes side by side: few consoles cost a GPU as much
-        as many."""
+        as many. `number` of the task."""
         starts = {
             mode: spread_starts(env.start_set, self.config.eval_episodes, mode)
             for mode in ("greedy", "sample")
@@ -107,12 +134,14 @@ class Validator:
         sizes = [len(each) for each in starts.values()]
         if sum(sizes) > env.num_envs:
             everybody = slice(env.num_envs)
+            before = [sum(sizes[:mode]) for mode in range(len(sizes))]
             return [
                 run_episodes(
                     env, self._act(mode, env, everybody, rng), each, mode,
                     watched=watched if mode == "greedy" else 0,
+                    attend=self._look(number, first, sum(sizes)),
                 )
-                for mode, each in starts.items()
+                for first, (mode, each) in zip(before, starts.items(), strict=True)
             ]  # fmt: skip
         ends = torch.tensor(sizes).cumsum(0).tolist()
         parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
@@ -122,11 +151,24 @@ class Validator:
             chosen = [one(obs[part]) for one, part in zip(acts, parts, strict=True)]
             return torch.cat([*chosen, chosen[0].new_zeros(len(obs) - ends[-1])])
 
-        every = run_episodes(env, act, torch.cat([*starts.values()]), "all", watched=watched)
+        every = run_episodes(
+            env, act, torch.cat([*starts.values()]), "all", watched=watched,
+            attend=self._look(number, 0, sum(sizes)),
+        )  # fmt: skip
         return [
             Evaluation(mode, every.episodes[part], every.wall_time_s, every.screens)
             for mode, part in zip(starts, parts, strict=True)
         ]
+
+    def _look(self, number: int, before: int, episodes: int) -> Attend:
+        """`attend` of task `number`, whose `before` first `episodes` have been played."""
+
+        def look(course: Course) -> None:
+            share = (before + course.share * course.episodes) / episodes
+            share = (number + share) / len(self.tasks)
+            self.attend(Course(episodes, lambda: before + course.over(), share))
+
+        return look
 
     def _act(self, mode: str, env: VecEnv, envs: slice, rng: torch.Generator) -> Act:
         """How the envs `envs` of `env` are played."""
@@ -180,6 +222,7 @@ class Validator:
         of_task = f"-{self.tasks.index(task)}" if self._part() else ""
         gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}{of_task}.gif"
         images = map(_image, pictures)
+        gif.parent.mkdir(exist_ok=True)  # never the run's folder: somebody moved that
         save_gif(gif, images, EPISODE_GIF_DELAY_CS)
         fields = {
             "env_steps": env_steps,
@@ -203,7 +246,7 @@ def _rates(by_mode: Mapping[str, Sequence[Evaluation]]) -> Rates:
     return Rates(
         greedy=whole["greedy"], least=least["greedy"],
         leaving=whole.get("leave_loops", 0.0), least_leaving=least.get("leave_loops", 0.0),
-        sampled=whole.get("sample", 0.0),
+        sampled=whole.get("sample", 0.0), least_sampled=least.get("sample", 0.0),
     )  # fmt: skip
 
 

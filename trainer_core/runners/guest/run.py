@@ -28,7 +28,9 @@ from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs.writer import RunWriter, disk_error
 from trainer_core.train import checkpoint as ckpt
+from trainer_core.train.attending import Attending
 from trainer_core.train.control import Control
+from trainer_core.train.evaluate import EvaluationStopped
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.provenance import git_sha, versions
 from trainer_core.train.run import GOALS_PER_HORIZON, default_threads
@@ -65,6 +67,8 @@ class Intervals:
     eval_episodes: int = 32
     validated: int = field(default=-1, init=False)
     saved: int = field(default=-1, init=False)
+    known: int = field(default=-1, init=False)
+    """Env steps of the last validation that the newest checkpoint knows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +160,7 @@ class GuestRun:
         self._spaces(obs_shape, num_actions)
         self.progress, self.env_steps = progress, env_steps
         self._recorded_steps = self.intervals.saved = self.intervals.validated = env_steps
+        self.intervals.known = progress.validated_env_steps
         self._updates = read_meta(folder).update
         self.writer.append(
             records.ResumeRecord, env_steps=env_steps, update=self._updates,
@@ -225,7 +230,7 @@ class GuestRun:
         over = self._limit() if not stopping else None
         if model.can_validate and not stopping and (due or over):
             self._validate(env_steps, model)
-            over = self._limit()
+            over = self._limit() if not self.control.stop_reason else ""
         if self.control.take_checkpoint_request():
             self.save(env_steps, model, "request")
         elif plan.checkpoint and env_steps - max(plan.saved, 0) >= plan.checkpoint:
@@ -245,9 +250,13 @@ class GuestRun:
         self.save(env_steps, model, "final")
 
     def save(self, env_steps: int, model: Model, reason: str) -> None:
-        """Write and announce a checkpoint, once per `env_steps`. Raises DiskError."""
-        if self.intervals.saved == env_steps:
+        """Write and announce a checkpoint, once per `env_steps` and validation. Raises
+        DiskError."""
+        plan, known = self.intervals, self.progress.validated_env_steps
+        if (plan.saved, plan.known) == (env_steps, known):
             return
+        if reason == "stop":
+            self._state("stopping", f"{records.SAVING} a checkpoint")
         meta = CheckpointMeta(
             runner=self.spec.runner, run_id=self.paths.run_id, task=self.spec.task,
             env_steps=env_steps, update=self._updates, policy=model.policy,
@@ -257,11 +266,12 @@ class GuestRun:
             leaving_success_rate=self.progress.leaving, sampled_success_rate=self.progress.sampled,
             validated_env_steps=self.progress.validated_env_steps, reason=reason,
         )  # fmt: skip
+        self.writer.checkpoints_in_place()
         try:
             folder, meta = ckpt.write_checkpoint(self.paths, meta, _written(model.fill))
         except OSError as error:
             raise disk_error(self.paths.checkpoint(env_steps), error) from None
-        self.intervals.saved = env_steps
+        plan.saved, plan.known = env_steps, known
         self.writer.append(
             records.CheckpointRecord, env_steps=env_steps,
             path=str(folder.relative_to(self.paths.root)),
@@ -307,9 +317,12 @@ class GuestRun:
         return self.progress.reason(spec.target_success)
 
     def _looks_done(self) -> bool:
-        """Whether the episodes of training reach the success to stop at, for a while."""
-        settled = self._updates - self.progress.validated_update >= SETTLE_UPDATES
-        return settled and 0 < self.spec.target_success <= self.progress.training_success
+        """Whether the episodes of training reach the success to stop at, for a while, or the last
+        validation reached it and was not confirmed."""
+        target, progress = self.spec.target_success, self.progress
+        if self._updates - progress.validated_update < SETTLE_UPDATES:
+            return False
+        return 0 < target <= progress.training_success or bool(progress.unconfirmed(target))
 
     def _hold(self, model: Model) -> None:
         if not self.control.paused:
@@ -329,11 +342,30 @@ class GuestRun:
             self._validator = model.validator or Validator(
                 self.validating, self.home, model, self.paths
             )
-        for kind, fields in self._validator.validate(env_steps, env_steps):
+        if not self._validator.leaves_model_alone:
+            self.save(env_steps, model, "periodic")
+        attending = self._validator.attend = Attending(
+            self.control, save=lambda reason: self.save(env_steps, model, reason),
+            hold=lambda: self._hold(model),
+            tell=lambda words, share: self._state("running", words, share),
+        )  # fmt: skip
+        attending.begin()
+        self.writer.check_place()
+        try:
+            found = list(self._validator.validate(env_steps, env_steps))
+        except EvaluationStopped:
+            self._state(
+                "stopping", f"warning: {attending.words}: stopped, what was played does not count"
+            )
+            return
+        for kind, fields in found:
             self.writer.append(kind, **fields)
+        attending.end()
         self.intervals.validated = env_steps
         self.progress.validated_update = self._updates
         self.progress.take(self._validator.rates, env_steps, self.spec.target_success)
+        if unconfirmed := self.progress.unconfirmed(self.spec.target_success):
+            self._state("running", unconfirmed)
         if self.progress.is_best(self.paths.checkpoint(env_steps).name):
             self.save(env_steps, model, "best")
 
@@ -351,8 +383,8 @@ class GuestRun:
             num_envs=1, num_minibatches=1, eval_episodes=self.intervals.eval_episodes,
         )  # fmt: skip
 
-    def _state(self, state: str, detail: str = "") -> None:
-        self.writer.tell(records.StateEvent, state=state, detail=detail)
+    def _state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
+        self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
 
 
 def _written(fill: Fill) -> dict[str, bytes]:

@@ -23,6 +23,7 @@ from trainer_core.runners.rllm.engine import (
     reward_of,
 )
 from trainer_core.runners.rllm.runner import RllmConfig
+from trainer_core.train.evaluate import Course
 from trainer_core.train.progress import Rates
 from trainer_core.train.validator import Validator
 
@@ -34,6 +35,9 @@ SHOWN = 3
 
 class WorkflowValidator(Validator):
     """One greedy answer to each held-out question, and several that are drawn."""
+
+    leaves_model_alone = False
+    """Its random numbers are its own meanwhile."""
 
     def __init__(
         self, run: GuestRun, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str
@@ -53,6 +57,7 @@ class WorkflowValidator(Validator):
                 ("greedy", 1, 0.0), ("sample", count, self._options.temperature)
             ):  # fmt: skip
                 began = time.monotonic()
+                self.attend(self._course(mode))
                 rows = [row for row in self._rows for _ in range(n)]
                 how = Sampling(
                     max_completion=self._options.max_completion, temperature=temperature,
@@ -69,12 +74,20 @@ class WorkflowValidator(Validator):
                     self.rates = Rates(greedy=rate, least=rate)
                     metrics["val/countdown/greedy"] = found["success_rate"]
                     continue
-                self.rates = dataclasses.replace(self.rates, sampled=found["success_rate"])
+                rate = found["success_rate"]
+                self.rates = dataclasses.replace(self.rates, sampled=rate, least_sampled=rate)
                 metrics["val/countdown/pass@1"] = found["pass_at_1"]
                 metrics[f"val/countdown/pass@{n}"] = found["pass_at_n"]
                 metrics["val/response_length/mean"] = statistics.fmean(map(length, episodes))
                 self._keep_drawn(episodes, env_steps)
         self._run.record(env_steps, metrics)
+
+    def _course(self, mode: str) -> Course:
+        """Before the answers of that mode: rLLM gives them out together."""
+        drawn = mode == "sample"
+        count = len(self._rows)
+        episodes = count * (1 + max(1, self._options.rollouts))
+        return Course(episodes, lambda: count * drawn, drawn * count / max(1, episodes))
 
     def close(self) -> None:
         if self._tables is not None:

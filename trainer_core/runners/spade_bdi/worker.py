@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from trainer_core.runners.spade_bdi.runner import SpadeBdiConfig
 from trainer_core.runners.spade_bdi.skills import open_skills
 from trainer_core.runners.spade_bdi.words import SUCCESS, TIMEOUT
 from trainer_core.train import checkpoint as ckpt
-from trainer_core.train.evaluate import Episode, Evaluation, spread_starts
+from trainer_core.train.evaluate import Course, Episode, Evaluation, spread_starts
 from trainer_core.train.progress import RunProgress
 from trainer_core.train.validator import Validator
 
@@ -118,6 +119,8 @@ class Life:
 class MindValidator(Validator):
     """Greedy episodes from the held-out starts, one after the other; the mind forgets them."""
 
+    leaves_model_alone = False
+
     def __init__(self, life: Life) -> None:
         run = life.run
         config = RunConfig(
@@ -132,7 +135,7 @@ class MindValidator(Validator):
             self._envs[task] = make_env(self.config, self.home, num_envs=1, starts="validation")
         return self._envs[task]
 
-    def _play(self, env: VecEnv, rng: torch.Generator) -> list[Evaluation]:
+    def _play(self, env: VecEnv, rng: torch.Generator, number: int = 0) -> list[Evaluation]:
         mind, began = self._life.mind, time.monotonic()
         before, greedy = mind.state(), mind.greedy
         mind.greedy = True
@@ -140,16 +143,18 @@ class MindValidator(Validator):
         starts = spread_starts(env.start_set, self.config.eval_episodes, "greedy").tolist()
         try:
             episodes = tuple(
-                play(mind, env, start, self._between, None if number else screens)
-                for number, start in enumerate(starts)
+                play(mind, env, start, self._between(each, starts), None if each else screens)
+                for each, start in enumerate(starts)
             )
         finally:
             mind.load_state(before)
             mind.greedy = greedy
         return [Evaluation("greedy", episodes, time.monotonic() - began, tuple(screens))]
 
-    def _between(self, step: int) -> None:
-        """Stopping waits for the end of a validation, as with every runner."""
+    def _between(self, over: int, starts: list[int]) -> Callable[[int], None]:
+        """What is called after each step of the episode that `over` others were played before."""
+        course = Course(len(starts), lambda: over, over / len(starts))
+        return lambda step: self.attend(course)
 
 
 def play(
