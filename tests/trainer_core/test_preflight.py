@@ -6,11 +6,15 @@ import asyncio
 import dataclasses
 import json
 import shutil
+import subprocess
+import sys
 from collections import namedtuple
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests.support.processes import until
 from trainer_core.preflight import checks as preflight
 from trainer_core.preflight.checks import run_checks
 from trainer_core.preflight.findings import Check, Found, require
@@ -24,7 +28,7 @@ from trainer_core.preflight.startable import check_startable
 from trainer_core.preflight.task import check_task
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.paths import ASSETS, CHECKOUT, HomePaths
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runners.native import NATIVE, NativeRunner
@@ -170,3 +174,60 @@ def test_a_probe_that_hangs_is_a_finding_after_its_time(
     check = asyncio.run(collect(RunConfig(task="tiny_goal"), tmp_path, Hanging(**fields)))["Python"]
     assert check.status == "warn"
     assert "0.3 s" in check.detail
+
+
+REFUSED = """
+import asyncio, dataclasses, sys
+from pathlib import Path
+from trainer_core.preflight.checks import run_checks
+from trainer_core.preflight.findings import require
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.runners.native import NATIVE
+
+async def refused():
+    async for check in run_checks(spec, HomePaths(Path(sys.argv[1])), NATIVE):
+        require(check)
+
+spec = RunSpec.of(RunConfig(task="no/such"))
+for _ in range(25):
+    try:
+        asyncio.run(refused())
+    except ConfigError as error:
+        assert "no/such" in str(error)
+print("all refused")
+"""
+
+
+def test_a_wrong_task_ends_it_however_far_the_start_of_the_probe_is(tmp_path: Path) -> None:
+    """On a busy computer the loop was closed while its probe was being started: it hung."""
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED, str(tmp_path)], cwd=CHECKOUT, text=True,
+        capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == "all refused\n", done.stderr
+
+
+def test_a_probe_that_nobody_waits_for_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+
+    class Wrapped(NativeRunner):
+        def readiness(self) -> list[str]:
+            return ["sh", "-c", f"sleep 600 & echo $! > {started}.new; mv {started}.new {started};"
+                    " wait"]  # fmt: skip
+
+    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
+
+    async def body() -> None:
+        asked = asyncio.create_task(
+            collect(RunConfig(task="tiny_goal"), tmp_path / "home", Wrapped(**fields))
+        )
+        await until(started.exists)
+        asked.cancel()
+        await asyncio.wait([asked])
+
+    asyncio.run(body())
+    pid = int(started.read_text())
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import errno
 import os
@@ -12,6 +13,7 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.support.made_records import update_record
@@ -149,6 +151,38 @@ def test_a_listener_that_fails_does_not_stop_the_queue(tmp_path: Path) -> None:
         assert service.runs[first].state is RunState.FINISHED
 
     run(tmp_path, body)
+
+
+def test_a_start_that_is_given_up_leaves_no_process_and_a_run_that_ended(tmp_path: Path) -> None:
+    """Ctrl-C while `dmglab train --runner` starts it: the run stood as *preflight* until lost."""
+
+    async def body(service: TrainerService) -> None:
+        service.runners = (scripted_native(),)
+        for _ in range(10):
+            plan = service.plan(SPEC)
+            starting = asyncio.create_task(service.start(plan, wait=False))
+            while not service.keeps(plan.run_id):
+                await asyncio.sleep(0)
+            starting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await starting
+            ended = service.runs[plan.run_id]
+            assert (ended.state, ended.reason) == (
+                RunState.STOPPED, "interrupted while it was started",
+            )  # fmt: skip
+        await until(lambda: not living_children())
+
+    run(tmp_path, body)
+
+
+def living_children() -> list[int]:
+    """Workers that this process started and that have not ended."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "echo_worker.py" in " ".join(child.cmdline()):
+                found.append(child.pid)
+    return found
 
 
 def test_cuda_and_cuda_0_are_one_device() -> None:

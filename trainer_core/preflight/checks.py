@@ -15,14 +15,15 @@ Nothing here imports torch or warp; a probe that hangs is a finding after its pa
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from trainer_core.owned import kill_group
 from trainer_core.preflight.findings import Check, Found, Status, size
 from trainer_core.preflight.memory import device_number
 from trainer_core.protocol.errors import ConfigError
@@ -52,6 +53,7 @@ async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner) -> Asy
             yield check
     finally:
         probe.cancel()
+        await asyncio.wait([probe])
 
 
 def check_home(home: HomePaths) -> Check:
@@ -156,32 +158,49 @@ def _check_options(
 
 
 async def _probe(runner: AgentRunner) -> Found:
-    """What the runner's interpreter answers; `error` when it does not."""
+    """What the runner's interpreter answers; `error` when it does not.
+
+    Started at once and heard in a thread: a start of asyncio's own that is cancelled half-way may
+    never return (Python 3.11, once its loop is closing).
+    """
     try:
-        process = await asyncio.create_subprocess_exec(
-            *runner.readiness(),
+        process = subprocess.Popen(
+            runner.readiness(),
             cwd=child_folder(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
     except FileNotFoundError as error:
         return {"error": str(error.strerror), "absent": True}
     except OSError as error:
         return {"error": str(error.strerror)}
     try:
-        out, err = await asyncio.wait_for(process.communicate(), PROBE_PATIENCE_S)
-    except (TimeoutError, asyncio.CancelledError) as error:
-        with contextlib.suppress(ProcessLookupError):  # it has just answered
-            process.kill()
-        if isinstance(error, asyncio.CancelledError):
-            raise
+        return await asyncio.to_thread(_answer, process)
+    except asyncio.CancelledError:
+        _kill(process)  # which ends the thread as well
+        raise
+
+
+def _answer(process: subprocess.Popen[bytes]) -> Found:
+    try:
+        out, err = process.communicate(timeout=PROBE_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        process.communicate()
         return {"error": f"no answer within {PROBE_PATIENCE_S:g} s"}
     try:
         return json.loads(out)
     except ValueError:
         text = err.decode("utf-8", "replace").strip()
         return {"error": text.splitlines()[-1] if text else "it said nothing"}
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """The probe and what it started: a wrapper around an interpreter is a process of its own."""
+    if process.poll() is None:
+        kill_group(process.pid)
 
 
 def _short(path: Path) -> str:

@@ -12,14 +12,17 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from trainer_core.owned import FAMILY, end_family, family
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.service.capped_log import CappedLog
 from trainer_core.service.stream import BadLine, LineParser
+
+T = TypeVar("T")
 
 PARSE_BUDGET_S = 0.004
 MAX_BACKLOG = 1 << 20
@@ -233,6 +236,30 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport.close()
 
 
+async def start_whole(start: Coroutine[Any, Any, T], end: Callable[[T], object]) -> T:
+    """Await a start of asyncio's that a cancellation does not break off half-way.
+
+    It would leave a process without an owner, or never return. Whoever is cancelled meanwhile
+    waits for the start, and has `end` take away what was started.
+    """
+    task = asyncio.ensure_future(start)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        if not task.cancelled() and task.exception() is None:
+            end(task.result())
+        raise
+
+
+def _end_unwanted(child: ChildProcess) -> None:
+    child.listen()  # whoever wanted to hear it is gone
+    child.signal_group(signal.SIGKILL)
+    child.begin()
+
+
 async def start_child(
     argv: Sequence[str],
     *,
@@ -254,21 +281,24 @@ async def start_child(
     loop = asyncio.get_running_loop()
     owned = family()
     try:
-        _, child = await loop.subprocess_exec(
-            lambda: ChildProcess(
-                log_path=log_path,
-                mark=owned[FAMILY],
-                decode=decode,
-                on_event=on_event,
-                on_bad_line=on_bad_line,
-                on_output=on_output,
-                on_exit=on_exit,
+        _, child = await start_whole(
+            loop.subprocess_exec(
+                lambda: ChildProcess(
+                    log_path=log_path,
+                    mark=owned[FAMILY],
+                    decode=decode,
+                    on_event=on_event,
+                    on_bad_line=on_bad_line,
+                    on_output=on_output,
+                    on_exit=on_exit,
+                ),
+                *argv,
+                cwd=str(cwd),
+                env={**(os.environ if env is None else env), **owned},
+                pass_fds=pass_fds,
+                start_new_session=True,
             ),
-            *argv,
-            cwd=str(cwd),
-            env={**(os.environ if env is None else env), **owned},
-            pass_fds=pass_fds,
-            start_new_session=True,
+            lambda started: _end_unwanted(started[1]),
         )
     except OSError as error:
         raise LabError(f"{argv[0]} cannot be started: {error.strerror}") from None

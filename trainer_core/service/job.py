@@ -19,6 +19,7 @@ import psutil
 from trainer_core.owned import FAMILY, end_family, family
 from trainer_core.protocol.errors import BAD_JSON, LabError
 from trainer_core.protocol.paths import child_folder
+from trainer_core.service.child import start_whole
 
 MAX_LINE_BYTES = 1 << 20
 TAIL_BYTES = 1 << 16
@@ -65,18 +66,21 @@ async def run_job(
     """
     owned = family()
     try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "trainer_core.service.leash",
-            *argv,
-            cwd=child_folder(),
-            stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, **owned},
-            start_new_session=True,
-            limit=MAX_LINE_BYTES,
+        process = await start_whole(
+            asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "trainer_core.service.leash",
+                *argv,
+                cwd=child_folder(),
+                stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env={**os.environ, **owned},
+                start_new_session=True,
+                limit=MAX_LINE_BYTES,
+            ),
+            lambda process: Job(process, owned[FAMILY]).cancel(),
         )
     except OSError as error:
         raise LabError(f"{argv[0]} cannot be started: {error.strerror}") from None

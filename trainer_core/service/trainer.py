@@ -242,6 +242,9 @@ class TrainerService:
         except LabError as error:
             self._end(kept, RunState.FAILED, str(error))
             raise
+        except asyncio.CancelledError:  # the process that was being started is gone
+            self._end(kept, RunState.STOPPED, "interrupted while it was started")
+            raise
         finally:
             del self._launching[run_id]
             if kept.waited:
