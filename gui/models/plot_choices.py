@@ -30,11 +30,7 @@ class PlotChoices(QObject):
         self.is_maximised = False
 
     def _read(self, name: str) -> list[str]:
-        try:
-            found = json.loads(self._settings.text(f"curves/{name}", "[]"))
-        except ValueError:
-            return []
-        return [str(item) for item in found] if isinstance(found, list) else []
+        return self._settings.decoded(f"curves/{name}", list[str], [])
 
     def _keep(self, name: str, value: list[str]) -> None:
         self._parts[name] = value

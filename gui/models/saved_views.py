@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
@@ -14,21 +16,31 @@ MOST = 100
 """Views that are kept; the oldest go first."""
 
 
+class View(TypedDict, total=False):
+    """Axes, smoothing, plots and runs that were on show; an older app knew fewer of them."""
+
+    axis: str
+    smoothing: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    kind: str
+    spread: str
+    outliers: bool
+    focus: str
+    pinned: list[str]
+    filter: str
+    plot_filter: str
+    plots: dict[str, list[str]]
+
+
 class SavedViews(QObject):
     changed = Signal()
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
-        try:
-            found = json.loads(settings.text(KEY, "{}"))
-        except ValueError:
-            found = {}
-        self._views: dict[str, dict[str, Any]] = {
-            str(name): view
-            for name, view in (found.items() if isinstance(found, dict) else ())
-            if isinstance(view, dict)
-        }
+        self._views: dict[str, dict[str, Any]] = {}
+        for name, view in settings.decoded(KEY, dict[str, msgspec.Raw], {}).items():
+            with contextlib.suppress(msgspec.MsgspecError, RecursionError):  # one, not all of them
+                self._views[name] = dict(msgspec.json.decode(view, type=View))
 
     def names(self) -> list[str]:
         return list(self._views)

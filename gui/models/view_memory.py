@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
+import msgspec
 from PySide6.QtCore import QObject
 
 from gui.models.metric_series import X_AXES
@@ -17,9 +19,8 @@ COLORS, TAB = "curves/colors", "view/tab"
 AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
     "curves/x_axis", "curves/smoothing", "curves/seeds", "curves/outliers", "curves/pinned"
 )  # fmt: skip
-
-
 MOST_SLOTS = 256
+_Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
 
 
 class ViewMemory(QObject):
@@ -34,17 +35,13 @@ class ViewMemory(QObject):
         telemetry.trims_outliers = settings.flag(OUTLIERS, False)
         telemetry.set_smoothing_kind(settings.text(KIND))
         telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
-        telemetry.chosen_slots = _numbers(settings.text(COLORS, "{}"))
+        telemetry.chosen_slots = settings.decoded(COLORS, dict[str, _Slot], {})
         telemetry.view_changed.connect(self._on_view)
         telemetry.pins_changed.connect(self._on_pins)
 
     def pinned(self) -> list[str]:
         """The runs that were pinned when the app was closed."""
-        try:
-            found = json.loads(self._settings.text(PINNED, "[]"))
-        except ValueError:
-            return []
-        return [str(run_id) for run_id in found] if isinstance(found, list) else []
+        return self._settings.decoded(PINNED, list[str], [])
 
     def tab(self) -> Place | None:
         """The tab that was in front when the app was closed."""
@@ -64,13 +61,3 @@ class ViewMemory(QObject):
     def _on_pins(self) -> None:
         self._settings.set(PINNED, json.dumps(self._telemetry.pinned))
         self._settings.set(COLORS, json.dumps(self._telemetry.chosen_slots))
-
-
-def _numbers(text: str) -> dict[str, int]:
-    """Whole numbers by name; of anything else nothing."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    items = found.items() if isinstance(found, dict) else ()
-    return {name: value for name, value in items if type(value) is int and 0 <= value < MOST_SLOTS}
