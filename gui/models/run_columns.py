@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from gui.models.seed_groups import flat
 from gui.settings import Settings
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import read_regular
 
 MOST_BYTES = 1 << 20
 """A configuration larger than this is none of ours."""
@@ -58,9 +59,7 @@ class RunConfigs:
     def _read(self, run_id: str) -> dict[str, str]:
         path = self._home.run(run_id).config
         try:
-            if path.stat().st_size > MOST_BYTES:
-                return {}
-            told = json.loads(path.read_text("utf-8"))
+            told = json.loads(read_regular(path, MOST_BYTES))
             return flat(told.get("run", told))
         except (OSError, ValueError, AttributeError, RecursionError):
             return {}
