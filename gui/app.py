@@ -32,7 +32,7 @@ from gui.play_commands import (
 from gui.remedy_commands import define_disk, define_remedies
 from gui.replay_commands import define_demonstrations, define_replay, define_roll
 from gui.report_commands import define_reports, define_saved_views
-from gui.settings import Settings
+from gui.settings import DAMAGED, Settings
 from gui.sweep_commands import define_sweeps
 from gui.view_history import ViewHistory
 from gui.views import DOCK_NAMES, make_center, make_docks
@@ -118,6 +118,11 @@ class App(QObject):
 
     def open_home(self) -> None:
         """Show what earlier sessions left: runs, checkpoints, recordings."""
+        if problem := self.models.settings.problem:
+            self.models.notices.tell(
+                tr("Your settings could not be read"),
+                tr("{problem}; it is kept as {name}", problem=problem, name=DAMAGED), "warn",
+            )  # fmt: skip
         self.controllers.runs.open_home(self.models.view.pinned())
         if self.bridge.service.runs and (tab := self.models.view.tab()) is not None:
             self.models.navigation.show(tab)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QByteArray, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
+from gui.layout_state import is_sound_geometry, is_sound_state
 from gui.models.session import Mode, Session
 from gui.settings import LAYOUT_VERSION, Settings
 
@@ -153,9 +154,12 @@ class Layout(QObject):
     def _restore(self) -> bool:
         geometry = self._settings.blob("layout/geometry")
         state = self._settings.blob("layout/state")
-        if state.isEmpty() or not self._window.restoreState(state, LAYOUT_VERSION):
+        names = [dock.objectName() for dock in self._window.findChildren(QDockWidget)]
+        if not is_sound_state(state.data(), LAYOUT_VERSION, names):
             return False
-        if not geometry.isEmpty():
+        if not self._window.restoreState(state, LAYOUT_VERSION):
+            return False
+        if is_sound_geometry(geometry.data()):
             self._window.restoreGeometry(geometry)
         mode = self._session.mode.value
         if self._settings.text("layout/mode", mode) != mode:  # the app was killed in between

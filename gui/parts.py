@@ -158,7 +158,7 @@ def make_models(home: HomePaths, settings: Settings) -> Models:
 
 def make_controllers(bridge: Bridge, models: Models) -> Controllers:
     session, navigation, notices = models.session, models.navigation, models.notices
-    training = TrainingController(bridge, session, navigation)
+    training = TrainingController(bridge, session, navigation, models.settings)
     playing = PlayController(bridge, session, navigation, models.log)
     runs = RunsController(
         bridge, session, models.runs, models.telemetry, training, playing, navigation,

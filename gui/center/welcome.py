@@ -119,9 +119,9 @@ class Welcome(QWidget):
         row = QHBoxLayout()
         row.setSpacing(8)
         self.agree = button(tr("Run it"), "runDemoButton", primary=True,
-                            clicked=self._training.agree_and_start)  # fmt: skip
+                            clicked=self._training.start_demo)  # fmt: skip
         row.addWidget(self.agree)
-        row.addWidget(button(tr("Back"), "demoBackButton", clicked=lambda: self._show_face(0)))
+        row.addWidget(button(tr("Back"), "demoBackButton", clicked=self._on_back))
         row.addStretch(1)
         column.addLayout(row)
         column.addStretch(1)
@@ -145,8 +145,13 @@ class Welcome(QWidget):
         self._training.prepare_demo()
         self.agree.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def _on_back(self) -> None:
+        self._show_face(0)
+        self._training.give_form_back()
+
     def _on_welcome(self, is_shown: bool) -> None:
         if is_shown:
+            self._on_back()
             self.start.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _refresh(self) -> None:

@@ -42,10 +42,8 @@ class Demo(QObject):
         self._training.resume(self.run_id)
 
     def _on_started(self, run_id: str) -> None:
-        plan = self._training.plan
         self._notices.withdraw(tr("Not yet"))
-        asked = plan is not None and plan.run_id == run_id and _is_demo(plan.spec.to_dict())
-        if asked or run_id == self._again:
+        if run_id in (self._training.demo_run_id, self._again):
             self.run_id, self._again, self._is_over = run_id, "", False
             self.clock.stop()
 
@@ -87,7 +85,3 @@ class Demo(QObject):
                 tr("Train {demo_s:g} s more", demo_s=DEMO_S),
                 self.train_more,
             )
-
-
-def _is_demo(options: dict[str, object]) -> bool:
-    return all(options.get(name) == value for name, value in DEMO.fields.items())

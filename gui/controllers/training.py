@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -14,6 +16,7 @@ from gui.models.navigation import Navigation
 from gui.models.presets import DEMO
 from gui.models.run_words import validating_words
 from gui.models.session import FIRST_TASK, Session
+from gui.settings import Settings
 from gui.words import tr
 from trainer_core.preflight.checks import Check, run_checks
 from trainer_core.protocol import commands, records
@@ -25,12 +28,25 @@ from trainer_core.service import LaunchPlan, RunChanged
 
 _CHECKED_FIELDS = {"", "task", "device", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
+DRAFT = "session/draft"
+"""Setting that holds the form: texts by field that are no defaults, by runner."""
 STALL_S = 30.0
 """Heartbeats come every two seconds; half a minute without one is worth saying."""
 _STOPPABLE = {
     RunState.QUEUED, RunState.STARTING, RunState.RUNNING, RunState.PAUSING, RunState.PAUSED,
     RunState.STOPPING,
 }  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Own:
+    """A person's form while the demo is in its place."""
+
+    runner: str
+    task: str
+    texts: dict[str, dict[str, str]]
+    borrowed: dict[str, dict[str, str]]
+    """What the demo put there."""
 
 
 class TrainingController(QObject):
@@ -42,7 +58,9 @@ class TrainingController(QObject):
     badge_changed = Signal()
     started = Signal(str)
 
-    def __init__(self, bridge: Bridge, session: Session, navigation: Navigation) -> None:
+    def __init__(
+        self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings
+    ) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
         self.draft = ConfigDraft(session.runner)
@@ -52,6 +70,12 @@ class TrainingController(QObject):
         self.consent = False
         self.plan: LaunchPlan | None = None
         self.starting = False
+        self.demo_run_id = ""
+        """The run that was started as the demo; a run of the form never is, whatever it holds."""
+        self._own: _Own | None = None
+        """What the form held before the demo borrowed it."""
+        self._agreed: object = None
+        """The order that a person agreed to."""
         self.detach = False
         """The next run is started by a keeper and goes on when the app is closed."""
         self.run_id = ""
@@ -67,34 +91,61 @@ class TrainingController(QObject):
         session.runner_changed.connect(self._on_runner)
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
-        self.draft.set_text("task", session.task)
+        self._settings = settings
+        self._bring_back()
         self._renew_plan()
+
+    def _bring_back(self) -> None:
+        """Fill the form as it was when the app was closed or killed."""
+        kept = self._settings.decoded(DRAFT, dict[str, dict[str, str]], {})
+        self.draft.put_state(kept)
+        task = self.draft.text("task")
+        if task != self._session.task and "," not in task:  # several tasks are no choice of a list
+            self.draft.set_text("task", self._session.task)
+
+    def _keep_draft(self) -> None:
+        """Have the form survive a kill; not while it is the demo's."""
+        if self._own is None:
+            self._settings.set(DRAFT, json.dumps(self.draft.changes()))
 
     # -- before the start -------------------------------------------------------------------
 
     def train_new(self) -> None:
         """Turn to the form, and check what is in it."""
+        self.give_form_back()
         self._session.turn_to_training()
         self.check()
         self._navigation.show_dock(names.TRAINING_DOCK)
 
     def prepare_demo(self) -> None:
-        """Fill the form with the demo and check it."""
+        """Fill the form with the demo and check it; `give_form_back` undoes that."""
+        own = self._own or _Own(self._session.runner.id, self._session.task, self.draft.state(), {})
+        self._own = own
         self._session.turn_to_training()
         self.turn_to_runner(NATIVE_ID)
         tasks = self._session.task_titles()
         task = FIRST_TASK if FIRST_TASK in tasks else next(iter(tasks))
         self.draft.set_values({**DEMO.fields, "task": task})
+        own.borrowed = self.draft.state()
         self.check()
+
+    def give_form_back(self, *, always: bool = False) -> None:
+        """Put into the form what the demo took the place of, unless somebody changed it since."""
+        own, self._own = self._own, None
+        if own is None or not (always or self.draft.state() == own.borrowed):
+            return
+        self.turn_to_runner(own.runner)
+        self.draft.put_state(own.texts)
+        self._session.set_task(own.task)
 
     def turn_to_runner(self, runner_id: str) -> None:
         """Let the form write an order to this runner; unknown ones change nothing."""
         self._session.set_runner(runner_id)
 
-    def agree_and_start(self) -> None:
-        """Start the plan that a person has just agreed to."""
+    def start_demo(self) -> None:
+        """Start the demo, whose command a person has just agreed to."""
         self.set_consent(True)
-        self.start()
+        self.start(is_demo=True)
 
     def reason(self) -> str:
         """Why Start is disabled, for a person; empty when it is not."""
@@ -112,7 +163,12 @@ class TrainingController(QObject):
     def set_consent(self, given: bool) -> None:
         if given != self.consent:
             self.consent = given
+            self._agreed = self._order()
             self.ready_changed.emit()
+
+    def _order(self) -> object:
+        """What an agreement is about: another order needs another one."""
+        return (self.plan.spec if self.plan else None), self._session.runner.id, self.detach
 
     def check(self) -> None:
         """Run the preflight for the draft as it is now; an older one under way is forgotten."""
@@ -146,7 +202,10 @@ class TrainingController(QObject):
 
     def apply_remedy(self, check: Check) -> None:
         """Make the change that a failed check proposes."""
+        is_demo = self._own is not None and self.draft.state() == self._own.borrowed
         self.draft.set_values(check.remedy)
+        if is_demo and self._own is not None:
+            self._own.borrowed = self.draft.state()
 
     def _on_draft_changed(self, name: str) -> None:
         task = self.draft.text("task")
@@ -154,6 +213,7 @@ class TrainingController(QObject):
         if is_new and task in self._session.task_titles():  # not each letter of one being typed
             self._session.set_task(task)
         self._renew_plan()
+        self._keep_draft()
         if name in _CHECKED_FIELDS or self.draft.runner.id != NATIVE_ID:
             self._forget_preflight()
             self.checks, self.checking = [], False
@@ -170,15 +230,24 @@ class TrainingController(QObject):
         spec, service = self.draft.spec, self._bridge.service
         reserved = service.ahead.run_id if self._session.runner.waits else ""
         self.plan = service.plan(spec, run_id=reserved) if spec else None
+        self._withdraw_agreement()
         self.plan_changed.emit()
+
+    def _withdraw_agreement(self) -> None:
+        """The tick was given to another command."""
+        if not self.consent or self.starting or self.plan is None:  # there is no other command yet
+            return
+        if self._order() != self._agreed:
+            self.set_consent(False)
 
     def set_detach(self, detach: bool) -> None:
         self.detach = detach
+        self._withdraw_agreement()
         self.plan_changed.emit()
 
     # -- the start --------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, *, is_demo: bool = False) -> None:
         """Preflight if the draft was not checked yet, then start exactly the plan on show."""
         if self.reason():
             return
@@ -186,9 +255,9 @@ class TrainingController(QObject):
         self.run_id, self.notice = "", None
         self.badge_changed.emit()
         self.ready_changed.emit()
-        self._bridge.spawn(self._start(), title=tr("The run could not be started"))
+        self._bridge.spawn(self._start(is_demo), title=tr("The run could not be started"))
 
-    async def _start(self) -> None:
+    async def _start(self, is_demo: bool) -> None:
         try:
             if not self.checks or self.checking:
                 self._debounce.stop()
@@ -199,8 +268,12 @@ class TrainingController(QObject):
             if plan is None or any(check.status == "fail" for check in self.checks):
                 return
             self.run_id = plan.run_id
+            if is_demo:
+                self.demo_run_id = plan.run_id
             await self._bridge.service.start(plan, detach=self.detach)
             self.started.emit(plan.run_id)
+            if is_demo:
+                self.give_form_back(always=True)
         finally:
             self.starting = False
             self.set_consent(False)

@@ -25,9 +25,7 @@ from gui.actions import ActionRegistry
 from gui.controllers.status import RunStatus
 from gui.controllers.training import TrainingController
 from gui.docks.trained import TrainedPage
-from gui.models.config_draft import FIRST_PRESET
 from gui.models.equivalent import guest_line, train_line
-from gui.models.presets import all_presets
 from gui.models.session import Operation, Session
 from gui.widgets.action_button import action_button
 from gui.widgets.badge import Badge
@@ -92,6 +90,8 @@ class TrainingDock(Dock):
         session.operation_changed.connect(self._on_operation)
         session.tasks_changed.connect(self._on_tasks)
         training.draft.runner_changed.connect(self._on_runner)
+        training.draft.changed.connect(self._name_preset)
+        self._name_preset()
         self._on_operation(session.operation)
         self._on_runner()
         self._on_checks()
@@ -116,12 +116,11 @@ class TrainingDock(Dock):
         self.presets.setObjectName(names.PRESET_BOX)
         self.presets.setAccessibleName(tr("Preset"))
         self.presets.addItem(tr("Choose..."))
-        for preset in all_presets().values():
+        for preset in PRESETS.values():
             self.presets.addItem(tr(preset.title), preset.fields)
             self.presets.setItemData(
                 self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole
             )
-        self.presets.setCurrentIndex(self.presets.findText(tr(PRESETS[FIRST_PRESET].title)))
         self.presets.activated.connect(self._on_preset)
         head.addWidget(self.presets, 1)
         head.addWidget(action_button(self._actions["newSweep"], "newSweepButton"))
@@ -276,6 +275,13 @@ class TrainingDock(Dock):
         values = self.presets.itemData(index)
         if values:
             self._training.draft.set_values(values)
+
+    def _name_preset(self, *_: object) -> None:
+        """Name the preset that the form holds; one that was changed since is none."""
+        box, draft = self.presets, self._training.draft
+        order = [box.currentIndex(), *range(1, box.count())]
+        found = (index for index in order if index > 0 and draft.holds(box.itemData(index)))
+        box.setCurrentIndex(next(found, 0))
 
     def _on_checks(self) -> None:
         training = self._training

@@ -71,8 +71,8 @@ class ConfigDraft(QObject):
         before, typed = self._texts, {name for name in self._texts if self.is_changed(name)}
         self._kept[self.runner.id] = before
         self.runner = runner
-        defaults = self._defaults()
-        self._texts = {**defaults, **self._kept.get(runner.id, {})}
+        defaults, kept = self._defaults(), self._kept.get(runner.id, {})
+        self._texts = {**defaults, **{name: kept[name] for name in defaults if name in kept}}
         for name in NEUTRAL:
             if name in before and name in self._texts and name != "task":
                 self._texts[name] = before[name] if name in typed else defaults[name]
@@ -98,6 +98,32 @@ class ConfigDraft(QObject):
         for spec in self.fields:
             if spec.name in values:
                 self._texts[spec.name] = spec.show(values[spec.name])
+        self._check()
+        self.changed.emit("")
+
+    def holds(self, values: dict[str, Any]) -> bool:
+        """Whether these values, of a preset for one, are what the form says."""
+        return all(
+            self._texts[spec.name] == spec.show(values[spec.name])
+            for spec in self.fields
+            if spec.name in values
+        )
+
+    def state(self) -> dict[str, dict[str, str]]:
+        """Texts by field, for each runner that was written to: what `put_state` brings back."""
+        return {**{one: dict(texts) for one, texts in self._kept.items()},
+                self.runner.id: dict(self._texts)}  # fmt: skip
+
+    def changes(self) -> dict[str, dict[str, str]]:
+        """Of `state` what is no default: short enough to be kept with every letter typed."""
+        changed = {name: text for name, text in self._texts.items() if self.is_changed(name)}
+        return {**self.state(), self.runner.id: changed}
+
+    def put_state(self, state: dict[str, dict[str, str]]) -> None:
+        """Bring texts back; of a field that is not there any more nothing."""
+        self._kept = {one: texts for one, texts in state.items() if one != self.runner.id}
+        texts, known = state.get(self.runner.id, {}), self._defaults()
+        self._texts = {**known, **{name: texts[name] for name in known if name in texts}}
         self._check()
         self.changed.emit("")
 

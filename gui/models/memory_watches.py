@@ -12,6 +12,7 @@ from trainer_core.protocol.errors import BAD_JSON
 from trainer_core.protocol.memory import BASE
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import read_regular
+from trainer_core.runs import durable
 
 Kind = Literal["u8", "u16"]
 MAX_BYTES = 4 << 20
@@ -70,7 +71,7 @@ class MemoryWatches(QObject):
         if self._rom:
             found = self._read() | {self._rom: watches}
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.write_bytes(msgspec.json.format(msgspec.json.encode(found)))
+            durable.replace_file(self._path, msgspec.json.format(msgspec.json.encode(found)))
         self.changed.emit()
 
     def _read(self) -> dict[str, list[Watch]]:

@@ -6,7 +6,6 @@ import json
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.models.kept_json import kept_json
 from gui.settings import Settings
 
 PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
@@ -31,7 +30,7 @@ class PlotChoices(QObject):
         self.is_maximised = False
 
     def _read(self, name: str) -> list[str]:
-        return kept_json(self._settings, f"curves/{name}", list[str], [])
+        return self._settings.decoded(f"curves/{name}", list[str], [])
 
     def _keep(self, name: str, value: list[str]) -> None:
         self._parts[name] = value

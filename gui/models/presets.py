@@ -1,4 +1,4 @@
-"""What the preset box offers: the documented presets, and a short demo."""
+"""The short run that the first page offers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,3 @@ DEMO = Preset(
         "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates",
     },
 )  # fmt: skip
-
-
-def all_presets() -> dict[str, Preset]:
-    return {**PRESETS, "demo": DEMO}

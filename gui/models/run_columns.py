@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable
-from typing import Any
+from typing import Annotated
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from gui.models.kept_json import kept_json
 from gui.models.seed_groups import flat
 from gui.settings import Settings
-from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import read_regular
 
 MOST_BYTES = 1 << 20
 """A configuration larger than this is none of ours."""
 KEY = "runs/columns"
+MOST_PIXELS = 10_000
 
 
 def differing(told: Iterable[dict[str, str]]) -> list[str]:
@@ -61,12 +59,9 @@ class RunConfigs:
     def _read(self, run_id: str) -> dict[str, str]:
         path = self._home.run(run_id).config
         try:
-            if path.stat().st_size > MOST_BYTES:
-                return {}
-            with parsing(path):
-                told = msgspec.json.decode(read_regular(path, MOST_BYTES), type=dict[str, Any])
-                return flat(told.get("run", told))
-        except (OSError, LabError):
+            told = json.loads(read_regular(path, MOST_BYTES))
+            return flat(told.get("run", told))
+        except (OSError, ValueError, AttributeError, RecursionError):
             return {}
 
     def reading(self, run_ids: Iterable[str]) -> Generator[None]:
@@ -80,6 +75,15 @@ class RunConfigs:
         return differing([self.read(run_id) for run_id in run_ids])
 
 
+class _Columns(msgspec.Struct):
+    """What a person chose, as it is kept."""
+
+    fields: list[str] = []
+    hidden: list[str] = []
+    widths: dict[str, Annotated[int, msgspec.Meta(ge=0, le=MOST_PIXELS)]] = {}
+    sort: tuple[str, bool] | None = None
+
+
 class RunColumns(QObject):
     """A person's choice, kept from one start to the next."""
 
@@ -88,26 +92,14 @@ class RunColumns(QObject):
     def __init__(self, settings: Settings, configs: RunConfigs) -> None:
         super().__init__()
         self._settings, self.configs = settings, configs
-        kept = self._read()
-        self.fields: list[str] = [str(name) for name in kept.get("fields", [])]
+        kept = settings.decoded(KEY, _Columns, _Columns())
+        self.fields = kept.fields
         """Fields of the configuration that have a column."""
-        self.hidden: set[str] = {str(name) for name in kept.get("hidden", [])}
-        self.widths: dict[str, int] = {
-            name: width for name, width in kept.get("widths", {}).items() if isinstance(width, int)
-        }
+        self.hidden = set(kept.hidden)
+        self.widths = kept.widths
         """Pixels, of columns that a person pulled."""
-        order = kept.get("sort", [])
-        self.sort: tuple[str, bool] = ("Started", True)
+        self.sort = kept.sort or ("Started", True)
         """The column that rows are sorted by, and whether falling."""
-        if isinstance(order, list) and len(order) == 2:
-            self.sort = (str(order[0]), bool(order[1]))
-
-    def _read(self) -> dict[str, Any]:
-        found: dict[str, Any] = kept_json(self._settings, KEY, dict[str, Any], {})
-        is_ours = all(
-            isinstance(found.get(name, []), list) for name in ("fields", "hidden", "sort")
-        ) and isinstance(found.get("widths", {}), dict)  # fmt: skip
-        return found if is_ours else {}
 
     def _keep(self) -> None:
         kept = {"fields": self.fields, "hidden": sorted(self.hidden), "widths": self.widths,

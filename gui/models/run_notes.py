@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from gui.words import tr
-from trainer_core.protocol.decoding import parsing, read_json
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import BAD_JSON, LabError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import read_regular
+from trainer_core.runs import durable
 
 MOST_BYTES = 16 << 20
 """A file larger than this is none of ours."""
@@ -66,27 +67,24 @@ class RunNotes(QObject):
 
     def _read(self) -> None:
         try:
-            if self.path.stat().st_size > MOST_BYTES:
-                raise ValueError("too large")
-            with parsing(self.path):
-                self._notes = read_json(self.path, dict[str, Note], MOST_BYTES)
+            data = read_regular(self.path, MOST_BYTES)
+            self._notes = msgspec.json.decode(data, type=dict[str, Note])
         except FileNotFoundError:
             return
-        except (OSError, ValueError, LabError):
+        except (OSError, *BAD_JSON):
             self._notes = {}
-            if self.path.is_file():
-                os.replace(self.path, self.path.with_suffix(".damaged"))
+            with contextlib.suppress(OSError):
+                self.path.replace(self.path.with_suffix(".damaged"))
 
     def _write(self, notes: dict[str, Note]) -> None:
         text = json.dumps({run_id: asdict(note) for run_id, note in notes.items()}, indent=1)
         half = self.path.with_suffix(".tmp")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            half.write_text(text, "utf-8")
-            os.replace(half, self.path)
+            half.unlink(missing_ok=True)  # a link of that name would be followed
+            durable.write_file(half, text.encode("utf-8", "replace"))
+            durable.rename(half, self.path)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                half.unlink()
             raise LabError(
                 tr(
                     "{path}: {strerror}: the note was not kept",

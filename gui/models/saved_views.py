@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from gui.models.kept_json import kept_json
 from gui.settings import Settings
 
 KEY = "curves/views"
 MOST = 100
 """Views that are kept; the oldest go first."""
+
+
+class View(TypedDict, total=False):
+    """Axes, smoothing, plots and runs that were on show; an older app knew fewer of them."""
+
+    axis: str
+    smoothing: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    kind: str
+    spread: str
+    outliers: bool
+    focus: str
+    pinned: list[str]
+    filter: str
+    plot_filter: str
+    plots: dict[str, list[str]]
 
 
 class SavedViews(QObject):
@@ -21,10 +37,10 @@ class SavedViews(QObject):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
-        found: dict[str, Any] = kept_json(settings, KEY, dict[str, Any], {})
-        self._views: dict[str, dict[str, Any]] = {
-            name: view for name, view in found.items() if isinstance(view, dict)
-        }
+        self._views: dict[str, dict[str, Any]] = {}
+        for name, view in settings.decoded(KEY, dict[str, msgspec.Raw], {}).items():
+            with contextlib.suppress(msgspec.MsgspecError, RecursionError):  # one, not all of them
+                self._views[name] = dict(msgspec.json.decode(view, type=View))
 
     def names(self) -> list[str]:
         return list(self._views)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated
 
+import msgspec
 from PySide6.QtCore import QObject
 
-from gui.models.kept_json import kept_json
 from gui.models.metric_series import X_AXES
 from gui.models.navigation import Place
 from gui.models.run_telemetry import TelemetryModel
@@ -19,9 +19,8 @@ COLORS, TAB = "curves/colors", "view/tab"
 AXIS, SMOOTHING, SPREAD, OUTLIERS, PINNED = (
     "curves/x_axis", "curves/smoothing", "curves/seeds", "curves/outliers", "curves/pinned"
 )  # fmt: skip
-
-
 MOST_SLOTS = 256
+_Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
 
 
 class ViewMemory(QObject):
@@ -36,13 +35,13 @@ class ViewMemory(QObject):
         telemetry.trims_outliers = settings.flag(OUTLIERS, False)
         telemetry.set_smoothing_kind(settings.text(KIND))
         telemetry.set_smoothing(settings.number(SMOOTHING, telemetry.smoothing))
-        telemetry.chosen_slots = _slots(settings)
+        telemetry.chosen_slots = settings.decoded(COLORS, dict[str, _Slot], {})
         telemetry.view_changed.connect(self._on_view)
         telemetry.pins_changed.connect(self._on_pins)
 
     def pinned(self) -> list[str]:
         """The runs that were pinned when the app was closed."""
-        return kept_json(self._settings, PINNED, list[str], [])
+        return self._settings.decoded(PINNED, list[str], [])
 
     def tab(self) -> Place | None:
         """The tab that was in front when the app was closed."""
@@ -62,12 +61,3 @@ class ViewMemory(QObject):
     def _on_pins(self) -> None:
         self._settings.set(PINNED, json.dumps(self._telemetry.pinned))
         self._settings.set(COLORS, json.dumps(self._telemetry.chosen_slots))
-
-
-def _slots(settings: Settings) -> dict[str, int]:
-    """Whole numbers by name; of anything else nothing."""
-    found: dict[str, Any] = kept_json(settings, COLORS, dict[str, Any], {})
-    return {
-        name: value for name, value in found.items()
-        if type(value) is int and 0 <= value < MOST_SLOTS
-    }  # fmt: skip

@@ -24,9 +24,14 @@ def tone(state: RunState) -> str:
     return _TONES.get(state, "muted")
 
 
-def paint_dot(painter: QPainter, x: float, y: float, state: RunState) -> None:
-    """A dot of 8 pixels around (x, y): hollow before and after, full while something happens."""
-    color = QColor(getattr(theme.current(), tone(state)))
+def paint_dot(
+    painter: QPainter, x: float, y: float, state: RunState, is_silent: bool = False
+) -> None:
+    """A dot of 8 pixels around (x, y): hollow before and after, full while something happens.
+
+    That of a run which says nothing any more is no sign of health.
+    """
+    color = QColor(getattr(theme.current(), "warn" if is_silent else tone(state)))
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(color)
     painter.setBrush(Qt.BrushStyle.NoBrush if state in _HOLLOW else color)
@@ -64,8 +69,8 @@ class Badge(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        paint_dot(painter, 6, self.height() / 2, self._state)
-        warns = self._override and self._is_warning
+        warns = bool(self._override) and self._is_warning
+        paint_dot(painter, 6, self.height() / 2, self._state, warns)
         color = theme.current().warn if warns else theme.current().text
         painter.setPen(QColor(color))
         painter.drawText(

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
 from gui import object_names as names
+from gui import theme
 from gui.app import App
 from gui.docks.checkpoints import ROW_HEIGHT, THUMB
 from gui.models.checkpoints import CheckpointCard, CheckpointList
@@ -150,9 +152,9 @@ def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(
     app = make_app(updates=100_000, interval_s=0.02)
     demo, training = app.controllers.demo, app.controllers.training
     demo.clock.setInterval(300)
-    training.draft.set_values({**DEMO.fields, "task": "tiny_goal"})
-    training.set_consent(True)
-    training.start()
+    training.prepare_demo()
+    training.draft.set_values({"task": "tiny_goal"})
+    training.start_demo()
     until(lambda: demo.run_id)
     run_id = demo.run_id
     while not training.record.env_steps:
@@ -172,12 +174,89 @@ def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(
     until(lambda: training.state is RunState.STOPPED)
 
 
-def test_a_run_that_is_no_demo_has_no_clock(app: App) -> None:
-    app.controllers.training.set_consent(True)
-    app.controllers.training.start()
-    until(lambda: app.controllers.training.state is RunState.RUNNING)
+def start_own(app: App) -> str:
+    """Start what the form holds, by the box and the button; the run's id once it runs."""
+    training = app.controllers.training
+    click(app, names.CONSENT_CHECK)
+    click(app, names.START_TRAINING_BUTTON)
+    until(lambda: training.state is RunState.RUNNING and not training.starting)
+    return training.run_id
+
+
+def test_a_run_of_the_form_has_no_clock_even_with_the_demos_values(app: App) -> None:
+    app.controllers.training.draft.set_values({**DEMO.fields, "task": "tiny_goal"})
+    run_id = start_own(app)
+    until(lambda: app.models.telemetry.run(run_id).last_update)
     assert app.controllers.demo.run_id == ""
+    assert not app.controllers.demo.clock.isActive()
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
+
+
+def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=100_000, interval_s=0.02)
+    demo, training = app.controllers.demo, app.controllers.training
+    demo.clock.setInterval(200)
+    training.draft.set_text("num_envs", "7")
+    before = training.draft.state()
+    click(app, "startDemoButton")
+    assert training.draft.state() != before
+    assert app.docks.training.presets.currentIndex() == 0, "no preset has these values"
+    click(app, "demoBackButton")
+    assert training.draft.state() == before
+    click(app, "startDemoButton")
+    training.draft.set_text("seconds", "901")  # somebody writes into the form meanwhile
+    click(app, "demoBackButton")
+    assert training.draft.text("seconds") == "901", "what was typed is not taken away"
+    training.draft.put_state(before)
+    click(app, "startDemoButton")
+    training.draft.set_values({"task": "tiny_goal"})
+    click(app, "runDemoButton")
+    until(lambda: demo.run_id and demo.run_id == training.run_id and training.record)
+    until(lambda: training.draft.state() == before)
+    until(lambda: training.state is RunState.STOPPED)
+    first = demo.run_id
+    own = start_own(app)
+    until(lambda: app.models.telemetry.run(own).last_update)
+    assert demo.run_id == first
+    assert not demo.clock.isActive()
+
+
+def test_an_agreement_is_about_one_command(app: App) -> None:
+    training, box = app.controllers.training, find(app, names.CONSENT_CHECK)
+    for change in (
+        lambda: training.draft.set_text("num_envs", "9"),
+        lambda: training.draft.set_values({"device": "cuda:0"}),
+        lambda: click(app, names.DETACH_CHECK),
+    ):
+        click(app, names.CONSENT_CHECK)
+        assert box.isChecked()
+        change()
+        assert not box.isChecked()
+        assert not training.consent
+    click(app, names.CONSENT_CHECK)
+    training.draft.set_text("num_envs", "9")  # as it was
+    training._renew_plan()  # a worker that loads ahead gives the run another name
+    assert box.isChecked()
+
+
+def test_the_form_is_as_it_was_after_a_kill(app: App, make_app) -> None:  # type: ignore[no-untyped-def]
+    app.controllers.training.draft.set_text("num_envs", "11")
+    app.controllers.training.draft.set_text("learning_rate", "zzz")
+    file = app.bridge.home.settings / "app.json"
+    until(lambda: file.exists() and "zzz" in file.read_text())  # nothing is closed
+    again = make_app(home=app.bridge.home.root).controllers.training.draft
+    assert (again.text("num_envs"), again.text("learning_rate")) == ("11", "zzz")
+
+
+def test_the_dot_of_a_silent_run_is_not_green(app: App) -> None:
+    badge = app.docks.training.badge
+    shown = []
+    for words in ("", "Stalled, no data for 32 s"):
+        badge.set_state(RunState.RUNNING, words)
+        picture = badge.grab().toImage()
+        shown.append(picture.pixelColor(6, badge.height() // 2))
+    assert shown[0] == QColor(theme.current().accent)
+    assert shown[1] == QColor(theme.current().warn)
 
 
 def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -157,7 +157,7 @@ def test_notes_are_kept_or_refused_and_damage_is_put_aside(tmp_path: Path) -> No
     notes = RunNotes(home)
     notes.put("r", Note(("good", "long"), "the one to show"))
     assert RunNotes(home).line("r") == "#good #long the one to show"
-    for damage in (b"{", b'{"r": 3}', b"\xff\xfe", b"[]"):
+    for damage in (b"{", b'{"r": 3}', b"\xff\xfe", b"[]", b"[" * 99_999):
         notes.path.write_bytes(damage)
         assert RunNotes(home).line("r") == ""
         assert notes.path.with_suffix(".damaged").read_bytes() == damage

@@ -62,6 +62,8 @@ def test_an_invalid_field_disables_start_and_says_why(app: App) -> None:
     assert "at least 1" in app.docks.training.reason.text()
     field.selectAll()
     QTest.keyClicks(field, "32")
+    assert not button.isEnabled(), "3 was another command than the one that was agreed to"
+    click(app, names.CONSENT_CHECK)
     assert button.isEnabled()
     assert app.controllers.training.draft.config.num_envs == 32
 

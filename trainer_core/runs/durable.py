@@ -34,6 +34,7 @@ def replace_file(path: Path, data: bytes) -> None:
     """Write `path` under another name first: a reader meets the old file or the new one."""
     partial = path.with_name(f"{path.name}.tmp")
     try:
+        partial.unlink(missing_ok=True)  # a link of that name would be followed
         write_file(partial, data)
         rename(partial, path)
     except OSError:

@@ -1,0 +1,131 @@
+"""Reads what Qt saves of a window's docks and place, so far that Qt can be given it.
+
+Qt itself trusts these bytes: a changed length or a dock named twice ends the process. Whatever
+lies in a home is somebody else's, so only bytes that hold exactly our docks in sizes that a screen
+may have are handed to `restoreState` and `restoreGeometry`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+_STATE, _DOCKS, _TOOLBARS = 0xFF, 0xFD, 0xFC
+_TABS, _SEQUENCE, _WIDGET = 0xFA, 0xFC, 0xFB
+_FLOATING, _FLAGS = 2, 15
+_GEOMETRY, _GEOMETRY_BYTES = 0x01D9D0CB, 66
+MOST_PIXELS = 1 << 15
+_ENDLESS = (1 << 24) - 1
+"""Qt's greatest size of a widget: a maximum that is none."""
+MOST_DEEP, MOST_PARTS = 8, 32
+
+
+class _OddByteError(ValueError):
+    """Something that Qt does not write of this window."""
+
+
+def is_sound_state(state: bytes, version: int, docks: Iterable[str]) -> bool:
+    """Return whether these bytes place no dock but these, none of them twice."""
+    reader = _Reader(state, set(docks))
+    try:
+        reader.window(version)
+    except (_OddByteError, struct.error, UnicodeDecodeError):
+        return False
+    return reader.place == len(state)
+
+
+def is_sound_geometry(geometry: bytes) -> bool:
+    """Return whether these bytes say where a window was, in numbers that a screen may have."""
+    if len(geometry) != _GEOMETRY_BYTES:
+        return False
+    magic, major, minor, *rest = struct.unpack(">IHH4i4iiBBi4i", geometry)
+    frame, normal, (_, maximised, full, width), last = rest[:4], rest[4:8], rest[8:12], rest[12:]
+    numbers = (*frame, *normal, width, *last)
+    return (
+        (magic, major, minor) == (_GEOMETRY, 3, 0)
+        and all(-MOST_PIXELS <= number <= MOST_PIXELS for number in numbers)
+        and maximised in (0, 1, 2) and full in (0, 1, 4)
+    )  # fmt: skip
+
+
+class _Reader:
+    """Walks over the bytes in the order in which Qt reads them; raises at the first odd one."""
+
+    def __init__(self, data: bytes, docks: set[str]) -> None:
+        self._data, self._docks = data, docks
+        self.place = 0
+
+    def window(self, version: int) -> None:
+        self._want(self._numbers("ii") == [_STATE, version])
+        self._want(self._number("B") == _DOCKS)
+        areas = self._number("i", 0, 4)
+        seen = [self._area() for _ in range(areas)]
+        self._want(len(set(seen)) == areas)
+        self._size()
+        for _ in range(4):
+            self._number("i", 0, 8)  # the area that a corner belongs to
+        self._want(self._number("B") == _TOOLBARS)
+        self._want(self._number("i") == 0)  # we have no bars of tools
+
+    def _area(self) -> int:
+        which = self._number("i", 0, 3)
+        self._size()
+        self._group(MOST_DEEP)
+        return which
+
+    def _group(self, deep: int) -> None:
+        """Docks side by side, one below the other, or behind each other as tabs."""
+        self._want(deep > 0)
+        kind = self._number("B")
+        self._want(kind in (_TABS, _SEQUENCE))
+        current = self._number("i", -1, MOST_PARTS) if kind == _TABS else -1
+        self._number("B", 0, 2)
+        count = self._number("i", 1, MOST_PARTS)
+        self._want(current < count)
+        for _ in range(count):
+            part = self._number("B")
+            if part == _WIDGET:
+                self._dock()
+            else:
+                self._want(part == _SEQUENCE)
+                self._extent()
+                self._group(deep - 1)
+
+    def _dock(self) -> None:
+        length = self._number("i", 0, 256)
+        self._want(length % 2 == 0 and self.place + length <= len(self._data))
+        name = self._data[self.place : self.place + length].decode("utf-16-be")
+        self.place += length
+        self._want(name in self._docks)
+        self._docks.discard(name)
+        flags = self._number("B", 0, _FLAGS)
+        if flags & _FLOATING:
+            self._pixels(4, -MOST_PIXELS)
+        else:
+            self._extent()
+
+    def _extent(self) -> None:
+        """Position, size, least and greatest size along the group."""
+        self._pixels(3, -1)
+        greatest = self._number("i")
+        self._want(0 <= greatest <= _ENDLESS)
+
+    def _size(self) -> None:
+        self._pixels(2, -1)
+
+    def _pixels(self, count: int, least: int) -> None:
+        for _ in range(count):
+            self._number("i", least, MOST_PIXELS)
+
+    def _numbers(self, kinds: str) -> list[int]:
+        return [self._number(kind) for kind in kinds]
+
+    def _number(self, kind: str, least: int = -(1 << 31), most: int = (1 << 31) - 1) -> int:
+        (number,) = struct.unpack_from(">" + kind, self._data, self.place)
+        self.place += struct.calcsize(kind)
+        self._want(least <= number <= most)
+        return number
+
+    def _want(self, holds: bool) -> None:
+        if not holds:
+            raise _OddByteError(f"odd byte before {self.place}")
