@@ -7,7 +7,6 @@
 set -eu
 
 CHECKOUT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-EXTRAS=prove
 . "$CHECKOUT/scripts/setup.sh"
 
 ROOM=${1:-}
@@ -34,8 +33,8 @@ mkdir -p "$ROOM/source" "$ROOM/wheel" "$ROOM/user"
 pip wheel --no-build-isolation --no-deps -w "$ROOM/wheel" "$ROOM"/wheel/dmglab-*.tar.gz
 rm -rf "$ROOM/source"
 
-say "installing it beside $(torch_requirement)"
-pip install "$(torch_requirement)"
+say "installing it beside $TORCH"
+pip install "$TORCH"
 wheel=$(echo "$ROOM"/wheel/dmglab-*.whl)
 pip install --force-reinstall --no-deps "$wheel"
 pip install "$wheel[train,gui]"
