@@ -72,7 +72,7 @@ def _x11_answers(name: str) -> bool:
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:  # a machine without Qt's libraries yet
-        return _x11_listens(name)
+        return listens_for_x11(name)
     xcb.xcb_connect.restype = ctypes.c_void_p
     connection = ctypes.c_void_p(xcb.xcb_connect(None, None))
     failed = xcb.xcb_connection_has_error(connection)
@@ -80,7 +80,7 @@ def _x11_answers(name: str) -> bool:
     return not failed
 
 
-def _x11_listens(name: str) -> bool:
+def listens_for_x11(name: str) -> bool:
     """Return whether somebody listens where DISPLAY points; True for a form not known here."""
     found = re.fullmatch(r"(?:unix)?:(\d+)(?:\.\d+)?", name)
     if not found:

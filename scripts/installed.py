@@ -67,7 +67,11 @@ def torch_build() -> str:
     found = importlib.util.find_spec(TORCH)
     if found is None or found.origin is None:
         return ""
-    text = Path(found.origin).with_name("version.py").read_text(encoding="utf-8")
+    return build_said(Path(found.origin).with_name("version.py").read_text(encoding="utf-8"))
+
+
+def build_said(text: str) -> str:
+    """Return cuda where torch's version.py, `text`, names a release of CUDA, else cpu."""
     return "cuda" if re.search(r"^cuda\b.*= *'", text, re.MULTILINE) else "cpu"
 
 
