@@ -1,8 +1,17 @@
-"""What pyproject.toml cannot say: the folder `assets` travels as the package `dmglab_assets`."""
+"""What pyproject.toml cannot say: the folder `assets` travels as the package `dmglab_assets`.
+
+Files on their way into a wheel lie below the system's folder for temporary files: `build/` in the
+checkout would stay there, and a wheel made later would carry what has been deleted since.
+"""
+
+import tempfile
 
 from setuptools import find_packages, setup
 
+BUILD = tempfile.TemporaryDirectory(prefix="dmglab-build-")  # removed when this process ends
+
 setup(
+    options={"build": {"build_base": BUILD.name}},
     packages=[
         *find_packages(include=["emulator*", "trainer_core*", "gui*"]),
         "dmglab_assets",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -102,12 +103,25 @@ def command_run(arguments: argparse.Namespace) -> None:
     for warning in cartridge.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     run_jobs([job], [cartridge], arguments.out, arguments.device, folders=[arguments.out])
+    print(written(job, arguments.out))
+
+
+def written(job: Job, out: Path) -> str:
+    """Return one line that says how far `job` ran and what lies in its folder now."""
+    result = read_json(out / "result.json")
+    screens = (out / f"frame_{number}.png" for number in job.screens if number <= result["frames"])
+    names = ["result.json", *(path.name for path in screens if path.exists())]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    reasons = {"ld_b_b": ", stopped at LD B,B", "serial": ", stopped at its serial output"}
+    stopped = reasons.get(result["stopped"], "")
+    return f"{out}: {', '.join(names[:5])}{more}; {result['frames']} frames ran{stopped}"
 
 
 def command_run_many(arguments: argparse.Namespace) -> None:
     """Run a file of jobs as lanes of one batch."""
     entries = read_jobs(arguments.jobs)
     failed = run_many(entries, arguments.out, arguments.device)
+    print(f"{arguments.out}: results of {len(entries) - failed} of {len(entries)} jobs")
     if failed:
         print(f"{failed} of {len(entries)} jobs could not be run", file=sys.stderr)
 
@@ -196,6 +210,7 @@ def command_import_state(arguments: argparse.Namespace) -> None:
     from emulator.state.pyboy_state import load_pyboy_state
 
     load_pyboy_state(arguments.state, Cartridge.from_file(arguments.rom)).save(arguments.out)
+    print(f"{arguments.out}: written")
 
 
 def command_verify(arguments: argparse.Namespace) -> int:
@@ -328,7 +343,8 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"error: {place}{error.strerror}", file=sys.stderr)
         return 1
 
 
@@ -350,5 +366,27 @@ def _choose_device(device: str | None) -> None:
         raise EmulatorError(f"--device {device}: not on this machine; there is {names}") from None
 
 
+def main_with_streams() -> int:
+    """Run the command line as a process of its own: 1 where its output cannot be written."""
+    closed = sys.stdout is None
+    if closed:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    try:
+        status = main()
+    except SystemExit as end:  # --help, or a word that argparse refused
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    words = "closed" if closed else ""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # The interpreter flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        words = "" if isinstance(error, BrokenPipeError) else error.strerror or str(error)
+    if words and not status:
+        print(f"error: standard output: {words}", file=sys.stderr)
+        return 1
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_with_streams())

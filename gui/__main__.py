@@ -7,12 +7,22 @@ import sys
 from pathlib import Path
 
 from gui.qt_check import check_display, check_qt
+from trainer_core.owned import fill_standard_streams, finish_stdout, watch_stdout
 from trainer_core.protocol.paths import default_home
 
 HOME_HELP = "data folder (default: DMGLAB_HOME, var/ of a checkout, or the platform's for data)"
 
 
 def main() -> int:
+    """Open the app; 1 with one line on stderr where that cannot be."""
+    watch_stdout(closed="stdout" in fill_standard_streams())
+    try:
+        return finish_stdout(_open())
+    except SystemExit as end:  # --help, or a word that argparse refused
+        return finish_stdout(end.code if isinstance(end.code, int) else 1)
+
+
+def _open() -> int:
     parser = argparse.ArgumentParser(prog="dmglab-app", description="Opens the DMG Lab app.")
     parser.add_argument("--home", type=Path, help=HOME_HELP)
     parser.add_argument("--theme", choices=("dark", "light"), help="instead of the remembered one")

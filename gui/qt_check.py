@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+import socket
 import sys
 
 SHELL = "`dmglab --help` has the same without a window"
@@ -38,26 +40,60 @@ def check_qt() -> str:
 
 
 def check_display() -> str:
-    """Why Qt would find no display and abort; empty where it has one, or nobody can tell."""
-    chosen = os.environ.get("QT_QPA_PLATFORM") or os.environ.get("WAYLAND_DISPLAY")
-    if not sys.platform.startswith("linux") or chosen:
+    """Return `display_fault` with the way out; empty where the app can open."""
+    fault = display_fault()
+    return f"{fault}; {SHELL}" if fault else ""
+
+
+def display_fault() -> str:
+    """Return why Qt would find no display and abort; empty where it has one, or nobody can tell."""
+    platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0]
+    other = platform and platform not in ("xcb", "wayland")
+    if not sys.platform.startswith("linux") or other or "WAYLAND_SOCKET" in os.environ:
         return ""
-    name = os.environ.get("DISPLAY", "")
-    if not name:
-        return f"no display: DISPLAY and WAYLAND_DISPLAY are not set; {SHELL}"
-    if not _answers():
-        return f"display {name} does not answer; {SHELL}"
-    return ""
+    wayland = "" if platform == "xcb" else os.environ.get("WAYLAND_DISPLAY", "")
+    x11 = "" if platform == "wayland" else os.environ.get("DISPLAY", "")
+    if not wayland and not x11:
+        return "no display: DISPLAY and WAYLAND_DISPLAY are not set"
+    if (wayland and _wayland_answers(wayland)) or (x11 and _x11_answers(x11)):
+        return ""
+    names = [f"WAYLAND_DISPLAY={wayland}"] * bool(wayland) + [f"DISPLAY={x11}"] * bool(x11)
+    return f"{' and '.join(names)}: no display answers there"
 
 
-def _answers() -> bool:
-    """Whether there is an X server at DISPLAY; True where libxcb is not there to ask."""
+def _wayland_answers(name: str) -> bool:
+    """Return whether somebody listens at the socket that WAYLAND_DISPLAY names."""
+    path = os.path.join(os.environ.get("XDG_RUNTIME_DIR", ""), name)
+    return os.path.isabs(path) and _connects(path)
+
+
+def _x11_answers(name: str) -> bool:
+    """Return whether there is an X server at DISPLAY that lets this process in."""
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
-    except OSError:
-        return True
+    except OSError:  # a machine without Qt's libraries yet
+        return listens_for_x11(name)
     xcb.xcb_connect.restype = ctypes.c_void_p
     connection = ctypes.c_void_p(xcb.xcb_connect(None, None))
     failed = xcb.xcb_connection_has_error(connection)
     xcb.xcb_disconnect(connection)
     return not failed
+
+
+def listens_for_x11(name: str) -> bool:
+    """Return whether somebody listens where DISPLAY points; True for a form not known here."""
+    found = re.fullmatch(r"(?:unix)?:(\d+)(?:\.\d+)?", name)
+    if not found:
+        return True
+    path = f"/tmp/.X11-unix/X{found[1]}"
+    return any(_connects(place) for place in (path, f"\0{path}"))
+
+
+def _connects(place: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.settimeout(5)
+        try:
+            caller.connect(place)
+        except (OSError, ValueError):  # nobody there, or no path of a socket
+            return False
+    return True

@@ -7,7 +7,6 @@
 set -eu
 
 CHECKOUT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-EXTRAS=prove
 . "$CHECKOUT/scripts/setup.sh"
 
 ROOM=${1:-}
@@ -34,8 +33,9 @@ mkdir -p "$ROOM/source" "$ROOM/wheel" "$ROOM/user"
 pip wheel --no-build-isolation --no-deps -w "$ROOM/wheel" "$ROOM"/wheel/dmglab-*.tar.gz
 rm -rf "$ROOM/source"
 
-say "installing it beside $(torch_requirement)"
-pip install "$(torch_requirement)"
+say "installing it beside $TORCH"
+PYTHON="$ENVIRONMENT/bin/python"
+install_torch "$(torch_wanted)"
 wheel=$(echo "$ROOM"/wheel/dmglab-*.whl)
 pip install --force-reinstall --no-deps "$wheel"
 pip install "$wheel[train,gui]"
@@ -71,8 +71,9 @@ import asyncio, sys
 from pathlib import Path
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.runners.catalog import NATIVE
-from trainer_core.service import PlayerService, PlayRequest, TrainerService, run_job
+from trainer_core.protocol.playing import PlayerConfig
+from trainer_core.protocol.spec import RunSpec
+from trainer_core.service import PlayerService, TrainerService, run_job
 
 async def main() -> None:
     wrong = []
@@ -80,13 +81,13 @@ async def main() -> None:
     home = HomePaths(Path(sys.argv[1]))
     service = TrainerService(home)
     service.open()
-    plan = service.plan(RunConfig(task="tiny_goal", num_envs=16, seconds=5.0))
+    plan = service.plan(RunSpec.of(RunConfig(task="tiny_goal", num_envs=16, seconds=5.0)))
     await service.start(plan)
     while not service.runs[plan.run_id].state.is_end:
         await asyncio.sleep(0.1)
     assert service.runs[plan.run_id].state == "finished", service.runs[plan.run_id]
     player = PlayerService(home)
-    await player.start(PlayRequest(task="pocket_quest/leave_bedroom"))
+    await player.start(PlayerConfig(task="pocket_quest/leave_bedroom"))
     assert player.frames_path is not None and player.frames_path.is_file()
     await player.stop()
     found = await run_job([sys.executable, "-m", "trainer_core.cli.main", "doctor"])

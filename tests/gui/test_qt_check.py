@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
-from ctypes.util import find_library
+import tempfile
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from gui.qt_check import check_display, check_qt, refusal
+from gui.qt_check import check_display, check_qt, display_fault, listens_for_x11, refusal
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -84,7 +85,16 @@ import os; os._exit(0)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux's displays")
 @pytest.mark.parametrize(
     ("display", "said"),
-    [({}, "no display: DISPLAY and"), ({"DISPLAY": ":7777"}, "display :7777 does not answer")],
+    [
+        ({}, "no display: DISPLAY and"),
+        ({"DISPLAY": ":7777"}, "DISPLAY=:7777: no display answers"),
+        ({"WAYLAND_DISPLAY": "wayland-77"}, "WAYLAND_DISPLAY=wayland-77: no display answers"),
+        (
+            {"WAYLAND_DISPLAY": "/dev/null", "DISPLAY": ":7777"},
+            "WAYLAND_DISPLAY=/dev/null and DISPLAY=:7777: no display answers",
+        ),
+        ({"QT_QPA_PLATFORM": "xcb", "DISPLAY": ":7777"}, "DISPLAY=:7777: no display answers"),
+    ],
 )
 def test_without_a_display_there_is_one_line_and_no_abort(
     display: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -96,8 +106,6 @@ def test_without_a_display_there_is_one_line_and_no_abort(
     monkeypatch.delenv("QT_QPA_PLATFORM")
     for name, value in display.items():
         monkeypatch.setenv(name, value)
-    if display and not find_library("xcb"):
-        pytest.skip("no libxcb to ask a display with")
     done = subprocess.run(
         [sys.executable, "-m", "gui", "--home", str(tmp_path)],
         capture_output=True, text=True, check=False, timeout=60,
@@ -106,3 +114,25 @@ def test_without_a_display_there_is_one_line_and_no_abort(
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux's displays")
+def test_a_display_that_somebody_serves_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_SOCKET"):
+        monkeypatch.delenv(name, raising=False)
+    # The path of a socket may have 107 letters.
+    with (
+        tempfile.TemporaryDirectory(prefix="dmglab-", dir="/tmp") as folder,
+        socket.socket(socket.AF_UNIX) as server,
+    ):
+        monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-7")
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        assert "no display answers" in display_fault()
+        server.bind(f"{folder}/wayland-7")
+        server.listen()
+        assert display_fault() == ""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("\0/tmp/.X11-unix/X7779")  # where a server listens beside its file
+        server.listen()
+        assert listens_for_x11(":7779.0")
+        assert not listens_for_x11(":7778")

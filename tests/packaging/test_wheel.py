@@ -27,7 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     missing = [name for name in BUILD_TOOLS if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed here: no wheel can be built")
-    # A copy: setuptools leaves build/ and an egg-info where it builds, and reads stale ones.
+    # A copy: setuptools leaves an egg-info where it builds, and reads a stale one.
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in (*PACKAGES, "assets"):
         ignore = shutil.ignore_patterns("__pycache__")
@@ -38,6 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     command = [sys.executable, "-m", "pip", "wheel", *options, str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert not (source / "build").exists(), "a checkout is left as it was"
     (built,) = target.glob("dmglab-*-py3-none-any.whl")
     return zipfile.ZipFile(built)
 

@@ -328,7 +328,9 @@ def test_only_regular_files_are_read(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert "not a regular file" in json.loads(capsys.readouterr().out)["error"]
     (tmp_path / "loop").symlink_to("loop")
     assert main(["validate", str(tmp_path / "loop")]) == 1
-    assert "Symlink loop" in json.loads(capsys.readouterr().out)["error"]
+    said = json.loads(capsys.readouterr().out)["error"]
+    # pathlib's words before Python 3.13, and the system's from there on
+    assert "Symlink loop" in said or "Too many levels of symbolic links" in said
 
 
 def test_a_long_log_costs_no_memory(good: Lines, tmp_path: Path) -> None:

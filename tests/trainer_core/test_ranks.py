@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -138,6 +139,21 @@ def test_ranks_that_are_stopped_before_they_begin_did_not_fail(
     assert spread(["train"], 2)["error"] == "terminated before there was anything to save"
 
 
+def test_the_folders_of_killed_launchers_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(psutil, "pid_exists", lambda pid: pid == 70)
+    for name in ("dmglab-ranks-70-a", "dmglab-ranks-71-b", "dmglab-ranks-72-new", "other-71-c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "meeting").write_text("")
+        if "new" not in name:
+            os.utime(tmp_path / name, (0, 0))
+    launch_ranks.remove_left_meetings()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"dmglab-ranks-70-a", "dmglab-ranks-72-new", "other-71-c"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_ranks_end_with_the_command_that_started_them(how: int, tmp_path: Path) -> None:
@@ -149,7 +165,7 @@ def test_ranks_end_with_the_command_that_started_them(how: int, tmp_path: Path) 
     ]  # fmt: skip
     train = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=os.environ | {"OMP_NUM_THREADS": "1"}, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}, text=True,
     )  # fmt: skip
     logs = HomePaths(tmp_path).runs
     deadline = time.monotonic() + 90

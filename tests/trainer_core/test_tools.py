@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -290,18 +291,48 @@ def test_gif_frames_are_the_ones_on_the_screen_at_their_time() -> None:
         assert (frame + 1) / FRAMES_PER_SECOND > index * 0.02 - 1e-9
 
 
+FULL, CLOSED = "No space left on device", "standard output: closed"
+LAB, ROM = "trainer_core.cli.main", "assets/games/pocket_quest/pocket_quest.gb"
+OUTPUTS = (
+    (LAB, "runs", ">/dev/full", FULL),  # a table
+    (LAB, "runs --help", ">/dev/full", FULL),  # tyro's
+    (LAB, "rom list", ">/dev/full", FULL),  # a JSON line
+    (LAB, "rom list", ">&-", CLOSED),
+    (LAB, "--version", ">&- 2>&- <&-", ""),
+    ("gui", "--help", ">/dev/full", FULL),
+    ("gui", "--help", ">&-", CLOSED),
+    ("emulator", f"disassemble {ROM}", ">&-", CLOSED),
+    ("emulator", f"disassemble {ROM} --count 9000", ">/dev/full", FULL),  # more than a buffer
+)
+
+
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
-def test_standard_streams_that_are_closed_or_full_are_no_traceback(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "trainer_core.cli.main", "runs", "--home", str(tmp_path)]
-    command = shlex.join(words)
-    for streams, status in ((">&- 2>&- <&-", 0), ("2>&-", 0), (">/dev/full", 1)):
-        done = subprocess.run(
-            ["sh", "-c", f"exec {command} {streams}"], cwd=CHECKOUT, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-        assert done.returncode == status, streams
-        assert "Traceback" not in done.stderr
-    assert "No space left on device" in done.stderr
+@pytest.mark.parametrize(("module", "words", "streams", "said"), OUTPUTS)
+def test_standard_output_that_is_full_or_closed_is_one_line_and_status_1(
+    module: str, words: str, streams: str, said: str, tmp_path: Path
+) -> None:
+    python = shlex.join([sys.executable, "-m", module, *words.split()])
+    done = subprocess.run(
+        ["sh", "-c", f"exec {python} {streams}"], cwd=CHECKOUT, capture_output=True, text=True,
+        check=False, env={**os.environ, "DMGLAB_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, bool(said)), done.stderr
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "words"), [(LAB, "runs"), ("gui", "--help"), ("emulator", f"disassemble {ROM}")]
+)
+def test_a_reader_that_has_read_enough_is_no_error(module: str, words: str, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", module, *words.split()], cwd=CHECKOUT, stdout=write, text=True,
+        stderr=subprocess.PIPE, env={**os.environ, "DMGLAB_HOME": str(tmp_path)},
+        check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_light_commands_load_no_torch(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ they meet at the port that was named, and their traffic takes the interface that
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +28,9 @@ from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import check_fields, limits
 from trainer_core.train.meeting import MEETING
 
+MEETINGS = "dmglab-ranks-"
+"""How the folders begin in which ranks meet; the launcher's process number follows."""
+MEETING_KEPT_S = 3600.0
 PATIENCE_S = 5.0
 """For the others to end once one rank has failed; they wait for it in a collective."""
 _INTERFACE = "lo" if sys.platform.startswith("linux") else "lo0"
@@ -86,7 +91,8 @@ def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dic
     def start(environment: dict[str, str]) -> Rank:
         return subprocess.Popen(command, env=environment)
 
-    with tempfile.TemporaryDirectory(prefix="dmglab-ranks-") as folder:
+    remove_left_meetings()
+    with tempfile.TemporaryDirectory(prefix=f"{MEETINGS}{os.getpid()}-") as folder:
         ranks = start_ranks(start, count, Path(folder) / "meeting", nodes)
         signal.signal(signal.SIGINT, lambda *_: None)  # a terminal sends it to the ranks as well
         told: list[int] = []
@@ -102,6 +108,16 @@ def spread(arguments: Sequence[str], count: int, nodes: Nodes = ONE_NODE) -> dic
     if told and failed == -signal.SIGTERM:
         return {"ok": False, "error": "terminated before there was anything to save"}
     return {"ok": False, "error": f"one of {count} processes failed, see above"}
+
+
+def remove_left_meetings() -> None:
+    """Remove the folders in which ranks met whose launcher was killed, an hour ago or before."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{MEETINGS}*"):
+        launcher = folder.name.removeprefix(MEETINGS).partition("-")[0]
+        with contextlib.suppress(OSError):  # another user's, or removed by another launcher
+            is_old = folder.stat().st_mtime < time.time() - MEETING_KEPT_S
+            if is_old and not (launcher.isdigit() and psutil.pid_exists(int(launcher))):
+                shutil.rmtree(folder)
 
 
 def start_ranks(

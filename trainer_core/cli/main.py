@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from trainer_core.cli.saying import say
@@ -19,9 +20,12 @@ from trainer_core.cli.summaries import COMMANDS, rows
 from trainer_core.early_start import keep_bytecode, look_for_garbage_seldom
 from trainer_core.owned import (
     PARENT,
+    StdoutError,
     die_with_parent,
     fill_standard_streams,
+    finish_stdout,
     outlive_reader_of_stderr,
+    watch_stdout,
 )
 from trainer_core.protocol.errors import LabError, in_words, shortened
 
@@ -37,7 +41,7 @@ OWN_STDOUT = {"clip", "disk", "export", "gif", "league", "query", "queue", "runn
 def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when the command's result says ok, else 1."""
     if argv is None:
-        fill_standard_streams()
+        watch_stdout(closed="stdout" in fill_standard_streams())
         look_for_garbage_seldom()
         keep_bytecode()
         argv = sys.argv[1:]
@@ -47,11 +51,13 @@ def main(argv: list[str] | None = None) -> int:
         # By its name, not as `-m gui`: a folder `gui` where the user stands must not answer.
         return importlib.import_module("gui.__main__").main()
     if argv[0] == "--version":
-        return 0 if _say(f"dmglab {_version()}") else 1
+        print(f"dmglab {_version()}")
+        return 0
     if argv[0] == "help" and argv[1:]:
         argv = [argv[1], "--help"]
     if argv[0] in {*HELP, "help"}:
-        return 0 if _say(usage()) else 1
+        print(usage())
+        return 0
     if argv[0] not in COMMANDS:
         say(f"dmglab: no command {shortened(repr(argv[0]), MOST_NAME)}\n{usage()}")
         return 1
@@ -62,7 +68,7 @@ def main(argv: list[str] | None = None) -> int:
     except LabError as error:
         result = {"ok": False, "error": str(error)}
     except OSError as error:  # a folder or file that cannot be read or written
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, (BrokenPipeError, StdoutError)):
             return 1
         if error.filename is None and error.errno != errno.ENOSPC:
             raise
@@ -75,23 +81,9 @@ def main(argv: list[str] | None = None) -> int:
         result = {"ok": False, "error": "interrupted"}
     if not result.get("ok", True) and "error" in result:
         say(f"dmglab {argv[0]}: {result['error']}")
-    said = not result or _say(json.dumps(result))
-    return 0 if said and result.get("ok", True) else 1
-
-
-def _say(text: str) -> bool:
-    """Print; a reader that has read enough (`| head`) is no error, a file that cannot be written
-    is."""
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        # The interpreter flushes once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return True
-        print(f"dmglab: standard output: {error.strerror}", file=sys.stderr)
-        return False
-    return True
+    if result:
+        print(json.dumps(result))
+    return 0 if result.get("ok", True) else 1
 
 
 def _owns_stdout(argv: list[str]) -> bool:
@@ -119,12 +111,22 @@ def usage() -> str:
     )
 
 
-def leave(status: int) -> NoReturn:
-    """End the process, past the interpreter's own exit where torch is loaded.
+def leave(command: Callable[[], int]) -> NoReturn:
+    """Run `command` and end the process with its status, or 1 where its output could not be
+    written; past the interpreter's own exit where torch is loaded.
 
     All is saved and said by then. Taking torch, Warp and a GPU's modules apart takes most of a
     second, and aborts now and then: a gloo thread of torch is still joinable when statics go.
     """
+    try:
+        status = command()
+    except StdoutError:
+        status = 1
+    except SystemExit as end:  # --help
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    status = finish_stdout(status)
     if "torch" not in sys.modules:
         sys.exit(status)
     atexit._run_exitfuncs()
@@ -136,7 +138,7 @@ def leave(status: int) -> NoReturn:
 
 def console_script() -> NoReturn:
     """The `dmglab` command."""
-    leave(main())
+    leave(main)
 
 
 if __name__ == "__main__":
@@ -146,4 +148,4 @@ if __name__ == "__main__":
         from trainer_core.proofs import faults
 
         faults.arm(os.environ["DMGLAB_FAULT"])
-    leave(main())
+    leave(main)
