@@ -101,7 +101,7 @@ def judge(folder: Path, mutation: Mutation) -> str:
 
 
 def judge_drawn(folder: Path, row: dict[str, str]) -> tuple[str, str]:
-    """Return the verdict on one drawn mutant, and the test that caught it or how many files did not."""
+    """Return the verdict on a drawn mutant, and what caught it or how many files did not."""
     path, old, new = row["path"], row["old"], row["new"]
     whole = (folder / path).read_text(encoding="utf-8") if (folder / path).is_file() else ""
     if whole.count(old) != 1:
