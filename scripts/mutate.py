@@ -3,6 +3,7 @@
     python scripts/mutate.py [NAME...] [--only TEXT]
     python scripts/mutate.py --draw 60 --seed 31     # writes scripts/mutations/drawn_60_31.json
     python scripts/mutate.py --drawn scripts/mutations/drawn_60_31.json [--only TEXT] [--again]
+                             [--files 16]
 
 Every scripts/mutations/NAME.py has a list MUTATIONS of (path, old, new, pytest arguments): `old`
 stands exactly once in `path`. A selection of tests has to pass before its patch counts, and the
@@ -100,13 +101,13 @@ def judge(folder: Path, mutation: Mutation) -> str:
     return {PASSED: "survived", FAILED: "caught"}.get(status, "broken")
 
 
-def judge_drawn(folder: Path, row: dict[str, str]) -> tuple[str, str]:
+def judge_drawn(folder: Path, row: dict[str, str], most: int) -> tuple[str, str]:
     """Return the verdict on a drawn mutant, and what caught it or how many files did not."""
     path, old, new = row["path"], row["old"], row["new"]
     whole = (folder / path).read_text(encoding="utf-8") if (folder / path).is_file() else ""
     if whole.count(old) != 1:
         return "stale", ""
-    files = nearest_tests(folder, path)
+    files = nearest_tests(folder, path)[:most]
     for start in range(0, len(files), FILES_AT_ONCE):
         (folder / path).write_text(whole.replace(old, new), encoding="utf-8")
         try:
@@ -128,7 +129,7 @@ def judge_drawn(folder: Path, row: dict[str, str]) -> tuple[str, str]:
     return "survived", f"{len(files)} files"
 
 
-def run_drawn(path: Path, text: str, again: bool) -> int:
+def run_drawn(path: Path, text: str, again: bool, most: int) -> int:
     """Judge the rows of a drawn list that have no verdict yet; each is written as it is known."""
     listed = json.loads(path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="mutate-") as name:
@@ -138,7 +139,7 @@ def run_drawn(path: Path, text: str, again: bool) -> int:
                 continue
             if row["verdict"] in ("caught", "equivalent") or (row["verdict"] and not again):
                 continue
-            row["verdict"], row["by"] = judge_drawn(Path(name), row)
+            row["verdict"], row["by"] = judge_drawn(Path(name), row, most)
             path.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
             print(f"{row['verdict']:<9} {row['path']}:{row['line']} {row['by']}", flush=True)
     verdicts = [row["verdict"] or "waits" for row in listed["mutants"]]
@@ -168,12 +169,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--drawn", type=Path, metavar="FILE", help="judge a list that was drawn")
     parser.add_argument("--again", action="store_true", help="those too that were not caught")
+    parser.add_argument("--files", type=int, default=1000, help="so many of the nearest, at most")
     options = parser.parse_args()
     if options.draw:
         print(write_drawn(options.draw, options.seed))
         return 0
     if options.drawn:
-        return run_drawn(options.drawn, options.only, options.again)
+        return run_drawn(options.drawn, options.only, options.again, options.files)
     return run_written(options.names, options.only)
 
 
