@@ -91,6 +91,8 @@ class ActionRegistry:
         self._defaults: dict[str, str] = {}
         self._taken: set[str] = set()
         """The keys that commands came with, in Qt's spelling."""
+        self._holders: dict[str, str] = {}
+        """Who has which keys now, in Qt's spelling."""
 
     def add(
         self, action_id: str, text: Words, run: Callable[[], object], shortcut: str = "", *,
@@ -125,7 +127,7 @@ class ActionRegistry:
             self._taken.add(QKeySequence(shortcut).toString())
         keys = self._settings.text(KEYS + action_id, shortcut) if self._settings else shortcut
         if keys and not self.holder(keys, action_id):
-            action.setShortcut(QKeySequence(keys))
+            self._bind(action_id, action, keys)
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self._owner.addAction(action)
         self._actions[action_id] = action
@@ -150,20 +152,21 @@ class ActionRegistry:
 
     def holder(self, keys: str, but: str = "") -> str:
         """Id of the command that has these keys, empty when they are free; `but` does not count."""
-        wanted = QKeySequence(keys)
-        if wanted.isEmpty():
-            return ""
-        return next(
-            (name for name, action in self._actions.items()
-             if name != but and action.shortcut() == wanted), ""
-        )  # fmt: skip
+        name = self._holders.get(QKeySequence(keys).toString(), "")
+        return "" if name == but else name
+
+    def _bind(self, action_id: str, action: QAction, keys: str) -> None:
+        self._holders.pop(action.shortcut().toString(), None)
+        action.setShortcut(QKeySequence(keys))
+        if spelled := action.shortcut().toString():
+            self._holders[spelled] = action_id
 
     def rebind(self, action_id: str, keys: str) -> None:
         """Give a command other keys, none when empty. Raises ValueError when another has them."""
         if clash := self.holder(keys, action_id):
             raise ValueError(f"{keys} belongs to {clash!r}")
         action = self._actions[action_id]
-        action.setShortcut(QKeySequence(keys))
+        self._bind(action_id, action, keys)
         if isinstance(action, Command):
             action.refresh()
         if self._settings is None:

@@ -1,15 +1,112 @@
-"""All tests: what they import stays, so that no collection of garbage has to look at it again."""
+"""All tests: their order, what is left out, what they cost.
+
+--order SEED|random    files, and tests in them, in an order drawn by chance; the head names the
+                       seed, which gives the same order again
+--extras               tests that need another library's environment or server, too
+--dearest 25           so many tests by the processor time that they and their children took
+"""
 
 from __future__ import annotations
 
+import collections
 import gc
 import os
+import random
+import resource
+from collections.abc import Iterator
 
-gc.disable()
+import pytest
+
+gc.disable()  # what tests import stays: no collection of garbage has to look at it again
+
 # A user's shell has not set it, and it hides output that is flushed too late or never.
 os.environ.pop("PYTHONUNBUFFERED", None)
+
+CPU = "processor_s"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("dmglab")
+    group.addoption("--order", default="", metavar="SEED", help="a number, or: random")
+    group.addoption("--extras", action="store_true", help="tests of guests and servers, too")
+    group.addoption("--dearest", type=int, default=0, metavar="N", help="by processor time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.extras:
+        os.environ["DMGLAB_EXTRAS"] = "1"
+    if config.option.order == "random":  # one number for all workers
+        drawn = os.environ.setdefault("DMGLAB_TEST_ORDER", str(random.randrange(1_000_000)))
+        config.option.order = drawn
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest then brings together what shares a fixture's parameter
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.option.order:
+        return
+    rng, files = random.Random(int(config.option.order)), {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    chosen = list(files.values())
+    rng.shuffle(chosen)
+    for tests in chosen:
+        rng.shuffle(tests)
+    items[:] = [item for tests in chosen for item in tests]
 
 
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+def _processor_s() -> float:
+    """The processor time of this process and of the children that it has seen end."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.stash[_BEGAN] = _processor_s()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    if call.when == "teardown":
+        item.user_properties.append((CPU, _processor_s() - item.stash[_BEGAN]))
+    return (yield)
+
+
+_BEGAN = pytest.StashKey[float]()
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say in one line why tests were skipped; pytest's own -rs says which."""
+    write = terminalreporter.write_line
+    if config.option.order:
+        write(f"order: the same again with --order {config.option.order}")
+    skipped = terminalreporter.stats.get("skipped", [])
+    why = collections.Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if skipped:
+        reasons = "; ".join(f"{count} {reason}" for reason, count in why.most_common())
+        write(f"skipped: {reasons}" if len(reasons) < 600 else f"skipped: {reasons[:600]}...")
+    if config.option.dearest:
+        _tell_dearest(terminalreporter, config.option.dearest)
+
+
+def _tell_dearest(terminalreporter: pytest.TerminalReporter, count: int) -> None:
+    costs = {
+        report.nodeid: value
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == CPU
+    }
+    dearest = sorted(costs.items(), key=lambda pair: -pair[1])[:count]
+    terminalreporter.write_sep("=", f"the dearest {len(dearest)} of {len(costs)} tests")
+    for name, value in dearest:
+        terminalreporter.write_line(f"{value:7.2f} s of processor  {name}")
+    terminalreporter.write_line(f"{sum(costs.values()):7.2f} s in all")

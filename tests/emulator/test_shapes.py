@@ -14,6 +14,7 @@ from emulator.__main__ import main
 from emulator.constants import MAX_BLOCK
 from emulator.launch import shapes
 from emulator.launch.shapes import CANDIDATES, Shape
+from emulator.launch.warp_start import start_warp
 from emulator.rom import hot_code
 from emulator.tools.tune import Course, climb, tune
 
@@ -25,6 +26,7 @@ TUNED = {1024: ONE._replace(lanes=2), 16384: ONE._replace(lanes=16, running=8)}
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of the test's own; returns the table's path in it."""
+    start_warp()  # which keeps its kernels where it started: they are not compiled anew
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     shapes._tuned.cache_clear()
     return shapes.table_path()

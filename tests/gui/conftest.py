@@ -21,6 +21,7 @@ from gui.bridge import release_loop
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.banner import Banner
 from tests.support.made_records import update_record
+from tests.support.processes import PATIENCE_S
 from tests.support.scripted_native import scripted_native
 from trainer_core.protocol import records
 from trainer_core.service import StopLadder
@@ -33,7 +34,7 @@ def grow(model: TelemetryModel, run_id: str, until_update: int) -> None:
         model.take(run_id, update_record(run_id, update - 1, update, 100.0))
 
 
-def until(condition: Callable[[], object], timeout_s: float = 15.0) -> None:
+def until(condition: Callable[[], object], timeout_s: float = PATIENCE_S) -> None:
     """Let Qt (and with it asyncio) run until the condition holds."""
     deadline = time.monotonic() + timeout_s
     while not condition():

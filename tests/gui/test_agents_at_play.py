@@ -157,7 +157,7 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
 def test_games_get_their_title_screens(app: App) -> None:
     app.models.navigation.show(Place.GAMES)
     library, controller = app.models.library, app.controllers.library
-    until(lambda: all(library.thumbnail(c.key).is_file() for c in library.cards), 60.0)
+    until(lambda: all(library.thumbnail(c.key).is_file() for c in library.cards))
     for shown in library.cards:
         picture = controller.picture_of(shown)
         assert (picture.width(), picture.height()) == (160, 144)

@@ -315,22 +315,20 @@ def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(
         replaced(card(tmp_path / "b1", 4, 0.1, "other"), task="zoo/feed"),
         replaced(card(tmp_path / "b2", 3, 0.1, "other"), task="zoo/feed"),
     ])  # fmt: skip
-    QTest.qWait(20)
 
     def heights() -> list[int]:
         shown = [row for row in range(model.rowCount()) if not view.isRowHidden(row)]
         return [view.visualRect(model.index(row)).height() for row in shown]
 
+    until(lambda: len(heights()) == 4)
     assert heights() == [72, 48, 72, 48], "the first of each task and algorithm has the heading"
     model.put(card(tmp_path / "a3", 9, 0.2, "alone"))
-    QTest.qWait(20)
-    assert heights() == [72, 48, 48, 72, 48]
+    until(lambda: heights() == [72, 48, 48, 72, 48])
     assert model.selected is not None
     assert model.selected.folder.name == "a2", "nothing took the selection"
     app.controllers.training.show("other")
     click(app, "ownCheckpointsButton")
-    QTest.qWait(20)
-    assert heights() == [72, 48]
+    until(lambda: heights() == [72, 48])
     assert model.selected is not None
     assert model.selected.run_id == "other"
     app.controllers.training.show("none of these")

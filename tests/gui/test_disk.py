@@ -40,7 +40,7 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app) -> None:  # type: i
     run_id = training.run_id
     app.actions["diskUse"].trigger()
     dialog = app.window.findChild(DiskDialog, "diskDialog")
-    until(lambda: archives.rows and not archives.working, 60)
+    until(lambda: archives.rows and not archives.working)
     assert dialog.table.rowCount() == 1
     assert archives.rows[0].total > 0
     assert not dialog.archive_button.isEnabled()
@@ -52,7 +52,7 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app) -> None:  # type: i
     assert dialog.archive_button.text().startswith("Archive 1, ")
     dialog.archive_button.click()
     folder = app.bridge.home.run(run_id).root
-    until(lambda: not archives.working and not folder.exists(), 60)
+    until(lambda: not archives.working and not folder.exists())
     assert len(list(archives.folder.glob("*.tar.gz"))) == 1
     until(lambda: app.bridge.service.runs[run_id].reason.startswith("archived:"))
     until(lambda: not any(card.run_id == run_id for card in app.models.checkpoints.cards))
@@ -63,7 +63,7 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app) -> None:  # type: i
     until(lambda: table.row_of(run_id) == 0)
     assert table.index(0, 1).data() == "Archived"
     app.actions["restoreRun"].trigger()
-    until(lambda: not archives.working and folder.is_dir(), 60)
+    until(lambda: not archives.working and folder.is_dir())
     until(lambda: any(card.run_id == run_id for card in app.models.checkpoints.cards))
     app.docks.runs.filter.clear()
     assert table.row_of(run_id) == 0

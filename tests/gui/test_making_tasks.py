@@ -119,7 +119,7 @@ def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(
     assert catalog.currentData() == session.task, "an agent trains the task, not the ROM"
     session.set_mode(Mode.HUMAN)
     assert catalog.currentText() == "never seen.gb"
-    until(lambda: registered_roms(app.bridge.home), 60)
+    until(lambda: registered_roms(app.bridge.home))
     (rom,) = registered_roms(app.bridge.home).values()
     assert (rom.path, rom.title) == (str(own_rom), "NEVER SEEN")
     until(lambda: app.models.library.cards[0].title == "NEVER SEEN")

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.extras import extra_library
 from tests.support.processes import group_of
 from tests.support.sockets import listening
 
@@ -93,7 +94,7 @@ run_until_quit()
 
 @pytest.mark.slow
 def test_the_app_with_its_real_trainer_opens_no_port_but_tensorboards_own(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard", reason="pip install tensorboard")
+    extra_library("tensorboard")
     app = subprocess.Popen(
         [sys.executable, "-c", REAL, str(tmp_path)], cwd=CHECKOUT, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,

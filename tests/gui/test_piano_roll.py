@@ -107,7 +107,7 @@ def brings_back_what_was_left(app: App) -> None:
     banner = app.window.banners.banners[-1]
     assert banner.accessibleName() == "The changed buttons were not saved: take-b2"
     banner.button.click()
-    until(lambda: bytes(roll.masks) == changed and roll.fork == 40, 60)
+    until(lambda: bytes(roll.masks) == changed and roll.fork == 40)
     app.actions["rollUndo"].trigger()
     assert not roll.is_changed
 
@@ -121,8 +121,8 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert view.frame == 60
     view.setFocus()
     click(app, "rollOpenButton")
-    until(lambda: roll.is_open and view.position.text() == "61 / 144", 60)
-    until(lambda: roll.known == 144, 60)
+    until(lambda: roll.is_open and view.position.text() == "61 / 144")
+    until(lambda: roll.known == 144)
     player = roll.player._child
     np.testing.assert_array_equal(view.screen_view._picture, pressed(game, folder, 61))
     assert view.caption.text() == replay.replay.describe(60)
@@ -146,13 +146,13 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
     app.actions["rollRedo"].trigger()
     assert roll.fork == 60
-    until(lambda: roll.known == 144 and "played" not in view.panel.state.text(), 60)
+    until(lambda: roll.known == 144 and "played" not in view.panel.state.text())
     QTest.keyClick(piano, Qt.Key.Key_End)
-    until(lambda: view.position.text() == "144 / 144" and not roll._is_seeking, 60)
+    until(lambda: view.position.text() == "144 / 144" and not roll._is_seeking)
     assert "once it is saved" in view.caption.text()
     shown = view.screen_view._picture.copy()
     app.actions["rollSave"].trigger()
-    until(lambda: replay.replay.folder.name == "take-b1", 60)
+    until(lambda: replay.replay.folder.name == "take-b1")
     branch = replay.replay.folder
     about = read_recording(branch)
     assert (about.parent, about.forked_at, branch.parent) == ("take", 60, home / "recordings")
@@ -161,11 +161,11 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     assert [step.action for step in replay.replay.steps[:2]] == [5, A_RIGHT]
     (root,) = branch_trees(replay.folders)
     assert [child.folder.name for child in root.children] == ["take-b1"]
-    until(lambda: roll.is_open and not roll.is_changed and not roll.busy, 60)
+    until(lambda: roll.is_open and not roll.is_changed and not roll.busy)
     # The same player goes on: a branch of the branch, from where it was changed again.
     roll.press(100, bytes([A]))
     app.actions["rollSave"].trigger()
-    until(lambda: replay.replay.folder.name == "take-b2" and not roll.busy, 60)
+    until(lambda: replay.replay.folder.name == "take-b2" and not roll.busy)
     second = read_recording(replay.replay.folder)
     assert (second.parent, second.forked_at) == ("take-b1", 100)
     assert roll.player._child is player
@@ -234,7 +234,7 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     red.save(tmp_path / "two.gif", save_all=True, append_images=[blue], duration=500)
     replay, view = app.controllers.replay, app.center.replay
     app._on_dropped(tmp_path / "two.gif")
-    until(lambda: replay.replay is not None, 60)
+    until(lambda: replay.replay is not None)
     assert app.window.center.currentWidget() is view
     assert view.screen_view._picture.tolist()[0][0] == [200, 10, 20]
     view.slider.setValue(len(replay.replay) - 1)
@@ -245,7 +245,7 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(app: App, tmp_path: Pat
     app.models.notices.told.connect(lambda notice: problems.append(notice.text))
     (tmp_path / "bad.gif").write_bytes(b"GIF89a nothing")
     replay.open(tmp_path / "bad.gif")
-    until(lambda: problems, 60)
+    until(lambda: problems)
     assert "no GIF, APNG or PNG" in problems[0]
     assert not replay.opening
 

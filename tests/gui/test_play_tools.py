@@ -185,10 +185,10 @@ def test_a_person_plays_on_from_the_frame_on_show(app: App, tmp_path: Path) -> N
     app.window.center.setCurrentWidget(app.center.replay)
     app.center.replay.slider.setValue(7)
     click(app, "playOnButton")
-    until(lambda: playing.paused and app.center.live.info.frame == 7, 60)
+    until(lambda: playing.paused and app.center.live.info.frame == 7)
     assert app.window.center.currentWidget() is app.center.live
     playing.toggle_pause()
-    until(lambda: app.center.live.info.frame > 10, 60)
+    until(lambda: app.center.live.info.frame > 10)
 
 
 def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> None:

@@ -228,7 +228,9 @@ def recorded(app: App) -> App:
     click(app, names.RECORD_BUTTON)
     until(lambda: app.controllers.playing.recording)
     QTest.keyPress(app.center.live.screen_view, Qt.Key.Key_Z)
-    QTest.qWait(300)
+    until(lambda: app.center.live.info.buttons == 1 << 4)
+    seq = app.center.live.source.seq
+    until(lambda: app.center.live.source.seq > seq + 15)
     QTest.keyRelease(app.center.live.screen_view, Qt.Key.Key_Z)
     click(app, names.RECORD_BUTTON)
     until(lambda: app.controllers.replay.replay is not None)
@@ -311,7 +313,7 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
     recorded.controllers.replay.exported.connect(done.append)
     recorded.actions["screenPocket"].trigger()
     click(recorded, names.EXPORT_GIF_BUTTON)
-    until(lambda: done, 30)
+    until(lambda: done)
     replay: Replay = recorded.controllers.replay.replay
     with Image.open(done[0]) as image:
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]

@@ -113,7 +113,7 @@ def test_the_filter_knows_bounds(app: App) -> None:
 
     def found(text: str) -> set[str]:
         dock.filter.setText(text)
-        until(lambda: app.models.columns.configs.find("r-2", "rate"), 5.0)
+        until(lambda: app.models.columns.configs.find("r-2", "rate"))
         return set(dock.proxy.run_ids())
 
     dock.filter.setText("rate<0.05")  # which has them read

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.extras import need_extras
 from tests.support.processes import until
 from trainer_core.protocol import checkpoints, commands, records
 from trainer_core.protocol.errors import LabError
@@ -27,6 +28,7 @@ PATIENCE_S = 180.0
 
 def home_with(runner_id: str, folder: Path) -> HomePaths:
     """A fresh home in `folder` with the environments of the default one; skips without it."""
+    need_extras()
     runner = find_runner(runner_id)
     assert isinstance(runner, GuestRunner)
     there = runner.environment(HomePaths(default_home()))
@@ -41,6 +43,7 @@ def home_with(runner_id: str, folder: Path) -> HomePaths:
 
 def cleanrl_checkout() -> str:
     """CleanRL's source as the user has it; skips without it."""
+    need_extras()
     folder = Path(os.environ.get("DMGLAB_CLEANRL", default_home() / "cleanrl"))
     if not (folder / "cleanrl" / "dqn.py").is_file():
         pytest.skip(f"clone vwxyzjn/cleanrl into {folder}, or name it in DMGLAB_CLEANRL")

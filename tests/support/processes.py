@@ -17,6 +17,9 @@ from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.base import AgentRunner
 from trainer_core.service import StopLadder, TrainerService
 
+PATIENCE_S = 60.0
+"""Of a wait for what must come: a computer at load 8 is that slow, and who gets it waits no longer.
+"""
 SPEC = RunSpec.of(RunConfig(task="tiny_goal"))
 
 
@@ -35,7 +38,7 @@ def run(
         )
         service.open()
         try:
-            await asyncio.wait_for(body(service), 30)
+            await asyncio.wait_for(body(service), 3 * PATIENCE_S)
         finally:
             service.ladder = StopLadder(0.1, 0.1)
             await service.close()
@@ -43,7 +46,8 @@ def run(
     asyncio.run(whole())
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 10) -> None:
+async def until(condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
+    """Let asyncio run until the condition holds."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "the condition never held"
@@ -56,6 +60,14 @@ async def start(service: TrainerService, **script: object) -> str:
     plan = service.plan(SPEC)
     await service.start(plan)
     return plan.run_id
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = PATIENCE_S) -> None:
+    """Sleep until the condition holds: for tests without a loop."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never held"
+        time.sleep(0.02)
 
 
 def group_of(pid: int) -> list[psutil.Process]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.extras import need_extras
 from tests.support.guests import home_with, in_service, newest, run_to_end
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths, default_home
@@ -116,6 +117,7 @@ def test_each_script_is_asked_in_its_own_words(algo: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", SCRIPTS)
 def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
+    need_extras()
     checkout = Path(os.environ.get("DMGLAB_CORL", default_home() / "corl"))
     if not (checkout / "algorithms" / "offline" / f"{algo}.py").is_file():
         pytest.skip(f"clone tinkoff-ai/CORL into {checkout}, or name it in DMGLAB_CORL")

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.processes import run, start, until
+from tests.support.processes import PATIENCE_S, run, start, until
 from tests.support.sockets import listening
 from trainer_core import owned
 from trainer_core.service import TrainerService, run_job
@@ -46,8 +46,8 @@ def child_of_a_parent(body: str, first: str = "") -> tuple[subprocess.Popen[str]
     return parent, int(parent.stdout.readline())
 
 
-def gone(pid: int, within_s: float) -> bool:
-    deadline = time.monotonic() + within_s
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:
             if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
@@ -69,14 +69,14 @@ def test_a_child_ends_with_its_parent_even_busy_in_c(first: str, body: str) -> N
     assert int(parent.stdout.readline()) == child
     parent.kill()
     parent.wait()
-    assert gone(child, 5)
+    assert gone(child)
 
 
 def test_a_parent_that_died_before_the_signal_was_armed_is_noticed() -> None:
     parent, child = child_of_a_parent("time.sleep(60)", first="time.sleep(1)")
     parent.kill()
     parent.wait()
-    assert gone(child, 8)
+    assert gone(child)
 
 
 def test_a_grandchild_in_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_grandchild_in_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
         grandchild = int(note.read_text())
         assert os.getsid(grandchild) == grandchild
         await service.stop(run_id)
-        assert gone(grandchild, 3)
+        assert gone(grandchild)
 
     run(tmp_path, body)
 
@@ -100,7 +100,7 @@ def test_a_family_is_told_from_its_neighbours() -> None:
     ]
     try:
         owned.end_family(mine[owned.FAMILY])
-        assert children[0].wait(5) == -signal.SIGKILL
+        assert children[0].wait(PATIENCE_S) == -signal.SIGKILL
         assert children[1].poll() is None
     finally:
         for child in children:
@@ -138,7 +138,7 @@ def test_a_tool_is_started_without_a_port() -> None:
         await asyncio.gather(task, return_exceptions=True)
 
     jobs: list = []
-    asyncio.run(asyncio.wait_for(whole(), 30))
+    asyncio.run(asyncio.wait_for(whole(), PATIENCE_S))
     assert {address for _, address, _ in seen} == {"127.0.0.1"}
 
 

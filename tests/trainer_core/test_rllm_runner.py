@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.extras import need_extras
 from tests.support.guests import (
     PATIENCE_S,
     ended,
@@ -57,6 +58,7 @@ def rllm_spec(steps: int, **options: Any) -> RunSpec:
 
 
 def rllm_checkout() -> str:
+    need_extras()
     folder = Path(os.environ.get("DMGLAB_RLLM", default_home() / "rllm"))
     if not (folder / ENGINE).is_file():
         pytest.skip(f"clone rllm-org/rllm into {folder}, or name it in DMGLAB_RLLM")
@@ -332,6 +334,7 @@ def test_it_begins_with_a_donors_weights_and_refuses_a_torn_model(tmp_path: Path
 
 @pytest.mark.slow
 def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Path) -> None:
+    need_extras()
     python = os.environ.get("DMGLAB_VERL", "")
     if not python:
         pytest.skip("name the Python of an environment with VERL 0.8.0 in DMGLAB_VERL")

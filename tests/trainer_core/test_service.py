@@ -9,13 +9,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.support.processes import SPEC, group_of, run, start, until
+from tests.support.processes import SPEC, group_of, run, start, until, wait_until
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
@@ -119,7 +118,7 @@ def test_grandchildren_end_with_their_worker(tmp_path: Path) -> None:
         pid = service.runs[run_id].pid
         assert len(group_of(pid)) == 2
         await service.stop(run_id)
-        await until(lambda: not group_of(pid), 3)
+        await until(lambda: not group_of(pid))
 
     run(tmp_path, body)
 
@@ -232,7 +231,7 @@ def test_closing_the_service_stops_every_run(tmp_path: Path) -> None:
         pid = service.runs[run_id].pid
         await service.close()
         assert service.runs[run_id].state is RunState.STOPPED
-        await until(lambda: not group_of(pid), 3)
+        await until(lambda: not group_of(pid))
 
     run(tmp_path, body)
 
@@ -303,7 +302,4 @@ asyncio.run(main())
     assert len(group_of(pid)) == 2
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    deadline = time.monotonic() + 30
-    while group_of(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not group_of(pid)
+    wait_until(lambda: not group_of(pid))

@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes import group_of
+from tests.support.processes import group_of, wait_until
 from trainer_core.protocol.errors import LabError
 from trainer_core.service import Job, run_job
 
@@ -66,10 +65,7 @@ def test_a_cancelled_tool_ends_with_what_it_started() -> None:
     code = "import subprocess, time; subprocess.Popen(['sleep', '60']); time.sleep(60)"
     with pytest.raises(LabError, match="cancelled"):
         asyncio.run(run_job(python(code), on_start=cancel_soon))
-    deadline = time.monotonic() + 3
-    while group_of(pids[0]) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not group_of(pids[0])
+    wait_until(lambda: not group_of(pids[0]))
 
 
 def test_a_tool_does_not_outlive_its_parent() -> None:
@@ -82,12 +78,7 @@ asyncio.run(run_job(["sleep", "60"], on_start=lambda job: print(job._process.pid
     parent = subprocess.Popen(python(code), stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
-    deadline = time.monotonic() + 5
-    while len(group_of(pid)) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: len(group_of(pid)) == 2)
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
-    deadline = time.monotonic() + 3
-    while group_of(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not group_of(pid)
+    wait_until(lambda: not group_of(pid))

@@ -52,7 +52,9 @@ def test_a_run_that_ends_before_its_starter_goes_on_is_told_whole(
             transport, child = await usual(*args, **options)
             while transport.get_returncode() is None:
                 await asyncio.sleep(0.01)
-            await asyncio.sleep(0.2)  # for pipes to say that they are closed
+            pipes = list(filter(None, map(transport.get_pipe_transport, range(3))))
+            while not all(pipe.is_closing() for pipe in pipes):
+                await asyncio.sleep(0.01)
             return transport, child
 
         monkeypatch.setattr(loop, "subprocess_exec", late)

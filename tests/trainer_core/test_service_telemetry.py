@@ -23,7 +23,7 @@ def test_a_slow_listener_gets_the_newest_records_and_the_count_of_the_others(
     async def body(service: TrainerService) -> None:
         run_id = await start(service, updates=60, interval_s=0.001)
         with service.telemetry.live(run_id, capacity=8) as stream:
-            await until(lambda: service.runs[run_id].state.is_end, 25)
+            await until(lambda: service.runs[run_id].state.is_end)
             seen = [event async for event in stream]  # only now it finds the time
         assert len(seen) == 8
         assert stream.dropped > 40

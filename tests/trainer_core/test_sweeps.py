@@ -7,16 +7,15 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.support.echo_sweeps import ENDLESS, EchoSlot, conductor, made_sweep
-from tests.support.processes import until
+from tests.support.processes import PATIENCE_S, until, wait_until
 from trainer_core.cli.main import main
-from trainer_core.protocol.paths import CHECKOUT, HomePaths
+from trainer_core.protocol.paths import CHECKOUT, HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.lock import RunLock, is_locked
@@ -78,19 +77,27 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     assert sum("begins" in line for line in said) == 1
 
 
-def test_a_trial_that_waits_for_its_former_life_can_be_stopped(tmp_path: Path) -> None:
+def test_a_trial_that_waits_for_its_former_life_can_be_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = HomePaths(tmp_path)
     sweep = made_sweep(home, [{"learning_rate": 1e-3}])
     paths = home.run(sweep.trials[0].run_id)
     paths.root.mkdir(parents=True)
     former = RunLock.take(paths)  # whose process saves still
-    slot = EchoSlot(str(home.root), sweep.sweep_id)
+    slot, looked = EchoSlot(str(home.root), sweep.sweep_id), asyncio.Event()
+
+    def look(paths: RunPaths) -> bool:
+        looked.set()
+        return is_locked(paths)
+
+    monkeypatch.setattr("trainer_core.sweeps.slot.is_locked", look)
 
     async def scenario() -> RunRecord:
         trial = asyncio.create_task(slot.run(0))
-        await asyncio.sleep(0.2)
+        await asyncio.wait_for(looked.wait(), PATIENCE_S)
         await slot.stop("interrupted")
-        return msgspec.json.decode(await asyncio.wait_for(trial, 5), type=RunRecord)
+        return msgspec.json.decode(await asyncio.wait_for(trial, PATIENCE_S), type=RunRecord)
 
     record = asyncio.run(scenario())
     assert (record.state, record.reason) == (RunState.IDLE, "interrupted")
@@ -115,23 +122,16 @@ def test_a_killed_sweep_leaves_no_process_and_goes_on(tmp_path: Path) -> None:
     )
     runs = [home.run(trial.run_id) for trial in sweep.trials]
     try:
-        _wait(lambda: all(r.train_log.exists() and r.train_log.stat().st_size for r in runs))
+        wait_until(lambda: all(r.train_log.exists() and r.train_log.stat().st_size for r in runs))
     finally:
         driver.kill()
         driver.wait()
-    _wait(lambda: not any(is_locked(run) for run in runs))
+    wait_until(lambda: not any(is_locked(run) for run in runs))
     states = {run.state for run in RunRegistry(home).reconcile().values()}
     assert states == {RunState.LOST}
     short = made_sweep(home, [{"learning_rate": 0.1}] * 2)  # begins anew: there is no checkpoint
     asyncio.run(asyncio.wait_for(conductor(home, short, 2, []).run(), 120))
     assert {run.state for run in RunRegistry(home).load().values()} == {RunState.FINISHED}
-
-
-def _wait(condition: object, timeout_s: float = 120) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "the condition never held"
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tests.support.echo_sweeps import ENDLESS, EchoSlot, conductor, made_sweep
+from tests.support.extras import extra_library
 from tests.support.processes import until
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
@@ -20,7 +21,7 @@ from trainer_core.sweeps.cluster import RaySlots, connect
 from trainer_core.sweeps.conductor import Conductor
 from trainer_core.sweeps.sweep import Sweep
 
-ray = pytest.importorskip("ray", reason="python -m pip install ray")
+ray = extra_library("ray")
 CLOCKS = {"created_at", "finished_at", "pid", "pid_create_time"}
 
 
