@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
-import msgspec
+import os
 
-LONGEST_SHOWN = 80
-"""Letters of somebody else's text that a message repeats."""
+import msgspec
 
 BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are no JSON of a type: cut, of another form, no UTF-8 inside a
 string, nested too deep."""
 
 
+MOST_WORDS = 290
+"""Letters of an error that are shown: its beginning and its end, where the way out stands."""
+
+
+def visible(text: str) -> str:
+    """Return `text` with what a terminal would obey, and a lone surrogate, written as an escape.
+
+    File names, reasons and titles are other people's words: an escape sequence in them could move
+    the cursor, rename the window or hide a line.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+def shortened(text: str, most: int = MOST_WORDS) -> str:
+    """Return `text` as at most `most` printable letters, without its middle where it is longer."""
+    text = visible(text)
+    if len(text) <= most:
+        return text
+    end = most // 2 - 5
+    return f"{text[: most - end - 5]} ... {text[-end:]}"
+
+
+LONGEST_QUOTE = 80
+"""Letters of one of somebody else's texts that a message repeats."""
+
+
+def shown(value: object, most: int = LONGEST_QUOTE) -> str:
+    """Return a value of a file or an argument as a message repeats it: printable, and cut."""
+    if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
+        return "a huge number"  # Python refuses to write one of thousands of digits
+    text = str(value)
+    line = visible(text[: most + 1])
+    return line if len(text) <= most and len(line) <= most else f"{line[: most - 3]}..."
+
+
 class LabError(Exception):
-    """Root of every error this project raises on purpose; shells print it as one line, exit 1."""
+    """Root of every error this project raises on purpose; shells print it as one line, exit 1.
+
+    Its text quotes files and arguments, so it is always one short printable line.
+    """
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
 
 
 class ConfigError(LabError):
@@ -32,23 +77,9 @@ class CheckpointError(LabError):
     """A checkpoint that is missing, corrupt, or does not fit the task it is used with."""
 
 
-def shown(text: object, most: int = LONGEST_SHOWN) -> str:
-    """Return what a message repeats of a text that came from outside: one printable line, cut.
-
-    A file or an argument may hold 50,000 letters, a newline, or what a terminal obeys.
-    """
-    whole = _digits(text) if isinstance(text, int) else str(text)
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in whole[: most + 1])
-    return line if len(line) <= most else f"{line[: most - 3]}..."
-
-
-def _digits(number: int) -> str:
-    """Return its digits; Python refuses to write a whole number of thousands of them."""
-    return str(number) if abs(number) < 10**LONGEST_SHOWN else "a huge number"
-
-
 def in_words(error: LabError | OSError) -> str:
     """What a person is told: of a file its name and what the system says, without a number."""
     if isinstance(error, LabError) or not error.strerror:
-        return str(error)
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return shortened(str(error))
+    place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+    return shortened(f"{place}{error.strerror}")

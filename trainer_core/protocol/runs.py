@@ -89,6 +89,19 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
 
 
+LONGEST_ID = 200
+"""Of a run: a folder's name has 255 bytes at most."""
+
+
+def is_run_id(text: str) -> bool:
+    """Whether `text` is the name of a folder below the runs that every list can show.
+
+    It stands in paths and tables: no separator, nothing hidden, nothing that a terminal obeys.
+    """
+    is_short = 0 < len(text) <= LONGEST_ID
+    return is_short and text[0] != "." and "/" not in text and text.isprintable()
+
+
 ARCHIVED = "archived: "
 """What the reason of an archived run begins with; its file follows."""
 
