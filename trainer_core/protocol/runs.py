@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.records import (
@@ -59,6 +61,12 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
 }
 
 
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""What SQLite keeps and every list can show."""
+When = Annotated[float, Meta(ge=0, le=253_402_300_799)]
+"""Seconds since 1970, up to the end of year 9999: what a calendar can show."""
+
+
 class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """One line of runs.jsonl; the last line of a run_id holds."""
 
@@ -69,14 +77,14 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     algo: str
     device: str
     state: RunState
-    created_at: float
+    created_at: When
     config_sha256: str
-    pid: int = 0
+    pid: Count = 0
     pid_create_time: float = 0.0
     """psutil's create_time: with the pid it survives pid reuse."""
-    finished_at: float = 0.0
+    finished_at: When = 0.0
     reason: str = ""
-    env_steps: int = 0
+    env_steps: Count = 0
     best_success_rate: float = 0.0
     """Of greedy validations."""
     best_leaving_rate: float = 0.0
