@@ -6,7 +6,7 @@ A script outlives the state layout of an emulator version; a snapshot does not.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,17 +39,25 @@ class InputScript:
 
 
 def replay(
-    cartridge: Cartridge, scripts: Sequence[InputScript], device: str = "cpu"
+    cartridge: Cartridge,
+    scripts: Sequence[InputScript],
+    device: str = "cpu",
+    on_frame: Callable[[int, int], None] = lambda frame, of: None,
 ) -> list[Snapshot]:
-    """Play all scripts side by side from power-on; the state at the end of each, in order."""
+    """Play all scripts side by side from power-on; the state at the end of each, in order.
+
+    `on_frame` is told how many of how many frames are played.
+    """
     emulator = Emulator(cartridge, len(scripts), device)
     ends: dict[int, list[int]] = {}
     for env, script in enumerate(scripts):
         ends.setdefault(script.frames, []).append(env)
     found = {env: emulator.snapshot(env) for env in ends.get(0, [])}
-    for frame in range(max(ends)):
+    longest = max(ends)
+    for frame in range(longest):
         masks = np.array([script.held(frame) for script in scripts], dtype=np.uint8)
         emulator.run(masks, 1)
         for env in ends.get(frame + 1, []):
             found[env] = emulator.snapshot(env)
+        on_frame(frame + 1, longest)
     return [found[env] for env in range(len(scripts))]

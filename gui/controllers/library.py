@@ -20,6 +20,7 @@ from gui.models.session import Session
 from gui.models.zipped_roms import is_zip, roms_in, unpack
 from gui.widgets.screen import Palette
 from gui.words import tr
+from trainer_core.protocol.regular_files import is_regular
 from trainer_core.protocol.roms import ROM_SUFFIXES, has_rom_header, sha256_of_rom
 from trainer_core.service import run_job
 
@@ -120,7 +121,9 @@ class LibraryController(QObject):
         if found == card.key:
             self.open_rom(card.path)
             return
-        what = tr("is not there any more") if not card.path.is_file() else tr("is another file now")
+        what = (
+            tr("is not there any more") if not is_regular(card.path) else tr("is another file now")
+        )
         text = f"{card.title} {what}: {card.path}"
         self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
         self.library.reload()

@@ -203,7 +203,16 @@ class AgentDock(Dock):
         for task_id, title in self._session.task_titles().items():
             self.tasks.addItem(title, task_id)
             self.tasks.setItemData(self.tasks.count() - 1, task_id, _TIP)
+        for place, reason in self._session.broken_tasks().items():
+            self._add_broken(place, reason)
         self._refresh()
+
+    def _add_broken(self, place: str, reason: str) -> None:
+        """A task that cannot be read stands there with its reason, and cannot be chosen."""
+        self.tasks.addItem(tr("{task}: cannot be used", task=place), None)
+        row = self.tasks.count() - 1
+        self.tasks.setItemData(row, reason, _TIP)
+        self.tasks.setItemData(row, 0, Qt.ItemDataRole.UserRole - 1)  # not enabled
 
     def _refresh(self) -> None:
         mode = self._session.mode

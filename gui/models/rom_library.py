@@ -10,9 +10,10 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
 from gui.words import tr
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import LabError, shown
 from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.roms import RegisteredRom, registered_roms
+from trainer_core.protocol.regular_files import is_regular
+from trainer_core.protocol.roms import Register, RegisteredRom, read_register
 
 KEPT = 100
 """Games whose order of play is remembered."""
@@ -49,10 +50,11 @@ class RomLibrary(QObject):
     def reload(self) -> None:
         self.error = ""
         try:
-            roms = registered_roms(self._home)
+            register = read_register(self._home)
         except LabError as error:
-            roms, self.error = {}, str(error)
-        found = [_card(sha256, rom) for sha256, rom in roms.items()]
+            register, self.error = Register({}, {}), str(error)
+        found = [_card(sha256, rom) for sha256, rom in register.roms.items()]
+        found += [_bad_card(name, reason) for name, (_, reason) in register.bad.items()]
         found += [_shipped(path) for path in sorted(ASSETS.glob("games/*/*.gb"))]
         recent = {key: place for place, key in enumerate(self._recent())}
         self.cards = sorted(found, key=lambda card: (recent.get(card.key, KEPT), card.shipped))
@@ -97,8 +99,14 @@ def _card(sha256: str, rom: RegisteredRom) -> RomCard:
     return RomCard(
         key=sha256, path=path, title=rom.title.strip() or path.stem,
         facts=", ".join(part for part in parts if part), warnings=rom.warnings,
-        problem="" if path.is_file() else tr("{path} is not there", path=path),
+        problem="" if is_regular(path) else tr("{path} is not there", path=path),
     )  # fmt: skip
+
+
+def _bad_card(name: str, reason: str) -> RomCard:
+    """An entry of roms.json that names no ROM; a path of its own keeps it apart from the others."""
+    title = tr("Bad entry {name}", name=shown(name, 16))
+    return RomCard(key=name, path=Path(shown(name)), title=title, facts="", problem=reason)
 
 
 def _shipped(path: Path) -> RomCard:

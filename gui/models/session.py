@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from gui.settings import Settings
 from trainer_core.preflight.checks import BUILT_IN_TASKS
 from trainer_core.protocol.arc import list_games
+from trainer_core.protocol.errors import shown
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import list_tasks
+from trainer_core.protocol.tasks import broken_tasks, list_tasks
 from trainer_core.runners.catalog import AgentRunner, registered_runners
 
 FIRST_TASK = "pocket_quest/leave_bedroom"
@@ -74,6 +76,15 @@ class Session(QObject):
         for game in list_games(self._home):
             found[game.task] = f"ARC: {game.title}"
         return found
+
+    def broken_tasks(self) -> dict[str, str]:
+        """Return why each of the home's own tasks that cannot be read is none, by its place."""
+        root = self._home.tasks
+        return {
+            shown(Path(folder).relative_to(root)) if Path(folder).is_relative_to(root) else folder:
+                shown(reason, 400)
+            for folder, reason in broken_tasks(self._home).items()
+        }  # fmt: skip
 
     def set_mode(self, mode: Mode) -> None:
         if mode is not self.mode:

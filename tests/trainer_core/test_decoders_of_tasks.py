@@ -177,6 +177,7 @@ def test_an_order_that_cannot_be_is_refused_before_anything_begins(changes: Any)
         ([{"wait_frames": 0, "actions": "A " * 10_000}], "a script of 240000 frames"),
         ([{"wait_frames": 0, "actions": "JUMP"}], "JUMP"),
         ({"wait_frames": 0}, "Expected `array`"),
+        ([{"wait_frames": 216_000, "actions": ""}] * 80, "80 states of up to 216,000 frames"),
     ],
 )
 def test_a_script_that_would_play_for_ever_is_named(rows: Any, words: str, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,11 @@ from trainer_core.envs.curriculum import (
     states_to_go,
     successors,
 )
+from trainer_core.envs.demonstrations import Demonstration, states_along
 from trainer_core.envs.places import cells_of
+from trainer_core.envs.preparing import Preparing
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.tasks import Codec
 from trainer_core.train.progress import ENOUGH, RunProgress
 
 TASK = "pocket_quest/leave_bedroom"
@@ -182,7 +188,7 @@ def test_only_training_begins_along_demonstrations(tmp_path):
 def test_states_along_a_demonstration_end_at_its_goal(tmp_path):
     pytest.importorskip("warp")
     from emulator import Emulator
-    from trainer_core.envs.demonstrations import states_along, task_demonstrations
+    from trainer_core.envs.demonstrations import task_demonstrations
     from trainer_core.envs.roms import load_rom
     from trainer_core.play.authoring.demonstration import play_demonstration
     from trainer_core.protocol.paths import HomePaths
@@ -199,3 +205,26 @@ def test_states_along_a_demonstration_end_at_its_goal(tmp_path):
     for state, picture in zip(states, trace.pictures, strict=True):
         emulator.restore(state)
         assert np.array_equal(emulator.observations().numpy()[0], picture)
+
+
+def play_of(frames: int, *, count: int = 1) -> list[Demonstration]:
+    """Ways of so many frames without a button, from a state that is not looked at."""
+    return [Demonstration(None, np.zeros(frames, np.uint8)) for _ in range(count)]  # type: ignore[arg-type]
+
+
+def test_demonstrations_that_would_fill_the_memory_are_refused_before_they_are_played():
+    cartridge: Any = None  # nothing is played
+    with pytest.raises(TaskError, match=r"pass 200,001 states, .* 10,000 at most"):
+        states_along(cartridge, play_of(200_000), Codec(frames_per_step=1), "cpu")
+    with pytest.raises(TaskError, match="pass 10,010 states"):
+        states_along(cartridge, play_of(24_000, count=10), Codec(), "cpu")
+
+
+def test_how_far_the_preparation_is_is_told_now_and_then():
+    told: list[str] = []
+    tell = Preparing(told.append, every_s=0.0)
+    tell("states", 1_234, 10_000)
+    assert told == ["preparing states: 1,234 of 10,000"]
+    seldom = Preparing(told.append, every_s=1e9)
+    seldom("states", 2, 3)
+    assert len(told) == 1, "no line for what takes a moment"

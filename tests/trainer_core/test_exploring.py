@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from trainer_core.envs import exploring
 from trainer_core.envs.exploring import MOST_FOUND, WALKS, WAYS, Explorer
 from trainer_core.envs.places import cells_of
 
@@ -41,7 +42,7 @@ class Corridors:
         return self.places[envs].tolist()
 
 
-def explored(goal: int, *, search: bool) -> Explorer:
+def explored(goal: int, *, search: bool, frames: int = 24) -> Explorer:
     corridors = Corridors(16)
     explorer = Explorer(
         corridors,  # type: ignore[arg-type]
@@ -49,6 +50,7 @@ def explored(goal: int, *, search: bool) -> Explorer:
         lambda pictures: torch.from_numpy(corridors.places[: len(pictures)] == goal),
         num_actions=3,
         seed=1,
+        frames=frames,
     )
     explorer.explore([0, 2], search=search)  # type: ignore[list-item]
     return explorer
@@ -93,3 +95,11 @@ def test_a_cell_is_the_mean_shade_of_its_square_to_the_half() -> None:
     means = pictures.reshape(5, 9, 8, 10, 8).mean((2, 4))
     expected = [cell.tobytes() for cell in (2 * means).round().astype(np.int8)]
     assert cells_of(pictures) == expected
+
+
+def test_walks_of_long_steps_end_before_they_take_hours(monkeypatch):
+    monkeypatch.setattr(exploring, "MOST_FRAMES", 3 * exploring.WALK_STEPS * 600)
+    walked: list[int] = []
+    monkeypatch.setattr(Explorer, "_walk", lambda self, begins, led: walked.append(len(begins)))
+    explored(LONG, search=True, frames=600)
+    assert sum(walked) == 3

@@ -167,7 +167,7 @@ def test_only_without_a_demonstration_are_ways_looked_for_and_begun_along(
     class Walks:
         """An explorer who knows a way of five steps from the third start."""
 
-        def __init__(self, *_: object) -> None:
+        def __init__(self, *_: object, **how: object) -> None:
             pass
 
         def explore(self, starts: list[Any], *, search: bool = False) -> list[Any]:

@@ -108,11 +108,27 @@ def swapped(lines: Lines) -> Lines:
     return edit(edit(lines, at, env_steps=10**6), at + 1, env_steps=5)
 
 
+def on_config(**changes: Any) -> Callable[[Lines], Lines]:
+    """The configuration that the meta record tells, with other values."""
+
+    def damage(lines: Lines) -> Lines:
+        at = last_of(lines, "meta")
+        return edit(lines, at, config=json.loads(lines[at])["config"] | changes)
+
+    return damage
+
+
 DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "missing key": (on_update(reward_mean=None), "reward_mean"),
     "wrong type": (on_update(env_steps="many"), "env_steps"),
     "bool for a number": (on_update(reward_mean=True), "bool"),
     "bool for a count": (on_update(update=True), "bool"),
+    "a rate that no run may have": (on_update(learning_rate=100.0), "learning_rate is 100"),
+    "a stack that no run may have": (on("meta", stack_k=99), "stack_k is 99, expected"),
+    "steps of an hour": (on("meta", frames_per_step=216_000), "frames_per_step is 216000"),
+    "released after the step": (on("meta", release_after_frames=25), "release_after_frames is 25"),
+    "an impossible configuration": (on_config(gamma=5.0, eval_every="x"), "gamma must be 0 to 1"),
+    "text for a number": (on_config(eval_every="x"), "eval_every is no int"),
     "NaN": (on_update(value_mean=float("nan")), "torn or not JSON|NaN"),
     "infinity": (on_update(value_mean=float("inf")), "torn or not JSON|Infinity"),
     "duplicate seq": (lambda s: [*s, edit(s, len(s) - 1)[-1]], "appears twice"),

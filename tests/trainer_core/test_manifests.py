@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -69,14 +71,50 @@ def change(folder: Path, old: str, new: str) -> None:
         ("sha256", 'sha256 = "abc"', "64 digits"),
         ("id", 'id = "../../etc"', "lower-case letters"),
         ("schema", "schema = 2", "update DMG Lab"),
+        ("schema", f"schema = {'9' * 400}", "schema a huge number is not 1"),
+        ("horizon", f"horizon = {'9' * 400}", r"episode\.horizon must lie in .* a huge number"),
+        ("tau", f"tau = {'9' * 400}", r"out of range - at `\$\.goal\.tau`"),
+        ("height", f"height = {'9' * 400}", r"observation\.height a huge number is unknown"),
+        ("horizon", f"horizon = {'9' * 5000}", "cannot be read: Exceeds the limit"),
+        ("horizon", f"horizon = {'[' * 5000}", "nested too deep"),
+        ("id", f'id = "{"a" * 50_000}"', r"id 'a{77}\.\.\.': use lower-case"),
+        ("path", f'path = "{"a" * 5000}"', r"rom\.path 'a{77}\.\.\.' must have at most 400"),
+        ("path", 'path = "assets/a\\u0000b"', r"rom\.path 'assets/a\\x00b' must have .* NUL"),
+        ("title", f"{'b' * 300} = 1", "unknown key 'b{37}\\.\\.\\.'"),
+        ("", f"{'a.' * 20_000}a = 1", "a key of more than 16 parts"),
+        ("", f"x = {{{'a.' * 15_000}a = 1}}", "a key of more than 16 parts"),
+        ("", f"""x = {{{'"a".' * 9_000}a = 1}}""", "a key of more than 16 parts"),
+        ("", f"""{"'.'." * 9_000}a = 1""", "a key of more than 16 parts"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused_by_name(
     folder: Path, old: str, new: str, message: str
 ) -> None:
     change(folder, old, new)
-    with pytest.raises(TaskError, match=rf"task\.toml: .*{message}"):
+    with pytest.raises(TaskError, match=rf"task\.toml: .*{message}") as refused:
         load_task(folder)
+    said = str(refused.value).replace(str(folder), "")
+    assert said.isprintable()
+    assert len(said) < 300
+
+
+def test_a_description_of_many_sentences_is_none_of_many_keys(folder: Path) -> None:
+    said = "A. b. c! 'd'. e.g. this...... " * 200
+    change(folder, "description", f'description = "{said}"')
+    assert load_task(folder).manifest.description == said
+
+
+def test_a_tree_that_is_deeper_than_the_stack_is_no_task(tmp_path: Path) -> None:
+    deep = tmp_path / "tasks"
+    for _ in range(300):
+        deep.mkdir()
+        deep /= "t"
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(len(inspect.stack()) + 150)
+        assert broken_tasks(HomePaths(tmp_path)) == {}
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_an_id_that_is_not_its_place_is_refused_and_listed_as_broken(folder: Path) -> None:

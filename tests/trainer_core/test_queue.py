@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from tests.support.made_records import run_record
 from tests.support.processes import SPEC
+from trainer_core.cli.main import main
 from trainer_core.protocol import commands
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths
@@ -374,3 +376,78 @@ def test_a_full_disk_lets_go_of_no_lock(home: HomePaths, monkeypatch: pytest.Mon
     assert not KeeperLock(home).take(0.0)
     lock.release()
     keeper.release()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"devices": []}, "no device"),
+        ({"devices": ["../../evil"]}, "device must be cpu or cuda:N"),
+        ({"devices": ["cpu", "/tmp/x"]}, "device must be cpu or cuda:N"),
+        ({"run_id": "nope"}, "config.json"),
+        ({"run_id": "../../runs"}, "no name of a run's folder"),
+        ({"run_id": "a\0b\x1b[2J"}, "no name of a run's folder"),
+        ({"run_id": "n" * 50_000}, "no name of a run's folder"),
+    ],
+)
+def test_an_entry_that_can_never_start_is_told_taken_out_and_the_next_has_its_turn(
+    home: HomePaths, change: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(home, "a", "b")
+    raw = json.loads(home.queue.read_text())
+    raw["entries"][0] |= change
+    raw["entries"] += raw["entries"]  # and each of them twice
+    home.queue.write_text(json.dumps(raw))
+    assert main(["queue", "list", "--home", str(home.root)]) == 0
+    shown = capsys.readouterr().out
+    assert "never: " in shown
+    assert said in shown
+    assert shown.count("\n") == 3
+    assert shown.replace("\n", "").isprintable()
+    found = waiting.claim(home, everybody)
+    assert found is not None
+    assert found.life.record.run_id == "b"
+    assert order(home) == ["b"]
+    if "devices" in change:
+        record = RunRegistry(home).load()["a"]
+        assert record.state is RunState.FAILED
+        assert said in record.reason
+    assert {path.name for path in home.devices.iterdir()} == {"cpu.lock"}
+    assert {path.name for path in home.root.iterdir()} == {"training"}
+
+
+def test_a_queue_of_entries_that_can_never_start_ends(
+    home: HomePaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.queue.parent.mkdir(parents=True)
+    home.queue.write_text('{"v":1,"entries":[{"run_id":"nope","devices":[]}]}')
+    assert main(["queue", "run", "--home", str(home.root)]) == 0
+    out, err = capsys.readouterr()
+    assert err == "nope is taken out of the queue: it names no device\n"
+    assert json.loads(out) == {"ok": True, "queue": []}
+
+
+def test_a_run_of_a_trainer_that_is_not_here_keeps_nobody_waiting(home: HomePaths) -> None:
+    put(home, "a")
+    config = home.run("a").config
+    config.write_text(config.read_text().replace('"native"', '"another"'))
+    assert main(["queue", "run", "--home", str(home.root)]) == 0
+    assert order(home) == ["a"]
+
+
+def test_a_queue_of_a_newer_version_is_listed_from_the_index_and_left_as_it_is(
+    home: HomePaths,
+) -> None:
+    put(home, "a")
+    newer = home.queue.read_text().replace('"v": 1', '"v": 2')
+    home.queue.write_text(newer)
+    assert order(home) == ["a"]
+    with pytest.raises(LabError, match="version 2 of the queue"):
+        RunQueue(home).hold("a")
+    assert home.queue.read_text() == newer
+
+
+def test_a_name_that_is_no_device_makes_no_file(home: HomePaths) -> None:
+    with pytest.raises(ConfigError, match="device must be"):
+        DeviceLock.take(home, "../../evil", "a")
+    assert not home.root.exists()

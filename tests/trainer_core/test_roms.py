@@ -131,11 +131,47 @@ def test_a_relative_path_written_by_hand_counts_from_its_file(
     assert Path(rom.path).resolve() == (home.root / "roms" / "x.gb").resolve()
 
 
+def test_a_bad_entry_stands_in_the_list_with_its_reason_and_takes_no_good_one_along(
+    home: HomePaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = call(capsys, home, "add", GAME)["roms"][0]["sha256"]
+    path = home.settings / "roms.json"
+    bad = {
+        "0" * 64: {"path": "a\0b"}, "1" * 64: 3, "2" * 64: {"path": "x.gb", "size": 10**30},
+        "3" * 64: "a" * 50_000, "\x1b[2J" * 9_000: "x.gb", "4" * 64: "", "5" * 64: None,
+    }  # fmt: skip
+    path.write_text(json.dumps(json.loads(path.read_text()) | bad))
+    rows = {row["sha256"]: row for row in call(capsys, home, "list")["roms"]}
+    assert rows.pop(good)["state"] == "ok"
+    assert len(rows) == len(bad)
+    for row in rows.values():
+        assert row["state"] == "bad"
+        assert row["reason"]
+        assert "repair" in row["fix"]
+        assert json.dumps(row, ensure_ascii=False).isprintable()
+        assert len(json.dumps(row)) < 600
+    call(capsys, home, "add", GAME)
+    assert len(json.loads(path.read_text())) == len(bad) + 1, "what is bad is kept as it stood"
+    assert call(capsys, home, "remove", "00000000")["removed"] == "0" * 64
+    assert len(json.loads(path.read_text())) == len(bad)
+
+
+def test_a_rom_beside_a_link_that_leads_nowhere_is_missing_not_an_error(
+    home: HomePaths, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop.gb").symlink_to("loop.gb")
+    home.settings.mkdir(parents=True)
+    (home.settings / "roms.json").write_text(
+        json.dumps({"0" * 64: str(tmp_path / "gone.gb"), "1" * 64: str(tmp_path / ("x" * 300))})
+    )
+    assert [row["state"] for row in call(capsys, home, "list")["roms"]] == ["missing"] * 2
+
+
 def test_a_register_that_is_none_of_ours_is_named_and_left_alone(
     home: HomePaths, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home.settings.mkdir(parents=True)
-    for text in ("{", "[]", '{"a": 3}', "[" * 100_000):
+    for text in ("{", "[]", "3", "[" * 100_000):
         (home.settings / "roms.json").write_text(text)
         assert "roms.json: cannot be read" in call(capsys, home, "add", GAME)["error"]
         assert (home.settings / "roms.json").read_text() == text

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.support.made_records import run_record, update_record
+from tests.support.processes import SPEC
+from trainer_core.cli.main import main
 from trainer_core.protocol import records
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
+from trainer_core.runs import waiting
+from trainer_core.runs.asking import ask
+from trainer_core.runs.found_again import FOUND, UNREADABLE
 from trainer_core.runs.index import RunRegistry, create_time, is_alive
+from trainer_core.runs.life import RunLife
+from trainer_core.runs.writer import RunWriter
 
 
 @pytest.fixture
@@ -117,3 +127,97 @@ def test_only_the_end_of_a_long_log_is_read(registry: RunRegistry) -> None:
         file.seek(8 << 30)  # sparse: a reader of all of it would not come back
         file.write(b"\n" + records.encode(update_record("a", 1, 7, 1.0)))
     assert registry.reconcile()["a"].env_steps == 7 * 2048
+
+
+def begin(home: HomePaths, run_id: str, *, reason: str) -> None:
+    """A run of our trainer that has come to a checkpoint of that reason."""
+    life = RunLife.begin(home, run_id, SPEC, algo="ppo", name=f"named {run_id}")
+    with contextlib.closing(RunWriter(life.paths)) as writer:
+        writer.append(records.MetaRecord, runner="native", task="tiny_goal", algo="ppo")
+        writer.append(
+            records.CheckpointRecord, env_steps=4096, path="checkpoints/000000004096",
+            sha256="0" * 64, size_bytes=1, success_rate=0.75, reason=reason,
+        )  # fmt: skip
+    life.end(RunState.FINISHED if reason == "final" else RunState.STOPPED, "")
+
+
+def listed(home: HomePaths, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+    assert main(["runs", "--json", "--home", str(home.root)]) == 0
+    return {run["run_id"]: run for run in json.loads(capsys.readouterr().out)["runs"]}
+
+
+def test_a_lost_index_is_made_again_from_the_folders_of_runs(
+    registry: RunRegistry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = registry.home
+    begin(home, "a", reason="final")
+    begin(home, "b", reason="stop")
+    begin(home, "c", reason="periodic")
+    waiting.enqueue(home, "d", SPEC, algo="ppo")
+    home.run("no run").root.mkdir()
+    bad = home.run("bad").config
+    bad.parent.mkdir()
+    bad.write_text("{")
+    registry.path.unlink()
+    found = listed(home, capsys)
+    assert {name: run["state"] for name, run in found.items()} == {
+        "a": "finished", "b": "stopped", "c": "lost", "d": "queued", "bad": "lost",
+    }  # fmt: skip
+    assert found["a"]["reason"] == FOUND
+    assert found["a"]["best_success_rate"] == 0.75
+    assert (found["a"]["algo"], found["a"]["name"]) == ("ppo", "named a")
+    assert found["bad"]["reason"].startswith(f"{UNREADABLE}: {bad}: ")
+    assert set(registry.load()) == {"a", "b", "c", "d"}, "written down, but for what says nothing"
+    lines = registry.path.read_bytes()
+    assert listed(home, capsys) == found
+    assert registry.path.read_bytes() == lines
+    answer = ask(home, "SELECT run_id FROM runs WHERE best_success_rate = 0.75 ORDER BY run_id")
+    assert answer.rows == (("a",), ("b",), ("c",))
+
+
+def test_a_cache_of_a_lost_index_knows_the_folders_too(registry: RunRegistry) -> None:
+    begin(registry.home, "a", reason="final")
+    ask(registry.home, "SELECT run_id FROM runs")
+    registry.path.unlink()
+    home = registry.home
+    home.runs_cache.unlink()
+    assert ask(home, "SELECT run_id, state FROM runs").rows == (("a", "finished"),)
+
+
+def test_a_run_that_somebody_begins_this_moment_is_not_called_lost(registry: RunRegistry) -> None:
+    life = RunLife.begin(registry.home, "a", SPEC, algo="ppo")
+    registry.path.unlink()
+    assert registry.reconcile() == {}
+    life.end(RunState.FINISHED, "all done")
+    assert registry.reconcile()["a"].reason == "all done"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run_id": "../../evil"}, {"run_id": ""}, {"run_id": "a\nb"}, {"run_id": "\x1b[2Jx"},
+        {"run_id": "n" * 50_000}, {"env_steps": 10**400}, {"env_steps": 2**63}, {"env_steps": -1},
+        {"created_at": 1e300}, {"finished_at": -5.0}, {"pid": 10**30}, {"state": "asleep"},
+    ],
+)  # fmt: skip
+def test_a_line_that_no_run_of_ours_could_have_written_is_none(
+    registry: RunRegistry, change: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry.append(run_record("good", RunState.FINISHED))
+    line = msgspec.to_builtins(run_record("bad", RunState.FINISHED)) | change
+    with registry.path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    assert list(listed(registry.home, capsys)) == ["good"]
+    assert ask(registry.home, "SELECT run_id FROM runs").rows == (("good",),)
+    assert main(["disk", "--json", "--home", str(registry.home.root)]) == 0
+
+
+def test_what_a_terminal_would_obey_is_shown_as_letters(
+    registry: RunRegistry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry.append(run_record("a", RunState.FAILED, reason="\x1b]0;owned\x07\nx" * 999))
+    assert main(["runs", "--home", str(registry.home.root)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") == 2
+    assert out.replace("\n", "").isprintable()
+    assert len(out) < 1_000

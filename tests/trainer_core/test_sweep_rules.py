@@ -78,6 +78,12 @@ def test_rungs_grow_by_the_factor() -> None:
     assert rules.rung_of([], 1000, 3) == 0
 
 
+@pytest.mark.parametrize(("first_rung", "factor"), [(0, 3), (8192, 1), (1, 0), (-5, 3)])
+def test_rungs_that_would_never_end_are_refused(first_rung: int, factor: int) -> None:
+    with pytest.raises(ConfigError, match="rungs of"):
+        rules.rung_of([(9000, 1.0)], first_rung, factor)
+
+
 def test_halving_keeps_the_best_third_of_those_that_came_so_far() -> None:
     curves = {number: line(0.1 * number, 1000) for number in range(6)}
     ended = [n for n in curves if rules.halving(curves, n, first_rung=1000, factor=3)]

@@ -184,3 +184,49 @@ def test_a_damaged_definition_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     path.write_bytes(os.urandom(100))
     assert main(["sweep", "--resume", "echo", "--home", str(tmp_path)]) == 1
     assert str(path) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("early_stop.first_rung", 0, "first_rung"),
+        ("early_stop.factor", 1, "factor"),
+        ("early_stop.factor", 0, "factor"),
+        ("early_stop.rule", "hope", "Invalid enum value 'hope'"),
+        ("early_stop.mode", "up", "Invalid enum value 'up'"),
+        ("early_stop.metric", "luck", "no metric 'luck'"),
+        ("search", "magic", "Invalid enum value"),
+        ("sweep_id", "../../../evil", "is not the name of its folder"),
+        ("v", 2, "update DMG Lab"),
+        ("trials", [], "0 trials"),
+        ("trials.0.values", {"luck": 1}, "unknown configuration keys: luck"),
+        ("trials.0.values", {"learning_rate": 1e9}, "learning_rate must be"),
+        ("trials.0.values", {"device": "../../evil"}, "device must be cpu or cuda:N"),
+        ("trials.0.number", 7, "calls itself 7"),
+        ("trials.0.run_id", "echo-t001", "two trials have one run_id"),
+        ("trials.0.run_id", "a\0b", "no name of a folder"),
+        ("trials.0.seed", 10**300, "seed"),
+        ("base", {}, "base lacks algo, device, task"),
+        ("base.total_env_steps", 0, "has no limit and would never end"),
+    ],
+)
+def test_an_edited_definition_is_refused_in_one_line(
+    path: str, value: object, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = HomePaths(tmp_path)
+    made_sweep(home, [{"learning_rate": 0.1}, {"learning_rate": 0.2}])
+    file = tmp_path / "training" / "sweeps" / "echo" / "sweep.json"
+    raw = json.loads(file.read_text())
+    place, *rest = reversed(path.split("."))
+    table = raw
+    for name in reversed(rest):
+        table = table[int(name) if name.isdecimal() else name]
+    table[place] = value
+    file.write_text(json.dumps(raw))
+    for verb in ("--show", "--resume"):
+        assert main(["sweep", verb, "echo", "--home", str(tmp_path)]) == 1
+        line = capsys.readouterr().err
+        assert said in line
+        assert str(file) in line
+        assert len(line) < 400
+    assert [path.name for path in (tmp_path / "training").iterdir()] == ["sweeps"]

@@ -45,7 +45,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         chosen += ended_before(home, time.time() - 86_400 * options.older_than, options.keep)
     if not chosen and options.older_than < 0:
         raise ConfigError("say which runs, or --older-than DAYS; `dmglab runs` lists them")
-    known, rows = RunRegistry(home).load(), []
+    known, rows = RunRegistry(home).reconcile(), []
     for run_id in chosen:
         if run_id not in known:  # a path would be walked through
             raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")

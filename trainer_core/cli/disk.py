@@ -24,7 +24,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "disk", argv)
     home = home_paths(options.home)
     uses = sorted(
-        (disk_use(home, run_id) for run_id in RunRegistry(home).load()), key=lambda use: use.total
+        (disk_use(home, run_id) for run_id in RunRegistry(home).reconcile()),
+        key=lambda use: use.total,
     )
     total = sum(use.total for use in uses)
     if options.json:

@@ -18,7 +18,7 @@ from trainer_core.cli.ordering import put_into_queue, waiting_result
 from trainer_core.cli.saying import say
 from trainer_core.cli.tables import print_table
 from trainer_core.cli.verbs import run_verb
-from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.errors import ConfigError, LabError, shown
 from trainer_core.protocol.fields import check_device, limits
 from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runs import waiting
@@ -93,15 +93,19 @@ def list_waiting(argv: list[str]) -> dict[str, Any]:
     options = parse(ListOptions, "queue list", argv)
     home = home_paths(options.home)
     entries, runs = RunQueue(home).entries(), RunRegistry(home).load()
+    problems = [waiting.why_never(home, entry) for entry in entries]
     if options.json:
-        return {"ok": True, "queue": [msgspec.to_builtins(entry) for entry in entries]}
+        return {"ok": True, "queue": [
+            msgspec.to_builtins(entry) | ({"problem": problem} if problem else {})
+            for entry, problem in zip(entries, problems, strict=True)
+        ]}  # fmt: skip
     rows = [("position", "run", "task", "runner", "devices", "priority", "")]
-    for position, entry in enumerate(entries, 1):
+    for position, (entry, problem) in enumerate(zip(entries, problems, strict=True), 1):
         known = runs.get(entry.run_id)
         task, runner = (known.task, known.runner) if known else ("?", "?")
         rows.append((
-            str(position), entry.run_id, task, runner, ",".join(entry.devices),
-            str(entry.priority), "held" if entry.held else "",
+            str(position), shown(entry.run_id), task, runner, shown(",".join(entry.devices)),
+            shown(entry.priority), f"never: {problem}" if problem else "held" * entry.held,
         ))  # fmt: skip
     print_table(rows)
     return {}
@@ -166,6 +170,9 @@ def work(argv: list[str]) -> dict[str, Any]:
     lock = KeeperLock(home)
     if not lock.take():
         raise LabError(f"process {lock.holder()} works the queue of {home.root} already")
+    for entry in RunQueue(home).entries():
+        if not entry.held and (problem := waiting.why_never(home, entry)):
+            print(f"{shown(entry.run_id)} is taken out of the queue: {problem}", file=sys.stderr)
     asyncio.run(_work(lock, home))
     return {"ok": True, **_order(RunQueue(home))}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from trainer_core.cli.options import home_paths, make_out, parse
 from trainer_core.play.episode import Played
 from trainer_core.protocol.checkpoints import POLICY, read_meta
 from trainer_core.protocol.fields import MAX_SEED, limits
+from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.task_lists import one_of
 from trainer_core.runs.finding import find_checkpoint
 
@@ -37,10 +39,22 @@ def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "record", argv)
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
-    from trainer_core.play.demonstrating import record_demonstrations, require_new_folder
+    from trainer_core.play.demonstrating import require_new_folder
 
     require_new_folder(options.out)
+    was_there = options.out.is_dir()
     make_out(options.out)
+    try:
+        return _record(options, home, folder)
+    finally:
+        if not was_there:
+            with contextlib.suppress(OSError):  # unless something is in it
+                options.out.rmdir()
+
+
+def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:
+    """Play with the checkpoint `folder` and keep what reaches the goal."""
+    from trainer_core.play.demonstrating import record_demonstrations
     from trainer_core.play.game import open_game
     from trainer_core.play.league.players import Settings, open_checkpoint
 

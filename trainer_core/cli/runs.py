@@ -11,7 +11,7 @@ import msgspec
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.tables import print_table
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.errors import ConfigError, shortened, shown
 from trainer_core.protocol.fields import limits
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.index import RunRegistry
@@ -38,8 +38,8 @@ def run(argv: list[str]) -> dict[str, Any]:
         return {"ok": True, "runs": [msgspec.to_builtins(record) for record in records]}
     rows = [("run", "state", "task", "device", "env steps", "best", "leaving", "reason")]
     rows += [
-        (run.run_id, run.state.value, run.task, run.device, f"{run.env_steps:,}",
-         f"{run.best_success_rate:.3f}", f"{run.best_leaving_rate:.3f}", run.reason)
+        (run.run_id, run.state.value, shown(run.task), shown(run.device), f"{run.env_steps:,}",
+         f"{run.best_success_rate:.3f}", f"{run.best_leaving_rate:.3f}", shortened(run.reason))
         for run in records
     ]  # fmt: skip
     print_table(rows)
@@ -49,7 +49,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 def chosen(records: Iterable[RunRecord], options: Options) -> list[RunRecord]:
     """Those that the options leave. Raises ConfigError for a state that there is not."""
     if options.state and options.state not in set(RunState):
-        raise ConfigError(f"no state {options.state!r}; one of {', '.join(RunState)}")
+        raise ConfigError(f"no state '{shown(options.state)}'; one of {', '.join(RunState)}")
     words = options.filter.lower().split()
     found = [
         record

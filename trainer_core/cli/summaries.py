@@ -63,6 +63,7 @@ VERBS = {
         "probe": "what a goal would mean: distances of starts, the way and random play",
         "export": "an archive of it, without the ROM",
         "import": "an archive of `dmglab task export` into a home",
+        "remove": "a task of yours, for good (--yes)",
     },
 }
 

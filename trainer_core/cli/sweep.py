@@ -26,14 +26,18 @@ from trainer_core.protocol.presets import preset_config
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps import space
 from trainer_core.sweeps.conductor import Conductor, Slots
-from trainer_core.sweeps.following import check_metric
 from trainer_core.sweeps.local import LocalSlots
 from trainer_core.sweeps.results import ranking, table
 from trainer_core.sweeps.slot import TrialSlot
 from trainer_core.sweeps.sweep import (
+    LEAST_FACTOR,
+    LEAST_RUNG,
+    MOST_FACTOR,
+    MOST_RUNG,
     EarlyStop,
     Sweep,
     Trial,
+    check_metric,
     load_sweep,
     save_sweep,
     sweep_file,
@@ -64,9 +68,9 @@ class Options:
     """What trials are judged by: success (greedy, on the validation starts) or a metric's name."""
     mode: Literal["max", "min"] = "max"
     """Whether more of it is better."""
-    first_rung: int = field(default=8192, metadata=limits(1, 10**12))
+    first_rung: int = field(default=8192, metadata=limits(LEAST_RUNG, MOST_RUNG))
     """Environment steps before which no trial is judged."""
-    factor: int = field(default=3, metadata=limits(2, 100))
+    factor: int = field(default=3, metadata=limits(LEAST_FACTOR, MOST_FACTOR))
     """Halving lets one of so many go on, at rungs that grow by as much."""
     jobs: int = field(default=0, metadata=limits(0, 1024))
     """Trials at a time on each device; 0 = one, and on Ray as many as the cluster takes."""

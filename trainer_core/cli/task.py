@@ -23,5 +23,6 @@ def run(argv: list[str]) -> dict[str, Any]:
             "probe": task_reports.probe,
             "export": task_sharing.export,
             "import": task_sharing.import_,
+            "remove": task_sharing.remove,
         },
     )

@@ -15,6 +15,7 @@ from trainer_core.cli.options import home_paths, parse
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import is_regular
 from trainer_core.protocol.roms import rom_path
 from trainer_core.protocol.tasks import (
     BUILT_IN_TASKS,
@@ -127,7 +128,7 @@ def _row(task: Task, home: HomePaths) -> dict[str, str]:
     try:
         verify_file(task.starts_path, task.manifest.starts.sha256, "file of start states")
         verify_file(task.goal_path, task.manifest.goal.sha256, "goal template")
-        if not rom_path(task, home).is_file():
+        if not is_regular(rom_path(task, home)):
             raise LabError(f"{rom_path(task, home)}: the ROM is not there; see `dmglab rom list`")
     except LabError as error:
         row["broken"] = str(error)

@@ -1,4 +1,4 @@
-"""`dmglab task export|import`: a task as one file, without the ROM."""
+"""`dmglab task export|import|remove`: a task as one file, without the ROM, and away with it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.tasks import find_task
 
 
@@ -32,6 +33,16 @@ class ImportOptions:
     """Where the task goes; default DMGLAB_HOME or var/ of the checkout."""
 
 
+@dataclass(frozen=True)
+class RemoveOptions:
+    task: Annotated[str, tyro.conf.Positional]
+    """Task id, of the home's own tasks."""
+    yes: bool = False
+    """Remove it for good; without this nothing is done but to say what would be."""
+    home: Path | None = None
+    """Where the task lies; default DMGLAB_HOME or var/ of the checkout."""
+
+
 def export(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.authoring.archive import export_task
 
@@ -45,3 +56,15 @@ def import_(argv: list[str]) -> dict[str, Any]:
 
     options = parse(ImportOptions, "task import", argv)
     return {"ok": True, **import_task(options.archive, options.id, home_paths(options.home))}
+
+
+def remove(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.folder import own_folder, remove_task
+
+    options = parse(RemoveOptions, "task remove", argv)
+    home = home_paths(options.home)
+    folder = own_folder(options.task, home)
+    if not options.yes:
+        raise ConfigError(f"{folder} would be removed for good: say --yes, or `dmglab task export` "
+                          "it first")  # fmt: skip
+    return {"ok": True, "removed": str(remove_task(options.task, home))}

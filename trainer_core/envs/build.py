@@ -10,6 +10,7 @@ from torch import Tensor
 
 from trainer_core.envs import toy
 from trainer_core.envs.noise import NoiseEnv
+from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.press_marks import has_room
 from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.vec_env import VecEnv
@@ -123,13 +124,15 @@ def make_env(
     starts: StartSet = "train",
     seed: int | None = None,
     demo_share: float = 0.0,
+    tell: Preparing | None = None,
 ) -> VecEnv:
     """The environment of a run, or one that plays start states which training never sees.
 
     Only training pays a novelty bonus: other returns compare across runs. A task that holds no
     state out has one set for everything. `demo_share`: see GameEnv. Training of few consoles on a
     GPU looks for the ROM's hot code after a while (ADR 17). Several tasks train side by
-    side; validation and tests play one after another, each in an environment of its own.
+    side; validation and tests play one after another, each in an environment of its own. `tell`
+    hears how far that has come, for a task that takes minutes.
     """
     held_out = starts != "train"
     count = config.num_envs if num_envs is None else num_envs
@@ -138,7 +141,7 @@ def make_env(
     holds_out = True
     if is_several(config.task):
         assert not held_out, "validate each task in an environment of its own"
-        env = _mixed(config, home, count, seed, demo_share)
+        env = _mixed(config, home, count, seed, demo_share, tell)
         return _observed(env, config, seed)  # type: ignore[arg-type]
     if config.task == toy.TASK_ID:
         env = toy.TinyGoalEnv(
@@ -166,6 +169,7 @@ def make_env(
             demo_share=demo_share,
             home=home,
             hot_code=False if held_out else hot_code_after(config.device),
+            tell=tell,
         )
     if held_out and holds_out:
         env.start_set = chosen_starts(env.start_set, starts)
@@ -185,8 +189,9 @@ def _observed(env: VecEnv, config: RunConfig, seed: int) -> VecEnv:
 
 
 def _mixed(
-    config: RunConfig, home: HomePaths, num_envs: int, seed: int, demo_share: float
-) -> MixedEnv:
+    config: RunConfig, home: HomePaths, num_envs: int, seed: int, demo_share: float,
+    tell: Preparing | None,
+) -> MixedEnv:  # fmt: skip
     from trainer_core.envs.game_env import GameEnv
     from trainer_core.envs.mixed_env import SEED_STEP, MixedEnv
 
@@ -196,7 +201,7 @@ def _mixed(
         [
             GameEnv(
                 task, count, device=config.device, stack_k=config.stack_k,
-                seed=seed + SEED_STEP * number, demo_share=demo_share, home=home,
+                seed=seed + SEED_STEP * number, demo_share=demo_share, home=home, tell=tell,
             )
             for number, (task, count) in enumerate(zip(tasks, envs, strict=True))
         ],

@@ -19,11 +19,16 @@ import numpy as np
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from emulator.state.snapshot_set import load_snapshots
+from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec, Task, verify_file
 
 MAX_DEMO_FRAMES = 216_000
 """An hour of play."""
+MOST_FRAMES = 4 * MAX_DEMO_FRAMES
+"""Of all demonstrations of a task together: they are played when a run begins."""
+MOST_STATES = 10_000
+"""Along them: one a step, each of up to 40 KiB. An hour of play has 9,000 steps of 24 frames."""
 ARRAYS = {"masks": Wanted("u", (1,), 32 << 20), "frames": Wanted("i", (1,), 8 << 12)}
 
 
@@ -56,6 +61,11 @@ def load_demonstrations(path: Path) -> list[Demonstration]:
     whole = masks.dtype == np.uint8 and len(frames) == len(starts)
     if not whole or not ((frames > 0) & (frames <= MAX_DEMO_FRAMES)).all():
         raise TaskError(f"{path}: demonstrations, lengths and start states do not fit together")
+    if frames.sum() > MOST_FRAMES:
+        raise TaskError(
+            f"{path}: {frames.sum():,} frames of demonstrations, {MOST_FRAMES:,} at most: make it "
+            "anew of fewer (`dmglab task demo`)"
+        )
     if frames.sum() != len(masks):
         raise TaskError(
             f"{path}: {len(masks)} frames where its demonstrations have {frames.sum()}: cut short"
@@ -74,22 +84,30 @@ def task_demonstrations(task: Task) -> list[Demonstration]:
 
 
 def states_along(
-    cartridge: Cartridge, demos: list[Demonstration], codec: Codec, device: str
-) -> list[Snapshot]:
+    cartridge: Cartridge, demos: list[Demonstration], codec: Codec, device: str,
+    tell: Preparing | None = None,
+) -> list[Snapshot]:  # fmt: skip
     """The consoles at the beginning of each whole step of `demos`, and at their ends; none of none.
 
-    Raises TaskError for a demonstration of another ROM.
+    Raises TaskError for a demonstration of another ROM, and for more steps than fit into memory.
     """
     if not demos:
         return []
+    frames = codec.frames_per_step
+    steps = [len(demo.masks) // frames for demo in demos]
+    count, tell = sum(steps) + len(steps), tell or silent()
+    if count > MOST_STATES:
+        raise TaskError(
+            f"the task's demonstrations pass {count:,} states, one each {frames} frames; "
+            f"{MOST_STATES:,} at most: make them anew and shorter (`dmglab task demo`), or train "
+            "with --demo-starts 0"
+        )
     emulator = Emulator(cartridge, len(demos), device)
     for env, demo in enumerate(demos):  # side by side: a GPU takes as long for one as for all
         try:
             emulator.restore(demo.start, env)
         except EmulatorError as error:
             raise TaskError(f"a demonstration cannot be played: {error}") from None
-    frames = codec.frames_per_step
-    steps = [len(demo.masks) // frames for demo in demos]
     masks = np.zeros((max(steps, default=0) * frames, len(demos)), np.uint8)
     for env, demo in enumerate(demos):
         masks[: steps[env] * frames, env] = demo.masks[: steps[env] * frames]
@@ -102,4 +120,5 @@ def states_along(
         playing = [env for env in range(len(demos)) if step < steps[env]]
         for env, state in zip(playing, emulator.snapshots(playing), strict=True):
             found[env].append(state)
+        tell("states along the demonstrations", sum(map(len, found)), count)
     return list(itertools.chain.from_iterable(found))

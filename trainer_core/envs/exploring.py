@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from trainer_core.envs.places import cells_of
+from trainer_core.envs.preparing import Preparing, silent
 
 if TYPE_CHECKING:
     from emulator import Snapshot
@@ -33,6 +34,9 @@ LEAST_ROUNDS = 2
 """However many consoles there are: a later round goes on from what an earlier one found."""
 SEARCH_WALKS, WAYS = 48, 2
 """Walks for each own start at most where a way to the goal is looked for, and how many are."""
+MOST_FRAMES = 8_000_000
+"""Of all walks together, some minutes of a CPU: a task may have 65,536 starts and steps of 600
+frames. 80 starts and steps of 24 take 1,500,000 where a way is looked for to the end."""
 MOST_FOUND = 2_000
 """States kept of all walks: each takes up to 40 KiB."""
 
@@ -50,15 +54,17 @@ class Explorer:
 
     def __init__(
         self, emulator: ShardedEmulator, press: Callable[[np.ndarray], None],
-        at_goal: Callable[[torch.Tensor], torch.Tensor], num_actions: int, seed: int,
+        at_goal: Callable[[torch.Tensor], torch.Tensor], num_actions: int, seed: int, *,
+        frames: int = 24, tell: Preparing | None = None,
     ) -> None:  # fmt: skip
-        """`press` plays a step with actions i64[N] of all consoles; `at_goal` tells which of
-        pictures u8[N, 72, 80] are the goal, bool[N]: a walk that meets it is over."""
+        """`press` plays a step of `frames` with actions i64[N] of all consoles; `at_goal` tells
+        which of pictures u8[N, 72, 80] are the goal, bool[N]: a walk that meets it is over."""
         self.emulator, self.press, self.at_goal = emulator, press, at_goal
         self.num_actions = num_actions
         self.found: list[Snapshot] = []
         self.ways: list[Way] = []
         """To the goal, in the order in which they were found."""
+        self._frames, self._tell = frames, tell or silent()
         self._rng = np.random.default_rng(seed)
         self._cells: set[bytes] = set()
         self._begun: list[int] = []
@@ -74,9 +80,11 @@ class Explorer:
         walks = WALKS * len(starts)
         at_once = min(len(self.emulator.buttons), -(-walks // LEAST_ROUNDS))
         most = SEARCH_WALKS * len(starts) if search else walks
+        most = min(most, max(1, MOST_FRAMES // (WALK_STEPS * self._frames)))
         for first in range(0, most, at_once):
             if first >= walks and len(self.ways) >= WAYS:
                 break
+            self._tell("walks from the starts", first, most)
             own = [n % len(starts) for n in range(first, min(first + at_once, most))]
             farther = [self._farther() for _ in own]
             self._walk(

@@ -32,6 +32,7 @@ from trainer_core.envs.exploring import Explorer
 from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
 from trainer_core.envs.picture_reader_serial import SerialReader
+from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.envs.restored import check_keys
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.sharded_emulator import ShardedEmulator, shards_for
@@ -61,6 +62,7 @@ class GameEnv:
         demo_share: float = 0.0,
         cuda_graphs: bool = False,
         hot_code: bool | float = False,
+        tell: Preparing | None = None,
     ) -> None:
         """Raises TaskError when ROM, starts or goal are missing or not the manifest's.
 
@@ -70,7 +72,7 @@ class GameEnv:
         stays, so the default is to ask on a CPU only. `demo_share`: how many of the episodes begin
         along the task's demonstrations, or ways that walks found where it has none, while none is
         solved (curriculum.py). Start indices: the task's own, walks from them, states along ways.
-        `cuda_graphs`, `hot_code`: see Emulator.
+        `cuda_graphs`, `hot_code`: see Emulator. `tell` hears how far this has come.
         """
         manifest = task.manifest
         self.task, self.num_envs, self.stack_k = task, num_envs, stack_k
@@ -83,7 +85,8 @@ class GameEnv:
         self.num_actions = len(manifest.codec.masks)
         self._frames = manifest.codec.frames_per_step
         self._release = manifest.codec.release_after_frames
-        parts = load_task_parts(task, home)
+        self._tell = tell or silent()
+        parts = load_task_parts(task, home, tell)
         self.emulator = ShardedEmulator(
             parts.cartridge, num_envs, self.device, shards_for(num_envs, self.device),
             cuda_graphs=cuda_graphs, hot_code=hot_code,
@@ -130,7 +133,7 @@ class GameEnv:
         These ways, where the states along them begin, how many starts there are."""
         task, codec = self.task, self.task.manifest.codec
         demos = task_demonstrations(task) if share > 0 else []
-        along = states_along(parts.cartridge, demos, codec, str(self.device))
+        along = states_along(parts.cartridge, demos, codec, str(self.device), self._tell)
         walked: list[Snapshot] = []
         if share > 0:
             starts = [parts.starts[n] for n in own.tolist()]
@@ -141,7 +144,7 @@ class GameEnv:
                     Demonstration(starts[way.start], play_actions(np.array(way.actions), codec))
                     for way in explorer.shortest_ways()
                 ]
-                along = states_along(parts.cartridge, demos, codec, str(self.device))
+                along = states_along(parts.cartridge, demos, codec, str(self.device), self._tell)
         if not along:
             walked = []
         self.emulator.set_starts([*parts.starts, *walked, *along])
@@ -173,12 +176,16 @@ class GameEnv:
             whole = self.emulator.pictures  # of which these are the first
             return reader.read(whole)[0][: len(pictures)] < self.task.manifest.goal.tau
 
-        return Explorer(self.emulator, press, at_goal, self.num_actions, seed)
+        return Explorer(
+            self.emulator, press, at_goal, self.num_actions, seed, frames=self._frames,
+            tell=self._tell,
+        )  # fmt: skip
 
     def _start_pictures(self, count: int) -> Tensor:
         """u8[S, 72, 80]: the observation of every start state."""
         found = []
         for some in torch.arange(count, device=self.device).split(self.num_envs):
+            self._tell("pictures of starts", int(some[0]), count)
             self.emulator.put_at(some)
             found.append(self.emulator.observe()[: len(some)].clone())
         return torch.cat(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -14,15 +15,16 @@ import msgspec
 
 from emulator import Cartridge, EmulatorError
 from emulator.rom.cartridge import MAX_ROM_SIZE
-from trainer_core.protocol.errors import LabError, TaskError
+from trainer_core.protocol.errors import LabError, TaskError, shown
 from trainer_core.protocol.named_roms import KnownRom, fitting
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.profiles import Profile, load_profiles
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.regular_files import is_regular, read_regular
 from trainer_core.protocol.roms import (
     REGISTER,
     ROM_SUFFIXES,
     RegisteredRom,
+    read_register,
     registered_roms,
     roms_file,
 )
@@ -60,26 +62,31 @@ def remove_rom(which: str, home: HomePaths) -> str:
 
     The file itself stays. Raises TaskError when none or several fit.
     """
-    roms = registered_roms(home)
+    roms, bad = read_register(home)
     path = os.path.abspath(Path(which).expanduser())
     fits = [sha256 for sha256, rom in roms.items() if rom.path == path]
     if not fits:
         known = [KnownRom(Path(rom.path), sha256, rom.title) for sha256, rom in roms.items()]
         fits = [rom.sha256 for rom in fitting(which, known)]
+    fits = fits or [name for name in bad if which and name.startswith(which)]
     if len(fits) != 1:
         problem = "no ROM is registered" if not fits else f"{len(fits)} ROMs are registered"
-        raise TaskError(f"{which}: {problem} under this path, name or hash; see `dmglab rom list`")
-    _change(home, lambda roms: roms.pop(fits[0], None))
+        raise TaskError(
+            f"{shown(which)}: {problem} under this path, name or hash; see `dmglab rom list`"
+        )
+    _change(home, lambda roms: roms.pop(fits[0], None), drop=fits[0])
     return fits[0]
 
 
 def list_roms(home: HomePaths) -> list[dict[str, Any]]:
-    """One row a ROM: facts of its header, and `state`: ok, missing or changed.
+    """One row a ROM: facts of its header, and `state`: ok, missing, changed, or bad with a reason.
 
     A missing one that lies elsewhere in its old folder, under another name, is `moved`, with
     `found` naming the place.
     """
-    return [_row(sha256, rom) for sha256, rom in sorted(registered_roms(home).items())]
+    register = read_register(home)
+    rows = [_row(sha256, rom) for sha256, rom in sorted(register.roms.items())]
+    return rows + [_bad_row(name, why) for name, (_, why) in sorted(register.bad.items())]
 
 
 def list_profiles(home: HomePaths) -> list[dict[str, Any]]:
@@ -99,16 +106,23 @@ def _row(sha256: str, rom: RegisteredRom) -> dict[str, Any]:
     return row | ({"profile": profile} if profile else {})
 
 
+def _bad_row(name: str, reason: str) -> dict[str, Any]:
+    """Return the row of an entry of roms.json that names no ROM."""
+    fix = f"`dmglab rom remove {shown(name, 12).removesuffix('...')}`, or repair settings/roms.json"
+    return {"sha256": shown(name), "state": "bad", "reason": reason, "fix": fix}
+
+
 def _state(sha256: str, rom: RegisteredRom) -> tuple[str, str]:
     """(ok, missing, changed or moved; where it is now if it moved)."""
     path = Path(rom.path)
     if _hash(path) == sha256:
         return "ok", ""
-    for other in sorted(path.parent.glob("*")) if path.parent.is_dir() else []:
-        same_kind = other.suffix.lower() in ROM_SUFFIXES and other != path
-        if same_kind and rom.size in (0, other.stat().st_size) and _hash(other) == sha256:
-            return "moved", str(other)
-    return ("changed" if path.is_file() else "missing"), ""
+    with contextlib.suppress(OSError):  # a folder that is gone, or not ours to read
+        for other in sorted(path.parent.iterdir()):
+            same_kind = other.suffix.lower() in ROM_SUFFIXES and other != path and is_regular(other)
+            if same_kind and rom.size in (0, other.stat().st_size) and _hash(other) == sha256:
+                return "moved", str(other)
+    return ("changed" if is_regular(path) else "missing"), ""
 
 
 def _hash(path: Path) -> str:
@@ -128,19 +142,25 @@ def _profile_row(profile: Profile, enabled: bool) -> dict[str, Any]:
     return row
 
 
-def _change(home: HomePaths, change: Callable[[dict[str, RegisteredRom]], object]) -> None:
-    """Read, change and replace roms.json under a lock: two at once both count."""
+def _change(
+    home: HomePaths, change: Callable[[dict[str, RegisteredRom]], object], drop: str = ""
+) -> None:
+    """Read, change and replace roms.json under a lock: two at once both count.
+
+    What is bad in it stays as it stands there, but for the entry `drop`.
+    """
     path = roms_file(home)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.with_name(".roms.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            roms = registered_roms(home)
+            roms, bad = read_register(home)
             change(roms)
+            kept = {name: raw for name, (raw, _) in bad.items() if name not in (drop, *roms)}
             descriptor, partial = tempfile.mkstemp(prefix=".roms.", dir=path.parent)
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(msgspec.json.format(msgspec.json.encode(roms)) + b"\n")
+                    file.write(msgspec.json.format(msgspec.json.encode(kept | roms)) + b"\n")
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(partial, path)

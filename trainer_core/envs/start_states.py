@@ -16,14 +16,18 @@ from msgspec import Meta
 from emulator import Cartridge, EmulatorError, Snapshot, SnapshotError
 from emulator.state.snapshot_set import load_snapshots
 from emulator.tools.replay import InputScript, replay
+from trainer_core.envs.preparing import Preparing
 from trainer_core.protocol.buttons import mask_of
-from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.errors import TaskError, shown
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Codec, Task
 
 MAX_BYTES = 16 << 20
 MAX_FRAMES = 216_000
 """An hour of play: longer than any way to a start state."""
+MOST_FRAMES = 4_000_000
+"""Of all states together, which are played side by side for as long as the longest takes: some
+minutes of a CPU. 80 states may be a quarter of an hour of play away."""
 
 
 class Script(msgspec.Struct):
@@ -34,7 +38,7 @@ class Script(msgspec.Struct):
     """Names of the codec's actions with blanks between them."""
 
 
-def load_starts(task: Task, cartridge: Cartridge) -> list[Snapshot]:
+def load_starts(task: Task, cartridge: Cartridge, tell: Preparing | None = None) -> list[Snapshot]:
     """The states in order. Raises TaskError if neither file gives them."""
     try:
         return load_snapshots(task.starts_path)
@@ -49,7 +53,10 @@ def load_starts(task: Task, cartridge: Cartridge) -> list[Snapshot]:
             f"{inputs}: {len(scripts)} states, the manifest says {task.manifest.starts.count}"
         )
     try:
-        return replay(cartridge, scripts)
+        said = tell or Preparing(lambda text: print(text, file=sys.stderr, flush=True))
+        return replay(
+            cartridge, scripts, on_frame=lambda frame, of: said("frames of start states", frame, of)
+        )
     except EmulatorError as error:
         raise TaskError(f"{inputs}: {error}") from None
 
@@ -70,10 +77,17 @@ def read_scripts(path: Path, codec: Codec) -> list[InputScript]:
     except OSError as error:
         raise TaskError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-        raise TaskError(f"{path}: not a list of wait_frames and actions: {error}") from None
+        raise TaskError(
+            f"{path}: not a list of wait_frames and actions: {shown(error, 120)}"
+        ) from None
     longest = max((script.frames for script in scripts), default=0)
     if longest > MAX_FRAMES:
         raise TaskError(f"{path}: a script of {longest} frames, {MAX_FRAMES} at most")
+    if longest * len(scripts) > MOST_FRAMES:
+        raise TaskError(
+            f"{path}: {len(scripts):,} states of up to {longest:,} frames, {MOST_FRAMES:,} frames "
+            "in all at most: give fewer states, or captured ones"
+        )
     return scripts
 
 

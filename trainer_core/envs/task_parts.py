@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from emulator import Cartridge, Snapshot
+from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import load_starts
 from trainer_core.envs.task_files import load_goal
@@ -25,13 +26,13 @@ class TaskParts(NamedTuple):
     """bool[G, 72, 80] pixels of them that count."""
 
 
-def load_task_parts(task: Task, home: HomePaths) -> TaskParts:
+def load_task_parts(task: Task, home: HomePaths, tell: Preparing | None = None) -> TaskParts:
     """Raises TaskError when ROM, starts or goal are missing or not the manifest's."""
     manifest = task.manifest
     verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
     verify_file(task.goal_path, manifest.goal.sha256, "goal template")
     cartridge = load_rom(task, home)
-    starts = load_starts(task, cartridge)
+    starts = load_starts(task, cartridge, tell)
     if len(starts) != manifest.starts.count:
         raise TaskError(
             f"{task.starts_path}: {len(starts)} start states, "

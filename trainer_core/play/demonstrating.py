@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any, Literal
 from trainer_core.play.episode import Chooser, Played, play_episode
 from trainer_core.play.game import Game
 from trainer_core.play.recording_writer import RecordingWriter
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.errors import ConfigError, shown
+from trainer_core.protocol.recording import MANIFEST
 from trainer_core.runs.writer import disk_error
 
 Mode = Literal["greedy", "sample", "leave_loops", "script"]
@@ -22,9 +24,14 @@ AT_FIRST = 2
 
 def require_new_folder(out: Path) -> None:
     """Raises ConfigError unless recordings may go there."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        what = "not empty" if out.is_dir() else "not a folder"
-        raise ConfigError(f"{out}: {what}; name a new folder")
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise ConfigError(f"{out}: not a folder; name a new folder")
+    if names := os.listdir(out):
+        left = [name for name in names if not (out / name / MANIFEST).is_file()]
+        more = f", {shown(left[0])} of one that did not end" if left else ""
+        raise ConfigError(f"{out}: not empty{more}; name a new folder, or remove this one")
 
 
 def train_starts(game: Game) -> range:
@@ -46,6 +53,9 @@ def record_episode(
         writer.finish()
     except OSError as error:
         raise disk_error(folder, error, "--out") from None
+    except BaseException:  # Ctrl-C: half of an episode is no recording
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return played
 
 

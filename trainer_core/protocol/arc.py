@@ -15,9 +15,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.errors import TaskError, shown
 from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.regular_files import folders_with, read_regular
 
 PREFIX = "arc/"
 RUNNER_ID = "arc"
@@ -79,9 +79,9 @@ def list_games(home: HomePaths) -> list[ArcGameInfo]:
     """Every game that can be read, by id; a user's game stands before one of ours."""
     found: dict[str, ArcGameInfo] = {}
     for root in game_folders(home):
-        for path in sorted(root.glob(f"**/{METADATA}")):
+        for folder in sorted(folders_with(root, METADATA)):
             try:
-                game = read_game(path.parent)
+                game = read_game(folder)
             except TaskError:
                 continue  # found and named by `find_game`
             found[game.id] = game
@@ -98,12 +98,12 @@ def read_game(folder: Path) -> ArcGameInfo:
             f"{path}: {error.strerror}; an ARC game is a folder with {METADATA} and its .py file"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise TaskError(f"{path}: {error}") from None
+        raise TaskError(f"{path}: {shown(error, 120)}") from None
     game_id = data.game_id[:4]
     source = folder / f"{game_id.lower()}.py"
     if not source.is_file():
         raise TaskError(f"{source}: no such file; {METADATA} names the game {data.game_id}")
-    return ArcGameInfo(game_id, data.title or game_id, folder, tuple(data.baseline_actions))
+    return ArcGameInfo(game_id, shown(data.title) or game_id, folder, tuple(data.baseline_actions))
 
 
 def find_game(task: str, home: HomePaths) -> ArcGameInfo:
@@ -116,4 +116,6 @@ def find_game(task: str, home: HomePaths) -> ArcGameInfo:
         if (root / name).is_dir() and name:
             read_game(root / name)  # says what is wrong with it
     known = ", ".join(game.task for game in games.values())
-    raise TaskError(f"no ARC game {task!r}; known: {known}; others go to {game_folders(home)[1]}")
+    raise TaskError(
+        f"no ARC game '{shown(task)}'; known: {known}; others go to {game_folders(home)[1]}"
+    )

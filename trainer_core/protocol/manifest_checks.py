@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from functools import cache
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.errors import TaskError, shown
 
 ID_RULE = "use lower-case letters, digits, _ and -, with / between parts"
 SHA256_RULE = "no SHA-256: give 64 digits 0-9 a-f"
@@ -29,6 +28,15 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 """Least and most of each number, both allowed. Ten seconds a step and 100,000 steps an episode are
 far beyond what can be learned; rewards are far below where float32 loses a step's cost."""
+
+LONGEST_KEY = 40
+"""Letters of an unknown key that are compared and told: ours have 20 at most."""
+LONGEST_NAME = 400
+"""Of title, ROM and path: what a list or a message can show."""
+MOST_PARTS = 16
+"""Of a dotted key. The reader's time grows with the square of them; our keys have one."""
+_PART = rb"""(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_LONG_KEY = re.compile(rb"(?<![\w-])(?:%s[ \t]*\.[ \t]*){%d}" % (_PART, MOST_PARTS))
 
 _ID = re.compile(r"[a-z0-9_][a-z0-9_-]*(/[a-z0-9_][a-z0-9_-]*)*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -59,13 +67,19 @@ def refuse_unknown_keys(path: Path, raw: dict[str, Any], kind: type, table: str 
     fields = _fields(kind)
     for key, value in raw.items():
         if key not in fields:
-            near = difflib.get_close_matches(key, fields, 1, 0.5)
+            near = difflib.get_close_matches(key[:LONGEST_KEY], fields, 1, 0.5)
             fix = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(fields)}"
             place = f"[{table}] " if table else ""
-            raise TaskError(f"{path}: {place}unknown key {key!r}; {fix}")
+            raise TaskError(f"{path}: {place}unknown key '{shown(key, LONGEST_KEY)}'; {fix}")
         for inner in get_args(fields[key]) or (fields[key],):
             if isinstance(value, dict) and issubclass(inner, msgspec.Struct):
                 refuse_unknown_keys(path, value, inner, key)
+
+
+def refuse_long_keys(path: Path, data: bytes) -> None:
+    """Raise TaskError for a key of so many parts that reading it could take seconds."""
+    if _LONG_KEY.search(data):
+        raise TaskError(f"{path}: a key of more than {MOST_PARTS} parts: no task manifest")
 
 
 def check_ranges(path: Path, manifest: Any) -> None:
@@ -73,10 +87,12 @@ def check_ranges(path: Path, manifest: Any) -> None:
     for name, (least, most) in RANGES.items():
         table, field = name.split(".")
         value = getattr(getattr(manifest, table), field)
-        if not (math.isfinite(value) and least <= value <= most):
-            raise TaskError(f"{path}: {name} must lie in {least:,} to {most:,}, got {value:g}")
+        # NaN is in no range, and a whole number of 400 digits is compared as it is.
+        if not least <= value <= most:
+            raise TaskError(f"{path}: {name} must lie in {least:,} to {most:,}, got {shown(value)}")
     tau = manifest.goal.tau
     if not 0 < tau <= 1:
         raise TaskError(
-            f"{path}: goal.tau must be above 0 and at most 1, the largest distance, got {tau:g}"
+            f"{path}: goal.tau must be above 0 and at most 1, the largest distance, "
+            f"got {shown(tau)}"
         )

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.errors import TaskError, shown
+from trainer_core.protocol.manifest_checks import refuse_long_keys
 from trainer_core.protocol.paths import ASSETS
+from trainer_core.protocol.regular_files import read_regular
 
 
 class Stage(msgspec.Struct, kw_only=True, frozen=True):
@@ -36,8 +38,10 @@ def load_profiles(root: Path = ASSETS / "profiles") -> list[Profile]:
     found = []
     for path in sorted(root.glob("*.toml")):
         try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+            data = read_regular(path)
+            refuse_long_keys(path, data)
+            raw = tomllib.loads(data.decode())
             found.append(msgspec.convert(raw, Profile))
-        except (OSError, ValueError, msgspec.ValidationError) as error:
-            raise TaskError(f"{path}: {error}") from None
+        except (OSError, ValueError, OverflowError, RecursionError) as error:
+            raise TaskError(f"{path}: {shown(error, 120)}") from None
     return found

@@ -9,11 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
 from trainer_core.protocol.errors import ConfigError
 
+DEEPEST = 100
+"""Folders below a root that are looked into: a task's id, of 200 letters, has no more parts."""
 SMALL_FILE = 1 << 20
 """Limit for manifests and configurations; ours have a few KiB."""
 
@@ -38,6 +41,36 @@ def read_regular(path: Path, limit: int = SMALL_FILE) -> bytes:
         raise OSError(errno.EFBIG, f"longer than the {limit} bytes that such a file may have",
                       str(path))  # fmt: skip
     return data
+
+
+def folders_with(root: Path, name: str) -> Iterator[Path]:
+    """Yield each folder below `root` that holds an entry `name`, whatever that is.
+
+    Links to folders are not followed, and what is hidden is half of something that is being made.
+    No recursion and an end: a tree may be deeper than Python's stack.
+    """
+    left = [(str(root), 0)]
+    while left:
+        place, depth = left.pop()
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if entry.name == name and depth:
+                        yield Path(place)
+                    elif depth == DEEPEST or entry.name.startswith("."):
+                        continue
+                    elif entry.is_dir(follow_symlinks=False):
+                        left.append((entry.path, depth + 1))
+        except OSError:
+            continue  # not ours to read
+
+
+def is_regular(path: Path) -> bool:
+    """Whether a file is there; no for a path that no system takes: too long, or a NUL in it."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def check_target(path: Path) -> None:

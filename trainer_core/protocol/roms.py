@@ -7,13 +7,16 @@ before that command was there, to a path alone. `trainer_core.envs.rom_registry`
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from trainer_core.protocol.errors import BAD_JSON, TaskError
+from trainer_core.protocol.errors import BAD_JSON, TaskError, shown
+from trainer_core.protocol.manifest_checks import SHA256_RULE, is_sha256
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.regular_files import read_regular
 from trainer_core.protocol.tasks import Task
@@ -28,6 +31,8 @@ MAX_ROM_BYTES = 8 << 20
 HEADER_BYTES = 0x150
 LOGO_CRC32 = 0x46195417
 """Of the boot logo at 0104 to 0133."""
+LONGEST_PATH = 4096
+"""What Linux takes."""
 MAX_BYTES = 64 << 20
 """Of roms.json: some 100,000 ROMs."""
 
@@ -78,28 +83,62 @@ def roms_file(home: HomePaths) -> Path:
     return home.settings / "roms.json"
 
 
+class Register(NamedTuple):
+    """What roms.json says."""
+
+    roms: dict[str, RegisteredRom]
+    bad: dict[str, tuple[msgspec.Raw, str]]
+    """Entries that name no ROM, as they stand there, each with the reason."""
+
+
 def registered_roms(home: HomePaths) -> dict[str, RegisteredRom]:
-    """SHA-256 to the ROM registered under it. Raises TaskError for a file that is none of ours."""
+    """Return each ROM by its SHA-256, without what `read_register` finds bad. Raises TaskError."""
+    return read_register(home).roms
+
+
+def read_register(home: HomePaths) -> Register:
+    """Read roms.json entry by entry: a bad one takes no good one along.
+
+    Raises TaskError for a file that is no register at all.
+    """
     path = roms_file(home)
     try:
-        found = msgspec.json.decode(
-            read_regular(path, MAX_BYTES), type=dict[str, RegisteredRom | str]
-        )
+        found = msgspec.json.decode(read_regular(path, MAX_BYTES), type=dict[str, msgspec.Raw])
     except FileNotFoundError:
-        return {}
+        return Register({}, {})
     except (OSError, *BAD_JSON) as error:
+        reason = error.strerror if isinstance(error, OSError) else shown(error)
         raise TaskError(
-            f"{path}: cannot be read: {error}; repair it, or remove it and register your ROMs "
+            f"{path}: cannot be read: {reason}; repair it, or remove it and register your ROMs "
             f"again: {REGISTER}"
         ) from None
-    roms = {
-        sha256: RegisteredRom(path=rom) if isinstance(rom, str) else rom
-        for sha256, rom in found.items()
-    }
-    return {
-        sha256: msgspec.structs.replace(rom, path=str(path.parent.resolve() / rom.path))
-        for sha256, rom in roms.items()
-    }
+    register = Register({}, {})
+    for sha256, raw in found.items():
+        try:
+            register.roms[sha256] = _entry(path.parent, sha256, raw)
+        except (TaskError, *BAD_JSON) as error:
+            register.bad[sha256] = raw, shown(error, 200)
+    return register
+
+
+def _entry(folder: Path, sha256: str, raw: msgspec.Raw) -> RegisteredRom:
+    """Raises TaskError, BAD_JSON for what names no ROM."""
+    said = msgspec.json.decode(raw, type=RegisteredRom | str)
+    rom = RegisteredRom(path=said) if isinstance(said, str) else said
+    if not is_sha256(sha256):
+        raise TaskError(f"'{shown(sha256)}' is {SHA256_RULE}")
+    if not rom.path or len(rom.path) > LONGEST_PATH or not rom.path.isprintable():
+        raise TaskError(f"its path '{shown(rom.path)}' is none")
+    for size in (rom.size, rom.ram_size):
+        if not 0 <= size <= MAX_ROM_BYTES:
+            raise TaskError(f"no ROM has {shown(size)} bytes")
+    return msgspec.structs.replace(
+        rom,
+        path=os.path.join(os.path.realpath(folder), rom.path),
+        title=shown(rom.title),
+        mapper=shown(rom.mapper),
+        warnings=tuple(shown(warning, 300) for warning in rom.warnings[:8]),
+    )
 
 
 def rom_path(task: Task, home: HomePaths) -> Path:
@@ -110,8 +149,8 @@ def rom_path(task: Task, home: HomePaths) -> Path:
     rom = registered_roms(home).get(wanted)
     if rom is None:
         raise TaskError(
-            f"task {task.id} needs the ROM {task.manifest.rom.name} (SHA-256 {wanted[:12]}...): "
-            f"register your copy with `{REGISTER}`"
+            f"task {task.id} needs the ROM {shown(task.manifest.rom.name)} (SHA-256 "
+            f"{wanted[:12]}...): register your copy with `{REGISTER}`"
         )
     return Path(rom.path)
 

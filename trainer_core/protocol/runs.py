@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.records import (
@@ -60,6 +61,12 @@ TRANSITIONS: dict[RunState, frozenset[RunState]] = {
 }
 
 
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""What SQLite keeps and every list can show."""
+When = Annotated[float, Meta(ge=0, le=253_402_300_799)]
+"""Seconds since 1970, up to the end of year 9999: what a calendar can show."""
+
+
 class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """One line of runs.jsonl; the last line of a run_id holds."""
 
@@ -70,14 +77,14 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     algo: str
     device: str
     state: RunState
-    created_at: float
+    created_at: When
     config_sha256: str
-    pid: int = 0
+    pid: Count = 0
     pid_create_time: float = 0.0
     """psutil's create_time: with the pid it survives pid reuse."""
-    finished_at: float = 0.0
+    finished_at: When = 0.0
     reason: str = ""
-    env_steps: int = 0
+    env_steps: Count = 0
     best_success_rate: float = 0.0
     """Of greedy validations."""
     best_leaving_rate: float = 0.0
@@ -90,8 +97,20 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
 
 
-RUN_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}")
-"""What a run may be called: the name of a folder and a word on a command line, never an option."""
+LONGEST_ID = 200
+"""Of a run: a folder's name has 255 bytes at most."""
+
+
+def is_run_id(text: str) -> bool:
+    """Whether `text` is the name of a folder below the runs that every list can show.
+
+    It stands in paths, tables and command lines: no separator, nothing hidden, nothing that a
+    terminal obeys, nothing that reads as an option.
+    """
+    is_short = 0 < len(text) <= LONGEST_ID
+    return is_short and text[0] not in ".-" and "/" not in text and text.isprintable()
+
+
 ARCHIVED = "archived: "
 """What the reason of an archived run begins with; its file follows."""
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.errors import ConfigError, shown
 from trainer_core.protocol.fields import (
     MAX_ENV_STEPS,
     MAX_SECONDS,
@@ -93,7 +93,7 @@ NEUTRAL = tuple(
 )
 
 
-MOST_WORDS = 400
+MOST_WORDS = 160
 """Letters of an error that quotes what it was given."""
 
 
@@ -105,8 +105,8 @@ def from_fields(kind: type[T], raw: dict[str, Any]) -> T:
     known = {spec.name for spec in dataclasses.fields(kind)}  # type: ignore[arg-type]
     unknown = sorted(set(raw) - known)
     if unknown:
-        raise ConfigError(f"unknown configuration keys: {', '.join(unknown)[:MOST_WORDS]}")
+        raise ConfigError(f"unknown configuration keys: {shown(', '.join(unknown), MOST_WORDS)}")
     try:
         return msgspec.convert(raw, kind)
     except (msgspec.ValidationError, UnicodeError) as error:  # a lone surrogate is no text
-        raise ConfigError(str(error)[:MOST_WORDS]) from None
+        raise ConfigError(shown(error, MOST_WORDS)) from None

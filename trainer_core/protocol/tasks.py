@@ -5,6 +5,7 @@ Only the manifest is read here; arrays are loaded by trainer_core.envs, goal pic
 
 from __future__ import annotations
 
+import difflib
 import functools
 import hashlib
 import tomllib
@@ -14,21 +15,23 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from trainer_core.protocol.buttons import ALL_MASKS, CODEC_ID, CODECS
-from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.errors import TaskError, shown
 from trainer_core.protocol.manifest_checks import (
     ID_RULE,
+    LONGEST_NAME,
     SHA256_RULE,
     check_ranges,
     is_file_name,
     is_sha256,
     is_task_id,
+    refuse_long_keys,
     refuse_unknown_keys,
 )
 from trainer_core.protocol.paths import ASSETS, HomePaths, shipped_file
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.regular_files import folders_with, read_regular
 
 OBSERVATION_RULE = "mean2x2.v1"
-MAX_MANIFEST_BYTES = 100_000
+MAX_MANIFEST_BYTES = 64 << 10
 MAX_TASK_FILE_BYTES = 64 << 20
 """Of start states and goals: what `emulator.state.npz` reads at most."""
 BUILT_IN_TASKS = {"tiny_goal": "Walk a 10x9 grid to one tile: no ROM, seconds to learn"}
@@ -164,20 +167,23 @@ def load_task(folder: Path) -> Task:
     """Read `folder/task.toml`. Raises TaskError that names the file and the field."""
     path = folder / "task.toml"
     try:
-        if path.stat().st_size > MAX_MANIFEST_BYTES:
-            raise TaskError(f"{path}: larger than {MAX_MANIFEST_BYTES} bytes: no task manifest")
         return Task(folder, _manifest(path, read_regular(path, MAX_MANIFEST_BYTES)))
     except FileNotFoundError:
         raise TaskError(f"{path}: no such task; `dmglab task list` shows what there is") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise TaskError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be read: {error.strerror}") from None
     except msgspec.ValidationError as error:
-        raise TaskError(f"{path}: {error}") from None
+        raise TaskError(f"{path}: {shown(error)}") from None
+    except RecursionError:
+        raise TaskError(f"{path}: cannot be read: lists or tables nested too deep") from None
+    except (ValueError, OverflowError) as error:  # no UTF-8, no TOML, a number of 5,000 digits
+        raise TaskError(f"{path}: cannot be read: {shown(error, 120)}") from None
 
 
 @functools.lru_cache(maxsize=256)
 def _manifest(path: Path, data: bytes) -> TaskManifest:
     """What these bytes of that file say: lists of tasks are asked for again and again."""
+    refuse_long_keys(path, data)
     raw = tomllib.loads(data.decode())
     refuse_unknown_keys(path, raw, TaskManifest)
     manifest = msgspec.convert(raw, TaskManifest)
@@ -196,8 +202,12 @@ def find_task(task_id: str, home: HomePaths) -> Task:
             return _load_at(root, root / task_id)
     if _is_folder_of_task(task_id):
         return load_task(Path(task_id))
-    known = ", ".join([*BUILT_IN_TASKS, *sorted(task.id for task in list_tasks(home))])
-    raise TaskError(f"no task {task_id[:200]!r}; known tasks: {known}")
+    known = [*BUILT_IN_TASKS, *sorted(task.id for task in list_tasks(home))]
+    near = difflib.get_close_matches(task_id[:200], known, 3)
+    raise TaskError(
+        f"no task '{shown(task_id)}'; {'near' if near else 'known'} tasks: "
+        f"{shown(', '.join(near or known), 120)}; `dmglab task list` shows all"
+    )
 
 
 def _is_folder_of_task(text: str) -> bool:
@@ -220,10 +230,7 @@ def broken_tasks(home: HomePaths) -> dict[str, str]:
 def _scan(home: HomePaths) -> Iterator[Task | tuple[str, str]]:
     """Each task below the roots, or its folder and why it is none."""
     for root in reversed(task_roots(home)):
-        for manifest in sorted(root.rglob("task.toml")):
-            folder = manifest.parent
-            if any(part.startswith(".") for part in folder.relative_to(root).parts):
-                continue  # half of a task that is being made
+        for folder in sorted(folders_with(root, "task.toml")):
             try:
                 yield _load_at(root, folder)
             except TaskError as error:
@@ -235,7 +242,7 @@ def _load_at(root: Path, folder: Path) -> Task:
     place = folder.relative_to(root).as_posix()
     if task.id != place:
         raise TaskError(
-            f"{folder / 'task.toml'}: id {task.id!r} lies in the folder {place!r}; "
+            f"{folder / 'task.toml'}: id '{shown(task.id)}' lies in the folder '{shown(place)}'; "
             "make the two the same"
         )
     return task
@@ -260,27 +267,38 @@ def verify_file(path: Path, sha256: str, what: str) -> None:
 
 def _check(path: Path, manifest: TaskManifest) -> None:
     if manifest.schema != 1:
-        raise TaskError(f"{path}: schema {manifest.schema} is not 1: update DMG Lab to read it")
+        raise TaskError(
+            f"{path}: schema {shown(manifest.schema)} is not 1: update DMG Lab to read it"
+        )
     if not is_task_id(manifest.id):
-        raise TaskError(f"{path}: id {manifest.id!r}: {ID_RULE}")
+        raise TaskError(f"{path}: id '{shown(manifest.id)}': {ID_RULE}")
+    for name, text in (
+        ("title", manifest.title), ("success", manifest.success),
+        ("rom.name", manifest.rom.name), ("rom.path", manifest.rom.path),
+    ):  # fmt: skip
+        if len(text) > LONGEST_NAME or "\0" in text:
+            raise TaskError(
+                f"{path}: {name} '{shown(text)}' must have at most {LONGEST_NAME} letters "
+                "without NUL"
+            )
     rom = PurePosixPath(manifest.rom.path)
     if manifest.rom.path and (rom.parts[0] != "assets" or ".." in rom.parts):
         raise TaskError(
-            f"{path}: rom.path {manifest.rom.path!r} is not below assets/; leave it out for a ROM "
-            "of your own, which is found by its hash"
+            f"{path}: rom.path '{shown(manifest.rom.path)}' is not below assets/; leave it out for "
+            "a ROM of your own, which is found by its hash"
         )
     if not is_sha256(manifest.rom.sha256):
-        raise TaskError(f"{path}: rom.sha256 {manifest.rom.sha256[:80]!r}: {SHA256_RULE}")
+        raise TaskError(f"{path}: rom.sha256 '{shown(manifest.rom.sha256)}': {SHA256_RULE}")
     parts = {"starts": manifest.starts, "goal": manifest.goal, "demo": manifest.demo}
     for name, part in parts.items():
         if part is None:
             continue
         if not is_file_name(part.file):
             raise TaskError(
-                f"{path}: {name}.file {part.file[:80]!r} must name a file beside task.toml"
+                f"{path}: {name}.file '{shown(part.file)}' must name a file beside task.toml"
             )
         if not is_sha256(part.sha256):
-            raise TaskError(f"{path}: {name}.sha256 {part.sha256[:80]!r}: {SHA256_RULE}")
+            raise TaskError(f"{path}: {name}.sha256 '{shown(part.sha256)}': {SHA256_RULE}")
     for name, value, known in (
         ("codec.id", manifest.codec.id, tuple(CODECS)),
         ("observation.rule", manifest.observation.rule, (OBSERVATION_RULE,)),
@@ -291,7 +309,8 @@ def _check(path: Path, manifest: TaskManifest) -> None:
     ):
         if value not in known:
             choices = " or ".join(map(str, known))
-            raise TaskError(f"{path}: {name} {value!r} is unknown, expected {choices}")
+            said = f"'{shown(value)}'" if isinstance(value, str) else shown(value)
+            raise TaskError(f"{path}: {name} {said} is unknown, expected {choices}")
     check_ranges(path, manifest)
     if manifest.codec.release_after_frames > manifest.codec.frames_per_step:
         raise TaskError(f"{path}: release_after_frames must lie in 1..frames_per_step")

@@ -23,7 +23,7 @@ from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import ConfigError, LabError, in_words
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.regular_files import open_regular
-from trainer_core.protocol.runs import ARCHIVED, RUN_ID, RunRecord, is_archived
+from trainer_core.protocol.runs import ARCHIVED, RunRecord, is_archived, is_run_id
 from trainer_core.runs import durable
 from trainer_core.runs.half_moved import alone, delete, way_back, way_out
 from trainer_core.runs.index import RunRegistry
@@ -215,7 +215,7 @@ def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
         manifest = msgspec.json.decode(source.read(), type=Manifest)
     if not all(map(_is_safe, [manifest.run_id, *manifest.files])):
         raise LabError(f"{file}: names files outside its run's folder")
-    if not RUN_ID.fullmatch(manifest.run_id):
+    if not is_run_id(manifest.run_id):
         raise LabError(
             f"{file}: {manifest.run_id!r} is no run's name; those are letters, digits, - _ and ."
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import msgspec
 
 from trainer_core.protocol.errors import BAD_JSON
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import open_regular
 from trainer_core.protocol.runs import END_STATES, RunRecord
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.index_file import decode_lines
@@ -112,6 +114,7 @@ class RunsCache:
     def sync_runs(self) -> None:
         """As the index says, and whoever is alive. Raises OSError, sqlite3.Error."""
         self._read_index()
+        self._put_unlisted()
         ended = tuple(state.value for state in END_STATES)
         marks = ", ".join("?" for _ in ended)
         rows = self.database.execute(
@@ -130,6 +133,14 @@ class RunsCache:
             with self._change():
                 for line in self._new_lines(log, lambda run_id=run_id: self._forget(run_id)):
                     self._put_record(run_id, line)
+
+    def _put_unlisted(self) -> None:
+        """Find runs again that have a folder and no line of the index."""
+        known = {run_id for (run_id,) in self.database.execute("SELECT run_id FROM runs")}
+        found = RunRegistry(self.home).recover(known)
+        if found:
+            with self._change():
+                self._put(found.values())
 
     def _read_index(self) -> None:
         with self._change():
@@ -170,13 +181,15 @@ class RunsCache:
             found = path.stat()
         except OSError:
             return
+        if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for, a folder is no log
+            return
         if known and found.st_ino == inode and found.st_size == offset:
             return
         if found.st_ino != inode or found.st_size < offset:
             if known:
                 replaced()
             offset = 0
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(offset)
             half = b""
             while data := file.read(SLICE_BYTES):

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 
+from trainer_core.protocol.fields import check_device
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.writer import disk_error
 
@@ -31,7 +32,12 @@ class DeviceLock:
 
     @classmethod
     def take(cls, home: HomePaths, device: str, run_id: str) -> DeviceLock | None:
-        """None while another run has the device. Raises DiskError where no lock can be written."""
+        """None while another run has the device.
+
+        Raises ConfigError for what is no device's name, which becomes a file's, and DiskError where
+        no lock can be written.
+        """
+        check_device(device)
         path = home.devices / f"{full_name(device).replace(':', '-')}.lock"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import platform
 import time
+from collections.abc import Container
 
 import msgspec
 import psutil
@@ -12,6 +13,7 @@ import psutil
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord, RunState, fold
+from trainer_core.runs.found_again import from_files, unlisted, unreadable
 from trainer_core.runs.history import read_history
 from trainer_core.runs.index_file import append_line, load_lines
 from trainer_core.runs.lock import is_locked, is_locked_here
@@ -46,13 +48,46 @@ class RunRegistry:
 
         Those whose process is gone are recorded as lost, or only told so where the index cannot be
         written; one that still stands in the queue waits again. Of runs that ended no file is
-        read: a home may hold thousands.
+        read: a home may hold thousands. Runs that the index does not know are found again in their
+        folders, and told.
         """
         found = self.load() if known is None else dict(known)
+        found |= self.recover(found)
         for run_id, record in found.items():
             if not record.state.is_end:
                 found[run_id] = self.settle(record)
         return found
+
+    def recover(self, known: Container[str]) -> dict[str, RunRecord]:
+        """Return the runs that have a folder and are not `known`, and write them into the index.
+
+        One whose files say nothing is told with the reason, and not written down.
+        """
+        missing = unlisted(self.home, known)
+        if not missing:
+            return {}
+        live = {name for name in missing if is_locked_here(self.home.run(name))}
+        # Who begins a run holds its lock until its line is there: so it is by now, or is lost.
+        listed = self.load()
+        found: dict[str, RunRecord] = {}
+        for run_id in missing:
+            if run_id in listed:
+                found[run_id] = listed[run_id]
+            elif run_id not in live:
+                found[run_id] = self._found_again(run_id)
+        return found
+
+    def _found_again(self, run_id: str) -> RunRecord:
+        paths = self.home.run(run_id)
+        try:
+            record = from_files(self.home, run_id)
+        except LabError as error:
+            return unreadable(run_id, paths, error)
+        if self._waits(run_id):
+            record = msgspec.structs.replace(
+                record, state=RunState.QUEUED, reason="", finished_at=0.0
+            )
+        return self._write(record)
 
     def settle(self, record: RunRecord) -> RunRecord:
         """What is true of a run that has not ended; a change is written down."""

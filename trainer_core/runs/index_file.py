@@ -14,7 +14,8 @@ from pathlib import Path
 import msgspec
 
 from trainer_core.protocol.errors import BAD_JSON
-from trainer_core.protocol.runs import RunRecord
+from trainer_core.protocol.regular_files import open_regular
+from trainer_core.protocol.runs import RunRecord, is_run_id
 from trainer_core.runs import durable
 
 _encoder = msgspec.json.Encoder()
@@ -48,12 +49,14 @@ def load_lines(path: Path) -> dict[str, RunRecord]:
 
 
 def decode_lines(data: bytes) -> Iterator[RunRecord]:
-    """The records of these lines; what is none is skipped."""
+    """The records of these lines; what is none, or names no folder of a run, is skipped."""
     for line in data.splitlines():
         try:
-            yield _decoder.decode(line)
+            record = _decoder.decode(line)
         except BAD_JSON:
             continue
+        if is_run_id(record.run_id):
+            yield record
 
 
 class IndexTail:
@@ -69,8 +72,8 @@ class IndexTail:
         `read` goes on from here; a last line that does not end yet is told now and once more then.
         """
         try:
-            with self._path.open("rb") as file:
-                self._inode, data = os.fstat(file.fileno()).st_ino, file.read()
+            with open_regular(self._path) as file:
+                self._inode, data = os.fstat(file.fileno()).st_ino, file.readall()
         except FileNotFoundError:
             self._offset = 0
             return {}
@@ -91,9 +94,9 @@ class IndexTail:
             self._offset, self._inode = 0, found.st_ino
         if found.st_size == self._offset:
             return []
-        with self._path.open("rb") as file:
+        with open_regular(self._path) as file:
             file.seek(self._offset)
-            data = file.read()
+            data = file.readall()
         end = data.rfind(b"\n") + 1
         self._offset += end
         return list(decode_lines(data[:end]))

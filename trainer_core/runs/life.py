@@ -18,8 +18,8 @@ from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord, RunState, fold
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs import durable
-from trainer_core.runs.config_file import read_config, read_spec, tags_of, write_config
-from trainer_core.runs.history import read_history
+from trainer_core.runs.config_file import write_config
+from trainer_core.runs.found_again import from_files
 from trainer_core.runs.index import HOST, RunRegistry, catch_up, create_time
 from trainer_core.runs.lock import RunLock
 from trainer_core.runs.mailbox import Mailbox
@@ -94,7 +94,7 @@ class RunLife:
         """
         try:
             known = RunRegistry(home).load().get(run_id)
-            record = _from_files(home, run_id, algo) if known is None else known
+            record = from_files(home, run_id, algo) if known is None else known
             record = catch_up(record, home.run(run_id))
             record = msgspec.structs.replace(
                 _kept_here(record), state=state, device=device or record.device, finished_at=0.0,
@@ -182,18 +182,3 @@ def _kept_here(record: RunRecord) -> RunRecord:
     return msgspec.structs.replace(
         record, pid=os.getpid(), pid_create_time=create_time(os.getpid()), host=HOST
     )
-
-
-def _from_files(home: HomePaths, run_id: str, algo: str) -> RunRecord:
-    paths = home.run(run_id)
-    spec, raw = read_spec(paths), read_config(paths)
-    events = read_history(paths.train_log).events
-    record = RunRecord(
-        run_id=run_id, runner=spec.runner, task=spec.task, algo=algo, device=spec.device,
-        state=RunState.LOST, created_at=events[0].time if events else paths.config.stat().st_mtime,
-        config_sha256=spec.sha256, name=str(raw.get("name", "")),
-        tags=tags_of(raw),
-    )  # fmt: skip
-    for event in events:
-        record = fold(record, event)
-    return record

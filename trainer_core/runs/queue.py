@@ -17,10 +17,11 @@ from pathlib import Path
 
 import msgspec
 
-from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError
+from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError, shown
+from trainer_core.protocol.fields import check_device
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import read_regular
-from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.runs import RunState, is_run_id
 from trainer_core.runs import durable
 from trainer_core.runs.index_file import load_lines
 from trainer_core.runs.writer import disk_error
@@ -45,9 +46,26 @@ class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     detached: bool = False
     """Asked to outlive whoever ordered it: left to the keeper while there is one."""
 
+    @property
+    def problem(self) -> str:
+        """Why it can never have its turn, in words; empty for one that `put` was given."""
+        if not is_run_id(self.run_id):
+            return "its run_id is no name of a run's folder"
+        if not self.devices:
+            return "it names no device"
+        try:
+            for device in self.devices:
+                check_device(device)
+        except ConfigError as error:
+            return str(error)
+        return ""
+
+
+VERSION = 1
+
 
 class QueueFile(msgspec.Struct, kw_only=True, frozen=True):
-    v: int = 1
+    v: int = VERSION
     entries: tuple[QueueEntry, ...] = ()
 
 
@@ -64,7 +82,7 @@ class RunQueue:
             return _read(self.path)
         except FileNotFoundError:
             return []
-        except (OSError, *BAD_JSON):
+        except (LabError, OSError, *BAD_JSON):
             return self._from_index()
 
     # -- changing it ------------------------------------------------------------------------
@@ -118,7 +136,8 @@ class RunQueue:
     def locked(self, patience_s: float = PATIENCE_S) -> Iterator[list[QueueEntry]]:
         """The entries while nobody else can change them; `write` keeps what was changed.
 
-        Raises LabError when another process holds the queue for longer than `patience_s`.
+        Raises LabError when another process holds the queue for longer than `patience_s`, and for
+        a file of a newer version, which is left alone.
         """
         descriptor = self._take(patience_s)
         try:
@@ -184,8 +203,20 @@ class QueueBusyError(LabError):
 
 
 def _read(path: Path) -> list[QueueEntry]:
-    """Raises OSError, BAD_JSON for what is no queue."""
-    return list(_decoder.decode(read_regular(path, MOST_BYTES)).entries)
+    """A run that stands there twice has its first place.
+
+    Raises OSError, BAD_JSON for what is no queue, LabError for one of a newer version.
+    """
+    found = _decoder.decode(read_regular(path, MOST_BYTES))
+    if found.v != VERSION:
+        raise LabError(
+            f"{path}: version {shown(found.v)} of the queue, this DMG Lab knows {VERSION}: update "
+            "it, or remove the file; it is made again from the index of runs"
+        )
+    first: dict[str, QueueEntry] = {}
+    for entry in found.entries:
+        first.setdefault(entry.run_id, entry)
+    return list(first.values())
 
 
 def _find(entries: list[QueueEntry], run_id: str) -> QueueEntry:
@@ -193,4 +224,4 @@ def _find(entries: list[QueueEntry], run_id: str) -> QueueEntry:
         if entry.run_id == run_id:
             return entry
     waiting = ", ".join(entry.run_id for entry in entries[:5]) or "nothing"
-    raise ConfigError(f"run {run_id!r} is not in the queue; waiting: {waiting}")
+    raise ConfigError(f"run '{shown(run_id)}' is not in the queue; waiting: {waiting}")

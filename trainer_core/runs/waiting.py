@@ -172,6 +172,8 @@ def _claim_one(
     home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry,
     knows: Callable[[str], bool], busy: set[str],
 ) -> Claim | None:  # fmt: skip
+    if entry.problem:
+        return _fail(home, queue, entries, entry, f"{queue.path}: {entry.problem}")
     wanted = tuple(name for name in entry.devices if name not in busy)
     device = DeviceLock.take_first(home, wanted, entry.run_id)
     if device is None:
@@ -209,10 +211,38 @@ def _give_up(
     try:
         read_spec(home.run(entry.run_id))
     except LabError:
-        entries.remove(entry)
-        queue.write(entries)
-        registry = RunRegistry(home)
-        _ended(registry, registry.load().get(entry.run_id), RunState.FAILED, str(error))
+        _fail(home, queue, entries, entry, str(error))
+
+
+def _fail(
+    home: HomePaths, queue: RunQueue, entries: list[QueueEntry], entry: QueueEntry, reason: str
+) -> None:
+    """Take it out of the queue; the run, if there is one that waits, ends as failed."""
+    entries.remove(entry)
+    queue.write(entries)
+    registry = RunRegistry(home)
+    record = registry.load().get(entry.run_id)
+    if record is not None and not record.state.is_end:
+        _ended(registry, record, RunState.FAILED, reason)
+
+
+def why_never(home: HomePaths, entry: QueueEntry) -> str:
+    """Return why an entry can never have its turn, in words; empty where it may."""
+    if entry.problem:
+        return entry.problem
+    try:
+        read_spec(home.run(entry.run_id))
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+def is_for(home: HomePaths, entry: QueueEntry, knows: Callable[[str], bool]) -> bool:
+    """Whether a process that `knows` some runners (by id) will take the entry up, or out."""
+    try:
+        return bool(entry.problem) or knows(read_spec(home.run(entry.run_id)).runner)
+    except LabError:
+        return True
 
 
 def _ended(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runners.catalog import AgentRunner, registered_runners
+from trainer_core.runs import waiting
 from trainer_core.runs.queue import QueueBusyError, RunQueue
 from trainer_core.service.keeper import KeeperLock
 from trainer_core.service.notices import RunChanged
@@ -26,6 +27,7 @@ async def keep(
     The lock is given up while the queue is held: a run that is put in later finds no keeper, and
     its owner starts the next one.
     """
+    known = {runner.id for runner in runners}
     service, ours = TrainerService(home, runners=runners, is_keeper=True), set[str]()
 
     def tell(notice: object) -> None:
@@ -41,7 +43,7 @@ async def keep(
     service.open()
     try:
         while not stop.is_set():
-            if not service.is_keeping() and _leave(home, lock):
+            if not service.is_keeping() and _leave(home, lock, known):
                 return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 0.5)
@@ -49,11 +51,11 @@ async def keep(
         await service.close()
 
 
-def _leave(home: HomePaths, lock: KeeperLock) -> bool:
-    """Give up the lock unless something waits that is not held."""
+def _leave(home: HomePaths, lock: KeeperLock, known: set[str]) -> bool:
+    """Give up the lock unless something waits that is not held, and that a `known` runner does."""
     try:
         with RunQueue(home).locked(0.0) as entries:
-            if any(not entry.held for entry in entries):
+            if any(not e.held and waiting.is_for(home, e, known.__contains__) for e in entries):
                 return False
             lock.release()
             return True

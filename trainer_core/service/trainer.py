@@ -100,6 +100,7 @@ class TrainerService:
         """
         before = self._others.begin()
         self.runs = self.registry.reconcile(before)
+        before = self.runs | before
         with contextlib.suppress(RuntimeError):  # no loop: a look at the index was all
             _keep_looking(asyncio.get_running_loop(), weakref.ref(self))
         return [

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from trainer_core.protocol import records
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.metrics import METRICS, scalars
+from trainer_core.protocol.metrics import scalars
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.history import read_history
 from trainer_core.sweeps import rules
-from trainer_core.sweeps.sweep import EarlyStop, Sweep, Trial
-
-SUCCESS = "success"
-"""Greedy success on the validation starts: what a run is judged by unless a metric is named."""
-
-
-def check_metric(name: str) -> None:
-    """Raises ConfigError unless an update record may hold it (docs/rl_observability.md)."""
-    if name != SUCCESS and name not in {row.name for row in METRICS}:
-        raise ConfigError(f"no metric {name!r}: say success, or a name of docs/rl_observability.md")
+from trainer_core.sweeps.sweep import SUCCESS, EarlyStop, Sweep, Trial
 
 
 class Following:

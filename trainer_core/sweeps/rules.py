@@ -10,6 +10,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trainer_core.protocol.errors import ConfigError
+
 Curve = Sequence[tuple[int, float]]
 MIN_PEERS = 3
 """Fewer trials than this say little about what is possible."""
@@ -40,7 +42,12 @@ def reached(curve: Curve) -> int:
 
 
 def rung_of(curve: Curve, first_rung: int, factor: int) -> int:
-    """The highest of first_rung * factor^k that the trial has come to, 0 before the first."""
+    """The highest of first_rung * factor^k that the trial has come to, 0 before the first.
+
+    Raises ConfigError for rungs that would never pass it.
+    """
+    if first_rung < 1 or factor < 2:
+        raise ConfigError(f"rungs of {first_rung} times {factor}: give 1 or more, times 2 or more")
     rung, steps = 0, first_rung
     while steps <= reached(curve):
         rung, steps = steps, steps * factor

@@ -11,18 +11,36 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
-from trainer_core.protocol.errors import BAD_JSON, LabError
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import BAD_JSON, ConfigError, LabError, shown
+from trainer_core.protocol.metrics import METRICS
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.runs import is_run_id
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs import durable
 from trainer_core.runs.writer import disk_error
+from trainer_core.sweeps.space import MAX_TRIALS
 
 MAX_BYTES = 64 << 20
+SUCCESS = "success"
+"""Greedy success on the validation starts: what a run is judged by unless a metric is named."""
+LEAST_RUNG, MOST_RUNG = 1, 10**12
+LEAST_FACTOR, MOST_FACTOR = 2, 100
+"""Of halving: with a factor of 1, or rungs that begin at 0, there would be no last rung."""
+
+
+def check_metric(name: str) -> None:
+    """Raises ConfigError unless an update record may hold it (docs/rl_observability.md)."""
+    if name != SUCCESS and name not in {row.name for row in METRICS}:
+        raise ConfigError(
+            f"no metric '{shown(name)}': say success, or a name of docs/rl_observability.md"
+        )
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,12 +66,12 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class EarlyStop(msgspec.Struct, frozen=True, kw_only=True):
     """Which rule ends hopeless trials, and by what it judges them."""
 
-    rule: str = "halving"
-    metric: str = "success"
-    mode: str = "max"
-    first_rung: int = 8192
+    rule: Literal["halving", "median", "none"] = "halving"
+    metric: str = SUCCESS
+    mode: Literal["max", "min"] = "max"
+    first_rung: Annotated[int, Meta(ge=LEAST_RUNG, le=MOST_RUNG)] = 8192
     """Environment steps before which nothing is judged."""
-    factor: int = 3
+    factor: Annotated[int, Meta(ge=LEAST_FACTOR, le=MOST_FACTOR)] = 3
     """Of halving: one of so many goes on at each rung, and rungs grow by as much."""
 
 
@@ -64,7 +82,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     sweep_id: str
     name: str = ""
     created_at: float
-    search: str
+    search: Literal["grid", "random"]
     vary: list[str]
     base: dict[str, Any]
     """The RunConfig that every trial shares, by field."""
@@ -121,18 +139,44 @@ def load_sweep(home: HomePaths, sweep_id: str) -> Sweep:
             raise LabError(f"{sweeps_folder(home)}: no sweeps yet; `dmglab sweep` makes one")
         sweep_id = found[-1]
     if not sweep_id or Path(sweep_id).name != sweep_id:
-        raise LabError(f"{sweep_id!r} is no name of a sweep; {sweeps_folder(home)} has them")
+        raise LabError(f"'{shown(sweep_id)}' is no name of a sweep; {sweeps_folder(home)} has them")
     path = sweep_file(home, sweep_id)
-    if not path.exists():
-        raise LabError(f"no sweep {sweep_id!r} in {sweeps_folder(home)}")
+    if not os.path.lexists(path):
+        raise LabError(f"no sweep '{shown(sweep_id)}' in {sweeps_folder(home)}")
     try:
         sweep = msgspec.json.decode(read_regular(path, MAX_BYTES), type=Sweep)
-    except (OSError, *BAD_JSON) as error:
-        raise LabError(f"{path}: {error}; restore it from a copy, or begin another") from None
-    ids = [trial.run_id for trial in sweep.trials]
-    if any(Path(run_id).name != run_id or run_id.startswith(".") or not run_id for run_id in ids):
-        raise LabError(f"{path}: a trial's run_id is no name of a folder; restore the file")
+        _check(sweep, sweep_id)
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}; restore it from a copy") from None
+    except (ConfigError, *BAD_JSON) as error:
+        raise LabError(
+            f"{path}: {shown(error, 160)}; restore it from a copy, or begin another"
+        ) from None
     return sweep
+
+
+def _check(sweep: Sweep, folder: str) -> None:
+    """Raises ConfigError for a definition that `dmglab sweep` would not have written."""
+    if sweep.v != 1:
+        raise ConfigError(f"version {shown(sweep.v)} is not 1: update DMG Lab to read it")
+    if sweep.sweep_id != folder:  # it names the folder that ended.jsonl goes to
+        raise ConfigError(f"sweep_id '{shown(sweep.sweep_id)}' is not the name of its folder")
+    check_metric(sweep.early_stop.metric)
+    if not 1 <= len(sweep.trials) <= MAX_TRIALS:
+        raise ConfigError(f"{len(sweep.trials):,} trials, 1 to {MAX_TRIALS:,} are possible")
+    for place, trial in enumerate(sweep.trials):
+        if trial.number != place:
+            raise ConfigError(f"trial {place} calls itself {shown(trial.number)}")
+        if not is_run_id(trial.run_id):
+            raise ConfigError(f"run_id of trial {place} is no name of a folder")
+    if len({trial.run_id for trial in sweep.trials}) < len(sweep.trials):
+        raise ConfigError("two trials have one run_id")
+    if missing := {"task", "algo", "device"} - sweep.base.keys():
+        raise ConfigError(f"base lacks {', '.join(sorted(missing))}")
+    for trial in sweep.trials:
+        config = sweep.spec(trial).configure(RunConfig)
+        if not (config.seconds or config.total_env_steps or config.target_success):
+            raise ConfigError(f"trial {trial.number} has no limit and would never end")
 
 
 def ended_file(home: HomePaths, sweep_id: str) -> Path:

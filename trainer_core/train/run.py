@@ -18,6 +18,7 @@ from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.policy import PixelActorCritic, policy_for
 from trainer_core.algo.registry import implementation
 from trainer_core.envs.build import TaskFacts, make_env, task_facts
+from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.vec_env import StepInfo
 from trainer_core.preflight.startable import find_device
 from trainer_core.protocol import records
@@ -144,6 +145,7 @@ class TrainingRun:
         env = make_env(
             config, self.home, seed=config.seed + 7919 * self.ranks.rank,
             demo_share=config.demo_starts,
+            tell=Preparing(lambda far: self._state("starting", far, 0.4)),
         )  # fmt: skip
         torch.manual_seed(config.seed)
         policy = policy_for(config, env.obs_shape, env.num_actions).to(device)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
+import re
+import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +27,10 @@ from trainer_core.envs.task_files import save_goal
 from trainer_core.play.authoring.demonstration import FILE as DEMO
 from trainer_core.play.authoring.demonstration import save_demonstrations
 from trainer_core.play.authoring.goals import GoalPictures
-from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.errors import TaskError, shown
 from trainer_core.protocol.manifest_checks import ID_RULE, is_task_id
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import DEEPEST
 from trainer_core.protocol.tasks import (
     Codec,
     Demo,
@@ -38,37 +44,143 @@ from trainer_core.protocol.tasks import (
     task_roots,
 )
 
+LEFT_S = 3_600.0
+"""Since anything in a half made folder changed: writing one takes seconds."""
+_HIDDEN = re.compile(r"\.[a-z0-9_-]+\.[a-z0-9_]{8}")
+"""What a task is called while it is made; before November 2026 tempfile chose the end."""
 STARTS, GOAL, MANIFEST, INPUTS = "starts.npz", "goal.npz", "task.toml", "starts.json"
 
 
 def free_folder(task_id: str, home: HomePaths) -> Path:
-    """Where a new task of that id goes. Raises TaskError for one that is taken, or no id."""
+    """Where a new task of that id goes, tried before any work.
+
+    What killed ones left below the home's tasks goes first. Raises TaskError for one that is taken,
+    for no id, and for a home that cannot be written.
+    """
     if not is_task_id(task_id):
-        raise TaskError(f"task id {task_id!r}: {ID_RULE}")
+        raise TaskError(f"task id '{shown(task_id)}': {ID_RULE}")
     for root in task_roots(home):
-        if (root / task_id).exists():
-            raise TaskError(f"{root / task_id}: this task exists; choose another id")
+        if os.path.lexists(root / task_id):
+            raise TaskError(
+                f"{root / task_id}: this task exists; choose another id, or `dmglab task remove`"
+            )
         for parent in (root / task_id).parents:
             if parent != root and root in parent.parents and (parent / MANIFEST).exists():
                 raise TaskError(f"{parent} is a task: {task_id} cannot lie inside it")
-    return home.tasks / task_id
+    remove_left(home.tasks)
+    folder = home.tasks / task_id
+    _try_to_write(folder)
+    return folder
+
+
+def _try_to_write(folder: Path) -> None:
+    """Raises TaskError where no folder can be made; nothing is left."""
+    there = next(parent for parent in folder.parents if os.path.lexists(parent))
+    try:
+        with tempfile.TemporaryDirectory(prefix=".try.", dir=there):
+            pass
+    except OSError as error:
+        raise TaskError(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A hidden folder to fill; it becomes `folder` when the block ends well, else nothing stays."""
+    """A hidden folder to fill; it becomes `folder` when the block ends well, else nothing stays.
+
+    It is locked until then, so that `remove_left` knows whose is given up.
+    """
     made: Path | None = None
+    lock = -1
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        hidden = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}")
+        hidden.mkdir()  # not by tempfile, whose folders are the owner's alone whatever the umask is
+        made = hidden
+        lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield made
-        made.chmod(0o755)
         os.rename(made, folder)
     except OSError as error:
         raise TaskError(f"{folder}: cannot be written: {error.strerror or error}") from None
     finally:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
+        if lock >= 0:
+            os.close(lock)
+
+
+def remove_left(root: Path) -> int:
+    """Remove hidden folders of tasks that a kill left half made, and return how many.
+
+    Nobody may hold one's lock, and it has to be an hour old: one is made a moment before it is
+    locked. What cannot be looked at stays.
+    """
+    removed, left = 0, [(root, 0)]
+    while left:
+        place, depth = left.pop()
+        with contextlib.suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    continue
+                path = Path(entry.path)
+                if _HIDDEN.fullmatch(entry.name):
+                    removed += _remove_if_left(path)
+                elif not entry.name.startswith(".") and depth < DEEPEST:
+                    left.append((path, depth + 1))
+    return removed
+
+
+def _remove_if_left(folder: Path) -> bool:
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if time.time() - os.fstat(lock).st_mtime < LEFT_S:
+            return False
+        shutil.rmtree(folder, ignore_errors=True)
+        return True
+    except OSError:  # somebody is at it
+        return False
+    finally:
+        os.close(lock)
+
+
+def own_folder(task_id: str, home: HomePaths) -> Path:
+    """Return where a task of the home's own lies, whatever its folder holds.
+
+    Raises TaskError for one that is not there, and for one that is shipped.
+    """
+    if not is_task_id(task_id):
+        raise TaskError(f"task id '{shown(task_id)}': {ID_RULE}")
+    folder = home.tasks / task_id
+    if not os.path.lexists(folder / MANIFEST):
+        shipped = (task_roots(home)[-1] / task_id / MANIFEST).is_file()
+        what = "comes with DMG Lab and stays" if shipped else "no task of yours"
+        raise TaskError(f"{task_id}: {what}; `dmglab task list` shows all")
+    return folder
+
+
+def remove_task(task_id: str, home: HomePaths) -> Path:
+    """Remove a task of the home's own and return where it was.
+
+    Runs that learned it stay, and cannot be resumed without it. Raises TaskError as `own_folder`
+    does, and for a home that cannot be written.
+    """
+    folder = own_folder(task_id, home)
+    gone = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}")
+    try:
+        os.rename(folder, gone)  # in one step: nobody lists half of it
+        shutil.rmtree(gone)
+        for parent in folder.parents:
+            if parent == home.tasks:
+                break
+            parent.rmdir()  # of a/b, where b was the last one
+    except OSError as error:
+        if os.path.lexists(folder) or os.path.lexists(gone):
+            raise TaskError(f"{folder}: cannot be removed: {error.strerror or error}") from None
+    return folder
 
 
 def write_task(
