@@ -15,6 +15,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QSizePolicy
 
 from gui import theme
+from gui.widgets.painting import guarded
 from gui.words import tr
 from trainer_core.protocol.buttons import MASK_BITS
 
@@ -134,18 +135,20 @@ class PianoRoll(QAbstractScrollArea):
 
     # -- painting ---------------------------------------------------------------------------
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, colors = QPainter(self.viewport()), theme.current()
-        painter.fillRect(self.viewport().rect(), QColor(colors.base))
-        painter.setFont(theme.ui_font(8))
-        first = self.verticalScrollBar().value()
-        for row in range(self._rows() + 1):
-            if first + row < len(self._masks):
-                self._paint_row(painter, first + row, HEAD + row * ROW)
-        painter.fillRect(0, 0, self.viewport().width(), HEAD, QColor(colors.raised))
-        painter.setPen(QColor(colors.muted))
-        for column, title in enumerate(TITLES):
-            painter.drawText(self._cell(column, 0, HEAD), Qt.AlignmentFlag.AlignCenter, title)
+        colors = theme.current()
+        with QPainter(self.viewport()) as painter:
+            painter.fillRect(self.viewport().rect(), QColor(colors.base))
+            painter.setFont(theme.ui_font(8))
+            first = self.verticalScrollBar().value()
+            for row in range(self._rows() + 1):
+                if first + row < len(self._masks):
+                    self._paint_row(painter, first + row, HEAD + row * ROW)
+            painter.fillRect(0, 0, self.viewport().width(), HEAD, QColor(colors.raised))
+            painter.setPen(QColor(colors.muted))
+            for column, title in enumerate(TITLES):
+                painter.drawText(self._cell(column, 0, HEAD), Qt.AlignmentFlag.AlignCenter, title)
 
     def _paint_row(self, painter: QPainter, frame: int, top: int) -> None:
         colors = theme.current()

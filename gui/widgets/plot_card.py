@@ -38,6 +38,7 @@ from gui.models.run_words import shortened
 from gui.object_names import PLOT_PREFIX
 from gui.widgets.card_scenes import CardScenes, eval_color
 from gui.widgets.labels import ElidedLabel
+from gui.widgets.painting import PLACEHOLDER, guarded
 from gui.widgets.plot_canvas import LEFT, RIGHT, PlotCanvas
 from gui.widgets.plot_shapes import Scene
 from gui.widgets.plot_ticks import short_number
@@ -186,6 +187,13 @@ class PlotCard(QWidget):
         self._write_values()
         return True
 
+    def give_up(self) -> None:
+        """Say that the plot cannot be drawn, until something about it changes."""
+        self._drawn, self._pending = self._key(), None
+        self._empty.setText(tr(PLACEHOLDER))
+        self._stack.setCurrentWidget(self._empty)
+        self.values.clear()
+
     def _show_nothing(self, key: object) -> None:
         self._scenes.forget()
         self._drawn = key
@@ -308,6 +316,7 @@ class PlotCard(QWidget):
         super().focusOutEvent(event)
         self.update()
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         """A bar before the title of the plot that has the keys."""
         if self.hasFocus():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6.QtGui import QColor
 
 from gui.app import App
 from gui.models.navigation import Place
@@ -15,7 +16,8 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import DEVIATION, RANGE, SeedGroup, spread_of
 from gui.widgets.comparison import Comparison
 from gui.widgets.plot_card import PlotCard
-from tests.gui.conftest import find, foreign_record, until
+from gui.widgets.plot_shapes import Band
+from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import update_record
 from trainer_core.protocol import records
@@ -207,3 +209,21 @@ def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> N
     again = make_app(home).models.telemetry
     assert (again.focus, again.pinned) == ("run-00002", ["run-00001"])
     until(lambda: "run-00001" in again.runs and len(again.runs["run-00001"].table) == 5)
+
+
+def test_a_run_without_a_point_in_a_group_of_seeds_is_painted(model: TelemetryModel) -> None:
+    told(model, "waits-1", [], seed=1, rate=0.5)
+    told(model, "waits-2", [], seed=2, rate=0.5)
+    told(model, "fast-4", [], seed=4, rate=0.1)
+    model.set_pinned(["fast-2", "fast-4", "waits-1", "waits-2"])
+    model.set_spread(RANGE)
+    model.set_x_range((100.0, 200.0))  # a group whose band lies outside is empty here
+    card = PlotCard(spec_by_name("score", ["score"]), model)
+    card.resize(400, 200)
+    card.redraw()
+    card.grab()
+    none = np.empty(0)
+    canvas = card.canvas
+    canvas.scene = replaced(canvas.scene, bands=(Band(none, none, none, QColor("red")),))
+    assert not canvas.grab().isNull()
+    assert model.entries()[0].label.endswith("\u00d73")
