@@ -60,9 +60,9 @@ def _polygon(length: int) -> tuple[QPolygonF, Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-    """A line of one device pixel, whatever the scale."""
-    pen = QPen(QColor.fromRgba(rgba), 1.0, dash)
+def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine, width: float = 1.0) -> QPen:
+    """Return a pen of so many device pixels, whatever the scale."""
+    pen = QPen(QColor.fromRgba(rgba), width, dash)
     pen.setCosmetic(True)
     return pen
 
@@ -254,7 +254,8 @@ class PlotCanvas(QWidget):
         """Everything but the crosshair, as lines: for a file that scales."""
         self._paint_bands(painter)
         self._paint_grid(painter)
-        self._paint_curves(painter, self.scene.curves)
+        # One pixel of a picture that is twice as fine would hardly be seen.
+        self._paint_curves(painter, self.scene.curves, painter.device().devicePixelRatio())
         self._paint_marks(painter)
 
     def _paint_grid(self, painter: QPainter) -> None:
@@ -284,7 +285,7 @@ class PlotCanvas(QWidget):
         bottom = _crisp(area.bottom(), ratio)
         painter.drawLine(QPointF(area.left(), bottom), QPointF(area.right(), bottom))
 
-    def _paint_curves(self, painter: QPainter, curves: Sequence[Curve]) -> None:
+    def _paint_curves(self, painter: QPainter, curves: Sequence[Curve], width: float = 1.0) -> None:
         with saved(painter):
             painter.setClipRect(self.plot_rect())
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
@@ -292,7 +293,7 @@ class PlotCanvas(QWidget):
             for curve in curves:
                 if not len(curve.x):
                     continue
-                painter.setPen(_hairline(curve.color.rgba(), curve.dash))
+                painter.setPen(_hairline(curve.color.rgba(), curve.dash, width))
                 points, pairs = _polygon(len(curve.x))
                 pairs[:, 0], pairs[:, 1] = across(curve.x), down(curve.y)
                 if len(pairs) > 1:

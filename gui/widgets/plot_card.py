@@ -144,6 +144,8 @@ class PlotCard(QWidget):
         """Lay out a card that is on no page: it is only drawn into a file."""
         self.resize(width, height)
         self._column.activate()
+        # Qt lays out the pages of a stack that is on show only.
+        self.canvas.setGeometry(self._stack.rect())
 
     def show_axis(self) -> None:
         """Write the x axis below this plot."""
