@@ -478,3 +478,26 @@ def test_a_plot_in_a_file_has_its_axis_and_its_lowest_point(app: App, view, kind
     written = np.flatnonzero((pixels[axis + 4 :] != pixels[-1, 1]).any(axis=(0, 2)))
     assert len(written) > 20 * scale, "places on the x axis are written below it"
     assert written.max() > 1000
+
+
+def test_names_have_the_colours_of_their_lines_also_where_one_has_no_value(
+    qapp: QApplication,
+) -> None:
+    model = TelemetryModel()
+    grow(model, "a", 3)
+    model.set_focus("a")
+    spec = spec_by_name("dist_p50")
+    assert len(spec.lines) == 3
+    first, *others = spec.lines
+    card = PlotCard(replaced(spec, lines=(("no_such_metric", first[1]), *others)), model)
+    card.resize(800, 200)
+    card.redraw()
+    text = card.values.text()
+    for place, (metric, name) in enumerate(card.spec.lines):
+        drawn = [curve for curve in card.canvas.scene.curves if curve.key[1] == metric]  # type: ignore[index]
+        if not len(drawn[0].x):
+            assert name not in text
+            continue
+        color = theme.curve_color(place)
+        assert drawn[0].color == color
+        assert f'color:{color.name()}">{name}&nbsp;' in text
