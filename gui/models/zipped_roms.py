@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
+import struct
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from gui.words import tr
@@ -10,6 +13,13 @@ from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.roms import MAX_ROM_BYTES, ROM_SUFFIXES
 
 MAGIC = b"PK\x03\x04"
+DAMAGED = (
+    OSError, EOFError, KeyError, ValueError, OverflowError, NotImplementedError, RuntimeError,
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, struct.error,
+)  # fmt: skip
+"""What reading an archive raises, by which of its bytes is wrong and how its files are packed."""
+MAX_REASON = 120
+"""Letters of an archive's error that are repeated: it may quote a name in the archive."""
 
 
 def is_zip(path: Path) -> bool:
@@ -31,7 +41,7 @@ def roms_in(path: Path) -> list[str]:
                 if PurePosixPath(found.filename).suffix.lower() in ROM_SUFFIXES
                 and found.file_size <= MAX_ROM_BYTES
             ]
-    except (OSError, zipfile.BadZipFile):
+    except DAMAGED:
         return []
 
 
@@ -44,11 +54,13 @@ def unpack(path: Path, name: str) -> Path:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(name) as file:
             data = file.read(MAX_ROM_BYTES + 1)  # whatever the archive's list promises
-    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, EOFError) as error:
-        raise LabError(tr("{path}: cannot be unpacked: {error}", path=path, error=error)) from None
+    except DAMAGED as error:
+        reason = "".join(letter for letter in str(error) if letter.isprintable())[:MAX_REASON]
+        raise LabError(tr("{path}: cannot be unpacked: {error}", path=path, error=reason)) from None
     plain = PurePosixPath(name.replace("\\", "/")).name
     place = path.with_name(plain)
-    if place != path and place.is_file() and place.read_bytes() == data:
+    is_there = place != path and place.is_file() and place.stat().st_size == len(data)
+    if is_there and place.read_bytes() == data:
         return place
     try:
         with place.open("xb") as file:
