@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import math
@@ -12,10 +11,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from trainer_core.protocol import records
-from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
-from trainer_core.protocol.fields import check_field
-from trainer_core.protocol.manifest_checks import RANGES
 from trainer_core.protocol.metrics import FLAT_SCALARS, metric, scalars
 from trainer_core.protocol.spec import NATIVE_ID
 
@@ -33,14 +28,12 @@ MODES = ("greedy", "sample", "leave_loops")
 REASONS = ("periodic", "best", "request", "stop", "final", "imported")
 ENTROPY_SLACK = 0.02
 """Half precision rounds log-probabilities to eight bits."""
-FIELDS = {spec.name: spec for spec in dataclasses.fields(RunConfig)}
 OWN_BOUNDS: dict[str, tuple[float | None, float | None]] = {
     "approx_kl": (-1e-3, None),
     "dist_p90": (None, 1 + 1e-6),
-    "learning_rate": (0.0, FIELDS["learning_rate"].metadata["max"]),
 }
 """Bounds of our own trainer's scalars beside those of protocol/metrics.py: goal distances are
-shares, and no rate is above the one that a run may be given."""
+shares."""
 SPREADS = (
     ("reward_min", "reward_mean", "reward_max"),
     ("advantage_min", "advantage_mean", "advantage_max"),
@@ -130,30 +123,6 @@ def _meta(record: records.MetaRecord) -> Iterator[str]:
     envs = config.get("num_envs", record.num_envs)
     if not isinstance(envs, int) or envs < 1 or record.num_envs % envs:
         yield f"num_envs is {record.num_envs}, no multiple of its configuration's {envs}"
-    yield from _ranges(record)
-
-
-def _ranges(record: records.MetaRecord) -> Iterator[str]:
-    """What no configuration of ours could be; keys of another version are not judged."""
-    for name, value in record.config.items():
-        if name in FIELDS:
-            try:
-                check_field(FIELDS[name], value)
-            except ConfigError as error:
-                yield f"its configuration: {error}"
-            except TypeError:
-                yield f"its configuration: {name} is no {FIELDS[name].type}"
-    stacked = FIELDS["stack_k"].metadata
-    told: tuple[tuple[str, tuple[float, float]], ...] = (
-        ("stack_k", (stacked["min"], stacked["max"])),
-        ("frames_per_step", RANGES["codec.frames_per_step"]),
-        ("release_after_frames", (1, max(1, record.frames_per_step))),
-    )
-    for name, (low, high) in told:
-        if value := getattr(record, name):  # 0 is not told
-            yield from _bounds(name, value, low, high)
-    if record.stack_k and record.config.get("stack_k", record.stack_k) != record.stack_k:
-        yield f"stack_k is {record.stack_k}, its configuration says otherwise"
 
 
 def _update(record: records.UpdateRecord, native: bool, num_actions: int) -> Iterator[str]:
