@@ -11,6 +11,7 @@ import contextlib
 import logging
 import sys
 import time
+import traceback
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -62,6 +63,8 @@ class Bridge(QObject):
     bad_line = Signal(str, object)
     problem = Signal(str, str)
     """Title and cause of something that failed; the window shows it as a banner."""
+    traced = Signal(object)
+    """The lines of a traceback, for the log."""
 
     def __init__(self, home: HomePaths, service: TrainerService | None = None) -> None:
         super().__init__()
@@ -89,6 +92,7 @@ class Bridge(QObject):
             self.problem.emit(tr("That did not work"), cause_of(error))
         elif isinstance(error, Exception):
             log.error("unexpected", exc_info=error)
+            self.traced.emit("".join(traceback.format_exception(error)).splitlines())
             self.problem.emit(tr("Unexpected error"), f"{type(error).__name__}: {error}")
 
     def spawn(

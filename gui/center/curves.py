@@ -369,7 +369,8 @@ class CurvesView(QWidget):
 
     def _draw(self, metric: str, kind: str) -> bytes:
         """A plot as a file's bytes; as large as it is on show, or as when it fills the page."""
-        card = self.large if self.large and self.large.spec.metric == metric else None
+        large = self.large if self.large and self.large.isVisible() else None
+        card = large if large and large.spec.metric == metric else None
         card = card or PlotCard(spec_by_name(metric, self.measured()), self._model)
         if card is not self.large:
             card.show_axis()

@@ -44,6 +44,7 @@ class Journal(QObject):
         bridge.log_lines.connect(self._on_lines)
         bridge.bad_line.connect(self._on_bad_line)
         bridge.problem.connect(self._on_problem)
+        bridge.traced.connect(self._on_traceback)
 
     def write_report(self, run_id: str, path: Path) -> None:
         """Put what explains a failure, and nothing that is somebody's, into one file."""
@@ -100,6 +101,10 @@ class Journal(QObject):
 
     def _on_bad_line(self, run_id: str, line: BadLine) -> None:
         self._log.add(f"{run_id} bad line: {line.reason} {line.text}".rstrip(), 1)
+
+    def _on_traceback(self, lines: list[str]) -> None:
+        for line in lines:
+            self._log.add(line, 2)
 
     def _on_problem(self, title: str, cause: str) -> None:
         self._log.add(f"{title}: {cause}", 2)

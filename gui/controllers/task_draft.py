@@ -21,6 +21,7 @@ from gui.models.task_draft import LEAST_DISTANCE, Captured, DraftModel, Goal, re
 from gui.words import tr
 from trainer_core.preflight.checks import BUILT_IN_TASKS
 from trainer_core.protocol import commands
+from trainer_core.protocol.buttons import TWO_BUTTONS_ID
 from trainer_core.service import run_job
 
 PROBE_AFTER_MS = 700
@@ -53,6 +54,7 @@ class TaskDraft(QObject):
         self._settle = QTimer(self, singleShot=True, interval=PROBE_AFTER_MS)
         self._settle.timeout.connect(self.probe)
         model.masked.connect(self._settle.start)
+        playing.started.connect(self._on_started)
 
     # -- capturing --------------------------------------------------------------------------
 
@@ -90,9 +92,9 @@ class TaskDraft(QObject):
         ack, picture = await self._playing.capture(
             commands.CaptureGoal, hold=True, path=str(path), way=str(way)
         )
-        template = read_template(path)
+        template, later = read_template(path)
         frames = int(ack.detail) if ack.detail.isdecimal() else 0
-        goal = Goal(Captured(path, picture), template, way if frames else None, frames)
+        goal = Goal(Captured(path, picture), template, way if frames else None, frames, later)
         self._cancel_job()
         self.model.set_goal(goal)
         self.probe()
@@ -107,8 +109,18 @@ class TaskDraft(QObject):
         rom = task if self._playing.is_rom else ""
         base = "" if rom else task
         if (base, rom) != (self.model.base, self.model.rom) or self.model.made:
+            name = "" if self.model.made else self.model.name  # typed before the first capture
             self.start_over(base, rom)
+            self.model.tell(name=name)
         return True
+
+    def _on_started(self) -> None:
+        """Forget the draft of another game once a person plays this one."""
+        model, request = self.model, self._playing.request
+        if request is None or not self._playing.is_human or (model.is_empty and not model.made):
+            return
+        if request.task not in (model.base, model.rom, model.made):
+            self.start_over()
 
     def start_over(self, base: str = "", rom: str = "") -> None:
         """An empty draft."""
@@ -212,6 +224,8 @@ class TaskDraft(QObject):
         ]  # fmt: skip
         if model.probe and model.goal and model.goal.way is None:
             argv += ["--tau", f"{model.tau:g}"]  # with a way its pictures are measured too
+        if model.buttons:
+            argv += ["--codec", model.buttons]
         self._run(argv, lambda found: self._on_made(task_id, found))
 
     def _way(self) -> list[str]:
@@ -316,4 +330,33 @@ def in_the_app(reason: str) -> str:
         )
     if "every play ended in one dead picture" in reason:
         return tr("From these start states the game is lost already: save an earlier one (F7)")
-    return reason
+    return without_shell(reason)
+
+
+def way_in_the_app(reason: str) -> str:
+    """Say why the person's way is no demonstration, in words of the app."""
+    if f"which {TWO_BUTTONS_ID} does not have" in reason:
+        return tr(
+            "Your way is no example for the agent: it holds three buttons, or START with another, "
+            "at once"
+        )
+    if "does not have" in reason:
+        return tr(
+            "Your way is no example for the agent: it holds two buttons or SELECT, and the agent "
+            "presses one at a time"
+        )
+    if "without ending on it" in reason:
+        return tr("Your way is no example for the agent: it passes the goal without staying there")
+    return tr("Your way is no example for the agent: {reason}",
+              reason=without_shell(reason.removeprefix("left out: ")))  # fmt: skip
+
+
+def without_shell(text: str) -> str:
+    """Return the text without the options, commands and draft files that only a shell knows."""
+    text = re.sub(r"\s*\([^()]*--[^()]*\)", "", text)
+    text = re.sub(r"\S*/drafts/\S*?([^/\s]+\.npz): ", "", text)
+    parts = re.split(r"([;:,] )", text)
+    kept = [part for part in parts[::2] if "--" not in part and "dmglab " not in part]
+    ends = dict(zip(parts[::2], parts[1::2], strict=False))
+    joined = "".join(part + ends.get(part, "") for part in kept)
+    return joined.rstrip(" ;:,")

@@ -28,6 +28,7 @@ from gui.widgets.ages import keep_ages
 from gui.widgets.dock import Dock
 from gui.widgets.icons import icon
 from gui.widgets.labels import label
+from gui.widgets.painting import guarded_item
 from gui.words import tr
 from trainer_core.protocol.task_lists import short_task
 
@@ -58,11 +59,11 @@ class _CardDelegate(QStyledItemDelegate):
         """Pixels of the heading in a row, above its card."""
         return HEADING if row in self.heads else 0
 
+    @guarded_item
     def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
         card: CheckpointCard = index.data(Qt.ItemDataRole.UserRole)
         colors = theme.current()
         rect = option.rect.adjusted(0, self.heading(index.row()), 0, 0)
-        painter.save()
         if rect.top() != option.rect.top():
             self._paint_heading(painter, option.rect, card)
         if option.state & QStyle.StateFlag.State_Selected:
@@ -108,7 +109,6 @@ class _CardDelegate(QStyledItemDelegate):
             low.width() - used,
         )
         painter.drawText(low, _LEFT, text)
-        painter.restore()
 
     @staticmethod
     def _paint_heading(painter: QPainter, rect: QRect, card: CheckpointCard) -> None:

@@ -6,7 +6,9 @@ import numpy as np
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QIcon, QPixmap
 from PySide6.QtWidgets import (
+    QComboBox,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -20,7 +22,7 @@ from gui import object_names as names
 from gui.actions import ActionRegistry
 from gui.controllers.library import image_of
 from gui.controllers.playing import PlayController
-from gui.controllers.task_draft import TaskDraft
+from gui.controllers.task_draft import TaskDraft, way_in_the_app, without_shell
 from gui.models.task_draft import LEAST_DISTANCE, DraftModel, observe
 from gui.widgets.action_button import action_button
 from gui.widgets.dock import Dock
@@ -28,9 +30,12 @@ from gui.widgets.labels import ElidedLabel, button, label, set_role
 from gui.widgets.mask_painter import MaskPainter
 from gui.widgets.screen import Palette
 from gui.words import tr
+from trainer_core.protocol.buttons import CODEC_ID, TWO_BUTTONS_ID
 
 THUMBNAIL = QSize(80, 72)
 MIN_WIDTH = 288
+FINDING_LINES = 3
+"""Of text below the goal: what it says grows and shrinks while it is measured."""
 TOO_EASY = 0.5
 """When at least this share of random players meets a goal, it is told as a warning."""
 
@@ -94,9 +99,11 @@ class TaskDock(Dock):
                             clicked=self._model.clear_mask)  # fmt: skip
         row.addWidget(self.distance, 1)
         row.addWidget(self.clear)
+        _keep_room(self.clear)
         column.addLayout(row)
         self.finding = label("", "muted", wrap=True)
         self.finding.setObjectName("probeFinding")
+        self._reserve(self.finding, FINDING_LINES)
         column.addWidget(self.finding)
 
     def _name_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
@@ -110,6 +117,7 @@ class TaskDock(Dock):
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
         self.name.returnPressed.connect(actions["makeTask"].trigger)
         column.addWidget(self.name)
+        self._buttons_row(column)
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(action_button(actions["makeTask"], names.MAKE_TASK_BUTTON, primary=True))
@@ -121,10 +129,39 @@ class TaskDock(Dock):
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(6)
         self.progress.setAccessibleName(tr("Progress of the measurement"))
+        _keep_room(self.progress)
         column.addWidget(self.progress)
         self.audit = label("", "muted", wrap=True)
         self.audit.setObjectName("auditFinding")
         column.addWidget(self.audit)
+
+    def _buttons_row(self, column: QVBoxLayout) -> None:
+        self.buttons = QComboBox()
+        self.buttons.setObjectName("taskButtons")
+        self.buttons.setAccessibleName(tr("Buttons that the agent may press"))
+        for text, codec in (
+            (tr("as you pressed them"), ""),
+            (tr("one at a time"), CODEC_ID),
+            (tr("with combinations"), TWO_BUTTONS_ID),
+        ):
+            self.buttons.addItem(text, codec)
+        self.buttons.setToolTip(
+            tr("Combinations are two buttons at once, for example run and jump, and SELECT: 21 "
+               "actions in place of 7, which take longer to learn")
+        )  # fmt: skip
+        self.buttons.currentIndexChanged.connect(
+            lambda _: setattr(self._model, "buttons", self.buttons.currentData())
+        )
+        row = QHBoxLayout()
+        row.addWidget(label(tr("Buttons"), "muted"))
+        row.addWidget(self.buttons, 1)
+        column.addLayout(row)
+
+    @staticmethod
+    def _reserve(words: QLabel, lines: int) -> None:
+        """Keep room for so many lines, so that what is below stays where it is."""
+        words.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        words.setMinimumHeight(lines * words.fontMetrics().lineSpacing())
 
     @staticmethod
     def _heading(
@@ -181,14 +218,21 @@ class TaskDock(Dock):
             set_role(title, "role", "" if number == step else "muted")
         self._show_starts()
         captured = bool(model.starts), model.goal is not None
-        self.starts.setVisible(captured[0] and not model.made)
-        self.painter.setVisible(captured[1] and not model.made)
+        # They keep their room from the first start state on: nothing moves under the mouse.
+        self.starts.setVisible(any(captured))
+        self.painter.setVisible(any(captured))
+        for box in (self.starts, self.painter, self.buttons):
+            box.setEnabled(not model.made)
+        if self.name.text() != model.name:
+            self.name.setText(model.name)
+        self.buttons.setCurrentIndex(self.buttons.findData(model.buttons))
         self.painter.show_goal(model.goal.template if model.goal else None, model.mask)
         self.clear.setVisible(bool(model.painted.any()))
         if model.goal is None and not model.starts:
             self.distance.setText("")
         self.finding.setText(self._finding())
         easy = model.probe is not None and model.probe["false_positive_rate"] >= TOO_EASY
+        easy = easy or model.is_restless
         set_role(self.finding, "role", "warn" if easy else "muted")
         self.progress.setVisible(bool(model.working))
         self.progress.setValue(round(100 * model.share))
@@ -227,6 +271,11 @@ class TaskDock(Dock):
         model = self._model
         if model.goal is None:
             return tr("Walk to where the agent should get, then capture. The game pauses.")
+        if model.is_restless:
+            return tr(
+                "This picture changes by itself ({moved:.4f} within a second): paint the region "
+                "that stays", moved=model.moved
+            )  # fmt: skip
         if model.probe is None:
             return model.working or (tr("Save a start state too") if not model.starts else "")
         found = model.probe
@@ -250,13 +299,24 @@ class TaskDock(Dock):
             return [model.error]
         if not model.made:
             return [model.working] if model.working and model.goal is None else []
-        return [f"{model.made}: {model.choices.get('starts', '')}", *_way_lines(model),
+        starts = without_shell(str(model.choices.get("starts", "")))
+        return [f"{model.made}: {starts}", *_way_lines(model),
                 *([model.working] if model.working else []), *audit_lines(model)]  # fmt: skip
 
 
+def _keep_room(widget: QWidget) -> None:
+    """Let its place stay free while it is hidden."""
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
+
+
 def _way_lines(model: DraftModel) -> list[str]:
-    way = str(model.choices.get("way", ""))
-    return [tr("your way was {way}", way=way)] if way.startswith("left out") else []
+    way, buttons = (str(model.choices.get(name, "")) for name in ("way", "buttons"))
+    lines = [way_in_the_app(way)] if way.startswith("left out") else []
+    if buttons.startswith(TWO_BUTTONS_ID) and not model.buttons:
+        lines.append(tr("The agent may press two buttons at once, as you did"))
+    return lines
 
 
 def audit_lines(model: DraftModel) -> list[str]:

@@ -25,7 +25,8 @@ SMALL_SHARE = 0.25
 """A share of steps that never exceeds this would be a flat line on an axis up to 1."""
 OUTLIERS, BULK_ROOM = 0.05, 0.25
 """Share of the values at either end that may lie outside, and room around the others."""
-RAW, SMOOTH = "raw", "smooth"
+RAW, SMOOTH, REST = "raw", "smooth", "rest"
+"""As measured; smoothed; of a group of seeds, its longest run past the end of the mean."""
 MOST_WHOLE = 5
 """Runs whose lines are told apart by colour and dashes. Of more, and of several with bands, a plot
 shows its first line: the quantiles or causes of each would be a thicket in which nobody can say
@@ -64,6 +65,9 @@ class PlotLines:
         """The lines of each run; the same list as long as nothing about that run changed."""
         self.runs: list[Entry] = []
         """Those that `find_runs` found last."""
+        self.is_alone = True
+        """Whether one run or group at most on show has records, in this plot or in others: then its
+        lines have colours of their own."""
         self.computed = 0
         """Lines that were computed so far; a test counts them."""
         self._view: object = None
@@ -78,6 +82,7 @@ class PlotLines:
             if run.run_id not in measured and any(map(run.table.has, wanted)):
                 measured.add(run.run_id)
         self.runs = [run for run in found if run.run_id in measured]
+        self.is_alone = sum(bool(run.table.names) for run in found) <= 1
         return self.runs
 
     def compute(
@@ -86,7 +91,7 @@ class PlotLines:
         """Bring `by_run` up to date for this range of x. False when time ran out before."""
         model = self.model
         smoothing = (model.smoothing, model.smoothing_kind)
-        view = (model.x_axis, smoothing, low, high, columns, len(runs))
+        view = (model.x_axis, smoothing, low, high, columns, len(runs), self.is_alone)
         first = self._next if view == self._view else 0
         if view != self._view:
             self._known.clear()
@@ -113,14 +118,15 @@ class PlotLines:
         """(place, metric, name) of the lines that are drawn of the runs on show."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
         has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
-        if len(self.runs) <= (1 if has_bands else MOST_WHOLE):
+        if self.is_alone if has_bands else len(self.runs) <= MOST_WHOLE:
             return every
         return [line for line in every if line[1] == self.spec.metric] or every
 
     def _layers(self, index: int) -> tuple[str, ...]:
         """The curve as measured lies behind the smoothed one, of the focus and a single line."""
-        is_alone = not isinstance(self.runs[index], SeedGroup)
-        if self.model.smoothing > 0 and index == 0 and len(self.spec.lines) == 1 and is_alone:
+        if isinstance(self.runs[index], SeedGroup):
+            return SMOOTH, REST
+        if self.model.smoothing > 0 and index == 0 and len(self.spec.lines) == 1:
             return RAW, SMOOTH
         return (SMOOTH,)
 
@@ -142,7 +148,9 @@ class PlotLines:
         self.computed += 1
         weight = self._weight(layer)
         smoothing = self.model.smoothing_kind
-        x, y = run.curve(metric, self.model.x_axis, weight, smoothing)
+        is_rest = layer == REST and isinstance(run, SeedGroup)
+        curve = run.rest if is_rest else run.curve
+        x, y = curve(metric, self.model.x_axis, weight, smoothing)
         x, y = decimate(x, y, *x_range, columns)
         kind: object = (self.model.x_axis, weight, run.table.rewinds, index, line)
         if smoothing != DECAYING and weight > 0:
@@ -151,6 +159,7 @@ class PlotLines:
         band = None
         if isinstance(run, SeedGroup):
             kind = (kind, run.table.version, run.spread)  # any place of a mean may have moved
+        if isinstance(run, SeedGroup) and not is_rest:
             band = _within(run.band(metric, self.model.x_axis, weight, smoothing), *x_range)
             if len(band[0]):
                 low, high = min(low, float(band[1].min())), max(high, float(band[2].max()))
@@ -200,7 +209,7 @@ class PlotLines:
 
         Past a run's end, or before its first record, nothing was measured.
         """
-        places, values = run.curve(metric, self.model.x_axis)
+        places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
         if not len(values):
             return None
         if x is None:
@@ -209,6 +218,14 @@ class PlotLines:
         if x > places[-1] or x < places[0] - before:
             return None
         return float(values[nearest(places, x)])
+
+    def _owner(self, run: Entry, metric: str, x: float | None) -> Entry:
+        """Return whose value it is at x: of a group, past the mean's end, its longest run's."""
+        if isinstance(run, SeedGroup) and x is not None:
+            places, _ = run.curve(metric, self.model.x_axis)
+            if len(places) and x > places[-1]:
+                return run.longest(metric, self.model.x_axis)
+        return run
 
     def band_at(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
         """Between what the runs of a group are there; None of one run, or where they are not."""
@@ -228,8 +245,10 @@ class PlotLines:
             for line, metric, words in self.shown_lines():
                 value = self.value_at(run, metric, x)
                 if value is not None:
-                    name = self.model.label(run.run_id) if len(runs) > 1 else words
-                    if len(runs) > 1 and len(self.spec.lines) > 1:
+                    owner = self._owner(run, metric, x)
+                    is_named = len(runs) > 1 or owner is not run
+                    name = self.model.label(owner.run_id) if is_named else words
+                    if is_named and len(self.spec.lines) > 1:
                         name = f"{name} {words}"
                     found.append((index, line, name, value, self.band_at(run, metric, x)))
         return sorted(found, key=lambda row: -row[3])

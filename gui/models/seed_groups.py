@@ -96,6 +96,24 @@ class SeedGroup:
         x, _, low, high = self._spread(name, x_axis, weight, kind)
         return x, low, high
 
+    def longest(self, name: str, x_axis: str) -> RunTelemetry:
+        """Return the member whose measurements reach furthest."""
+
+        def last(run: RunTelemetry) -> float:
+            x, _ = run.curve(name, x_axis)
+            return float(x[-1]) if len(x) else -np.inf
+
+        return max(self.members, key=last)
+
+    def rest(
+        self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING
+    ) -> tuple[Array, Array]:
+        """Return f64[points] twice: the longest member's own curve past the mean's end."""
+        x, y = self.longest(name, x_axis).curve(name, x_axis, weight, kind)
+        places = self._spread(name, x_axis, weight, kind)[0]
+        first = int(x.searchsorted(places[-1], side="right")) if len(places) else 0
+        return x[first:], y[first:]
+
     def _spread(
         self, name: str, x_axis: str, weight: float, kind: str
     ) -> tuple[Array, Array, Array, Array]:

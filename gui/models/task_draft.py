@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,27 @@ def distance(observation: np.ndarray, template: np.ndarray, mask: np.ndarray) ->
     return float(total / np.float32(MAX_SHADE * int(mask.sum())))
 
 
-def read_template(path: Path) -> np.ndarray:
-    """u8[72, 80]: the one template of a goal file. Raises LabError."""
+def read_template(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return a captured goal's template u8[72, 80], and u8[K, 72, 80] of what was seen after it.
+
+    Raises LabError.
+    """
     with parsing(path), io.BytesIO(read_regular(path)) as file, open_zip(file) as archive:
-        with archive.open("templates.npy") as member:
-            array = np.load(io.BytesIO(member.read(1 << 20)), allow_pickle=False)
-        if array.dtype != np.uint8 or array.shape[1:] != OBSERVATION or not len(array):
-            raise ValueError(f"templates of {array.dtype}{list(array.shape)}")
-        return array[0]
+        templates = _pictures(archive, "templates")
+        if not len(templates):
+            raise ValueError("no template")
+        seen = "later.npy" in archive.namelist()
+        later = _pictures(archive, "later") if seen else np.empty((0, *OBSERVATION), np.uint8)
+        return templates[0], later
+
+
+def _pictures(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    """u8[K, 72, 80] of one member of a goal file. Raises ValueError for another form."""
+    with archive.open(f"{name}.npy") as member:
+        array = np.load(io.BytesIO(member.read(1 << 20)), allow_pickle=False)
+    if array.dtype != np.uint8 or array.shape[1:] != OBSERVATION:
+        raise ValueError(f"{name} of {array.dtype}{list(array.shape)}")
+    return array
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,8 @@ class Goal:
     way: Path | None
     """The way from the last start state to here, demo.npz; None where none was kept."""
     way_frames: int = 0
+    later: np.ndarray | None = None
+    """u8[K, 72, 80] that was seen within a second while nothing was pressed."""
 
 
 class DraftModel(QObject):
@@ -83,6 +99,8 @@ class DraftModel(QObject):
         self.painted = np.zeros(OBSERVATION, bool)
         """Pixels that a person painted; none means that all count."""
         self.name = ""
+        self.buttons = ""
+        """Codec that was chosen by name; empty takes the one that the way needs."""
         self._forget()
 
     def _forget(self) -> None:
@@ -149,6 +167,19 @@ class DraftModel(QObject):
     def tau(self) -> float:
         """The distance below which a picture counts as the goal; 0 before it is suggested."""
         return float(self.probe["tau"]) if self.probe else 0.0
+
+    @property
+    def moved(self) -> float:
+        """How far the goal's picture goes from itself within a second, over what counts."""
+        if self.goal is None or self.goal.later is None:
+            return 0.0
+        template, mask = self.goal.template, self.mask
+        return max((distance(seen, template, mask) for seen in self.goal.later), default=0.0)
+
+    @property
+    def is_restless(self) -> bool:
+        """Whether the picture leaves the goal by itself."""
+        return self.moved >= max(self.tau, LEAST_DISTANCE)
 
     def nearest_start(self, observation: np.ndarray) -> tuple[int, float]:
         """(number from 1, distance) of the start state most like u8[72, 80]; (0, 1) without any."""

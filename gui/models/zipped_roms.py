@@ -49,7 +49,8 @@ def unpack(path: Path, name: str) -> Path:
         data = member.read(MAX_ROM_BYTES + 1)  # whatever the archive's list promises
     plain = PurePosixPath(name.replace("\\", "/")).name
     place = path.with_name(plain)
-    if place != path and place.is_file() and place.read_bytes() == data:
+    is_there = place != path and place.is_file() and place.stat().st_size == len(data)
+    if is_there and place.read_bytes() == data:
         return place
     try:
         with place.open("xb") as file:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from gui.models.run_words import WORDS
+from gui.widgets.painting import guarded
 from gui.words import tr
 from trainer_core.protocol.runs import RunState
 
@@ -67,12 +68,13 @@ class Badge(QWidget):
         metrics = self.fontMetrics()
         return QSize(metrics.horizontalAdvance(self.text()) + 20, metrics.height() + 4)
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        warns = bool(self._override) and self._is_warning
-        paint_dot(painter, 6, self.height() / 2, self._state, warns)
-        color = theme.current().warn if warns else theme.current().text
-        painter.setPen(QColor(color))
-        painter.drawText(
-            self.rect().adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text()
-        )
+        with QPainter(self) as painter:
+            warns = bool(self._override) and self._is_warning
+            paint_dot(painter, 6, self.height() / 2, self._state, warns)
+            color = theme.current().warn if warns else theme.current().text
+            painter.setPen(QColor(color))
+            painter.drawText(
+                self.rect().adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text()
+            )

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
+from gui.widgets.painting import guarded
 from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS, ALL_ACTIONS
 from trainer_core.protocol.records import UpdateRecord
@@ -43,24 +44,25 @@ class _Bars(QWidget):
     def shares(self) -> dict[str, float]:
         raise NotImplementedError
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colors = theme.current()
-        painter.setPen(QColor(colors.text))
-        painter.drawText(12, 4, self.width(), 18, Qt.AlignmentFlag.AlignVCenter, tr(self.title))
-        left, right = 12 + 56, 12 + 44
-        width = max(1, self.width() - left - right)
-        for row, (name, share) in enumerate(self.shares().items()):
-            y = 24 + row * ROW
-            painter.setPen(QColor(colors.muted))
-            painter.drawText(12, y, 56, ROW, Qt.AlignmentFlag.AlignVCenter, name)
-            painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
-            color = QColor(colors.curves[0])
-            painter.fillRect(QRectF(left, y + 5, width * min(1.0, share), 8), color)
+        with QPainter(self) as painter:
+            colors = theme.current()
             painter.setPen(QColor(colors.text))
-            text = f"{share * 100:.0f} %"
-            flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-            painter.drawText(self.width() - right, y, 32, ROW, flags, text)
+            painter.drawText(12, 4, self.width(), 18, Qt.AlignmentFlag.AlignVCenter, tr(self.title))
+            left, right = 12 + 56, 12 + 44
+            width = max(1, self.width() - left - right)
+            for row, (name, share) in enumerate(self.shares().items()):
+                y = 24 + row * ROW
+                painter.setPen(QColor(colors.muted))
+                painter.drawText(12, y, 56, ROW, Qt.AlignmentFlag.AlignVCenter, name)
+                painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
+                color = QColor(colors.curves[0])
+                painter.fillRect(QRectF(left, y + 5, width * min(1.0, share), 8), color)
+                painter.setPen(QColor(colors.text))
+                text = f"{share * 100:.0f} %"
+                flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+                painter.drawText(self.width() - right, y, 32, ROW, flags, text)
 
 
 class ActionBars(_Bars):
@@ -122,20 +124,22 @@ class Gauges(QWidget):
         self.setToolTip(words)
         self.update()
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, colors = QPainter(self), theme.current()
-        flag = Qt.AlignmentFlag.AlignVCenter
-        painter.setPen(QColor(colors.text))
-        painter.drawText(12, 4, self.width(), 18, flag, tr("This computer"))
-        left, room = 12 + 56, 132
-        width = max(1, self.width() - left - 12 - room)
-        for row, gauge in enumerate(self.found):
-            y = 24 + row * ROW
-            painter.setPen(QColor(colors.muted))
-            painter.drawText(12, y, 56, ROW, flag, gauge.name)
-            painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
-            color = QColor(colors.warn if gauge.share > 0.95 else colors.curves[0])
-            painter.fillRect(QRectF(left, y + 5, width * min(1.0, gauge.share), 8), color)
+        colors = theme.current()
+        with QPainter(self) as painter:
+            flag = Qt.AlignmentFlag.AlignVCenter
             painter.setPen(QColor(colors.text))
-            flags = flag | Qt.AlignmentFlag.AlignRight
-            painter.drawText(self.width() - 12 - room, y, room, ROW, flags, gauge.words)
+            painter.drawText(12, 4, self.width(), 18, flag, tr("This computer"))
+            left, room = 12 + 56, 132
+            width = max(1, self.width() - left - 12 - room)
+            for row, gauge in enumerate(self.found):
+                y = 24 + row * ROW
+                painter.setPen(QColor(colors.muted))
+                painter.drawText(12, y, 56, ROW, flag, gauge.name)
+                painter.fillRect(QRectF(left, y + 5, width, 8), QColor(colors.raised))
+                color = QColor(colors.warn if gauge.share > 0.95 else colors.curves[0])
+                painter.fillRect(QRectF(left, y + 5, width * min(1.0, gauge.share), 8), color)
+                painter.setPen(QColor(colors.text))
+                flags = flag | Qt.AlignmentFlag.AlignRight
+                painter.drawText(self.width() - 12 - room, y, room, ROW, flags, gauge.words)

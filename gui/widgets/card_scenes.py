@@ -11,6 +11,7 @@ from gui.models.metric_series import CLOCK, Array
 from gui.models.plot_scene import (
     MOST_WHOLE,
     RAW,
+    REST,
     Entry,
     Line,
     PlotLines,
@@ -55,9 +56,9 @@ class CardScenes:
         is_followed = is_followed and not self.model.trims_outliers
         self._y_range = settled(self._y_range, new) if is_followed else new
         return Scene(
-            curves=self._curves(len(runs)), x_range=x_range, y_range=self._y_range, dots=dots,
+            curves=self._curves(), x_range=x_range, y_range=self._y_range, dots=dots,
             rules=self._rules(runs[0], x_range, width), log_y=log_y, theme=theme.current().name,
-            bands=self._bands(len(runs)), by_clock=self.model.x_axis == CLOCK,
+            bands=self._bands(), by_clock=self.model.x_axis == CLOCK,
         )  # fmt: skip
 
     def x_range(self, runs: list[Entry]) -> tuple[float, float]:
@@ -71,10 +72,10 @@ class CardScenes:
             self._high = high * (1.08 if grew else 1.015)
         return low, low + self._high
 
-    def color_of(self, run: int, line: int, runs: int) -> QColor:
+    def color_of(self, run: int, line: int) -> QColor:
         """One run: each line its own colour. Several: each run the one it keeps while on show."""
         run_id = self.lines.runs[run].run_id
-        if runs == 1:
+        if self.lines.is_alone:
             return theme.curve_color(self._slot_alone(run_id, line))
         return theme.curve_color(self.model.slots.get(run_id, run))
 
@@ -83,9 +84,10 @@ class CardScenes:
         chosen = self.model.chosen_slots.get(run_id)
         return line if line or chosen is None else chosen
 
-    def _curves(self, runs: int) -> tuple[Curve, ...]:
+    def _curves(self) -> tuple[Curve, ...]:
         """The lines in their colours; the same objects as long as nothing about them changed."""
-        look = (runs == 1, runs <= MOST_WHOLE, theme.current().name)
+        runs = len(self.lines.runs)
+        look = (self.lines.is_alone, runs <= MOST_WHOLE, theme.current().name)
         if look != self._made_as or len(self._made) > 2 * runs:
             self._made.clear()
         self._made_as = look
@@ -94,32 +96,36 @@ class CardScenes:
             first = lines[0]
             known, slot = made.get(first.run_id), slots.get(first.run_id, first.run)
             if known is None or known[0] is not lines or known[1] != slot:
-                own = [self._make_curve(line, slot, runs) for line in lines]
+                drawn = [line for line in lines if line.layer != REST or len(line.x)]
+                own = [self._make_curve(line, slot, runs) for line in drawn]
                 known = made[first.run_id] = (lines, slot, own)
             curves += known[2]
         return tuple(curves)
 
     def _make_curve(self, line: Line, slot: int, runs: int) -> Curve:
-        if runs == 1:
+        is_alone = self.lines.is_alone
+        if is_alone:
             slot = self._slot_alone(line.run_id, line.line)
         color, dash = theme.curve_color(slot), Qt.PenStyle.SolidLine
         if line.layer == RAW:
             color.setAlpha(RAW_ALPHA)
+        elif line.layer == REST:
+            dash = Qt.PenStyle.DotLine
         elif runs <= MOST_WHOLE and line.band is None:
-            place = line.line if runs == 1 else slot + line.line
+            place = line.line if is_alone else slot + line.line
             dash = theme.DASHES[place % len(theme.DASHES)]
         return Curve(
-            (line.run_id, line.metric, line.layer), (line.kind, color.rgba(), dash, runs == 1),
+            (line.run_id, line.metric, line.layer), (line.kind, color.rgba(), dash, is_alone),
             line.x, line.y, color, dash,
         )  # fmt: skip
 
-    def _bands(self, runs: int) -> tuple[Band, ...]:
+    def _bands(self) -> tuple[Band, ...]:
         """What the runs of each group cover, under its mean."""
         lines = [line for lines in self.lines.by_run for line in lines if line.band is not None]
         made = []
         for line in lines:
             assert line.band is not None
-            color = self.color_of(line.run, line.line, runs)
+            color = self.color_of(line.run, line.line)
             color.setAlpha(BAND_ALPHA)
             made.append(Band(*line.band, color))
         return tuple(made)
@@ -141,7 +147,7 @@ class CardScenes:
                     Dots(
                         np.array([float(record.env_steps) for record in greedy]),
                         np.array([record.success_rate for record in greedy]),
-                        own if len(runs) == 1 else self.color_of(index, line, len(runs)),
+                        own if self.lines.is_alone else self.color_of(index, line),
                     )
                 )
         return tuple(dots for dots in made if len(dots.x))

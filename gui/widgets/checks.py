@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from gui import theme
 from gui.models.failures import Failure, failure_of_check
 from gui.widgets.labels import button
+from gui.widgets.painting import guarded_item
 from gui.words import tr
 from trainer_core.preflight.checks import Check
 
@@ -34,6 +35,7 @@ class _CheckDelegate(QStyledItemDelegate):
     ) -> QSize:
         return QSize(120, ROW)
 
+    @guarded_item
     def paint(
         self,
         painter: QPainter,

@@ -15,6 +15,8 @@ class Dock(QDockWidget):
     def __init__(self, title: str, object_name: str) -> None:
         super().__init__(title)
         self.setObjectName(object_name)
+        # A click on its text, too, takes the keys from the game that they went to before.
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         bar = QWidget()
         bar.setProperty("role", "titlebar")
         bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)

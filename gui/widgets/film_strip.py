@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from gui.models.replay import Replay
+from gui.widgets.painting import guarded
 from gui.widgets.screen import Palette
 from gui.words import tr
 
@@ -54,16 +55,18 @@ class FilmStrip(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._pick(event)
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, colors = QPainter(self), theme.current()
-        painter.fillRect(self.rect(), QColor(colors.base))
-        if self._replay is None or not self._frames:
-            return
-        self._draw_small(self._replay)
-        for left, image in self._small:
-            painter.drawImage(left, 0, image)
-        place = self._frame * self.width() // self._frames
-        painter.fillRect(QRect(place, 0, 2, HEIGHT), QColor(colors.accent))
+        colors = theme.current()
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), QColor(colors.base))
+            if self._replay is None or not self._frames:
+                return
+            self._draw_small(self._replay)
+            for left, image in self._small:
+                painter.drawImage(left, 0, image)
+            place = self._frame * self.width() // self._frames
+            painter.fillRect(QRect(place, 0, 2, HEIGHT), QColor(colors.accent))
 
     def _draw_small(self, replay: Replay) -> None:
         key = (replay, self._frames, self.width(), self._palette.table.tobytes())

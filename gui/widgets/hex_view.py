@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from gui import theme
+from gui.widgets.painting import guarded
 from gui.words import tr
 from trainer_core.protocol.memory import BASE
 
@@ -88,26 +89,28 @@ class HexView(QAbstractScrollArea):
         super().resizeEvent(event)
         self._fit()
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, colors = QPainter(self.viewport()), theme.current()
-        painter.fillRect(self.viewport().rect(), QColor(colors.base))
-        painter.setFont(theme.mono_font())
-        metrics = self._metrics()
-        high, wide = metrics.height(), metrics.horizontalAdvance("0")
-        first = self._begin + self.verticalScrollBar().value() * ACROSS
-        for row in range(self._rows() + 1):
-            begin, base = first + row * ACROSS, row * high + metrics.ascent()
-            if begin >= self._end:
-                break
-            painter.setPen(QColor(colors.muted))
-            painter.drawText(4, base, f"{begin:04X}")
-            for column in range(min(ACROSS, self._end - begin)):
-                x = 4 + (6 + 3 * column) * wide
-                if begin + column == self.address:
-                    painter.fillRect(x - 2, row * high, 2 * wide + 4, high,
-                                     QColor(colors.accent_soft))  # fmt: skip
-                painter.setPen(QColor(self._color(begin + column)))
-                painter.drawText(x, base, self._text(begin + column))
+        colors = theme.current()
+        with QPainter(self.viewport()) as painter:
+            painter.fillRect(self.viewport().rect(), QColor(colors.base))
+            painter.setFont(theme.mono_font())
+            metrics = self._metrics()
+            high, wide = metrics.height(), metrics.horizontalAdvance("0")
+            first = self._begin + self.verticalScrollBar().value() * ACROSS
+            for row in range(self._rows() + 1):
+                begin, base = first + row * ACROSS, row * high + metrics.ascent()
+                if begin >= self._end:
+                    break
+                painter.setPen(QColor(colors.muted))
+                painter.drawText(4, base, f"{begin:04X}")
+                for column in range(min(ACROSS, self._end - begin)):
+                    x = 4 + (6 + 3 * column) * wide
+                    if begin + column == self.address:
+                        painter.fillRect(x - 2, row * high, 2 * wide + 4, high,
+                                         QColor(colors.accent_soft))  # fmt: skip
+                    painter.setPen(QColor(self._color(begin + column)))
+                    painter.drawText(x, base, self._text(begin + column))
 
     def _text(self, address: int) -> str:
         return "--" if self._memory is None else f"{self._memory[address - BASE]:02X}"

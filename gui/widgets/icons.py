@@ -6,6 +6,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPainterPath, QPen, QPixmap
 
 from gui import theme
+from gui.widgets.painting import guarded_item, saved
 
 
 class _Engine(QIconEngine):
@@ -18,26 +19,24 @@ class _Engine(QIconEngine):
     def clone(self) -> QIconEngine:
         return _Engine(self._name, self._color)
 
+    @guarded_item
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         colors = theme.current()
         color = getattr(colors, self._color) if self._color else colors.text
         if mode == QIcon.Mode.Disabled:
             color = colors.disabled
-        painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.translate(rect.topLeft())
         painter.scale(rect.width() / 16, rect.height() / 16)
         _SHAPES[self._name](painter, QColor(color))
-        painter.restore()
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         made = QPixmap(size)
         if size.isEmpty():  # of a button that has no room yet
             return made
         made.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(made)
-        self.paint(painter, QRect(0, 0, size.width(), size.height()), mode, state)
-        painter.end()
+        with QPainter(made) as painter:
+            self.paint(painter, QRect(0, 0, size.width(), size.height()), mode, state)
         return made
 
 
@@ -138,11 +137,10 @@ def _undo(painter: QPainter, color: QColor) -> None:
 
 
 def _redo(painter: QPainter, color: QColor) -> None:
-    painter.save()
-    painter.scale(-1, 1)
-    painter.translate(-16, 0)
-    _undo(painter, color)
-    painter.restore()
+    with saved(painter):
+        painter.scale(-1, 1)
+        painter.translate(-16, 0)
+        _undo(painter, color)
 
 
 def _minus(painter: QPainter, color: QColor) -> None:

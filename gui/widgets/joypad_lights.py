@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
+from gui.widgets.painting import guarded
 from gui.words import tr
 from trainer_core.protocol.buttons import MASK_BITS
 
@@ -37,16 +38,17 @@ class JoypadLights(QWidget):
         held = self._mask >> MASK_BITS.index(name) & 1
         return QColor(colors.accent if held else colors.border)
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for name, (x, y) in _CROSS.items():
-            painter.fillRect(QRectF(x, y, 5, 5), self._color(name))
-        painter.fillRect(QRectF(7, 7, 5, 5), QColor(theme.current().border))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for name, (x, y) in _ROUND.items():
-            painter.setBrush(self._color(name))
-            painter.drawEllipse(QPointF(x, y), 4, 4)
-        for name, x in _PILLS.items():
-            painter.setBrush(self._color(name))
-            painter.drawRoundedRect(QRectF(x, 9, 9, 4), 2, 2)
+        with QPainter(self) as painter:
+            painter.setPen(Qt.PenStyle.NoPen)
+            for name, (x, y) in _CROSS.items():
+                painter.fillRect(QRectF(x, y, 5, 5), self._color(name))
+            painter.fillRect(QRectF(7, 7, 5, 5), QColor(theme.current().border))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            for name, (x, y) in _ROUND.items():
+                painter.setBrush(self._color(name))
+                painter.drawEllipse(QPointF(x, y), 4, 4)
+            for name, x in _PILLS.items():
+                painter.setBrush(self._color(name))
+                painter.drawRoundedRect(QRectF(x, 9, 9, 4), 2, 2)

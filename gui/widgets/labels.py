@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.widgets.icons import icon
+from gui.widgets.painting import guarded
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
 
@@ -100,11 +101,12 @@ class ElidedLabel(QLabel):
     def minimumSizeHint(self) -> QSize:
         return QSize(24, super().minimumSizeHint().height())
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        text = QFontMetrics(self.font()).elidedText(self.text(), self._mode, self.width())
-        painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
+        with QPainter(self) as painter:
+            text = QFontMetrics(self.font()).elidedText(self.text(), self._mode, self.width())
+            painter.setPen(self.palette().color(self.foregroundRole()))
+            painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
 
 
 def indented(box: Box) -> Box:

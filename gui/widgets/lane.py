@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
 from gui.models.replay import Replay
+from gui.widgets.painting import guarded
 from gui.words import tr
 from trainer_core.protocol.buttons import ALL_ACTIONS
 
@@ -51,30 +52,32 @@ class ActionLane(QWidget):
             share = event.position().x() / max(1, self.width())
             self.frame_picked.emit(min(max(int(share * self._frames), 0), self._frames - 1))
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, colors = QPainter(self), theme.current()
-        if self._replay is None or not self._frames:
-            painter.fillRect(self.rect(), QColor(colors.base))
-            return
-        painter.drawPixmap(0, 0, self._picture(self._replay))
-        place = self._frame * self.width() / self._frames
-        painter.fillRect(QRectF(place, 0, 1, self.height()), QColor(colors.text))
+        colors = theme.current()
+        with QPainter(self) as painter:
+            if self._replay is None or not self._frames:
+                painter.fillRect(self.rect(), QColor(colors.base))
+                return
+            painter.drawPixmap(0, 0, self._picture(self._replay))
+            place = self._frame * self.width() / self._frames
+            painter.fillRect(QRectF(place, 0, 1, self.height()), QColor(colors.text))
 
     def _picture(self, replay: Replay) -> QPixmap:
         """All but the mark, painted once for a size and theme."""
         colors, ratio = theme.current(), self.devicePixelRatioF()
         key = (replay, self._frames, self.size(), ratio, colors.name)
         if self._drawn is None or key != self._drawn_for:
-            self._drawn, self._drawn_for = QPixmap(self.size() * ratio), key
+            self._drawn, self._drawn_for = QPixmap(self.size() * ratio), ()
             self._drawn.setDevicePixelRatio(ratio)
             self._drawn.fill(QColor(colors.base))
-            painter = QPainter(self._drawn)
-            painter.setFont(theme.ui_font(8))
-            scale = self.width() / self._frames
-            self._paint_steps(painter, replay, scale)
-            self._paint_buttons(painter, replay, scale)
-            self._paint_curves(painter, replay, scale)
-            painter.end()
+            with QPainter(self._drawn) as painter:
+                painter.setFont(theme.ui_font(8))
+                scale = self.width() / self._frames
+                self._paint_steps(painter, replay, scale)
+                self._paint_buttons(painter, replay, scale)
+                self._paint_curves(painter, replay, scale)
+            self._drawn_for = key
         return self._drawn
 
     def _paint_steps(self, painter: QPainter, replay: Replay, scale: float) -> None:

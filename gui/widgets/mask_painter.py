@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import object_names as names
 from gui import theme
+from gui.widgets.painting import guarded
 from gui.widgets.screen import Palette
 from gui.words import tr
 
@@ -55,25 +56,26 @@ class MaskPainter(QWidget):
 
     # -- painting ---------------------------------------------------------------------------
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colors = theme.current()
-        painter.fillRect(self.rect(), QColor(colors.letterbox))
-        if self._template is None:
-            painter.setPen(QColor(colors.muted))
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, tr("No goal yet"))
-            return
-        pixels = np.empty((HEIGHT, WIDTH), np.uint32)
-        self._palette.paint(self._template, pixels)
-        dim = (pixels >> 1 & 0x7F7F7F) | np.uint32(0xFF000000)
-        pixels = np.ascontiguousarray(np.where(self._mask, pixels, dim))
-        image = QImage(pixels.data, WIDTH, HEIGHT, WIDTH * 4, QImage.Format.Format_RGB32)
-        painter.drawImage(self.rect(), image)
-        painter.setPen(QColor(colors.accent))
-        if not self._dragged.isEmpty():
-            painter.drawRect(_scaled(self._dragged))
-        if self.hasFocus():
-            painter.drawRect(_scaled(QRect(self._cell * CELL, QSize(CELL, CELL))))
+        with QPainter(self) as painter:
+            colors = theme.current()
+            painter.fillRect(self.rect(), QColor(colors.letterbox))
+            if self._template is None:
+                painter.setPen(QColor(colors.muted))
+                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, tr("No goal yet"))
+                return
+            pixels = np.empty((HEIGHT, WIDTH), np.uint32)
+            self._palette.paint(self._template, pixels)
+            dim = (pixels >> 1 & 0x7F7F7F) | np.uint32(0xFF000000)
+            pixels = np.ascontiguousarray(np.where(self._mask, pixels, dim))
+            image = QImage(pixels.data, WIDTH, HEIGHT, WIDTH * 4, QImage.Format.Format_RGB32)
+            painter.drawImage(self.rect(), image)
+            painter.setPen(QColor(colors.accent))
+            if not self._dragged.isEmpty():
+                painter.drawRect(_scaled(self._dragged))
+            if self.hasFocus():
+                painter.drawRect(_scaled(QRect(self._cell * CELL, QSize(CELL, CELL))))
 
     # -- mouse ------------------------------------------------------------------------------
 

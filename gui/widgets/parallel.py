@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gui import theme
 from gui.models.parallel import Axis
+from gui.widgets.painting import guarded
 from gui.words import tr
 
 LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
@@ -50,20 +51,24 @@ class ParallelView(QWidget):
 
     # -- painting ---------------------------------------------------------------------------
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, colors = QPainter(self), theme.current()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        lines, success = self.lines(), self.axes[-1].places
-        order = sorted(range(len(lines)), key=lambda run: (run == self.hovered, success[run] or 0))
-        for run in order:
-            color = QColor(colors.accent if success[run] else colors.muted)
-            color.setAlphaF(0.2 + 0.8 * (success[run] or 0.0))
-            if run == self.hovered:
-                color = QColor(colors.text)
-            painter.setPen(QPen(color, 2.0 if run == self.hovered else 1.2))
-            painter.drawPolyline(lines[run])
-        for number, axis in enumerate(self.axes):
-            self._paint_axis(painter, colors, self._across(number), axis)
+        colors = theme.current()
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            lines, success = self.lines(), self.axes[-1].places
+            order = sorted(
+                range(len(lines)), key=lambda run: (run == self.hovered, success[run] or 0)
+            )
+            for run in order:
+                color = QColor(colors.accent if success[run] else colors.muted)
+                color.setAlphaF(0.2 + 0.8 * (success[run] or 0.0))
+                if run == self.hovered:
+                    color = QColor(colors.text)
+                painter.setPen(QPen(color, 2.0 if run == self.hovered else 1.2))
+                painter.drawPolyline(lines[run])
+            for number, axis in enumerate(self.axes):
+                self._paint_axis(painter, colors, self._across(number), axis)
 
     def _paint_axis(self, painter: QPainter, colors: theme.Colors, x: float, axis: Axis) -> None:
         painter.setPen(QPen(QColor(colors.border), 1))

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QSizePolicy
 
 from gui import theme
+from gui.widgets.painting import guarded
 from gui.words import tr
 from trainer_core.protocol.buttons import MASK_BITS
 
@@ -102,7 +103,8 @@ class PianoRoll(QAbstractScrollArea):
         """Mark a frame and have it in sight."""
         self._frame = frame
         bar, rows = self.verticalScrollBar(), self._rows()
-        if not bar.value() <= frame < bar.value() + rows:
+        is_in_sight = bar.value() <= frame < bar.value() + rows
+        if not is_in_sight and not self._bit:  # rows that moved under a held mouse would be pressed
             bar.setValue(frame - rows // 2)
         self.setAccessibleDescription(self._words(frame))
         self.viewport().update()
@@ -134,18 +136,20 @@ class PianoRoll(QAbstractScrollArea):
 
     # -- painting ---------------------------------------------------------------------------
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, colors = QPainter(self.viewport()), theme.current()
-        painter.fillRect(self.viewport().rect(), QColor(colors.base))
-        painter.setFont(theme.ui_font(8))
-        first = self.verticalScrollBar().value()
-        for row in range(self._rows() + 1):
-            if first + row < len(self._masks):
-                self._paint_row(painter, first + row, HEAD + row * ROW)
-        painter.fillRect(0, 0, self.viewport().width(), HEAD, QColor(colors.raised))
-        painter.setPen(QColor(colors.muted))
-        for column, title in enumerate(TITLES):
-            painter.drawText(self._cell(column, 0, HEAD), Qt.AlignmentFlag.AlignCenter, title)
+        colors = theme.current()
+        with QPainter(self.viewport()) as painter:
+            painter.fillRect(self.viewport().rect(), QColor(colors.base))
+            painter.setFont(theme.ui_font(8))
+            first = self.verticalScrollBar().value()
+            for row in range(self._rows() + 1):
+                if first + row < len(self._masks):
+                    self._paint_row(painter, first + row, HEAD + row * ROW)
+            painter.fillRect(0, 0, self.viewport().width(), HEAD, QColor(colors.raised))
+            painter.setPen(QColor(colors.muted))
+            for column, title in enumerate(TITLES):
+                painter.drawText(self._cell(column, 0, HEAD), Qt.AlignmentFlag.AlignCenter, title)
 
     def _paint_row(self, painter: QPainter, frame: int, top: int) -> None:
         colors = theme.current()
@@ -173,6 +177,10 @@ class PianoRoll(QAbstractScrollArea):
         """Width of a button's column: narrower where there is less room."""
         room = (self.viewport().width() - NUMBER) // len(COLUMNS)
         return min(max(room, LEAST_CELL), CELL)
+
+    def cell_of(self, frame: int, column: int) -> QRect:
+        """Where a button of a frame is in the viewport, as far as the roll is scrolled now."""
+        return self._cell(column, HEAD + (frame - self.verticalScrollBar().value()) * ROW, ROW)
 
     def _cell(self, column: int, top: int, height: int) -> QRect:
         return QRect(NUMBER + column * self.cell, top, self.cell, height)
@@ -204,15 +212,15 @@ class PianoRoll(QAbstractScrollArea):
 
     def _press(self, frame: int, column: int) -> None:
         self.setFocus(Qt.FocusReason.MouseFocusReason)
-        self.frame_picked.emit(frame)
         if column >= 0:
             self._bit = bit_of(COLUMNS[column])
             self._on = not self._masks[frame] & self._bit
             self._anchor = frame
             self._drag(frame)
+        self.frame_picked.emit(frame)
 
     def _drag(self, frame: int) -> None:
-        first, last = sorted((self._anchor, frame))
+        first, last = sorted((min(self._anchor, len(self._masks) - 1), frame))
         self._dragged = {
             at: self._masks[at] | self._bit if self._on else self._masks[at] & ~self._bit
             for at in range(first, last + 1)
@@ -221,6 +229,7 @@ class PianoRoll(QAbstractScrollArea):
 
     def _release(self) -> None:
         dragged, self._dragged, self._bit = self._dragged, {}, 0
+        self.set_frame(self._frame)
         self.pressed.emit(min(dragged), bytes(dragged[at] for at in sorted(dragged)))
 
     # -- keyboard ---------------------------------------------------------------------------

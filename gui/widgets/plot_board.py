@@ -11,6 +11,7 @@ from gui import theme
 from gui.models.plot_choices import PlotChoices
 from gui.models.plot_specs import PlotSpec
 from gui.models.run_telemetry import TelemetryModel
+from gui.widgets.painting import tell_once
 from gui.widgets.plot_card import PlotCard
 
 PLOT_HZ = 4
@@ -62,7 +63,11 @@ class PlotBoard(QObject):
         for offset in range(len(cards)):
             card = cards[(self._turn + offset) % len(cards)]
             if card.is_stale():
-                is_done = card.redraw(deadline)
+                try:
+                    is_done = card.redraw(deadline)
+                except Exception as error:  # else no other plot would have its turn again
+                    tell_once(card, error)
+                    card.give_up()
                 self._turn += offset + is_done
                 break
         turn_ms = max(BUSY_MS, 1000 // (PLOT_HZ * max(1, len(cards))))

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import VoidPtr
 
 from gui import theme
+from gui.widgets.painting import guarded, saved
 from gui.widgets.plot_shapes import EMPTY, Curve, Scene
 from gui.widgets.plot_ticks import tick_text, ticks, x_ticks
 from gui.words import tr
@@ -59,9 +60,9 @@ def _polygon(length: int) -> tuple[QPolygonF, Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-    """A line of one device pixel, whatever the scale."""
-    pen = QPen(QColor.fromRgba(rgba), 1.0, dash)
+def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine, width: float = 1.0) -> QPen:
+    """Return a pen of so many device pixels, whatever the scale."""
+    pen = QPen(QColor.fromRgba(rgba), width, dash)
     pen.setCosmetic(True)
     return pen
 
@@ -197,6 +198,7 @@ class PlotCanvas(QWidget):
 
     # -- painting ---------------------------------------------------------------------------
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         self.paints += 1
         if not self._is_painted():
@@ -205,16 +207,15 @@ class PlotCanvas(QWidget):
                 self._paint_on(math.inf)
         picture = self._picture
         assert picture is not None
-        painter = QPainter(self)
-        if picture.look == self._look():
-            self._paint_bands(painter)
-        painter.drawPixmap(0, 0, picture.pixmap)
-        if (lacks := picture.lacks(self._look(), self.scene)) is not None:
-            self._paint_curves(painter, lacks)
-        if picture.look == self._look():
-            self._paint_marks(painter)
-            self._paint_crosshair(painter)
-        painter.end()
+        with QPainter(self) as painter:
+            if picture.look == self._look():
+                self._paint_bands(painter)
+            painter.drawPixmap(0, 0, picture.pixmap)
+            if (lacks := picture.lacks(self._look(), self.scene)) is not None:
+                self._paint_curves(painter, lacks)
+            if picture.look == self._look():
+                self._paint_marks(painter)
+                self._paint_crosshair(painter)
 
     def _paint_on(self, deadline: float) -> bool:
         """Go on with the picture of the scene; True once it is whole and in its place."""
@@ -226,15 +227,14 @@ class PlotCanvas(QWidget):
         ):
             made = self._behind = self._begin_picture(look)
         made.scene = scene
-        painter = QPainter(made.pixmap)
-        rest = [curve for curve in scene.curves if curve.key not in made.drawn]
-        for start in range(0, len(rest), SLICE):
-            part = rest[start : start + SLICE]
-            self._paint_curves(painter, part)
-            made.add(part)
-            if time.perf_counter() > deadline:
-                break
-        painter.end()
+        with QPainter(made.pixmap) as painter:
+            rest = [curve for curve in scene.curves if curve.key not in made.drawn]
+            for start in range(0, len(rest), SLICE):
+                part = rest[start : start + SLICE]
+                self._paint_curves(painter, part)
+                made.add(part)
+                if time.perf_counter() > deadline:
+                    break
         if not made.is_whole():
             return False
         self._picture, self._behind = made, None
@@ -246,16 +246,16 @@ class PlotCanvas(QWidget):
         pixmap = QPixmap(self.size() * ratio)
         pixmap.setDevicePixelRatio(ratio)
         pixmap.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(pixmap)
-        self._paint_grid(painter)
-        painter.end()
+        with QPainter(pixmap) as painter:
+            self._paint_grid(painter)
         return _Picture(look, self.scene, pixmap, {})
 
     def paint_lines(self, painter: QPainter) -> None:
         """Everything but the crosshair, as lines: for a file that scales."""
         self._paint_bands(painter)
         self._paint_grid(painter)
-        self._paint_curves(painter, self.scene.curves)
+        # One pixel of a picture that is twice as fine would hardly be seen.
+        self._paint_curves(painter, self.scene.curves, painter.device().devicePixelRatio())
         self._paint_marks(painter)
 
     def _paint_grid(self, painter: QPainter) -> None:
@@ -285,64 +285,61 @@ class PlotCanvas(QWidget):
         bottom = _crisp(area.bottom(), ratio)
         painter.drawLine(QPointF(area.left(), bottom), QPointF(area.right(), bottom))
 
-    def _paint_curves(self, painter: QPainter, curves: Sequence[Curve]) -> None:
-        painter.save()
-        painter.setClipRect(self.plot_rect())
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        across, down = self._scales()
-        for curve in curves:
-            if not len(curve.x):
-                continue
-            painter.setPen(_hairline(curve.color.rgba(), curve.dash))
-            points, pairs = _polygon(len(curve.x))
-            pairs[:, 0], pairs[:, 1] = across(curve.x), down(curve.y)
-            if len(pairs) > 1:
-                painter.drawPolyline(points)
-            else:
-                self._paint_alone(painter, points.first(), curve.color)
-        painter.restore()
+    def _paint_curves(self, painter: QPainter, curves: Sequence[Curve], width: float = 1.0) -> None:
+        with saved(painter):
+            painter.setClipRect(self.plot_rect())
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            across, down = self._scales()
+            for curve in curves:
+                if not len(curve.x):
+                    continue
+                painter.setPen(_hairline(curve.color.rgba(), curve.dash, width))
+                points, pairs = _polygon(len(curve.x))
+                pairs[:, 0], pairs[:, 1] = across(curve.x), down(curve.y)
+                if len(pairs) > 1:
+                    painter.drawPolyline(points)
+                else:
+                    self._paint_alone(painter, points.first(), curve.color)
 
     def _paint_alone(self, painter: QPainter, at: QPointF, color: QColor) -> None:
         """A measurement without a second one, whole at the plot's edge too."""
         area = self.plot_rect().adjusted(-4, -4, 4, 4)
-        painter.save()
-        painter.setClipRect(area)
-        painter.setPen(QPen(color, 4.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-        painter.drawPoint(at)
-        painter.restore()
+        with saved(painter):
+            painter.setClipRect(area)
+            painter.setPen(QPen(color, 4.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.drawPoint(at)
 
     def _paint_bands(self, painter: QPainter) -> None:
         if not self.scene.bands:
             return
-        painter.save()
-        painter.setClipRect(self.plot_rect())
-        painter.setPen(Qt.PenStyle.NoPen)
-        across, down = self._scales()
-        for band in self.scene.bands:
-            count = len(band.x)
-            area, pairs = _polygon(2 * count)
-            pairs[:count, 0], pairs[:count, 1] = across(band.x), down(band.high)
-            pairs[count:, 0], pairs[count:, 1] = pairs[:count, 0][::-1], down(band.low)[::-1]
-            painter.setBrush(band.color)
-            painter.drawPolygon(area)
-        painter.restore()
+        with saved(painter):
+            painter.setClipRect(self.plot_rect())
+            painter.setPen(Qt.PenStyle.NoPen)
+            across, down = self._scales()
+            for band in self.scene.bands:
+                if not (count := len(band.x)):
+                    continue  # of runs that have no point in common yet
+                area, pairs = _polygon(2 * count)
+                pairs[:count, 0], pairs[:count, 1] = across(band.x), down(band.high)
+                pairs[count:, 0], pairs[count:, 1] = pairs[:count, 0][::-1], down(band.low)[::-1]
+                painter.setBrush(band.color)
+                painter.drawPolygon(area)
 
     def _paint_marks(self, painter: QPainter) -> None:
         area = self.plot_rect()
-        painter.save()
-        painter.setClipRect(area.adjusted(-4, -4, 4, 4))
-        for rules in self.scene.rules:
-            painter.setPen(_hairline(rules.color.rgba(), rules.dash))
-            for x in self._across(rules.x):
-                if area.left() <= x <= area.right():
-                    painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for dots in self.scene.dots:
-            painter.setBrush(dots.color)
-            for x, y in zip(self._across(dots.x), self._down(dots.y), strict=True):
-                painter.drawEllipse(QPointF(x, y), 2.6, 2.6)
-        painter.restore()
+        with saved(painter):
+            painter.setClipRect(area.adjusted(-4, -4, 4, 4))
+            for rules in self.scene.rules:
+                painter.setPen(_hairline(rules.color.rgba(), rules.dash))
+                for x in self._across(rules.x):
+                    if area.left() <= x <= area.right():
+                        painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            for dots in self.scene.dots:
+                painter.setBrush(dots.color)
+                for x, y in zip(self._across(dots.x), self._down(dots.y), strict=True):
+                    painter.drawEllipse(QPointF(x, y), 2.6, 2.6)
 
     def _paint_crosshair(self, painter: QPainter) -> None:
         area, colors = self.plot_rect(), theme.current()

@@ -38,6 +38,7 @@ from gui.models.run_words import shortened
 from gui.object_names import PLOT_PREFIX
 from gui.widgets.card_scenes import CardScenes, eval_color
 from gui.widgets.labels import ElidedLabel
+from gui.widgets.painting import PLACEHOLDER, guarded
 from gui.widgets.plot_canvas import LEFT, RIGHT, PlotCanvas
 from gui.widgets.plot_shapes import Scene
 from gui.widgets.plot_ticks import short_number
@@ -143,6 +144,8 @@ class PlotCard(QWidget):
         """Lay out a card that is on no page: it is only drawn into a file."""
         self.resize(width, height)
         self._column.activate()
+        # Qt lays out the pages of a stack that is on show only.
+        self.canvas.setGeometry(self._stack.rect())
 
     def show_axis(self) -> None:
         """Write the x axis below this plot."""
@@ -186,6 +189,13 @@ class PlotCard(QWidget):
         self._write_values()
         return True
 
+    def give_up(self) -> None:
+        """Say that the plot cannot be drawn, until something about it changes."""
+        self._drawn, self._pending = self._key(), None
+        self._empty.setText(tr(PLACEHOLDER))
+        self._stack.setCurrentWidget(self._empty)
+        self.values.clear()
+
     def _show_nothing(self, key: object) -> None:
         self._scenes.forget()
         self._drawn = key
@@ -208,7 +218,6 @@ class PlotCard(QWidget):
 
     def _legend_at(self, x: float) -> tuple[tuple[QColor, str], ...]:
         muted = QColor(theme.current().muted)
-        runs = len(self._lines.runs)
         unit = {"env_steps": tr("step"), "update": tr("update")}.get(
             self.model.x_axis, tr("second")
         )
@@ -227,7 +236,7 @@ class PlotCard(QWidget):
             *told,
             *(
                 (
-                    self._scenes.color_of(run, line, runs),
+                    self._scenes.color_of(run, line),
                     f"{shortened(name, LONGEST)}  {short_number(value)}{_edges(band)}",
                 )
                 for run, line, name, value, band in rows
@@ -236,16 +245,19 @@ class PlotCard(QWidget):
 
     def readout(self) -> dict[str, float]:
         """Value by line name at the crosshair, else the newest; of the first run on show."""
+        return {name: value for _, name, value in self._measured()}
+
+    def _measured(self) -> list[tuple[int, str, float]]:
+        """(place among the plot's lines, name, value) of those that `readout` tells of."""
         runs = self._lines.runs
-        found: dict[str, float] = {}
-        for _, metric, name in self._lines.shown_lines() if runs else ():
-            value = self._lines.value_at(runs[0], metric, self._hover)
-            if value is not None:
-                found[name] = value
-        return found
+        found = [
+            (place, name, self._lines.value_at(runs[0], metric, self._hover))
+            for place, metric, name in (self._lines.shown_lines() if runs else ())
+        ]
+        return [(place, name, value) for place, name, value in found if value is not None]
 
     def _write_values(self) -> None:
-        found, runs = self.readout(), self._lines.runs
+        found, runs = self._measured(), self._lines.runs
         metrics, wanted = self.values.fontMetrics(), self._title.sizeHint().width()
         title = min(wanted, round(self.width() * WIDEST_TITLE))
         room = left = self.width() - 32 - title
@@ -254,7 +266,7 @@ class PlotCard(QWidget):
         parts: list[str] = []
         first = next(iter(self.spec.lines))[0]
         if self.spec.evals and any(greedy_results(run, first) for run in runs):
-            is_one = len(runs) == 1 and "/" not in first
+            is_one = self._lines.is_alone and "/" not in first
             color = eval_color() if is_one else QColor(theme.current().muted)
             words = f"\u25cf {tr('validation')}"
             if metrics.horizontalAdvance(words) > left - ROOM_A_VALUE * len(found):
@@ -262,10 +274,10 @@ class PlotCard(QWidget):
             parts.append(_colored(words, color.name()))
             left -= metrics.horizontalAdvance(words) + 10
         names = len(parts)
-        for line, (name, value) in enumerate(found.items()):
+        for line, name, value in found:
             color = theme.current().text
-            if len(runs) == 1 and len(self.spec.lines) > 1:
-                color = theme.curve_color(line).name()
+            if self._lines.is_alone and len(self.spec.lines) > 1:
+                color = self._scenes.color_of(0, line).name()
             words = [name] if len(self.spec.lines) > 1 else []
             words += [short_number(value)] if room >= ROOM_A_VALUE * len(found) else []
             left -= metrics.horizontalAdvance(" ".join(words)) + 10
@@ -289,7 +301,7 @@ class PlotCard(QWidget):
         """Colour and name of the runs on show, as many as a file has room for."""
         runs = self._lines.runs
         return [
-            (self._scenes.color_of(index, 0, len(runs)), self.model.label(run.run_id))
+            (self._scenes.color_of(index, 0), self.model.label(run.run_id))
             for index, run in enumerate(runs[:MOST_NAMED])
         ]
 
@@ -308,6 +320,7 @@ class PlotCard(QWidget):
         super().focusOutEvent(event)
         self.update()
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         """A bar before the title of the plot that has the keys."""
         if self.hasFocus():

@@ -19,9 +19,8 @@ def to_png(card: PlotCard, ratio: float = 2.0) -> bytes:
     image = QImage(card.size() * ratio, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     image.fill(QColor(theme.current().window))
-    painter = QPainter(image)
-    _paint(card, painter)
-    painter.end()
+    with QPainter(image) as painter:
+        _paint(card, painter)
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     image.save(buffer, "PNG")  # type: ignore[call-overload]
@@ -35,10 +34,9 @@ def to_svg(card: PlotCard) -> bytes:
     generator.setSize(QSize(card.width(), card.height()))
     generator.setViewBox(QRectF(0, 0, card.width(), card.height()))
     generator.setTitle(card.spec.title)
-    painter = QPainter(generator)
-    painter.fillRect(card.rect(), QColor(theme.current().window))
-    _paint(card, painter)
-    painter.end()
+    with QPainter(generator) as painter:
+        painter.fillRect(card.rect(), QColor(theme.current().window))
+        _paint(card, painter)
     return bytes(buffer.data().data())
 
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import object_names as names
 from gui import theme
+from gui.widgets.painting import guarded
 from gui.words import tr
 from trainer_core.protocol.buttons import ACTIONS, ALL_ACTIONS
 from trainer_core.protocol.records import PolicyEvent
@@ -64,32 +65,35 @@ class PolicyBars(QWidget):
         value = self.event_shown.value if self.event_shown else None
         return tr("no value") if value is None else tr("value {value:+.3f}", value=value)
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         told = self.event_shown
         if told is None:
             return
-        painter = QPainter(self)
-        colors = theme.current()
-        painter.setFont(theme.ui_font(8))
-        width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
-        named = width >= NAME_WIDTH
-        bar = self.height() - NAMES
-        for index, (name, share) in enumerate(zip(ALL_ACTIONS, told.probabilities, strict=False)):
-            gap = min(2.0, width / 8)
-            box = QRectF(index * width + gap, 0, width - 2 * gap, bar)
-            painter.fillRect(box, QColor(colors.raised))
-            height = bar * min(1.0, max(0.0, share))
-            color = colors.accent if index == told.action else colors.curves[0]
-            painter.fillRect(box.adjusted(0, bar - height, 0, 0), QColor(color))
-            painter.setPen(QColor(colors.text if index == told.action else colors.muted))
-            if named or index == told.action:
-                room = max(width, ONE_NAME_WIDTH)
-                left = min(index * width, self.width() - VALUE_WIDTH - room)
-                text = QRectF(
-                    index * width if named else left, bar, width if named else room, NAMES
-                )
-                painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
-        painter.setPen(QColor(colors.text))
-        right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, bar)
-        flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(right, flags, self.value_words())
+        with QPainter(self) as painter:
+            colors = theme.current()
+            painter.setFont(theme.ui_font(8))
+            width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
+            named = width >= NAME_WIDTH
+            bar = self.height() - NAMES
+            for index, (name, share) in enumerate(
+                zip(ALL_ACTIONS, told.probabilities, strict=False)
+            ):
+                gap = min(2.0, width / 8)
+                box = QRectF(index * width + gap, 0, width - 2 * gap, bar)
+                painter.fillRect(box, QColor(colors.raised))
+                height = bar * min(1.0, max(0.0, share))
+                color = colors.accent if index == told.action else colors.curves[0]
+                painter.fillRect(box.adjusted(0, bar - height, 0, 0), QColor(color))
+                painter.setPen(QColor(colors.text if index == told.action else colors.muted))
+                if named or index == told.action:
+                    room = max(width, ONE_NAME_WIDTH)
+                    left = min(index * width, self.width() - VALUE_WIDTH - room)
+                    text = QRectF(
+                        index * width if named else left, bar, width if named else room, NAMES
+                    )
+                    painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
+            painter.setPen(QColor(colors.text))
+            right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, bar)
+            flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            painter.drawText(right, flags, self.value_words())

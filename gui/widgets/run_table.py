@@ -29,6 +29,7 @@ from gui.models.run_list import COLUMNS, RUN_ROLE, SHOWN
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.ages import keep_ages
 from gui.widgets.badge import paint_dot
+from gui.widgets.painting import guarded, guarded_item
 from trainer_core.protocol.runs import RunState
 
 RUN_MIME = "application/x-dmglab-run"
@@ -37,13 +38,12 @@ RUN_MIME = "application/x-dmglab-run"
 class StateDelegate(QStyledItemDelegate):
     """The state's dot before its word."""
 
+    @guarded_item
     def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
         option.rect.adjust(16, 0, 0, 0)
         super().paint(painter, option, index)
-        painter.save()
         run = index.data(RUN_ROLE)
         paint_dot(painter, option.rect.x() - 4, option.rect.center().y() + 1, run.state)
-        painter.restore()
 
 
 class NameDelegate(QStyledItemDelegate):
@@ -61,12 +61,12 @@ class EyeDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._telemetry = telemetry
 
+    @guarded_item
     def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
         super().paint(painter, option, index)
         slot = self._telemetry.slots.get(index.data(RUN_ROLE).run_id)
         color = QColor(theme.current().disabled) if slot is None else theme.curve_color(slot)
         center = QRectF(option.rect).center()
-        painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(color, 1.3))
         lid = QPainterPath(center + QPointF(-6, 0))
@@ -77,7 +77,6 @@ class EyeDelegate(QStyledItemDelegate):
         if slot is not None:
             painter.setBrush(color)
             painter.drawEllipse(center, 1.8, 1.8)
-        painter.restore()
 
 
 class RunTable(QTableView):
@@ -160,14 +159,14 @@ class RunTable(QTableView):
             event.acceptProposedAction()
             self.dropped.emit(carried, index.data(RUN_ROLE).run_id)
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self._target.isValid():  # where a row that is dragged would go
             rect = self.visualRect(self._target)
-            painter = QPainter(self.viewport())
-            painter.setPen(QPen(QColor(theme.current().accent), 1))
-            painter.drawRect(0, rect.top(), self.viewport().width() - 1, rect.height() - 1)
-            painter.end()
+            with QPainter(self.viewport()) as painter:
+                painter.setPen(QPen(QColor(theme.current().accent), 1))
+                painter.drawRect(0, rect.top(), self.viewport().width() - 1, rect.height() - 1)
 
 
 def _waits(index: QModelIndex) -> bool:

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui import theme
+from gui.widgets.painting import guarded, saved
 from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
 from trainer_core.protocol.shades import SCREENS
@@ -269,26 +270,27 @@ class Screen(QWidget):
         if found is not None and event.button() == Qt.MouseButton.LeftButton:
             self.pixel_clicked.emit(*found)
 
+    @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colors = theme.current()
-        painter.fillRect(self.rect(), QColor(colors.letterbox))
-        if self._image is not None:
-            target = self.target()
-            if self.fit() < 1:
-                painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-            painter.drawImage(target, self._image)
-            if self.shades.is_lcd:
-                self._paint_grid(painter, target)
-            if self._overlay is not None:
-                painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-                painter.drawImage(target, self._overlay)
-            self._paint_marks(painter, target)
-            if self.hasFocus():
-                painter.setPen(QColor(colors.accent))
-                painter.drawRect(target.adjusted(-1, -1, 0, 0))
-        if self.hint:
-            self._paint_hint(painter, colors)
+        with QPainter(self) as painter:
+            colors = theme.current()
+            painter.fillRect(self.rect(), QColor(colors.letterbox))
+            if self._image is not None:
+                target = self.target()
+                if self.fit() < 1:
+                    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+                painter.drawImage(target, self._image)
+                if self.shades.is_lcd:
+                    self._paint_grid(painter, target)
+                if self._overlay is not None:
+                    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+                    painter.drawImage(target, self._overlay)
+                self._paint_marks(painter, target)
+                if self.hasFocus():
+                    painter.setPen(QColor(colors.accent))
+                    painter.drawRect(target.adjusted(-1, -1, 0, 0))
+            if self.hint:
+                self._paint_hint(painter, colors)
         self.paints += 1
         self.painted.emit()
 
@@ -301,17 +303,15 @@ class Screen(QWidget):
         if self._grid.textureImage().width() != side:
             image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
             image.fill(Qt.GlobalColor.transparent)
-            lines = QPainter(image)
-            lines.fillRect(side - 1, 0, 1, side, GAP)
-            lines.fillRect(0, side - 1, side - 1, 1, GAP)
-            lines.end()
+            with QPainter(image) as lines:
+                lines.fillRect(side - 1, 0, 1, side, GAP)
+                lines.fillRect(0, side - 1, side - 1, 1, GAP)
             self._grid = QBrush(image)
-        painter.save()
-        painter.translate(target.topLeft())
-        painter.scale(1 / ratio, 1 / ratio)
-        size = QSize(round(target.width() * ratio), round(target.height() * ratio))
-        painter.fillRect(QRect(QPoint(0, 0), size), self._grid)
-        painter.restore()
+        with saved(painter):
+            painter.translate(target.topLeft())
+            painter.scale(1 / ratio, 1 / ratio)
+            size = QSize(round(target.width() * ratio), round(target.height() * ratio))
+            painter.fillRect(QRect(QPoint(0, 0), size), self._grid)
 
     def _paint_marks(self, painter: QPainter, target: QRect) -> None:
         if not self.marks or self._image is None:

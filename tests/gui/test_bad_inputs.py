@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from gui import object_names as names
 from gui.app import App
+from gui.models.zipped_roms import roms_in, unpack
 from tests.gui.conftest import click, find, press, until
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS
 from trainer_core.protocol.roms import RegisteredRom, roms_file, sha256_of_rom
 from trainer_core.runners.catalog import registered_runners
@@ -62,6 +65,27 @@ def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Pa
     app._on_dropped(damaged)
     assert "a zip archive without a .gb file" in said(app)[-1]
     assert app.controllers.playing.is_active
+
+
+@pytest.mark.parametrize(
+    "packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+def test_a_damaged_archive_is_unpacked_or_refused_in_one_line(tmp_path: Path, packing: int) -> None:
+    archive, places = tmp_path / "game.zip", np.random.default_rng(7)
+    with zipfile.ZipFile(archive, "w", packing) as file:
+        file.writestr("game.gb", bytes(range(256)) * 4)
+    whole, refused = archive.read_bytes(), list[str]()
+    for place in [30, 31, 32, *places.integers(4, len(whole), 80)]:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << places.integers(8)
+        archive.write_bytes(damaged)
+        for name in roms_in(archive) or ["game.gb"]:
+            try:
+                unpack(archive, name).unlink()
+            except LabError as error:
+                refused.append(str(error).removeprefix(str(archive)))
+    assert refused
+    assert all(line.isprintable() and len(line) < 300 for line in refused)
 
 
 def test_a_game_for_the_color_alone_is_called_so_while_it_plays(app: App, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QImage, QWheelEvent
+from PySide6.QtCore import QByteArray, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QWheelEvent
+from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -20,6 +21,7 @@ from gui.models.plot_specs import spec_by_name
 from gui.models.run_telemetry import TelemetryModel
 from gui.settings import Settings
 from gui.widgets.card_scenes import thinned
+from gui.widgets.plot_canvas import BOTTOM
 from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard
 from gui.widgets.plot_ticks import ticks
 from tests.gui.conftest import foreign_record, grow, replaced, until
@@ -449,3 +451,53 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(
     app.controllers.curves.export(kind, tmp_path / "nowhere" / "plot")
     until(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
     assert "nowhere/plot: No such file" in app.window.banners.banners[-1].accessibleName()
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_a_plot_in_a_file_has_its_axis_and_its_lowest_point(app: App, view, kind: str) -> None:  # type: ignore[no-untyped-def]
+    model = app.models.telemetry
+    model.set_smoothing(0.0)
+    model.set_focus("r")
+    for seq in range(50):
+        model.take("r", foreign_record(seq, falling=1.0 - seq / 49))
+    image, scale = QImage(1280, 720, QImage.Format.Format_RGB32), 2
+    if kind == "png":
+        image.loadFromData(view._draw("falling", kind))
+    else:
+        with QPainter(image) as painter:
+            QSvgRenderer(QByteArray(view._draw("falling", kind))).render(painter)
+    assert (image.width(), image.height()) == (640 * scale, 360 * scale)
+    image = image.convertToFormat(QImage.Format.Format_RGB32)
+    data = np.frombuffer(image.constBits(), np.uint8).reshape(720, 1280, 4)
+    pixels, color = data[..., 2::-1].astype(int), theme.curve_color(0)
+    off = np.abs(pixels - (color.red(), color.green(), color.blue())).max(axis=2)
+    rows = np.flatnonzero((off < 40)[:, 640:].any(axis=1))
+    axis = 720 - BOTTOM * scale
+    assert rows.max() < axis, "the curve ends above the x axis"
+    assert rows.max() > axis - 60 * scale, "and reaches down to it"
+    written = np.flatnonzero((pixels[axis + 4 :] != pixels[-1, 1]).any(axis=(0, 2)))
+    assert len(written) > 20 * scale, "places on the x axis are written below it"
+    assert written.max() > 1000
+
+
+def test_names_have_the_colours_of_their_lines_also_where_one_has_no_value(
+    qapp: QApplication,
+) -> None:
+    model = TelemetryModel()
+    grow(model, "a", 3)
+    model.set_focus("a")
+    spec = spec_by_name("dist_p50")
+    assert len(spec.lines) == 3
+    first, *others = spec.lines
+    card = PlotCard(replaced(spec, lines=(("no_such_metric", first[1]), *others)), model)
+    card.resize(800, 200)
+    card.redraw()
+    text = card.values.text()
+    for place, (metric, name) in enumerate(card.spec.lines):
+        drawn = [curve for curve in card.canvas.scene.curves if curve.key[1] == metric]  # type: ignore[index]
+        if not len(drawn[0].x):
+            assert name not in text
+            continue
+        color = theme.curve_color(place)
+        assert drawn[0].color == color
+        assert f'color:{color.name()}">{name}&nbsp;' in text

@@ -18,9 +18,10 @@ from gui import object_names as names
 from gui.app import App
 from gui.models.session import Mode
 from gui.models.task_draft import LEAST_DISTANCE, distance, observe
-from tests.gui.conftest import click, find, press, until
+from tests.gui.conftest import click, find, press, replaced, until
 from trainer_core.play.authoring import goals
 from trainer_core.play.judge import goal_distance
+from trainer_core.protocol.buttons import TWO_BUTTONS_ID
 from trainer_core.protocol.paths import ASSETS
 from trainer_core.protocol.roms import registered_roms
 
@@ -425,6 +426,112 @@ def test_another_game_begins_another_draft(app: App, own_rom: Path, tools: Tools
     until(lambda: app.models.task_draft.rom.endswith("mirror_moths.gb"))
     until(lambda: app.models.task_draft.starts)
     assert app.models.task_draft.goal is None
+
+
+def test_a_name_is_kept_with_its_draft_and_goes_with_it(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    box = find(app, names.TASK_NAME, QLineEdit)
+    model = app.models.task_draft
+    open_rom(app, own_rom)
+    QTest.keyClicks(box, "first ledge")
+    captured(app, own_rom)
+    assert (box.text(), model.name) == ("first ledge", "first ledge"), "typed before the start"
+    click(app, names.MAKE_TASK_BUTTON)
+    until(lambda: model.audit)
+    assert model.made == "mine/first_ledge"
+    open_rom(app, own_rom)
+    click(app, names.SAVE_STATE_BUTTON)
+    until(lambda: model.starts and not model.made)
+    assert box.text() == model.name == "", "another task has no name yet"
+    QTest.keyClicks(box, "second")
+    app.controllers.library.open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
+    until(lambda: app.controllers.playing.request.task.endswith("moths.gb"))
+    until(lambda: model.is_empty)
+    assert box.text() == ""
+    assert not app.docks.task.audit.text(), "nothing is left of the other game's task"
+
+
+def test_what_is_measured_moves_nothing_under_the_mouse(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    captured(app, own_rom)
+    box, model, dock = find(app, names.TASK_NAME), app.models.task_draft, app.docks.task
+    QTest.qWait(0)
+    place = box.mapTo(dock, QPoint(0, 0))
+    seen = [place]
+    for facts in (
+        {"working": "Playing a minute at random", "probe": None},
+        {"working": "", "probe": {**PROBE, "false_positive_rate": 0.625}},
+        {"goal": replaced(model.goal, way=own_rom, way_frames=4321)},
+        {"goal": replaced(model.goal, later=3 - model.goal.template[None])},
+    ):
+        model.tell(**facts)
+        QApplication.processEvents()
+        seen.append(box.mapTo(dock, QPoint(0, 0)))
+    app.docks.task.painter.painted.emit(0, 0, 10, 10, True)
+    QApplication.processEvents()
+    assert app.docks.task.clear.isVisible()
+    assert {*seen, box.mapTo(dock, QPoint(0, 0))} == {place}
+
+
+def test_a_click_beside_a_box_takes_the_keys_from_the_game(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    open_rom(app, own_rom)
+    app.window.activateWindow()
+    screen = app.center.live.screen_view
+    screen.setFocus()
+    until(lambda: QApplication.focusWidget() is screen)
+    QTest.mouseClick(app.docks.task.finding, Qt.MouseButton.LeftButton)
+    assert QApplication.focusWidget() is not screen
+    paused = app.controllers.playing.paused
+    for key in "a name":
+        QTest.keyClicks(QApplication.focusWidget(), key)
+    assert app.controllers.playing.paused == paused, "Space went nowhere"
+
+
+def test_the_buttons_of_a_task_are_chosen_in_the_dock(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    captured(app, own_rom)
+    box, model = find(app, "taskButtons"), app.models.task_draft
+    assert box.currentData() == "", "the tool finds out what the way needs"
+    box.setCurrentIndex(box.findData(TWO_BUTTONS_ID))
+    assert box.currentText() == "with combinations"
+    tools.answers["new"] = {
+        "ok": True, "starts": "1: one start only, validation repeats it; --around makes more",
+        "buttons": "buttons7.v1: as asked",
+        "way": "left out: /d/drafts/2/way_1.npz: 0 frames hold SELECT and 72 hold two buttons, "
+        "which buttons7.v1 does not have; cut them away (--from-frame, --to-frame), or make the "
+        "task with --codec buttons21.v1, which has them",
+    }  # fmt: skip
+    click(app, names.MAKE_TASK_BUTTON)
+    until(lambda: model.audit)
+    new = next(asked for asked in tools.asked if asked[0] == "new")
+    assert new[new.index("--codec") + 1] == TWO_BUTTONS_ID
+    said = app.docks.task.audit.text()
+    assert "it holds two buttons or SELECT" in said
+    assert not any(word in said for word in ("--", ".npz", "buttons7")), "no shell in the app"
+    model.tell(choices={"way": "kept", "buttons": f"{TWO_BUTTONS_ID}: the way holds"}, made="x")
+    model.buttons = ""
+    model.tell()
+    assert "may press two buttons at once, as you did" in app.docks.task.audit.text()
+
+
+def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Tools) -> None:
+    captured(app, own_rom)
+    model, finding = app.models.task_draft, app.docks.task.finding
+    assert not model.is_restless
+    later = np.repeat(model.goal.template[None], 2, axis=0)
+    later[1, 10:20, 10:20] = 3 - later[1, 10:20, 10:20]
+    model.tell(goal=replaced(model.goal, later=later))
+    assert finding.text().startswith("This picture changes by itself (0.0")
+    assert finding.property("role") == "warn"
+    app.docks.task.painter.painted.emit(40, 40, 20, 20, True)
+    assert not model.is_restless
+    until(lambda: model.probe)
+    assert finding.text().startswith("tau"), "the region that was painted stays"
 
 
 # -- the keyboard ----------------------------------------------------------------------------

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from gui import theme
 from gui.app import App
@@ -30,6 +31,8 @@ from trainer_core.protocol.recording import MANIFEST, read_buttons, read_recordi
 
 TASK = "pocket_quest/leave_bedroom"
 DOWN, A = 8, 16
+B = 5
+"""Its column in the roll."""
 A_RIGHT = ALL_ACTIONS.index("A+RIGHT")
 
 
@@ -75,80 +78,173 @@ def test_buttons_of_a_selection_are_copied_over_others(qapp) -> None:  # type: i
     assert len(pressed) == 1, "another text is no button"
 
 
+def mouse(piano: PianoRoll, kind: QEvent.Type, at: QPoint) -> None:
+    """Give the roll a mouse event, wherever the window and the pointer of this machine are."""
+    is_held = kind != QEvent.Type.MouseButtonRelease
+    left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+    button = none if kind == QEvent.Type.MouseMove else left
+    view = piano.viewport()
+    event = QMouseEvent(
+        kind, QPointF(at), QPointF(view.mapToGlobal(at)), button, left if is_held else none,
+        Qt.KeyboardModifier.NoModifier,
+    )  # fmt: skip
+    QApplication.sendEvent(view, event)
+
+
 def drag_over_b(piano: PianoRoll, first: int, count: int) -> None:
-    """Drag down the fifth column, from the frame `first`, which is on show."""
-    row = first - piano.verticalScrollBar().value()
-    at = QPoint(NUMBER + 5 * piano.cell + 4, HEAD + row * ROW + 4)
-    to = at + QPoint(0, (count - 1) * ROW)
-    QTest.mousePress(piano.viewport(), Qt.MouseButton.LeftButton, pos=at)
-    QTest.mouseMove(piano.viewport(), to)
-    QTest.mouseRelease(piano.viewport(), Qt.MouseButton.LeftButton, pos=to)
+    """Drag down B's column over so many frames, from `first` on."""
+    at, to = (piano.cell_of(frame, B).center() for frame in (first, first + count - 1))
+    mouse(piano, QEvent.Type.MouseButtonPress, at)
+    QApplication.processEvents()  # whatever waits may move the roll, as it may for a person
+    mouse(piano, QEvent.Type.MouseMove, to)
+    mouse(piano, QEvent.Type.MouseButtonRelease, to)
 
 
-def fits_a_small_window(app: App) -> None:
-    """Nothing of the roll is cut off, and some frames are in sight."""
-    view = app.center.replay
-    piano = view.panel.piano
-    app.window.resize(1024, 700)
-    until(lambda: piano.cell < 24 and view.strip.isHidden())
-    assert piano.viewport().width() >= NUMBER + 8 * piano.cell
-    assert view.panel.geometry().right() < view.width()
-    assert piano._rows() >= 4
+def test_a_drag_from_the_row_that_is_cut_off_covers_what_it_is_over(qapp) -> None:  # type: ignore[no-untyped-def]
+    roll, pressed = PianoRoll(), list[tuple[int, bytes]]()
+    roll.frame_picked.connect(roll.set_frame)
+    roll.pressed.connect(lambda first, masks: pressed.append((first, masks)))
+    roll.resize(300, HEAD + 5 * ROW + ROW // 2)
+    roll.show()
+    roll.show_masks(bytes(100), 100, 100)
+    roll.verticalScrollBar().setValue(50)
+    last = 50 + roll._rows()
+    assert roll.viewport().rect().contains(roll.cell_of(last, B).topLeft()), "half of it is seen"
+    drag_over_b(roll, last, 1)
+    assert pressed == [(last, bytes([32]))]
+    # A layout between press and move, as a caption that grows a line brings about.
+    roll.verticalScrollBar().setValue(50)
+    at, to = roll.cell_of(53, B).center(), roll.cell_of(54, B).center()
+    mouse(roll, QEvent.Type.MouseButtonPress, at)
+    roll.resize(300, HEAD + 3 * ROW)
+    QApplication.processEvents()
+    mouse(roll, QEvent.Type.MouseMove, to)
+    mouse(roll, QEvent.Type.MouseButtonRelease, to)
+    assert pressed[1:] == [(53, bytes([32, 32]))]
+    assert roll.verticalScrollBar().value() != 50, "once let go, its frame comes in sight"
+    roll.close()
 
 
-def brings_back_what_was_left(app: App) -> None:
-    """Changes that nobody saved can be brought back, as one that can be undone."""
-    roll = app.controllers.roll
-    roll.press(40, bytes([A, A, 0, A]))
-    changed = bytes(roll.masks)
-    app.actions["rollOpen"].trigger()
-    until(lambda: not roll.player.is_active)
-    assert app.center.replay.panel.isHidden()
-    banner = app.window.banners.banners[-1]
-    assert banner.accessibleName() == "The changed buttons were not saved: take-b2"
-    banner.button.click()
-    until(lambda: bytes(roll.masks) == changed and roll.fork == 40)
-    app.actions["rollUndo"].trigger()
-    assert not roll.is_changed
+class StillPlayer:
+    """Stands for the roll's player: it has played whatever it is asked for at once."""
+
+    frames_path = None
+    is_active = False
+
+    def __init__(self, app: App) -> None:
+        self._roll = app.controllers.roll
+        self.ahead = self._roll.player.ahead
+        self._roll.player = self  # type: ignore[assignment]
+
+    async def start(self, config: PlayerConfig) -> None:
+        self.is_active = True
+        frames = read_recording(Path(config.recording)).frames
+        self._tell(frames)
+
+    async def stop(self) -> None:
+        self.is_active = False
+
+    async def request(self, kind: type, **fields: object) -> records.AckEvent:
+        self._tell(len(self._roll.masks))
+        return records.AckEvent(run_id="p", seq=0, time=0.0, id=1)
+
+    def _tell(self, frames: int) -> None:
+        told = records.RollEvent(run_id="p", seq=0, time=0.0, frames=frames, known=frames)
+        self._roll._on_event(told)
 
 
-def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: ConsoleGame) -> None:
-    home = app.bridge.home.root
-    folder = record(game, home / "players" / "p" / "recordings" / "take", [5, A_RIGHT, 6])
-    replay, roll, view = app.controllers.replay, app.controllers.roll, app.center.replay
-    app.window.center.setCurrentWidget(view)
-    replay.load(folder, 60)
-    assert view.frame == 60
-    view.setFocus()
+@pytest.fixture
+def opened(app: App, game: ConsoleGame) -> App:
+    """The roll of a recording of 144 frames, open at frame 60, without a process."""
+    folder = record(game, app.bridge.home.root / "recordings" / "take", [5, A_RIGHT, 6])
+    StillPlayer(app)
+    app.window.center.setCurrentWidget(app.center.replay)
+    app.controllers.replay.load(folder)
+    app.center.replay.setFocus()
     click(app, "rollOpenButton")
-    until(lambda: roll.is_open and view.position.text() == "61 / 144")
-    until(lambda: roll.known == 144)
-    player = roll.player._child
-    np.testing.assert_array_equal(view.screen_view._picture, pressed(game, folder, 61))
-    assert view.caption.text() == replay.replay.describe(60)
-    piano = view.panel.piano
-    assert piano.isVisible()
-    assert app.window.focusWidget() is piano, "its keys work at once"
+    until(lambda: app.controllers.roll.known == 144)
+    assert app.center.replay.panel.piano.isVisible()
+    return app
+
+
+def test_buttons_are_edited_by_mouse_and_keys_and_taken_back(opened: App) -> None:
+    roll, piano = opened.controllers.roll, opened.center.replay.panel.piano
+    assert opened.window.focusWidget() is piano, "its keys work at once"
     assert bytes(roll.masks[23:33]) == bytes([0, *[A | 1] * 8, 0]), "two buttons in one step"
-    assert "action A+RIGHT" in replay.replay.describe(30)
-    lane = view.lane.grab().toImage()
-    mark = lane.pixelColor(round(30 / 144 * lane.width()), 14)
-    assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]
     drag_over_b(piano, 60, 3)
     assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
     QTest.keyClick(piano, Qt.Key.Key_D)
     assert roll.masks[60] == 32 | DOWN
     QTest.keyClick(piano, Qt.Key.Key_Insert)
     QTest.keyClick(piano, Qt.Key.Key_Delete)
-    app.actions["rollUndo"].trigger()
-    app.actions["rollUndo"].trigger()
-    app.actions["rollUndo"].trigger()
+    opened.actions["rollUndo"].trigger()
+    opened.actions["rollUndo"].trigger()
+    opened.actions["rollUndo"].trigger()
     assert roll.masks[58:65] == bytes([0, 0, 32, 32, 32, 0, 0])
-    app.actions["rollRedo"].trigger()
+    opened.actions["rollRedo"].trigger()
+    assert roll.masks[60] == 32 | DOWN
     assert roll.fork == 60
-    until(lambda: roll.known == 144 and "played" not in view.panel.state.text())
-    QTest.keyClick(piano, Qt.Key.Key_End)
+
+
+def test_what_is_pressed_is_named_and_coloured_along_the_replay(opened: App) -> None:
+    replay, view = opened.controllers.replay, opened.center.replay
+    assert "action A+RIGHT" in replay.replay.describe(30)
+    lane = view.lane.grab().toImage()
+    mark = lane.pixelColor(round(30 / 144 * lane.width()), 14)
+    assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]
+
+
+def test_another_recording_beside_the_roll_follows_it(opened: App, game: ConsoleGame) -> None:
+    replay, view = opened.controllers.replay, opened.center.replay
+    other = record(game, opened.bridge.home.root / "recordings" / "other", [6, 6])
+    replay.toggle_beside(other)
+    view.go_to(100)
+    np.testing.assert_array_equal(view.beside[0].screen_view._picture, Replay(other).picture(100))
+
+
+def test_a_small_window_cuts_nothing_off_the_roll(opened: App) -> None:
+    view = opened.center.replay
+    piano = view.panel.piano
+    opened.window.resize(1024, 700)
+    until(lambda: piano.cell < 24 and view.strip.isHidden())
+    assert piano.viewport().width() >= NUMBER + 8 * piano.cell
+    assert view.panel.geometry().right() < view.width()
+    assert piano._rows() >= 4
+
+
+def test_changes_that_nobody_saved_are_brought_back(opened: App) -> None:
+    roll = opened.controllers.roll
+    roll.press(40, bytes([A, A, 0, A]))
+    changed = bytes(roll.masks)
+    opened.actions["rollOpen"].trigger()
+    until(lambda: not roll.player.is_active)
+    assert opened.center.replay.panel.isHidden()
+    banner = opened.window.banners.banners[-1]
+    assert banner.accessibleName() == "The changed buttons were not saved: take"
+    banner.button.click()
+    until(lambda: bytes(roll.masks) == changed and roll.fork == 40)
+    opened.actions["rollUndo"].trigger()
+    assert not roll.is_changed
+
+
+def test_changed_buttons_are_saved_as_a_branch_and_played_on(app: App, game: ConsoleGame) -> None:
+    """With the real player: what it shows is what a fresh console shows."""
+    home = app.bridge.home.root
+    folder = record(game, home / "players" / "p" / "recordings" / "take", [5, A_RIGHT, 6])
+    replay, roll, view = app.controllers.replay, app.controllers.roll, app.center.replay
+    app.window.center.setCurrentWidget(view)
+    replay.load(folder)
+    assert view.frame == 60
+    click(app, "rollOpenButton")
+    until(lambda: roll.is_open and view.position.text() == "61 / 144")
+    until(lambda: roll.known == 144)
+    player = roll.player._child
+    np.testing.assert_array_equal(view.screen_view._picture, pressed(game, folder, 61))
+    assert view.caption.text() == replay.replay.describe(60)
+    roll.press(60, bytes([32 | DOWN, 32, 32]))
+    view.go_to(143)
     until(lambda: view.position.text() == "144 / 144" and not roll._is_seeking)
+    until(lambda: roll.known == 144)
     assert "once it is saved" in view.caption.text()
     shown = view.screen_view._picture.copy()
     app.actions["rollSave"].trigger()
@@ -172,13 +268,6 @@ def test_buttons_are_edited_saved_as_a_branch_and_played_on(app: App, game: Cons
     np.testing.assert_array_equal(replay.replay.picture(143),
                                   pressed(game, replay.replay.folder, 144))  # fmt: skip
     assert view.panel.tree.topLevelItem(0).child(0).text(1) == "61"
-    # Another recording beside the one that is edited follows it.
-    replay.toggle_beside(folder)
-    view.go_to(100)
-    np.testing.assert_array_equal(view.beside[0].screen_view._picture, Replay(folder).picture(100))
-    replay.toggle_beside(folder)
-    fits_a_small_window(app)
-    brings_back_what_was_left(app)
     roll.close()
     until(lambda: not roll.player.is_active)
     assert read_buttons(folder, read_recording(folder))[60] == 0, "the recording stays as it was"

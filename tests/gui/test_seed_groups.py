@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6.QtGui import QColor
 
+from gui import theme
 from gui.app import App
 from gui.models.navigation import Place
 from gui.models.plot_specs import spec_by_name
@@ -15,7 +17,8 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import DEVIATION, RANGE, SeedGroup, spread_of
 from gui.widgets.comparison import Comparison
 from gui.widgets.plot_card import PlotCard
-from tests.gui.conftest import find, foreign_record, until
+from gui.widgets.plot_shapes import Band
+from tests.gui.conftest import find, foreign_record, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import update_record
 from trainer_core.protocol import records
@@ -207,3 +210,60 @@ def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> N
     again = make_app(home).models.telemetry
     assert (again.focus, again.pinned) == ("run-00002", ["run-00001"])
     until(lambda: "run-00001" in again.runs and len(again.runs["run-00001"].table) == 5)
+
+
+def test_a_run_without_a_point_in_a_group_of_seeds_is_painted(model: TelemetryModel) -> None:
+    told(model, "waits-1", [], seed=1, rate=0.5)
+    told(model, "waits-2", [], seed=2, rate=0.5)
+    told(model, "fast-4", [], seed=4, rate=0.1)
+    model.set_pinned(["fast-2", "fast-4", "waits-1", "waits-2"])
+    model.set_spread(RANGE)
+    model.set_x_range((100.0, 200.0))  # a group whose band lies outside is empty here
+    card = PlotCard(spec_by_name("score", ["score"]), model)
+    card.resize(400, 200)
+    card.redraw()
+    card.grab()
+    none = np.empty(0)
+    canvas = card.canvas
+    canvas.scene = replaced(canvas.scene, bands=(Band(none, none, none, QColor("red")),))
+    assert not canvas.grab().isNull()
+    assert model.entries()[0].label.endswith("\u00d73")
+
+
+def test_the_longest_run_goes_on_where_the_mean_ends(model: TelemetryModel) -> None:
+    for level in range(5, 9):
+        model.take("fast-2", foreign_record(level, score=float(level)))
+    model.set_pinned(["fast-2", "fast-3"])
+    model.set_spread(RANGE)
+    card = PlotCard(spec_by_name("score", ["score"]), model)
+    card.resize(400, 200)
+    card.redraw()
+    mean, rest = card.canvas.scene.curves
+    assert rest.y.tolist() == [5.0, 6.0, 7.0, 8.0]
+    assert rest.color == mean.color
+    assert rest.x[0] > mean.x[-1]
+    assert card.canvas.scene.y_range[1] > 8.0
+    card.set_hover(float(rest.x[-1]), tell=True)
+    assert [text for _, text in card.canvas.legend[1:]] == [f"{model.label('fast-2')}  8"], (
+        "whose value it is"
+    )
+    card.set_hover(float(mean.x[-1]), tell=True)
+    assert model.label("fast-2") not in card.canvas.legend[1][1]
+
+
+def test_a_group_without_the_metric_keeps_its_colour(model: TelemetryModel) -> None:
+    for number in (1, 2):
+        told(model, f"other-{number}", [1.0, 2.0], seed=number, rate=0.9)
+        for seq in (3, 4):
+            model.take(f"other-{number}", foreign_record(seq, score=1.0, kl=0.5))
+    model.set_pinned(["fast-2", "other-1", "other-2"])
+    model.set_spread(RANGE)
+    card = PlotCard(spec_by_name("kl", ["kl"]), model)
+    card.resize(400, 200)
+    card.redraw()
+    (curve,) = card.canvas.scene.curves
+    (band,) = card.canvas.scene.bands
+    slot = model.slots[model.entries()[1].run_id]
+    assert slot != model.slots[model.entries()[0].run_id]
+    wanted = theme.curve_color(slot).getRgb()[:3]
+    assert curve.color.getRgb()[:3] == band.color.getRgb()[:3] == wanted

@@ -19,11 +19,11 @@ from emulator.state.snapshot_set import load_snapshots
 from emulator.tools.replay import replay
 from tests.trainer_core.building import read_log, tiny_config, train_in
 from trainer_core.cli.main import main
-from trainer_core.envs.demonstrations import task_demonstrations
+from trainer_core.envs.demonstrations import Demonstration, task_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, save_goal
-from trainer_core.play.authoring.demonstration import play_demonstration
+from trainer_core.play.authoring.demonstration import play_demonstration, save_demonstrations
 from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures, suggest_tau
 from trainer_core.play.authoring.inputs import follows_codec, read_inputs, steps_of
 from trainer_core.play.authoring.replaying import Replay
@@ -344,6 +344,54 @@ def test_a_codec_by_name_has_select_and_two_buttons_from_script_to_rollout(
     assert json.loads((tmp_path / "out/meta.json").read_text())["codec"] == TWO_BUTTONS_ID
     with pytest.raises(CheckpointError, match="21 actions"):
         train_in(tmp_path, tiny_config(warm_start=str(folder)), run_id="other")
+
+
+def test_a_way_of_two_buttons_takes_the_codec_that_has_them(
+    made: Path, tmp_path: Path, call: Call
+) -> None:
+    (demo,) = task_demonstrations(walk(made))
+    demo.start.save(tmp_path / "start.npz")
+    (goal,) = (walk(made).folder).glob("goal*.npz")
+    held, b = demo.masks.tolist(), mask_of("B")
+    options = [
+        "--rom",
+        GAME,
+        "--start",
+        tmp_path / "start.npz",
+        "--goal",
+        goal,
+        "--around",
+        "--count",
+        6,
+        "--min-distinct",
+        2,
+        "--walk",
+        3,
+        "--horizon",
+        24,
+    ]
+    both, three = tmp_path / "both.npz", tmp_path / "three.npz"
+    save_demonstrations(
+        both, [Demonstration(demo.start, np.uint8([held[0] | b, held[1] | b, *held[2:]]))]
+    )
+    save_demonstrations(
+        three, [Demonstration(demo.start, np.uint8([held[0] | mask_of("A+B"), *held[1:]]))]
+    )
+    found = call(tmp_path, "new", "--id", "mine/both", *options, "--way", both)
+    assert found["way"] == "kept as a demonstration"
+    assert (
+        found["buttons"]
+        == f"{TWO_BUTTONS_ID}: the way holds SELECT or two buttons at once in 2 frames"
+    )
+    assert find_task("mine/both", HomePaths(tmp_path)).manifest.codec.id == TWO_BUTTONS_ID
+    found = call(
+        tmp_path, "new", "--id", "mine/asked", *options, "--way", both, "--codec", CODEC_ID
+    )
+    assert found["way"].startswith("left out: ")
+    assert find_task("mine/asked", HomePaths(tmp_path)).manifest.codec.id == CODEC_ID
+    found = call(tmp_path, "new", "--id", "mine/three", *options, "--way", three)
+    assert found["way"].startswith("left out: ")
+    assert found["buttons"].startswith(CODEC_ID), "none has three at once"
 
 
 def test_every_codec_begins_the_longest() -> None:

@@ -172,7 +172,7 @@ def work(argv: list[str]) -> dict[str, Any]:
         raise LabError(f"process {lock.holder()} works the queue of {home.root} already")
     for entry in RunQueue(home).entries():
         if not entry.held and (problem := waiting.why_never(home, entry)):
-            print(f"{shown(entry.run_id)} is taken out of the queue: {problem}", file=sys.stderr)
+            say(f"{shown(entry.run_id)} is taken out of the queue: {problem}")
     asyncio.run(_work(lock, home))
     return {"ok": True, **_order(RunQueue(home))}
 

@@ -63,8 +63,9 @@ class NewOptions:
     """Agent steps before an episode is cut off; 0 = choose it from the demonstration."""
     frames_per_step: int = 24
     release_after_frames: int = 8
-    codec: str = CODEC_ID
-    """What may be pressed in a step: buttons7.v1, or buttons21.v1 with SELECT and two at once."""
+    codec: str = ""
+    """What may be pressed in a step: buttons7.v1, or buttons21.v1 with SELECT and two at once;
+    default that of --base or buttons7.v1, and buttons21.v1 where the --way needs it."""
     title: str = ""
     description: str = ""
     home: Path | None = None
@@ -148,6 +149,7 @@ def new(argv: list[str]) -> dict[str, Any]:
         walk=options.walk, spread=options.spread, min_distinct=options.min_distinct,
         seed=options.seed, mask=options.mask, distance=options.distance, tau=options.tau,
         hold_steps=options.hold_steps, horizon=options.horizon, codec=codec,
+        buttons=options.codec,
     )  # fmt: skip
     folder, chosen = make_task(request, home_paths(options.home))
     return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
@@ -184,10 +186,10 @@ def capture(argv: list[str]) -> dict[str, Any]:
 
 def _codec(options: NewOptions | CaptureOptions) -> Codec:
     """Raises ConfigError for steps that cannot be."""
-    if options.codec not in CODECS:
+    if options.codec not in ("", *CODECS):
         raise ConfigError(f"--codec {options.codec[:80]!r}: give {' or '.join(CODECS)}")
     codec = Codec(
-        id=options.codec, frames_per_step=options.frames_per_step,
+        id=options.codec or CODEC_ID, frames_per_step=options.frames_per_step,
         release_after_frames=options.release_after_frames,
     )  # fmt: skip
     if not 1 <= codec.release_after_frames <= codec.frames_per_step <= 600:

@@ -1,7 +1,8 @@
 """The goal templates of a task folder; start states are `emulator.state.snapshot_set`'s files.
 
 goal.npz   templates u8[G, 72, 80], and optionally mask, bool or u8 0 and 1: pixels that count,
-           [72, 80] for all templates or [G, 72, 80] with one for each
+           [72, 80] for all templates or [G, 72, 80] with one for each; a captured one has later
+           u8[K, 72, 80] too, what was seen after it while nothing was pressed
 """
 
 from __future__ import annotations
@@ -25,12 +26,18 @@ ARRAYS = {
 """Of more kinds and dimensions than are taken, so that the error says what was found."""
 
 
-def save_goal(path: Path, templates: np.ndarray, mask: np.ndarray | None = None) -> None:
+def save_goal(
+    path: Path,
+    templates: np.ndarray,
+    mask: np.ndarray | None = None,
+    later: np.ndarray | None = None,
+) -> None:
     """Write goal templates u8[G, 72, 80], whole or not at all; without `mask` all pixels count.
 
     Raises OSError.
     """
-    arrays = {"templates": templates} if mask is None else {"templates": templates, "mask": mask}
+    given = {"templates": templates, "mask": mask, "later": later}
+    arrays = {name: array for name, array in given.items() if array is not None}
     with replacing(path) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 

@@ -172,7 +172,8 @@ class PlayLoop(CommandLoop):
             case commands.ShowMemory():
                 return player.show_memory(command.on)
             case commands.CaptureGoal():
-                save_goal(_writable(command.path), player.game.observation()[None])
+                path, seen = _writable(command.path), player.game.observation()[None]
+                save_goal(path, seen, later=player.seen_later())
                 if command.way and (frames := player.save_way(_writable(command.way))):
                     return str(frames)
             case _:

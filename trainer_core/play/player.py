@@ -242,6 +242,24 @@ class Player:
         if begins_way:
             self._left = self._history.number, self.game.snapshot()
 
+    def seen_later(self) -> np.ndarray | None:
+        """Return u8[3, 72, 80], what a third, two thirds and a whole second bring by themselves.
+
+        Nothing is pressed meanwhile, and the game stays where it is; None where it is no console.
+        """
+        here = self.game.snapshot()
+        if not isinstance(here, Snapshot):
+            return None
+        seen = []
+        try:
+            for _ in range(3):
+                for _ in range(20):
+                    self.game.frame(0)
+                seen.append(self.game.observation())
+        finally:
+            self.game.restore(here)
+        return np.stack(seen)
+
     def save_way(self, path: Path) -> int:
         """Write what was pressed since `save_state` as a demonstration; its frames.
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from emulator import EmulatorError, Snapshot
@@ -112,6 +113,18 @@ def beyond_codec(masks: np.ndarray, codec: Codec) -> dict[str, int]:
     }
 
 
+def wide_enough(masks: np.ndarray, codec: Codec) -> Codec:
+    """Return `codec`, or the first other one that has all that `masks` u8[F] press; the steps stay.
+
+    Where none has it, `codec` is returned too.
+    """
+    for name in (codec.id, *CODECS):
+        wider = msgspec.structs.replace(codec, id=name)
+        if not any(beyond_codec(masks, wider).values()):
+            return wider
+    return codec
+
+
 def refuse_beyond_codec(masks: np.ndarray, codec: Codec, source: str) -> None:
     """Raises TaskError when part of `masks` cannot be said in the task's codec."""
     counts = beyond_codec(masks, codec)
@@ -126,11 +139,10 @@ def refuse_beyond_codec(masks: np.ndarray, codec: Codec, source: str) -> None:
 
 def _wider(masks: np.ndarray, codec: Codec) -> str:
     """The codec that has what `codec` lacks, as the end of a sentence."""
-    for name in CODECS:
-        wider = Codec(id=name)
-        if not any(beyond_codec(masks, wider).values()):
-            return f", or make the task with --codec {name}, which has them"
-    return ""
+    wider = wide_enough(masks, codec)
+    if wider == codec:
+        return ""
+    return f", or make the task with --codec {wider.id}, which has them"
 
 
 def _from_row(row: Any, codec: Codec, source: str) -> Inputs:

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from trainer_core.envs.demonstrations import load_demonstrations
 from trainer_core.envs.success import find_success_function
 from trainer_core.play.authoring import suggestions
 from trainer_core.play.authoring.folder import free_folder, held_out_share, write_task
@@ -18,6 +20,7 @@ from trainer_core.play.authoring.goals import (
     parse_mask,
     suggest_tau,
 )
+from trainer_core.play.authoring.inputs import beyond_codec, wide_enough
 from trainer_core.play.authoring.lost import Way, find_lost
 from trainer_core.play.authoring.rom_choice import choose_rom
 from trainer_core.play.authoring.segments import (
@@ -41,6 +44,7 @@ INSTANT = (
 )
 
 
+WHY_KNOWN = "one button at a time is enough"
 ONE_START = (
     ": one start only, validation repeats it; --around makes more by random walks from a captured "
     "one"
@@ -81,6 +85,9 @@ class NewTask:
     horizon: int = 0
     success: str = "goal_template"
     codec: Codec = field(default_factory=Codec)
+    buttons: str = ""
+    """Id of the codec; empty takes that of `base` or of `codec`, or a wider one where the way
+    presses more."""
 
 
 def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
@@ -92,7 +99,7 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
     _check(request)
     base = find_task(request.base, home).manifest if request.base else None
     rom, cartridge = choose_rom(request.rom, request.base or request.from_goal_of, home)
-    codec = base.codec if base else request.codec
+    codec, why_codec = _codec(request, base.codec if base else request.codec)
     begun = goal_state_of(request.from_goal_of, home) if request.from_goal_of else None
     segments = read_segments(
         request.scripts, cartridge, codec, begun, request.from_step, request.goal_steps
@@ -141,6 +148,7 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count"
         + (INSTANT if passes_by(segments, cartridge, goal, tau) else ""),
         "tau": f"{tau:g}: {why_tau}",
+        "buttons": f"{codec.id}: {why_codec}",
         **_told(request.id, chosen),
     }
 
@@ -156,6 +164,22 @@ def _told(task: str, chosen: dict[str, tuple[Any, str]]) -> dict[str, str]:
         "check": f"dmglab task check {task}",
         "train": f"dmglab train --task {task} --gamma {gamma:g}",
     }
+
+
+def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
+    """Return what an agent may press, and why: as asked, as known, or as the way needs it."""
+    if request.buttons:
+        return msgspec.structs.replace(known, id=request.buttons), "as asked"
+    if request.way is not None:
+        try:
+            masks = np.concatenate([demo.masks for demo in load_demonstrations(request.way)])
+        except TaskError:
+            return known, WHY_KNOWN  # `_way` says what is wrong with the file
+        wider = wide_enough(masks, known)
+        if wider != known:
+            frames = sum(beyond_codec(masks, known).values())
+            return wider, f"the way holds SELECT or two buttons at once in {frames} frames"
+    return known, WHY_KNOWN
 
 
 def _way(
