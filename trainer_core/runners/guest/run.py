@@ -26,6 +26,7 @@ from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import RunPaths, home_of
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs.trust import trust
 from trainer_core.runs.writer import RunWriter, disk_error
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train.control import Control
@@ -80,6 +81,8 @@ class Model:
     """None where no network of its picks the buttons."""
     validator: Validator | None = None
     """What validates it where `logits` cannot."""
+    unpickles: bool = False
+    """Whether opening `file` runs what it holds: it is noted as one that this user's run wrote."""
 
     @property
     def can_validate(self) -> bool:
@@ -261,6 +264,8 @@ class GuestRun:
             folder, meta = ckpt.write_checkpoint(self.paths, meta, _written(model.fill))
         except OSError as error:
             raise disk_error(self.paths.checkpoint(env_steps), error) from None
+        if model.unpickles:
+            vouch_for(meta.files[model.file])
         self.intervals.saved = env_steps
         self.writer.append(
             records.CheckpointRecord, env_steps=env_steps,
@@ -353,6 +358,14 @@ class GuestRun:
 
     def _state(self, state: str, detail: str = "") -> None:
         self.writer.tell(records.StateEvent, state=state, detail=detail)
+
+
+def vouch_for(sha256: str) -> None:
+    """Note that a run of this user wrote a file; where that fails, opening it asks for consent."""
+    try:
+        trust(sha256)
+    except OSError as error:
+        print(f"{error}: this checkpoint will ask for consent before it is opened", flush=True)
 
 
 def _written(fill: Fill) -> dict[str, bytes]:
