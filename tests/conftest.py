@@ -13,6 +13,7 @@ import gc
 import os
 import random
 import resource
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +22,10 @@ gc.disable()  # what tests import stays: no collection of garbage has to look at
 
 # A user's shell has not set it, and it hides output that is flushed too late or never.
 os.environ.pop("PYTHONUNBUFFERED", None)
+
+STATE = tempfile.TemporaryDirectory(prefix="dmglab-state-")
+"""What a person consented to is noted here, not in the folder of whoever runs the tests."""
+os.environ["XDG_STATE_HOME"] = STATE.name
 
 CPU = "processor_s"
 

@@ -91,7 +91,7 @@ class DecodingProcess:
         self._link: Connection | None = None
 
     def read(self, name: str, folder: Path) -> tuple[bool, str]:
-        """(whether it was decoded, else the error's text). Asserts that it was done within limits."""
+        """(whether it was decoded, else the error's text); asserts that the limits were kept."""
         kind, said, _ = self._ask(name, folder, traces=False)
         return kind == "read", said
 

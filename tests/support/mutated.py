@@ -28,8 +28,8 @@ RAW: tuple[str, ...] = (
 )  # fmt: skip
 """What Python's own module would not write: a value's text in a file of JSON."""
 TOML_RAW = (
-    "1e999", "9" * 400, "9" * 5000, '"\\u0000"', '"²"', "nan", "-1", "[]", '"../../x"', '""', "true",
-    "1979-05-27", "{}", "[" * 900 + "]" * 900, '"' + "x" * 5000 + '"',
+    "1e999", "9" * 400, "9" * 5000, '"\\u0000"', '"²"', "nan", "-1", "[]", '"../../x"', '""',
+    "true", "1979-05-27", "{}", "[" * 900 + "]" * 900, '"' + "x" * 5000 + '"',
 )  # fmt: skip
 Bytes = st.SearchStrategy[bytes]
 

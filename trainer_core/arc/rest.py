@@ -13,14 +13,27 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from trainer_core.arc.session import Shown, check_action
 from trainer_core.protocol.arc import CLICK, RESET, SIDE
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import LabError
 
 KEY = "ARC_API_KEY"
 TIMEOUT_S = 30.0
+
+MAX_ANSWER_BYTES = 4 << 20
+"""300 grids."""
+
+
+class _Game(msgspec.Struct):
+    game_id: str
+
+
+class _Card(msgspec.Struct):
+    card_id: str
 
 
 class RestGame:
@@ -34,12 +47,13 @@ class RestGame:
         # A server keeps a game where its cookie says.
         jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
         self._opener = urllib.request.build_opener(jar)
-        known = [str(row["game_id"]) for row in self._call("GET", "/api/games")]
+        known = [row.game_id for row in self._call("GET", "/api/games", kind=list[_Game])]
         full = [name for name in known if name.split("-")[0] == game_id.split("-")[0]]
         if not full:
             raise LabError(f"{self.server} has no game {game_id}; it has {', '.join(known)}")
         self._full_id = full[0]
-        self._card_id = self._call("POST", "/api/scorecard/open", {"tags": ["dmglab"]})["card_id"]
+        opened = self._call("POST", "/api/scorecard/open", {"tags": ["dmglab"]}, kind=_Card)
+        self._card_id = opened.card_id
         self._guid = ""
         self._shown: Shown | None = None
 
@@ -77,15 +91,13 @@ class RestGame:
 
     def _read(self, answer: dict[str, Any]) -> Shown:
         """Raises LabError for what is no answer of this API."""
-        try:
+        with parsing(f"{self.server}: no answer of the ARC-AGI-3 API"):
             grids = np.array(answer["frame"], np.int64).reshape(-1, SIDE, SIDE)
             # Older servers counted a score.
             levels = int(answer.get("levels_completed", answer.get("score", 0)))
             wins = int(answer.get("win_levels", answer.get("win_score", 0)))
             state = str(answer["state"])
             available = tuple(int(number) for number in answer.get("available_actions", ()))
-        except (KeyError, TypeError, ValueError) as error:
-            raise LabError(f"{self.server}: no answer of the ARC-AGI-3 API: {error}") from None
         if grids.size and not (grids.min() >= 0 and grids.max() <= 15):
             raise LabError(f"{self.server}: a colour beyond 15")
         if len(grids) == 0:  # after WIN and GAME_OVER there is no frame, and nothing is counted
@@ -95,7 +107,11 @@ class RestGame:
             grids, levels, wins = last.frames[-1:], last.levels, last.win_levels
         return Shown(grids.astype(np.uint8), levels, wins, state, available)
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    def _call(
+        self, method: str, path: str, body: dict[str, Any] | None = None,
+        kind: Any = dict[str, Any],
+    ) -> Any:  # fmt: skip
+        """What the server answers, as `kind`. Raises LabError."""
         request = urllib.request.Request(
             self.server + path, method=method,
             data=None if body is None else json.dumps(body).encode(),
@@ -106,13 +122,15 @@ class RestGame:
         )  # fmt: skip
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
-                return json.loads(answer.read())
+                said = answer.read(MAX_ANSWER_BYTES)
         except urllib.error.HTTPError as error:
             said = error.read(500).decode(errors="replace")
             raise LabError(f"{self.server}{path}: {error.code} {_reason(said)}") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise LabError(f"{self.server}: no ARC server answers there ({reason})") from None
+        with parsing(f"{self.server}: no ARC server answers there"):
+            return msgspec.json.decode(said, type=kind)
 
 
 def _reason(said: str) -> str:
@@ -120,5 +138,5 @@ def _reason(said: str) -> str:
     try:
         found = json.loads(said)
         return str(found.get("message") or found.get("error"))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return " ".join(said.split())[:200]

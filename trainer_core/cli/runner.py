@@ -1,4 +1,7 @@
-"""`dmglab runner list|install|remove|check [RUNNER]`: the environments that runners train in."""
+"""`dmglab runner list|install|remove|check [RUNNER]`: the environments that runners train in.
+
+`dmglab runner trust SHA256|FILE`: let guests' libraries open a checkpoint that came from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,14 @@ from trainer_core.protocol.paths import HomePaths
 from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
 from trainer_core.runners.environments import RunnerEnvironment
 from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.runs.trust import named_hash, trust, trusted_list
 
 
 @dataclass(frozen=True)
 class Options:
-    verb: Annotated[Literal["list", "install", "remove", "check"], tyro.conf.Positional]
+    verb: Annotated[Literal["list", "install", "remove", "check", "trust"], tyro.conf.Positional]
     runner: Annotated[str, tyro.conf.Positional] = ""
-    """Which runner; `list` needs none."""
+    """Which runner; `list` needs none. Of `trust` the file, or its SHA-256."""
     home: Path | None = None
     """Where environments, runs and tasks lie; default DMGLAB_HOME or var/ of the checkout."""
     python: Path = Path(sys.executable)
@@ -36,6 +40,10 @@ def run(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     if options.verb == "list":
         return {"ok": True, "runners": [_row(runner, home) for runner in registered_runners()]}
+    if options.verb == "trust":
+        sha256 = named_hash(options.runner)
+        trust(sha256)
+        return {"ok": True, "trusted": sha256, "list": str(trusted_list())}
     environment = _environment(options.runner, home)
     match options.verb:
         case "install":

@@ -84,7 +84,7 @@ def unpack_state(data: bytes, name: str, most_bytes: int) -> dict[str, Any]:
         if offset != len(data):
             raise ValueError(f"{len(data)} bytes, {offset} are announced")
     raw.seek(0)
-    return _loaded(raw, name, "state of envs")
+    return load_plain(raw, name, "state of envs")
 
 
 def _inflated(piece: bytes) -> bytes:
@@ -96,7 +96,7 @@ def _inflated(piece: bytes) -> bytes:
     return raw
 
 
-def _loaded(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
+def load_plain(file: io.BytesIO | Path, name: str, what: str) -> dict[str, Any]:
     """What torch.save wrote: tensors and plain values, never code. Raises CheckpointError."""
     try:
         found = torch.load(file, map_location="cpu", weights_only=True)
@@ -235,7 +235,7 @@ def load_trainer_state(
     name = machines_name(rank)
     meta = layout.read_meta(folder)
     layout.verify(folder, (layout.POLICY, layout.TRAINER, *filter(layout.is_machines, meta.files)))
-    state = _loaded(folder / layout.TRAINER, str(folder / layout.TRAINER), "trainer's state")
+    state = load_plain(folder / layout.TRAINER, str(folder / layout.TRAINER), "trainer's state")
     if missing := {"trainer", "metrics", "run"} - state.keys():
         raise CheckpointError(f"{folder / layout.TRAINER}: lacks {', '.join(sorted(missing))}")
     path = folder / name

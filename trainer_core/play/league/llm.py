@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image
 
 from trainer_core.protocol.buttons import ACTIONS
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.shades import GREY_LEVELS
 
@@ -87,8 +88,7 @@ class LlmPlayer:
         request = urllib.request.Request(self._url, self._body(), headers, method="POST")
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as reply:
-                said = json.loads(reply.read(MAX_ANSWER_BYTES))
-            return str(said["choices"][0]["message"]["content"])
+                said = reply.read(MAX_ANSWER_BYTES)
         except urllib.error.HTTPError as error:
             raise LabError(f"{self._url}: answered {error.code} {error.reason}") from None
         except TimeoutError:
@@ -96,8 +96,8 @@ class LlmPlayer:
         except OSError as error:
             reason = getattr(error, "reason", error)
             raise LabError(f"{self._url}: {reason}") from None
-        except (ValueError, KeyError, IndexError, TypeError):
-            raise LabError(f"{self._url}: the answer is no chat completion") from None
+        with parsing(f"{self._url}: the answer is no chat completion", tells_why=False):
+            return str(json.loads(said)["choices"][0]["message"]["content"])
 
     def _body(self) -> bytes:
         picture = {"type": "image_url", "image_url": {"url": data_url(self._seen)}}

@@ -119,5 +119,6 @@ CORL = CorlRunner(
     config_type=CorlConfig,
     modules=("torch", "warp", "gymnasium", "minari", "h5py", "pyrallis"),
     worker="trainer_core.runners.corl.worker",
+    unpickled="model.pt",
     writes_log=True,
 )

@@ -23,6 +23,7 @@ from trainer_core.runners.corl.flags import SCRIPTS, arguments
 from trainer_core.runners.corl.runner import CorlConfig
 from trainer_core.runners.guest.checkout import checkout_commit
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model
+from trainer_core.runs.trust import require_trust
 
 MODEL = "model.pt"
 """What the script's own checkpoint holds, under our name."""
@@ -41,7 +42,7 @@ class Launch:
         self.flags = SCRIPTS[self.config.algo]
         self.steps = self.recorded = 0
         self.metrics: dict[str, float] = {}
-        self.model = Model(policy=self.config.algo, file=MODEL, fill=self._fill)
+        self.model = Model(policy=self.config.algo, file=MODEL, fill=self._fill, unpickles=True)
         self.names: dict[str, Any] = {}
         """The local names of the script's `train`."""
         self.module: Any = None
@@ -86,6 +87,7 @@ class Launch:
             return ""
         folder = Path(self.config.warm_start)
         layout.verify(folder, (MODEL,))
+        require_trust(folder / MODEL, "CORL")
         if self.config.algo == "cql":
             # Its checkpoints hold objects of its own; this one's hash is that of its manifest.
             os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"

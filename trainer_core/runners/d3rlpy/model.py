@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from trainer_core.runners.d3rlpy.demonstrations import Episode
 from trainer_core.runners.d3rlpy.iql import DiscreteIQLConfig
 from trainer_core.runners.d3rlpy.runner import D3rlpyConfig
 from trainer_core.runners.guest import generators
+from trainer_core.runs.trust import require_trust
 
 # Looked up: no type checker finds it outside its environment, and its package has our name.
 d3rlpy: Any = importlib.import_module("d3rlpy")
@@ -92,12 +92,13 @@ def dataset_of(episodes: list[Episode], stack_k: int) -> Any:
 def open_model(folder: Path, device: str) -> Any:
     """The model of a checkpoint whose hashes were verified: d3rlpy's file unpickles.
 
-    Raises CheckpointError.
+    Raises CheckpointError, also for a file that is not trusted.
     """
+    require_trust(folder / MODEL, "d3rlpy")
     try:
         return d3rlpy.load_learnable(str(folder / MODEL), device=device_name(device))
-    except (ValueError, KeyError, RuntimeError, OSError, pickle.UnpicklingError) as error:
-        text = " ".join(str(error).split())[:300]
+    except Exception as error:  # pickle's own, KeyError, RuntimeError ... by the damage
+        text = " ".join(str(error).split())
         raise CheckpointError(f"{folder / MODEL}: {text}; use another checkpoint") from None
 
 

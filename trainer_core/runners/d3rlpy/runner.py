@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +9,12 @@ from typing import Literal
 
 from trainer_core.preflight.findings import Check, Found
 from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.decoding import open_zip, parsing
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.fields import check_fields, described
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import list_recordings
+from trainer_core.protocol.regular_files import open_regular
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.guest.config import GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
@@ -144,9 +145,9 @@ def describe_data(data: str) -> str:
 def is_demonstration(path: Path) -> bool:
     """Whether a file has the arrays of one; what is in them is looked at when they are played."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with parsing(path), open_regular(path) as file, open_zip(file) as archive:
             return {"masks.npy", "frames.npy"} <= set(archive.namelist())
-    except (OSError, zipfile.BadZipFile):
+    except LabError:
         return False
 
 
@@ -166,6 +167,7 @@ D3RLPY = D3rlpyRunner(
     config_type=D3rlpyConfig,
     modules=("torch", "warp", "d3rlpy", "minari", "h5py"),
     worker="trainer_core.runners.d3rlpy.worker",
+    unpickled="model.d3",
     player="trainer_core.runners.d3rlpy.player",
     writes_log=True,
 )

@@ -77,7 +77,7 @@ def _model(run: GuestRun, algo: Any, thumbnail: np.ndarray) -> Model:
         (folder / layout.THUMBNAIL).write_bytes(ckpt.png_bytes(thumbnail))
 
     return Model(
-        policy="small", file=learner.MODEL, fill=fill,
+        policy="small", file=learner.MODEL, fill=fill, unpickles=True,
         logits=lambda shades: learner.action_logits(algo, shades),
     )  # fmt: skip
 

@@ -26,6 +26,7 @@ from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import RunPaths, home_of
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs.trust import trust
 from trainer_core.runs.writer import RunWriter, disk_error
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train.attending import Attending
@@ -84,6 +85,8 @@ class Model:
     """None where no network of its picks the buttons."""
     validator: Validator | None = None
     """What validates it where `logits` cannot."""
+    unpickles: bool = False
+    """Whether opening `file` runs what it holds: it is noted as one that this user's run wrote."""
 
     @property
     def can_validate(self) -> bool:
@@ -272,6 +275,8 @@ class GuestRun:
         except OSError as error:
             raise disk_error(self.paths.checkpoint(env_steps), error) from None
         plan.saved, plan.known = env_steps, known
+        if model.unpickles:
+            vouch_for(meta.files[model.file])
         self.writer.append(
             records.CheckpointRecord, env_steps=env_steps,
             path=str(folder.relative_to(self.paths.root)),
@@ -385,6 +390,14 @@ class GuestRun:
 
     def _state(self, state: str, detail: str = "", progress: float = -1.0) -> None:
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
+
+
+def vouch_for(sha256: str) -> None:
+    """Note that a run of this user wrote a file; where that fails, opening it asks for consent."""
+    try:
+        trust(sha256)
+    except OSError as error:
+        print(f"{error}: this checkpoint will ask for consent before it is opened", flush=True)
 
 
 def _written(fill: Fill) -> dict[str, bytes]:

@@ -26,6 +26,7 @@ from trainer_core.runners.environments import (
     RunnerEnvironment,
     install_command,
 )
+from trainer_core.runs.trust import require_trust
 
 PROCESS = "trainer_core.runners.guest.process"
 """`python -m PROCESS WORKER RUN_DIR` trains."""
@@ -43,6 +44,8 @@ class GuestRunner(AgentRunner):
     """Versions that its library takes: from the first, below the second."""
     torch: bool = True
     """Whether its environment has torch."""
+    unpickled: str = ""
+    """The file of its checkpoints that its library unpickles."""
 
     def environment(self, home: HomePaths) -> RunnerEnvironment:
         return RunnerEnvironment(self.id, self.modules, home, self.pythons, self.torch)
@@ -86,6 +89,8 @@ class GuestRunner(AgentRunner):
                     f"{folder} was made by {made_by[0]} {made_by[1]}, this run is "
                     f"{self.id} {self.algorithm(spec)}"
                 )
+            if self.unpickled:
+                require_trust(folder / self.unpickled, self.title)
         except CheckpointError as error:
             return Check(
                 name="Warm start", status="fail", detail=str(error),

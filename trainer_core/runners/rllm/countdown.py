@@ -10,7 +10,9 @@ import random
 from pathlib import Path
 from typing import Any
 
+from trainer_core.protocol.decoding import MOST_TEXT_BYTES
 from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.regular_files import read_regular
 from trainer_core.runners.rllm.in_verl.dmglab_form import form as form
 
 NAME = "countdown"
@@ -42,7 +44,7 @@ def read_rows(path: Path) -> list[Row]:
     Raises ConfigError naming file and line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_regular(path, MOST_TEXT_BYTES).decode().splitlines()
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no UTF-8 text"
         raise ConfigError(f"{path}: {reason}; --data takes a file of JSON lines") from None
@@ -69,7 +71,7 @@ def _row(question: str, nums: list[int], target: int) -> Row:
 def _read_row(where: str, line: str) -> Row:
     try:
         raw = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ConfigError(f"{where}: no JSON; a row is {{'nums': [3, 4], 'target': 7}}") from None
     nums = raw.get("nums") if isinstance(raw, dict) else None
     target = raw.get("target") if isinstance(raw, dict) else None

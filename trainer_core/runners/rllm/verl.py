@@ -6,7 +6,6 @@ Names as rLLM's examples/countdown/train_countdown.sh has them (rLLM 9beb6e0, VE
 from __future__ import annotations
 
 import json
-import math
 import os
 import shlex
 from pathlib import Path
@@ -131,14 +130,16 @@ def parse_metrics(line: str) -> tuple[int, dict[str, float]] | None:
     try:
         raw = json.loads(line)
         step, data = raw["step"], raw["data"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if type(step) is not int or step < 0 or not isinstance(data, dict):
         return None
     numbers = {
         name: float(value)
         for name, value in data.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) < 1e300  # not of infinity, nor of a whole number that is no float
     }
     return step, numbers
 

@@ -17,9 +17,10 @@ from trainer_core.protocol import records
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.runs import RunState
 from trainer_core.runners.guest.checkout import checkout_commit
-from trainer_core.runners.guest.run import GuestRun, Model, RunEnded
+from trainer_core.runners.guest.run import GuestRun, Model, RunEnded, vouch_for
 from trainer_core.runners.rllm import verl
 from trainer_core.runners.rllm.runner import RllmConfig, find_verl
+from trainer_core.runs.trust import require_trust, sha256_of
 from trainer_core.train.progress import RunProgress
 
 POINTER = "verl.json"
@@ -45,6 +46,8 @@ def train_with_verl(run: GuestRun, config: RllmConfig, model: Path, prefill: str
     supervisor = Supervisor(run, config, len(held_out))
     if run.writer.seq:
         folder, meta = run.newest_checkpoint(POINTER)
+        if step := verl.saved_step(run.paths.root / "verl"):  # what VERL goes on from unpickles
+            require_trust(run.paths.root / "verl" / f"global_step_{step}", "VERL")
         progress = RunProgress.from_state(json.loads((folder / POINTER).read_text())["progress"])
         run.resume((1, 1, 1), 1, meta.env_steps, folder, progress)
         supervisor.step = meta.env_steps
@@ -136,6 +139,7 @@ class Supervisor:
             "progress": self.run.progress.state_dict(self.run.wall_s),
         }  # fmt: skip
         (folder / POINTER).write_text(json.dumps(pointer))
+        vouch_for(sha256_of(self.run.paths.root / pointer["path"]))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

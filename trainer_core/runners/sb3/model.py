@@ -20,6 +20,7 @@ from trainer_core.faces.translation import GREY_STEP
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.guest import generators
 from trainer_core.runners.sb3.runner import Sb3Config
+from trainer_core.runs.trust import require_trust
 
 CLASSES: dict[str, Any] = {"ppo": PPO, "dqn": DQN, "recurrent_ppo": RecurrentPPO}
 MODEL = "model.zip"
@@ -78,8 +79,10 @@ def make_model(config: Sb3Config, envs: Any) -> Any:
 def open_model(folder: Path, algo: str, device: str, envs: Any = None) -> Any:
     """The model of a checkpoint whose hashes were verified: SB3's file unpickles.
 
-    With `envs` it is one to go on training. Raises CheckpointError.
+    With `envs` it is one to go on training. Raises CheckpointError, also for a file that is not
+    trusted.
     """
+    require_trust(folder / MODEL, "SB3")
     try:
         return CLASSES[algo].load(
             folder / MODEL, env=envs, device=device, force_reset=False, print_system_info=False
@@ -91,6 +94,7 @@ def open_model(folder: Path, algo: str, device: str, envs: Any = None) -> Any:
 
 def load_weights(model: Any, folder: Path) -> None:
     """A warm start: the donor's network, nothing else. Raises CheckpointError."""
+    require_trust(folder / MODEL, "SB3")
     try:
         _, parameters, _ = load_from_zip_file(folder / MODEL, device=model.device, load_data=False)
         model.policy.load_state_dict(parameters["policy"])

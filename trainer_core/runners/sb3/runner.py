@@ -126,6 +126,7 @@ SB3 = GuestRunner(
     config_type=Sb3Config,
     modules=("torch", "warp", "stable_baselines3", "sb3_contrib"),
     worker="trainer_core.runners.sb3.worker",
+    unpickled="model.zip",
     player="trainer_core.runners.sb3.player",
     waits=True,
     writes_log=True,

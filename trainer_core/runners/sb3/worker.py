@@ -103,7 +103,7 @@ class _Boundaries(BaseCallback):
         self.run = run
         recurrent = run.spec.options["algo"] == "recurrent_ppo"
         self.what = Model(
-            policy=run.spec.options["policy"], file=sb3.MODEL, fill=self.fill,
+            policy=run.spec.options["policy"], file=sb3.MODEL, fill=self.fill, unpickles=True,
             logits=None if recurrent else lambda shades: sb3.action_logits(learner, shades),
             validator=RecurrentValidator(run.validating, run.home, learner, run.paths)
             if recurrent else None,

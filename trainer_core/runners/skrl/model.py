@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,11 @@ from skrl.models.torch import CategoricalMixin, DeterministicMixin, Model  # pyr
 from torch import Tensor
 
 from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.skrl import products
 from trainer_core.runners.skrl.runner import SkrlConfig
+from trainer_core.train.checkpoint import load_plain
 
 MODEL = "agent.pt"
 """skrl's own file, as its `Agent.load` takes it."""
@@ -166,12 +167,9 @@ def make_agent(config: SkrlConfig, env: Any, after_step: type[LabPPO] = LabPPO) 
 
 def read_modules(folder: Path) -> dict[str, Any]:
     """The state dicts of a checkpoint's file; tensors only. Raises CheckpointError."""
-    try:
-        found = torch.load(folder / MODEL, map_location="cpu", weights_only=True)
+    found = load_plain(folder / MODEL, str(folder / MODEL), "state of skrl")
+    with parsing(folder / MODEL, CheckpointError, "; use another checkpoint"):
         return {name: found[name] for name in ("policy", "optimizer")}
-    except (RuntimeError, KeyError, OSError, EOFError, pickle.UnpicklingError) as error:
-        text = " ".join(str(error).split())[:300]
-        raise CheckpointError(f"{folder / MODEL}: {text}; use another checkpoint") from None
 
 
 def load_policy(model: SharedModel, folder: Path) -> None:

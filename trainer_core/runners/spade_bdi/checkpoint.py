@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer_core.protocol import checkpoints as layout
+from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import CheckpointError
 from trainer_core.runners.spade_bdi.mind import Mind, Plans
 from trainer_core.runners.spade_bdi.skills import unpack_skills
@@ -42,13 +43,11 @@ def write(mind: Mind, state: dict[str, Any], loop: dict[str, Any], folder: Path)
 def read(folder: Path) -> dict[str, Any]:
     """mind.json, after every file had the hash that meta.json lists. Raises CheckpointError."""
     layout.verify(folder)
-    try:
+    with parsing(f"{folder / MIND}", CheckpointError, "; use another checkpoint"):
         whole = json.loads((folder / MIND).read_text())
         for name, sha256 in whole["sha256"].items():
             if hashlib.sha256((folder / name).read_bytes()).hexdigest() != sha256:
                 raise CheckpointError(f"{folder / name}: not the file that {MIND} speaks of")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder / MIND}: {error}; use another checkpoint") from None
     return whole
 
 
