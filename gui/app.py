@@ -18,6 +18,7 @@ from gui.controllers.replay import CLIP_SUFFIXES
 from gui.main_window import MainWindow
 from gui.menus import build_menus
 from gui.models.navigation import Place
+from gui.models.notices import FILE_OPENED
 from gui.parts import Controllers, Models, every_part, make_controllers, make_models
 from gui.play_commands import (
     define_export,
@@ -108,6 +109,7 @@ class App(QObject):
 
     def _on_dropped(self, path: Path) -> None:
         """Logs become curves, what can be looked at is replayed, all else is tried as a ROM."""
+        self.models.notices.withdraw(FILE_OPENED)
         if is_logged(path):
             self.controllers.dashboards.import_curves(path)
         elif path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from PySide6.QtCore import QByteArray, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QObject, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
@@ -15,6 +15,10 @@ from gui.settings import LAYOUT_VERSION, Settings
 LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
 RIGHT_NARROW, ROOMY_WIDTH = 308, 1200
 """Width of the right docks, and of the window from which they have the wider one."""
+FRAME = QSize(8, 40)
+"""What a desktop puts around a window, or a little more."""
+FRAME_TOLD_MS = (0, 100, 500)
+"""When to look at the real one after the window was shown."""
 AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
 
 
@@ -53,6 +57,7 @@ class Layout(QObject):
         self._session, self._settings = session, settings
         self._before: QByteArray | None = None
         """How the docks were before they were put away; None while they are there."""
+        self._size_shown = QSize()
         self._arrange()
         self._default = window.saveState(LAYOUT_VERSION)
         session.mode_changed.connect(self._on_mode)
@@ -148,8 +153,19 @@ class Layout(QObject):
     def restore(self) -> bool:
         """Bring the saved layout back, onto a screen that is there. False when none fits."""
         found = self._restore()
-        self._clamp()
+        self._clamp(QSize() if found else FRAME)
         return found
+
+    def fit_screen(self) -> None:
+        """Have the frame on the screen, too: a desktop tells its size once the window is there."""
+        self._size_shown = self._window.size()
+        for wait_ms in FRAME_TOLD_MS:
+            QTimer.singleShot(wait_ms, self, self._clamp_frame)
+
+    def _clamp_frame(self) -> None:
+        if self._window.size() == self._size_shown:  # else somebody chose another one
+            self._clamp()
+            self._size_shown = self._window.size()
 
     def _restore(self) -> bool:
         geometry = self._settings.blob("layout/geometry")
@@ -183,15 +199,18 @@ class Layout(QObject):
         self._show_for_mode()
         self.changed.emit()
 
-    def _clamp(self) -> None:
-        """No part of the window lies off the screen: neither a default nor a remembered one."""
+    def _clamp(self, assumed: QSize | None = None) -> None:
+        """No part of the window lies off the screen: neither a default nor a remembered one.
+
+        `assumed` is the least that the frame is taken to be, before it is there.
+        """
         window, frame = self._window, self._window.frameGeometry()
         screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
         home = QGuiApplication.primaryScreen().availableGeometry()
         room = next((room for room in screens if room.intersects(frame)), home)
-        border = frame.size() - window.size()
+        border = (frame.size() - window.size()).expandedTo(assumed or QSize())
         window.setMinimumSize(window.minimumSize().boundedTo(room.size() - border))
-        if not room.contains(frame):
+        if not room.contains(QRect(frame.topLeft(), window.size() + border)):
             window.resize(window.size().boundedTo(room.size() - border))
             wide, high = window.width() + border.width(), window.height() + border.height()
             left = min(max(frame.left(), room.left()), room.right() + 1 - wide)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from gui import object_names as names
@@ -17,7 +17,7 @@ from gui.models.navigation import Navigation, Place
 from gui.models.notices import Notices
 from gui.models.session import Session
 from gui.settings import Settings
-from gui.widgets.banner import BannerArea
+from gui.widgets.banner import BannerArea, NoticesButton
 from gui.widgets.dialogs import ask_about_running
 from gui.words import tr
 
@@ -60,10 +60,10 @@ class MainWindow(QMainWindow):
         self._shutdown.began.connect(self._on_end)
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
-        """Banners lie over the foot of the center tabs."""
-        self.banners = BannerArea(self, self.center, actions)
-        notices.told.connect(self.banners.show_notice)
-        notices.withdrawn.connect(self.banners.withdraw)
+        """Banners stand in the status bar, where they cover nothing; the bell has all of them."""
+        self.banners = BannerArea(notices, actions)
+        self.statusBar().addPermanentWidget(self.banners, 1)
+        self._bell = NoticesButton(notices, actions)
 
     def place_status(self, status: RunStatus) -> None:
         bar = self.statusBar()
@@ -74,6 +74,7 @@ class MainWindow(QMainWindow):
         bar.addWidget(self._run)
         bar.addPermanentWidget(self._speed)
         bar.addPermanentWidget(self._age)
+        bar.addPermanentWidget(self._bell)
         status.changed.connect(self._on_status)
         self._on_status()
 
@@ -95,6 +96,13 @@ class MainWindow(QMainWindow):
             if not _is_behind(reached):
                 break
         return True
+
+    # -- the beginning ----------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not event.spontaneous():
+            self.layouts.fit_screen()
 
     # -- the end ----------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ from gui.models.run_telemetry import TelemetryModel
 from gui.words import tr
 
 LOOK_MS = 2000
+SILENCE = "silence"
+"""Subject of the notice about a run that says nothing."""
 
 
 class Alerts(QObject):
@@ -40,12 +42,13 @@ class Alerts(QObject):
             self._stalled = run_id
             self._tell(
                 tr("No word from {label}", label=self._telemetry.label(run_id)),
-                tr("for {silent:.0f} seconds", silent=silent),
-            )
-        elif not silent and self._stalled == run_id:
+                tr("for {silent:.0f} seconds", silent=silent), SILENCE,
+            )  # fmt: skip
+        elif not silent and self._stalled:  # it speaks again, ended, or is not looked at any more
             self._stalled = ""
+            self._notices.withdraw(SILENCE)
 
-    def _tell(self, title: str, text: str) -> None:
+    def _tell(self, title: str, text: str, subject: str = "") -> None:
         self._notices.tell(
             title,
             text,
@@ -53,4 +56,5 @@ class Alerts(QObject):
             tr("Show curves"),
             lambda: self._navigation.show(Place.CURVES),
             is_news=True,
+            subject=subject,
         )

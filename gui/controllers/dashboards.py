@@ -17,7 +17,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from gui.bridge import Bridge, in_thread
 from gui.controllers.runs import RunsController
 from gui.models.navigation import Navigation, Place
-from gui.models.notices import Notices
+from gui.models.notices import FILE_OPENED, Notices
 from gui.models.run_telemetry import TelemetryModel
 from gui.words import tr
 from trainer_core.service import Imported, Job, import_curves, run_job
@@ -125,7 +125,9 @@ class Dashboards(QObject):
             text = tr("{count} runs", count=len(done.runs))
         if done.lost:
             text += "; " + "; ".join(done.lost[:MOST_TOLD])
-        self._notices.tell(tr("Curves imported"), text, "warn" if done.lost else "good")
+        self._notices.tell(
+            tr("Curves imported"), text, "warn" if done.lost else "good", subject=FILE_OPENED
+        )
 
     def _on_server(self, job: Job) -> None:
         self._server = job

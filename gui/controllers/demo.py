@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer
 from gui.bridge import Bridge
 from gui.controllers.checkpoints import CheckpointsController
 from gui.controllers.training import TrainingController
-from gui.models.notices import Notices
+from gui.models.notices import END_OF_RUN, Notices
 from gui.models.presets import DEMO, DEMO_S
 from gui.words import tr
 from trainer_core.protocol import records
@@ -42,7 +42,6 @@ class Demo(QObject):
         self._training.resume(self.run_id)
 
     def _on_started(self, run_id: str) -> None:
-        self._notices.withdraw(tr("Not yet"))
         if run_id in (self._training.demo_run_id, self._again):
             self.run_id, self._again, self._is_over = run_id, "", False
             self.clock.stop()
@@ -72,6 +71,7 @@ class Demo(QObject):
                 "good",
                 tr("Watch it play"),
                 self._checkpoints.deploy_selected,
+                subject=END_OF_RUN,
             )
         else:
             self._notices.tell(
@@ -84,4 +84,5 @@ class Demo(QObject):
                 "warn",
                 tr("Train {demo_s:g} s more", demo_s=DEMO_S),
                 self.train_more,
+                subject=END_OF_RUN,
             )

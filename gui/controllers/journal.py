@@ -14,7 +14,7 @@ from gui.controllers.checkpoints import CheckpointsController
 from gui.models.failures import failure_of
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation
-from gui.models.notices import Notices
+from gui.models.notices import END_OF_RUN, Notices
 from gui.models.run_words import WORDS
 from gui.words import tr
 from trainer_core.protocol import records
@@ -86,9 +86,10 @@ class Journal(QObject):
                 tr("Watch it play") if plays else "",
                 partial(self._checkpoints.watch_run, run.run_id) if plays else None,
                 is_news=True,
+                subject=END_OF_RUN,
             )
         elif run.state is RunState.FAILED:
-            self._tell_failure(tr("Training failed"), run.reason, is_news=True)
+            self._tell_failure(tr("Training failed"), run.reason, is_news=True, subject=END_OF_RUN)
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
         if isinstance(event, records.CheckpointRecord):
@@ -110,17 +111,20 @@ class Journal(QObject):
         self._log.add(f"{title}: {cause}", 2)
         self._tell_failure(title, cause)
 
-    def _tell_failure(self, title: str, cause: str, *, is_news: bool = False) -> None:
+    def _tell_failure(
+        self, title: str, cause: str, *, is_news: bool = False, subject: str = ""
+    ) -> None:
         """One banner: the catalogue's code and title, the cause, and the command that helps."""
         failure = failure_of(cause)
         if failure is None:
             self._notices.tell(
                 title, cause, "error",
                 tr("Show log"), lambda: self._navigation.show_dock(names.LOG_DOCK),
-                is_news=is_news,
+                is_news=is_news, subject=subject,
             )  # fmt: skip
             return
         text = f"{tr(failure.title)}: {cause}"
         self._notices.tell(
-            f"{title} ({failure.code})", text, "error", command=failure.command, is_news=is_news
-        )
+            f"{title} ({failure.code})", text, "error", command=failure.command, is_news=is_news,
+            subject=subject,
+        )  # fmt: skip

@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage
 from gui.bridge import Bridge, in_thread
 from gui.controllers.playing import PlayController
 from gui.models.navigation import Navigation, Place
-from gui.models.notices import Notices
+from gui.models.notices import FILE_OPENED, Notices
 from gui.models.rom_library import RomCard, RomLibrary
 from gui.models.session import Session
 from gui.models.zipped_roms import is_zip, roms_in, unpack
@@ -90,6 +90,7 @@ class LibraryController(QObject):
             tr("{name} is inside {path}", name=name, path=path)
             + (tr(", the first of {count} ROMs", count=len(found)) if found[1:] else ""),
             "warn", tr("Unpack beside it and play"), lambda: self._unpack(path, name),
+            subject=FILE_OPENED,
         )  # fmt: skip
 
     def _unpack(self, path: Path, name: str) -> None:
@@ -175,8 +176,7 @@ class LibraryController(QObject):
         if request is None or not self._playing.is_rom:
             return
         self._photo.start()
-        for over in (tr("This ROM cannot be played"), tr("A zip archive")):
-            self._notices.withdraw(over)
+        self._notices.withdraw(FILE_OPENED)
         path = Path(request.task)
         card = self.library.card_of(path)
         if card is not None and card.shipped:
@@ -242,7 +242,9 @@ class LibraryController(QObject):
         self._bridge.spawn(run_job(argv), title=tr("The list of ROMs"), then=then)
 
     def _tell(self, text: str, action: str, act: Callable[[], object]) -> None:
-        self._notices.tell(tr("This ROM cannot be played"), text, "error", action, act)
+        self._notices.tell(
+            tr("This ROM cannot be played"), text, "error", action, act, subject=FILE_OPENED
+        )
 
 
 def why_no_rom(path: Path) -> str:

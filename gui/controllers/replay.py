@@ -15,7 +15,7 @@ from gui.bridge import Bridge, cause_of
 from gui.controllers.playing import PlayController
 from gui.models.log_buffer import LogBuffer
 from gui.models.navigation import Navigation, Place
-from gui.models.notices import Notices
+from gui.models.notices import FILE_OPENED, Notices
 from gui.models.recording_names import recording_name
 from gui.models.replay import Replay
 from gui.words import tr
@@ -114,6 +114,7 @@ class ReplayController(QObject):
         `rom` is the game that a movie's buttons are pressed on; else it is looked for by its hash
         or its name among those that are known.
         """
+        self._notices.withdraw(FILE_OPENED)
         if (path / MANIFEST).is_file():
             self.load(path)
             return
@@ -143,7 +144,7 @@ class ReplayController(QObject):
         self.load(folder)
         self.reload()
         if said := str(result.get("note", "")):
-            self._notices.tell(path.name, said, "warn")
+            self._notices.tell(path.name, said, "warn", subject=FILE_OPENED)
 
     def _on_not_opened(self, path: Path, reason: str) -> None:
         self.opening = ""
@@ -151,13 +152,14 @@ class ReplayController(QObject):
         if "--rom" in reason:
             self._notices.tell(
                 tr("Which game is {name} of?", name=path.name), reason, "warn",
-                tr("Choose the ROM..."), lambda: self.rom_wanted.emit(path),
+                tr("Choose the ROM..."), lambda: self.rom_wanted.emit(path), subject=FILE_OPENED,
             )  # fmt: skip
             return
         self._log.add(f"{path}: {reason}", 2)
         self._notices.tell(
-            tr("{name} cannot be shown", name=path.name), reason, "error", command="openReplay"
-        )
+            tr("{name} cannot be shown", name=path.name), reason, "error", command="openReplay",
+            subject=FILE_OPENED,
+        )  # fmt: skip
 
     def _on_recorded(self, folder: Path) -> None:
         self.load(folder)

@@ -15,7 +15,7 @@ from gui.controllers.playing import PlayController
 from gui.controllers.training import TrainingController
 from gui.models.metric_series import Array
 from gui.models.navigation import Navigation, Place
-from gui.models.notices import Notices
+from gui.models.notices import END_OF_RUN, Notices
 from gui.models.parallel import Axis, axis_of, success_axis
 from gui.models.run_columns import RunColumns, differing
 from gui.models.run_history import RunTelemetry, reading
@@ -93,6 +93,7 @@ class RunsController(QObject):
                 tr("Run {run_id} was lost", run_id=run.name or run.run_id), why, "warn",
                 tr("Resume") if goes_on else "",
                 partial(self._training.resume, run.run_id) if goes_on else None,
+                subject=f"lost {run.run_id}",
             )  # fmt: skip
 
     def take_in(self, run: RunRecord) -> None:
@@ -436,6 +437,8 @@ class RunsController(QObject):
 
     def _on_started(self, run_id: str) -> None:
         self._telemetry.waits.pop(run_id, None)
+        for over in (END_OF_RUN, f"lost {run_id}"):
+            self._notices.withdraw(over)
         self.show(run_id)
         self._navigation.leave_welcome()
         is_empty = not self._playing.is_active and not self._playing.busy

@@ -1,61 +1,84 @@
-"""A line that tells what happened and what to do, inside the window: never a modal box."""
+"""A line that tells what happened and what to do, in the status bar: it lies over nothing."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.actions import ActionRegistry, Command
-from gui.models.notices import Notice
-from gui.widgets.labels import button, icon_button, label, set_role
+from gui.models.notices import Notice, Notices, Told
+from gui.widgets.icons import icon
+from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
 from gui.words import tr
 
-ONE_LINE = 48
-"""Characters of title and text that stand side by side; more, and the text lies below."""
-LONGEST = 200
-"""Characters of a text on show."""
+HEIGHT = 28
+"""Of the bar, with a banner or without: nothing moves when one comes or goes."""
+LONGEST = 400
+"""Characters of a text on show in the list."""
 ZERO_WIDTH_SPACE = "\u200b"
-WIDTH = 560
-BOTTOM = 64
-"""Pixels left free under the banners: the status bar and the tabs of the bottom docks."""
-LIFE_MS = {"info": 6000, "good": 6000, "warn": 15000, "error": 0}
-"""How long a banner stays that only tells; 0, and every one that offers something, until closed."""
-MOST = 3
+LIFE_MS = {"info": 6000, "good": 6000, "warn": 30_000, "error": 60_000}
+"""How long a banner stays that only tells. The list has it for longer."""
+OFFER_MS = {"info": 60_000, "good": 60_000, "warn": 300_000, "error": 300_000}
+"""The same of one that offers something."""
+MOST = 8
 ROLES = {"info": "", "good": "good", "warn": "warn"}
+LIST_WIDTH, LIST_HEIGHT = 440, 360
 
 
 class Banner(QFrame):
     dismissed = Signal(object)
+    """By hand, or because its button was pressed."""
+    faded = Signal(object)
 
     def __init__(self, notice: Notice) -> None:
         super().__init__()
+        self.notice = notice
         self.title = notice.title
         self.setProperty("role", "banner")
         row = QHBoxLayout(self)
-        row.setContentsMargins(12, 4, 4, 4)
-        row.setSpacing(8)
+        row.setContentsMargins(8, 0, 2, 0)
+        row.setSpacing(6)
         head = label(notice.title)
         set_role(head, "role", ROLES.get(notice.tone, "error"))
-        is_short = len(notice.title) + len(notice.text) < ONE_LINE
-        words = QHBoxLayout() if is_short else QVBoxLayout()
-        words.setSpacing(8 if is_short else 0)
-        words.addWidget(head)
-        words.addWidget(_text(notice.text), 1)
-        row.addLayout(words, 1)
+        row.addWidget(head)
+        text = ElidedLabel(notice.text, "muted")
+        text.setTextFormat(Qt.TextFormat.PlainText)
+        row.addWidget(text, 1)
         self.button: QPushButton | None = None
-        if notice.act is not None:
-            self.button = button(notice.action, clicked=partial(self._on_act, notice.act))
-            row.addWidget(self.button)
-        if notice.act_also is not None:
-            row.addWidget(button(notice.also, clicked=partial(self._on_act, notice.act_also)))
+        offers = _offers(notice, self._on_act)
+        for offer in offers:
+            row.addWidget(offer)
+        if offers:
+            self.button = offers[0]
         row.addWidget(icon_button("close", tr("Dismiss"), clicked=self._dismiss))
         self.setAccessibleName(f"{notice.title}: {notice.text}")
-        if LIFE_MS.get(notice.tone) and notice.act is None:
-            QTimer.singleShot(LIFE_MS[notice.tone], self, self._dismiss)
+        self.setToolTip(f"{notice.title}\n{notice.text}".strip())
+        life = (OFFER_MS if offers else LIFE_MS).get(notice.tone, 0)
+        self._life = QTimer(self, singleShot=True, interval=life)
+        self._life.timeout.connect(self._on_time_up)
+        if life:
+            self._life.start()
+
+    def _on_time_up(self) -> None:
+        """News waits for somebody who looks."""
+        if self.notice.is_news and not self.window().isActiveWindow():
+            self._life.start()
+        else:
+            self.faded.emit(self)
 
     def _on_act(self, act: Callable[[], object]) -> None:
         self._dismiss()
@@ -65,95 +88,174 @@ class Banner(QFrame):
         self.dismissed.emit(self)
 
 
-def _text(text: str) -> QLabel:
-    """As many lines as it needs, a path broken after any of its folders; the tooltip has it all."""
-    short = text if len(text) <= LONGEST else text[:LONGEST].rstrip() + "..."
-    made = label(short.replace("/", f"/{ZERO_WIDTH_SPACE}"), "muted", wrap=True)
-    made.setToolTip(text)
+def _offers(notice: Notice, take: Callable[[Callable[[], object]], None]) -> list[QPushButton]:
+    """Buttons of what a notice offers; `take` gets what the pressed one is to do."""
+    pairs = [(notice.action, notice.act), (notice.also, notice.act_also)]
+    made = [button(words, clicked=partial(take, act)) for words, act in pairs if act is not None]
+    for each in made:
+        each.setProperty("role", "small")
     return made
 
 
-def _height(banner: Banner, width: int) -> int:
-    layout = banner.layout()
-    assert layout is not None
-    return max(36, layout.heightForWidth(width), banner.sizeHint().height())
-
-
 class BannerArea(QWidget):
-    """Shows the newest three banners over the foot of `host`, centred on `over`.
+    """Shows the newest banner of those that are not over; the next one stands behind it."""
 
-    Nothing is pushed aside, and the game's picture stays free.
-    """
-
-    def __init__(self, host: QWidget, over: QWidget, actions: ActionRegistry) -> None:
-        super().__init__(host)
-        self._host, self._over, self._actions = host, over, actions
+    def __init__(self, notices: Notices, actions: ActionRegistry) -> None:
+        super().__init__()
+        self._notices, self._actions = notices, actions
         self.banners: list[Banner] = []
         self.setObjectName("bannerArea")
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(4)
-        host.installEventFilter(self)
-        over.installEventFilter(self)
-        self.hide()
+        self.setFixedHeight(HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 2, 0, 2)
+        notices.told.connect(self.show_notice)
+        notices.withdrawn.connect(self.withdraw)
 
     def show_notice(self, notice: Notice) -> None:
-        """A newer notice takes the place of one with the same title."""
-        for old in [old for old in self.banners if old.title == notice.title]:
+        """A newer notice takes the place of one about the same."""
+        for old in [old for old in self.banners if old.notice.about == notice.about]:
             self._remove(old)
         while len(self.banners) >= MOST:
             self._remove(self.banners[0])
-        if notice.command:
-            action = self._actions[notice.command]
-            if isinstance(action, Command):
-                action.refresh()  # what it is about may have failed just now
-            if action.isEnabled():
-                notice = replace(notice, action=action.iconText(), act=action.trigger)
-        banner = Banner(notice)
-        banner.dismissed.connect(self._remove)
+        banner = Banner(with_command(notice, self._actions))
+        banner.dismissed.connect(partial(self._on_dismissed, notice))
+        banner.faded.connect(self._remove)
         self.banners.append(banner)
-        self._column.addWidget(banner)
-        self._place()
+        self._row.addWidget(banner)
+        self._show_newest()
 
-    def withdraw(self, title: str) -> None:
-        """What was told under this title is true no more."""
-        for banner in [banner for banner in self.banners if banner.title == title]:
-            self._remove(banner)
+    def withdraw(self, about: str) -> None:
+        """What was told under this title or subject is true no more."""
+        for banner in list(self.banners):
+            if about in (banner.title, banner.notice.subject):
+                self._remove(banner)
+
+    def _on_dismissed(self, notice: Notice, banner: Banner) -> None:
+        self._remove(banner)
+        self._notices.note_done(notice)
 
     def _remove(self, banner: Banner) -> None:
         if banner in self.banners:
             self.banners.remove(banner)
-            self._column.removeWidget(banner)
+            self._row.removeWidget(banner)
             banner.hide()
             banner.deleteLater()
-            self._place()
+            self._show_newest()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
-            self._place()
-        return super().eventFilter(watched, event)
+    def _show_newest(self) -> None:
+        for banner in self.banners:
+            banner.setVisible(banner is self.banners[-1])
 
-    def _place(self) -> None:
-        self.setVisible(bool(self.banners))
-        self.ensurePolished()
-        width = min(WIDTH, self._over.width() - 16)
-        foot = self._over.mapTo(self._host, QPoint(0, self._over.height())).y()
-        height = self._show_what_fits(width, self._host.height() - BOTTOM - foot)
-        left = self._over.mapTo(self._host, QPoint(0, 0)).x()
-        self.setGeometry(
-            left + (self._over.width() - width) // 2,
-            self._host.height() - BOTTOM - height,
-            width,
-            height,
-        )
-        self.raise_()
 
-    def _show_what_fits(self, width: int, room: int) -> int:
-        """The newest, and of the others those that leave what is above free; their height."""
-        used = 0
-        for banner in reversed(self.banners):
-            height = _height(banner, width) + 4
-            fits = not used or used + height <= room
-            banner.setVisible(fits)
-            used += height if fits else 0
-        return used
+def with_command(notice: Notice, actions: ActionRegistry) -> Notice:
+    """Return the notice with the command that it names as its button, where that can be pressed."""
+    if not notice.command:
+        return notice
+    action = actions[notice.command]
+    if isinstance(action, Command):
+        action.refresh()  # what it is about may have failed just now
+    if not action.isEnabled():
+        return notice
+    return replace(notice, action=action.iconText(), act=action.trigger)
+
+
+class NoticesButton(QToolButton):
+    """A bell with the number of notices that were not looked at; opens the list of all."""
+
+    def __init__(self, notices: Notices, actions: ActionRegistry) -> None:
+        super().__init__()
+        self._notices, self._actions = notices, actions
+        self.setObjectName("noticesButton")
+        self.setProperty("flat", True)
+        self.setIcon(icon("bell"))
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.list: NoticeList | None = None
+        self.clicked.connect(self.open_list)
+        notices.changed.connect(self._on_changed)
+        self._on_changed()
+
+    def _on_changed(self) -> None:
+        count = self._notices.unseen
+        self.setText(str(count) if count else "")
+        words = tr("Notices, {count} not looked at", count=count) if count else tr("Notices")
+        self.setToolTip(words)
+        self.setAccessibleName(words)
+
+    def open_list(self) -> None:
+        """Show what was told, the newest first, over the corner that the bell is in."""
+        self.list = NoticeList(self.window(), self._notices, self._actions)
+        corner = self.mapToGlobal(QPoint(self.width(), 0))
+        self.list.move(corner - QPoint(self.list.width(), self.list.height()))
+        self.list.show()
+        self._notices.note_seen()
+
+
+class NoticeList(QFrame):
+    """Goes away with Escape or a click elsewhere."""
+
+    def __init__(self, parent: QWidget, notices: Notices, actions: ActionRegistry) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("noticeList")
+        self.setAccessibleName(tr("Notices"))
+        self.setProperty("role", "card")
+        self._notices, self._actions = notices, actions
+        body = QWidget()
+        body.setObjectName("scrollBody")
+        column = QVBoxLayout(body)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(8)
+        for told in reversed(notices.history):
+            column.addWidget(self._row(told))
+        if not notices.history:
+            column.addWidget(label(tr("Nothing was told yet"), "muted"))
+        column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(body)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(1, 1, 1, 1)
+        outer.addWidget(scroll)
+        body.setFixedWidth(LIST_WIDTH - 14)
+        column.activate()
+        self.resize(LIST_WIDTH, min(LIST_HEIGHT, body.heightForWidth(LIST_WIDTH - 14) + 4))
+
+    def _row(self, told: Told) -> QWidget:
+        notice = told.notice if told.is_over else with_command(told.notice, self._actions)
+        made = QWidget()
+        column = QVBoxLayout(made)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        head = QHBoxLayout()
+        title = label(notice.title, wrap=True)
+        set_role(title, "role", ROLES.get(notice.tone, "error"))
+        head.addWidget(title, 1)
+        head.addWidget(label(time.strftime("%H:%M:%S", time.localtime(told.at)), "muted"))
+        column.addLayout(head)
+        if notice.text:
+            column.addWidget(_whole(notice.text))
+        offers = [] if told.is_over else _offers(notice, partial(self._on_act, told.notice))
+        if offers:
+            row = QHBoxLayout()
+            for offer in offers:
+                row.addWidget(offer)
+            row.addStretch(1)
+            column.addLayout(row)
+        return made
+
+    def _on_act(self, notice: Notice, act: Callable[[], object]) -> None:
+        self.close()
+        self._notices.note_done(notice)
+        self._notices.withdraw(notice.about)
+        act()
+
+
+def _whole(text: str) -> QWidget:
+    """As many lines as it needs, a path broken after any of its folders."""
+    short = text if len(text) <= LONGEST else text[:LONGEST].rstrip() + "..."
+    made = label(short.replace("/", f"/{ZERO_WIDTH_SPACE}"), "muted", wrap=True)
+    made.setToolTip(text)
+    return made

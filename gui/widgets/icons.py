@@ -152,9 +152,19 @@ def _plus(painter: QPainter, color: QColor) -> None:
     _bar(painter, color, 7, 3, 2, 10)
 
 
+def _bell(painter: QPainter, color: QColor) -> None:
+    painter.setPen(QPen(color, 1.3))
+    path = QPainterPath(QPointF(3, 11.5))
+    path.cubicTo(5, 9.5, 3.5, 3, 8, 3)
+    path.cubicTo(12.5, 3, 11, 9.5, 13, 11.5)
+    path.closeSubpath()
+    painter.drawPath(path)
+    painter.drawLine(QPointF(6.5, 13.5), QPointF(9.5, 13.5))
+
+
 _SHAPES = {
     "play": _play, "pause": _pause, "stop": _stop, "step": _step, "back": _back,
     "record": _record, "restart": _restart, "close": _close, "right": _right, "down": _down,
-    "copy": _copy, "folder": _folder, "more": _more,
+    "copy": _copy, "bell": _bell, "folder": _folder, "more": _more,
     "undo": _undo, "redo": _redo, "plus": _plus, "minus": _minus,
 }  # fmt: skip

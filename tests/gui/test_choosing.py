@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 
 from gui import object_names as names
 from gui import theme
@@ -20,8 +21,9 @@ from gui.models.checkpoints import CheckpointCard, CheckpointList
 from gui.models.equivalent import train_line
 from gui.models.notices import Notice
 from gui.models.presets import DEMO
-from gui.widgets.banner import LIFE_MS
-from tests.gui.conftest import click, find, press, replaced, until
+from gui.widgets.banner import LIFE_MS, OFFER_MS
+from gui.widgets.dock import Dock
+from tests.gui.conftest import click, find, press, replaced, until, use_echo
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.protocol import records
@@ -144,6 +146,69 @@ def test_a_banner_that_offers_something_stays(app: App, monkeypatch: pytest.Monk
     until(lambda: [banner.title for banner in area.banners] == ["Offer"])
     QTest.qWait(100)
     assert [banner.title for banner in area.banners] == ["Offer"]
+
+
+def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
+    window = app.window
+    window.resize(1280, 800)
+    QTest.qWait(50)
+    before = [
+        (each, each.geometry()) for each in (window.centralWidget(), *window.findChildren(Dock))
+    ]
+    for number in range(5):
+        app.models.notices.tell(f"Told {number}", "x" * 300, "error", "Do it", lambda: None)
+    QTest.qWait(50)
+    shown = [banner for banner in window.banners.banners if banner.isVisible()]
+    assert [banner.title for banner in shown] == ["Told 4"]
+    assert window.statusBar().isAncestorOf(shown[0])
+    assert window.statusBar().rect().contains(window.banners.geometry())
+    assert before == [(each, each.geometry()) for each, _ in before]
+    assert window.width() == 1280
+    shown[0].dismissed.emit(shown[0])
+    assert window.banners.banners[-1].isVisible()
+    assert window.banners.banners[-1].title == "Told 3"
+
+
+def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
+    notices, area, done = app.models.notices, app.window.banners, []
+    notices.tell("Training finished", "", "good", "Watch it play", subject="end", act=lambda: None)
+    notices.tell("Training failed", "why", "error", "Help", lambda: done.append(1), subject="end")
+    assert [banner.title for banner in area.banners] == ["Training failed"]
+    bell = find(app, "noticesButton")
+    assert bell.text() == "2"
+    click(app, "noticesButton")
+    assert bell.text() == ""
+    offers = [each.text() for each in bell.list.findChildren(QPushButton)]
+    assert offers == ["Help"], "what another one took the place of offers nothing"
+    QTest.mouseClick(bell.list.findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
+    assert done == [1]
+    assert area.banners == []
+    notices.tell("Again", "", "good", "Do it", lambda: None, subject="end")
+    notices.withdraw("end")
+    assert area.banners == []
+    assert [told.is_over for told in notices.history] == [True] * 3
+
+
+def test_an_offer_that_nobody_takes_goes_into_the_list(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OFFER_MS, "good", 20)
+    app.models.notices.tell("Recorded", "", "good", "Open replay", lambda: None)
+    assert app.window.banners.banners
+    until(lambda: not app.window.banners.banners)
+    click(app, "noticesButton")
+    found = find(app, "noticesButton").list
+    assert [each.text() for each in found.findChildren(QPushButton)] == ["Open replay"]
+    found.close()
+
+
+def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=3, interval_s=0.01)
+    start_own(app)
+    until(lambda: [b.title for b in app.window.banners.banners] == ["Training finished"])
+    use_echo(app, updates=100_000, interval_s=0.05)
+    start_own(app)
+    assert app.window.banners.banners == []
 
 
 def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(

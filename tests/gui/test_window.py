@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import Qt
+import pytest
+from PySide6.QtCore import QMargins, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QBoxLayout, QDockWidget, QLabel
 
 from gui.app import App
+from gui.layout import FRAME
 from gui.models.run_list import COLUMNS
 from gui.models.session import Mode
 from gui.settings import LAYOUT_VERSION
@@ -23,6 +25,25 @@ def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
     window.layouts._clamp()
     assert room.contains(window.frameGeometry())
     assert window.minimumWidth() <= room.width()
+
+
+def test_a_first_window_leaves_room_for_its_frame(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window, room = app.window, QGuiApplication.primaryScreen().availableGeometry()
+    window.hide()
+    window.setMinimumSize(room.size())
+    window.resize(room.size())
+    window.layouts._clamp(FRAME)
+    assert window.width() <= room.width() - FRAME.width()
+    assert window.height() <= room.height() - FRAME.height()
+    # What a desktop puts around it is known once it is on show.
+    around = QMargins(1, 20, 1, 5)
+    monkeypatch.setattr(window, "frameGeometry", lambda: window.geometry().marginsAdded(around))
+    window.resize(room.size())
+    window.show()
+    until(lambda: window.frameGeometry().height() <= room.height())
+    assert window.frameGeometry().width() <= room.width()
 
 
 def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) -> None:
