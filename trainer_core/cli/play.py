@@ -13,7 +13,7 @@ from typing import Any, Literal
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.owned import environment_for
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.arc import is_arc
+from trainer_core.protocol.arc import is_arc, server_of
 from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
 from trainer_core.protocol.fields import MAX_SEED, limits
@@ -50,7 +50,9 @@ def run(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
     task = options.task or one_of(read_meta(folder).task)
-    if task not in BUILT_IN_TASKS and not is_arc(task):
+    if is_arc(task):
+        server_of(task)
+    elif task not in BUILT_IN_TASKS:
         find_task(task, home)
     runner = playing_runner(folder, home)
     config = PlayerConfig(
