@@ -117,3 +117,14 @@ def test_only_the_end_of_a_long_log_is_read(registry: RunRegistry) -> None:
         file.seek(8 << 30)  # sparse: a reader of all of it would not come back
         file.write(b"\n" + records.encode(update_record("a", 1, 7, 1.0)))
     assert registry.reconcile()["a"].env_steps == 7 * 2048
+
+
+def test_a_run_that_was_resumed_while_somebody_read_the_index_is_not_lost(
+    registry: RunRegistry,
+) -> None:
+    registry.append(run_record("a", pid=2**22 - 3, pid_create_time=1.0))
+    read_before = registry.load()
+    alive = run_record("a", pid=os.getpid(), pid_create_time=create_time(os.getpid()))
+    registry.append(alive)
+    assert registry.reconcile(read_before)["a"] == alive
+    assert registry.load()["a"] == alive
