@@ -290,7 +290,8 @@ def test_another_librarys_checkpoint_names_what_can_play_it(
     home = ["--home", str(tmp_path / "home")]
     for command, said in (
         (["eval", *home], "dmglab runner install sb3"),
-        (["rollout", *home, "--out", str(tmp_path / "out")], "deploy it in the app"),
+        (["rollout", *home, "--out", str(tmp_path / "out")], "dmglab runner install sb3"),
+        (["play", *home], "dmglab runner install sb3"),
     ):
         assert main([*command, "--checkpoint", str(copy)]) == 1
         error = json.loads(capsys.readouterr().out)["error"]

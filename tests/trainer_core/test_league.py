@@ -17,10 +17,18 @@ from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.cli import eval as evaluation
 from trainer_core.cli import league
 from trainer_core.envs import toy
+from trainer_core.play import rollout
 from trainer_core.play.agent import Agent
 from trainer_core.play.league.contestant import Contestant
 from trainer_core.play.league.llm import PATIENCE, LlmPlayer
-from trainer_core.play.league.players import NearestPlayer, league_tasks, parse_entry
+from trainer_core.play.league.players import (
+    NearestPlayer,
+    RandomPlayer,
+    Settings,
+    league_tasks,
+    parse_entry,
+)
+from trainer_core.play.rollout import write_rollout
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.checkpoints import META, read_meta
 from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
@@ -215,3 +223,29 @@ def test_eval_of_a_checkpoint_that_plays_nothing_says_where_its_figures_are(tmp_
     (policy / META).write_text(json.dumps({**raw, "runner": "rllm"}))
     with pytest.raises(CheckpointError, match="rLLM's checkpoints play no Game Boy"):
         evaluation.run(["--checkpoint", str(policy), "--home", str(tmp_path)])
+
+
+def test_a_rollout_of_another_librarys_policy_is_played_by_that_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = make_checkpoint(tmp_path / "policy")
+    raw = json.loads((policy / META).read_bytes())
+    (policy / META).write_text(json.dumps({**raw, "runner": "sb3"}))
+    closed: list[str] = []
+
+    class Theirs(RandomPlayer):
+        def close(self) -> None:
+            closed.append("closed")
+
+    def opened(checkpoint: str, settings: Settings) -> Theirs:
+        assert (checkpoint, settings.mode, settings.seed) == (str(policy), "sample", 7)
+        return Theirs(settings.seed)
+
+    monkeypatch.setattr(rollout, "open_checkpoint", opened)
+    out = tmp_path / "out"
+    found = write_rollout(
+        out, policy, HomePaths(tmp_path), mode="sample", steps=5, start=0, gif_every=0, seed=7
+    )
+    assert (found["steps"], closed) == (5, ["closed"])
+    assert len((out / "rollout.jsonl").read_text().splitlines()) == 5
+    assert json.loads((out / "meta.json").read_text())["config"] == raw["config"]

@@ -22,7 +22,7 @@ from trainer_core.protocol.runs import RunState
 from trainer_core.runners.catalog import NATIVE
 from trainer_core.runs import waiting
 from trainer_core.runs.config_file import read_config, tags_of
-from trainer_core.runs.devices import DeviceLock
+from trainer_core.runs.devices import DeviceLock, run_on
 from trainer_core.runs.index import FORGOTTEN, RunRegistry
 from trainer_core.runs.lock import RunLock
 from trainer_core.runs.mailbox import Mailbox
@@ -451,3 +451,29 @@ def test_a_name_that_is_no_device_makes_no_file(home: HomePaths) -> None:
     with pytest.raises(ConfigError, match="device must be"):
         DeviceLock.take(home, "../../evil", "a")
     assert not home.root.exists()
+def test_a_device_names_the_run_that_took_it_last_and_that_alone(home: HomePaths) -> None:
+    for run_id in ("20261124-120000-a-long-one", "short"):
+        lock = DeviceLock.take(home, "cpu", run_id)
+        assert lock is not None
+        assert run_on(home, "cpu") == run_id
+        lock.release()
+
+
+def test_who_is_held_waits_for_no_device(home: HomePaths) -> None:
+    """A new run starts at once beside one that waits to be released."""
+    put(home, "a", held=True)
+    turns = Turns(home, is_keeper=False)
+    assert not turns.others_wait("cpu")
+    RunQueue(home).hold("a", held=False)
+    assert turns.others_wait("cpu")
+
+
+def test_a_run_that_was_taken_up_is_not_dropped(home: HomePaths) -> None:
+    put(home, "a")
+    found = waiting.claim(home, everybody)
+    assert found is not None
+    assert waiting.drop(home, "a", "too late") is None
+    assert order(home) == ["a"]
+    assert RunRegistry(home).load()["a"].state is RunState.PREFLIGHT
+    found.life.lock.release()
+    found.device.release()

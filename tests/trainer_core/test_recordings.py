@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,21 +18,32 @@ import pytest
 from gui.models.replay import Replay
 from tests.support.made_homes import make_home
 from trainer_core.play.agent import Agent
+from trainer_core.play.clips.opening import open_clip
 from trainer_core.play.player import Player
 from trainer_core.protocol import recording
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
-from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.frames import FrameReader
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import CHECKOUT, HomePaths
 from trainer_core.protocol.playing import PlayerConfig
 from trainer_core.protocol.recording import (
     PICTURE_BYTES,
     RecordedStep,
     Recording,
+    list_recordings,
+    read_buttons,
     read_recording,
     read_steps,
     write_recording,
 )
+from trainer_core.protocol.unfinished import (
+    UNFINISHED,
+    is_unfinished,
+    note_unfinished,
+    recover,
+    recover_below,
+)
+from trainer_core.service import PlayerService
 
 WALK = [ACTIONS.index(name) for name in ("DOWN", "LEFT", "A", "UP", "RIGHT", "DOWN", "LEFT", "UP")]
 
@@ -240,3 +254,101 @@ def test_a_short_recording_outlives_a_full_disk(player: Player) -> None:
     assert 24 <= len(kept) < 40
     assert len(kept.buttons) == len(kept)
     assert all(step.last_frame < len(kept) for step in kept.steps)
+
+
+RECORDING = """
+import sys, time
+from pathlib import Path
+from types import SimpleNamespace
+import numpy as np
+from trainer_core.play import recording_writer
+from trainer_core.play.recording_writer import RecordingWriter
+
+def save_state(path):
+    path.write_bytes(b"state")
+
+game = SimpleNamespace(
+    screen=SimpleNamespace(colours=(), palette=()), save_state=save_state, task="t", rom_sha256="",
+    frames_per_step=4,
+)
+recording_writer.FLUSH_S = 0.0
+writer = RecordingWriter(
+    Path(sys.argv[1]), game, mode="human", checkpoint="", checkpoint_sha256="",
+)
+if sys.argv[2:] == ["none"]:
+    print("ready", flush=True)
+    sys.stdin.read()
+def frames(first, last):
+    for frame in range(first, last):
+        writer.add_frame(np.full((144, 160), frame % 4, np.uint8), frame)
+        if frame % 4 == 3:
+            writer.add_step(step=1, action=-1, reward=0.0, dist=0.0, success=frame == 7)
+frames(0, 6)
+writer.jump(game)
+frames(6, 10)
+writer.jump(game)
+writer.take_back(game, was_frame=False)
+frames(10, 11)
+recording_writer.FLUSH_S = 1e9
+frames(11, 14)  # these are lost with the process
+writer.jump(game)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def killed_recording(folder: Path, *words: str) -> None:
+    """A process records there, and is killed."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with subprocess.Popen(
+        [sys.executable, "-c", RECORDING, str(folder), *words], cwd=CHECKOUT,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as child:  # fmt: skip
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        with pytest.raises(ProtocolError, match="recorded still"):
+            recover(folder)
+        with pytest.raises(LabError, match="recorded still"):
+            open_clip(folder, folder.parent / "clip", "", HomePaths(folder))
+        child.kill()
+
+
+def test_a_recording_whose_player_was_killed_opens_with_what_it_had_written(
+    tmp_path: Path,
+) -> None:
+    home = HomePaths(tmp_path)
+    folder = home.players / "p" / "recordings" / "r"
+    killed_recording(folder)
+    clip = tmp_path / "clip"
+    open_clip(folder, clip, "", home)
+    found = read_recording(clip)
+    assert (found.frames, found.success) == (11, True)
+    assert [jump.frame for jump in found.jumps] == [6]
+    assert read_buttons(clip, found) == bytes(range(11))
+    assert [step.last_frame for step in read_steps(clip, found)] == [3, 7]
+    assert is_unfinished(folder), "clip changes nothing of what it opens"
+    told: list[str] = []
+    service = PlayerService(home)
+    service.on_output = told.extend
+    asyncio.run(service._tidy())
+    assert told == [f"a recording whose player was killed is kept: {folder}"]
+    assert read_recording(folder) == found
+    assert list_recordings(home.players) == [folder]
+    assert not (folder / UNFINISHED).exists()
+
+
+def test_a_recording_without_a_frame_is_removed_and_a_link_is_not_followed(tmp_path: Path) -> None:
+    killed_recording(tmp_path / "none", "none")
+    assert recover_below(tmp_path) == []
+    assert not (tmp_path / "none").exists()
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"x" * recording.PICTURE_BYTES * 3)
+    folder = tmp_path / "linked"
+    folder.mkdir()
+    begun = Recording(task="t", rom_sha256="", state="", frames=1, created_at=0.0)
+    note_unfinished(folder, begun)
+    (folder / recording.PICTURES).symlink_to(mine)
+    (folder / recording.BUTTONS).write_bytes(b"1")
+    (folder / recording.STEPS).touch()
+    assert recover_below(tmp_path) == []
+    assert mine.stat().st_size == recording.PICTURE_BYTES * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from trainer_core.cli.main import main
@@ -107,25 +109,78 @@ def test_a_failed_installation_leaves_the_old_environment_and_nothing_else(
     assert (environment.folder / "environment.json").read_text() == made
 
 
+def installing(environment: RunnerEnvironment, python: Path, pip: str) -> subprocess.Popen[str]:
+    """`dmglab runner install` with a pip that does `pip`, which is to say that it collects `slow`;
+    returns once it has."""
+    argv = ["runner", "install", "sb3", "--home", str(environment.home.root)]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "trainer_core.cli.main", *argv, "--python", str(python)],
+        cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, env={**os.environ, "PIP_SCRIPT": pip},
+        # Of tests that a script runs in the background SIGINT is ignored, and its children's.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    assert child.stdout is not None
+    said = []
+    for line in child.stdout:
+        said.append(line)
+        if "fetching slow" in line:
+            return child
+    raise AssertionError((said, child.communicate()))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cancelled_installation_leaves_nothing(
     environment: RunnerEnvironment, python: Path, number: signal.Signals
 ) -> None:
-    home = environment.home.root
-    argv = ["runner", "install", "sb3", "--home", str(home), "--python", str(python)]
-    child = subprocess.Popen(
-        [sys.executable, "-m", "trainer_core.cli.main", *argv], cwd=CHECKOUT,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env={**os.environ, "PIP_SCRIPT": 'echo "Collecting slow"; exec sleep 60'},
-    )  # fmt: skip
-    assert child.stdout is not None
-    for line in child.stdout:
-        if "fetching slow" in line:
-            break
+    child = installing(environment, python, 'echo "Collecting slow"; exec sleep 60')
     child.send_signal(number)
-    out, _ = child.communicate(timeout=20)
-    assert json.loads(out.splitlines()[-1]) == {"ok": False, "error": "interrupted"}
+    out, err = child.communicate(timeout=60)
+    assert json.loads(out.splitlines()[-1]) == {"ok": False, "error": "interrupted"}, (out, err)
     assert left_in(environment) == []
+
+
+def test_a_killed_installation_takes_its_tools_along_before_another_can_begin(
+    environment: RunnerEnvironment, python: Path, tmp_path: Path
+) -> None:
+    """venv and pip went on writing, and the next installation deleted below them."""
+    pids = tmp_path / "pids"
+    child = installing(
+        environment, python, f'sleep 600 & echo $! $$ > {pids}; echo "Collecting slow"; wait'
+    )
+    tools = [int(word) for word in pids.read_text().split()]
+    assert len(tools) == 2
+    assert all(map(psutil.pid_exists, tools))
+    child.kill()
+    deadline = time.monotonic() + 30
+    lock = environment.folder.parent / ".sb3.lock"
+    while True:
+        free = not is_flocked(lock)
+        left = [pid for pid in tools if is_running(pid)]
+        if free:
+            assert not left, "another installation would delete under it"
+            break
+        assert time.monotonic() < deadline, left
+        time.sleep(0.005)
+    child.communicate()
+    environment.discard()
+    assert left_in(environment) == []
+
+
+def is_flocked(path: Path) -> bool:
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_a_second_ctrl_c_while_it_clears_up_leaves_nothing_either(

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,7 +14,10 @@ import psutil
 import pytest
 
 from tests.support.echo_runner import EchoConfig, EchoRunner, echo_runner
+from tests.support.made_checkpoints import make_checkpoint
 from tests.support.processes import run, until
+from tests.support.scripted_native import ScriptedNative
+from trainer_core.cli.main import main
 from trainer_core.preflight.checks import run_checks
 from trainer_core.preflight.findings import Check
 from trainer_core.protocol import commands, records
@@ -90,6 +94,28 @@ def test_preflight_asks_its_interpreter_not_ours(echo: EchoRunner, tmp_path: Pat
     gone = echo_runner(tmp_path / "gone" / "python")
     check = checks_of(order(), gone, tmp_path)["Python"]
     assert (check.status, "no interpreter" in check.detail) == ("fail", True)
+
+
+def test_what_a_shell_set_for_its_own_python_does_not_reach_it(
+    echo: EchoRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's PYTHONPATH with another numpy or torch stood before those of its environment."""
+    shadow = tmp_path / "shadow"
+    shadow.mkdir()
+    (shadow / "json.py").write_text("raise SystemExit('the module of another Python')")
+    for name in ("PYTHONPATH", "PYTHONSTARTUP"):
+        monkeypatch.setenv(name, str(shadow))
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+
+    async def body(service: TrainerService) -> None:
+        found = {c.name: c async for c in run_checks(order(), service.home, echo)}
+        assert found["Python"].status == "ok", found["Python"]
+        plan = service.plan(order(episodes=1))
+        await service.start(plan)
+        await until(lambda: service.runs[plan.run_id].state.is_end)
+        assert service.runs[plan.run_id].state is RunState.FINISHED
+
+    run(tmp_path, body, echo)
 
 
 def test_a_run_of_it_streams_its_own_metrics_to_its_end(echo: EchoRunner, tmp_path: Path) -> None:
@@ -187,6 +213,33 @@ def test_two_apps_do_not_train_one_run(echo: EchoRunner, tmp_path: Path) -> None
     run(tmp_path, body, echo)
 
 
+def test_a_shell_goes_on_with_a_run_of_it(
+    echo: EchoRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr("trainer_core.cli.resume.find_runner", lambda runner_id: echo)
+
+    async def body(service: TrainerService) -> None:
+        plan = service.plan(order(episodes=2, pause_s=0.0), "mine")
+        await service.start(plan)
+        await until(lambda: service.runs[plan.run_id].state.is_end)
+
+    run(tmp_path, body, echo)
+    (run_dir,) = HomePaths(tmp_path).runs.iterdir()
+    words = ["resume", run_dir.name, "--home", str(tmp_path)]
+    assert main([*words, "--seconds", "5", "--gpus", "2"]) == 1
+    assert "leave --seconds, --gpus away" in capsys.readouterr().err
+    longer = echo.complete(order(episodes=4)).to_dict()
+    (run_dir / "config.json").write_text(json.dumps({"runner": "echo", "run": longer}))
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["state"], found["env_steps"]) == ("finished", 40)
+    assert b'"type":"resume"' in (run_dir / "train_log.jsonl").read_bytes()
+    shutil.rmtree(run_dir / "saves")
+    assert main(words) == 1
+    assert "has no checkpoint to go on from: start a new run" in capsys.readouterr().err
+
+
 def test_a_checkpoint_is_played_by_its_runner(echo: EchoRunner, tmp_path: Path) -> None:
     async def body(service: TrainerService) -> None:
         plan = service.plan(order(episodes=2, pause_s=0.0))
@@ -210,6 +263,45 @@ def test_a_checkpoint_is_played_by_its_runner(echo: EchoRunner, tmp_path: Path) 
             await player.start(request)
 
     run(tmp_path, body, echo)
+
+
+PLAYER = """
+import json, sys, threading, time
+def say(kind, **fields):
+    line = {"type": kind, "v": 2, "run_id": "p", "seq": 0, "time": 1.0, **fields}
+    print(json.dumps(line), flush=True)
+def beat():
+    while True:
+        say("heartbeat")
+        time.sleep(0.05)
+say("state", state="running", detail="")
+threading.Thread(target=beat, daemon=True).start()
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["cmd"] == "stop":
+        break
+    say("ack", id=asked["id"], ok=True, detail=sys.argv[1] + "/recorded")
+"""
+
+
+def test_a_shell_plays_a_checkpoint_by_its_runner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Theirs(ScriptedNative):
+        def play(self, player_dir: Path) -> list[str]:
+            return [sys.executable, "-c", PLAYER, str(player_dir)]
+
+    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
+    theirs = Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
+    monkeypatch.setattr("trainer_core.cli.play.runner_of_checkpoint", lambda folder: theirs)
+    policy = make_checkpoint(tmp_path / "policy")
+    words = ["play", "--checkpoint", str(policy), "--home", str(tmp_path), "--seconds", "0.1"]
+    assert main([*words, "--record"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["recording"] == f"{found['player_dir']}/recorded"
+    theirs = dataclasses.replace(theirs, capabilities=RunnerCapabilities())
+    assert main(words) == 1
+    assert "Theirs has no player" in capsys.readouterr().err
 
 
 def test_our_worker_does_not_take_a_run_of_another_runner(echo: EchoRunner, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from trainer_core.cli.main import main
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
-from trainer_core.runs import waiting
+from trainer_core.runs import durable, waiting
 from trainer_core.runs.archive import archive, check, restore
 from trainer_core.runs.disk import disk_use
 from trainer_core.runs.finding import find_checkpoint, find_run
@@ -264,3 +264,28 @@ def test_only_runs_are_looked_at(home: HomePaths, capsys: pytest.CaptureFixture[
 def test_restore_wants_an_archive(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["restore"]) == 1
     assert "name at least one archive" in capsys.readouterr().err
+
+
+def test_a_run_is_not_removed_for_an_archive_that_cannot_be_read_back(
+    home: HomePaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(home.run(RUN).root)
+    rename = durable.rename
+
+    def damaging(source: Path, target: Path) -> None:
+        rename(source, target)
+        data = bytearray(target.read_bytes())
+        data[len(data) // 2] ^= 0xFF
+        target.write_bytes(data)
+
+    monkeypatch.setattr("trainer_core.runs.archive.durable.rename", damaging)
+    with pytest.raises(LabError):
+        archive(home, RUN, tmp_path / "archives", remove=True)
+    assert contents(home.run(RUN).root) == before
+
+
+def test_a_log_that_was_begun_anew_counts_among_the_logs(home: HomePaths) -> None:
+    without = disk_use(home, RUN)
+    (home.run(RUN).root / "worker.log.1").write_bytes(b"x" * 1000)
+    found = disk_use(home, RUN)
+    assert (found.logs, found.other) == (without.logs + 1000, without.other)

@@ -221,3 +221,12 @@ def test_what_a_terminal_would_obey_is_shown_as_letters(
     assert out.count("\n") == 2
     assert out.replace("\n", "").isprintable()
     assert len(out) < 1_000
+def test_a_run_that_was_resumed_while_somebody_read_the_index_is_not_lost(
+    registry: RunRegistry,
+) -> None:
+    registry.append(run_record("a", pid=2**22 - 3, pid_create_time=1.0))
+    read_before = registry.load()
+    alive = run_record("a", pid=os.getpid(), pid_create_time=create_time(os.getpid()))
+    registry.append(alive)
+    assert registry.reconcile(read_before)["a"] == alive
+    assert registry.load()["a"] == alive

@@ -14,11 +14,14 @@ import pytest
 from tests.support.made_homes import make_home
 from tests.support.processes import SPEC
 from trainer_core.cli.main import main
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.runs import waiting
+from trainer_core.runs.config_file import write_config
 from trainer_core.runs.devices import DeviceLock
 from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.lock import RunLock, is_locked_here
 from trainer_core.runs.queue import QueueEntry, RunQueue
 from trainer_core.service.keeper import KeeperLock
 
@@ -87,7 +90,9 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
         (("queue", "dance"), "no verb 'dance'"),
         (("stop", "x"), "no run is called 'x'"),
         (("stop",), "say which run: no run goes on"),
-        (("pause", "run-00000"), "run run-00000 is not running"),
+        (("stop", "run-00000"), "run-00000 has ended already (finished)"),
+        (("stop", "latest"), "run-00000 has ended already (finished)"),
+        (("pause", "run-00000"), "run-00000 has ended already (finished)"),
         (("train", "--task", "nowhere", "--detach"), "no task 'nowhere'"),
         (("archive",), "say which runs"),
         (("restore", "/nowhere.tar.gz"), "No such file"),
@@ -106,6 +111,87 @@ def test_what_cannot_be_done_is_one_line_and_changes_nothing(
     assert "\n" not in found["error"]
     assert home.runs_index.read_bytes() == before
     assert not home.queue.exists()
+
+
+RESUMING = """
+import sys, time
+from pathlib import Path
+from trainer_core.protocol import commands
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.runs import RunState
+from trainer_core.runs.life import RunLife
+from trainer_core.runs.lock import RunLock
+from trainer_core.runs.mailbox import Mailbox
+
+home = HomePaths(Path(sys.argv[1]))
+lock = RunLock.take(home.run("run-00000"))
+print("locked", flush=True)
+time.sleep(0.3)  # as torch loads
+life = RunLife.resume(home, "run-00000", lock)
+box = Mailbox(life.paths)
+while not (letters := box.take()):
+    time.sleep(0.01)
+box.answer(letters[0], True)
+life.end(RunState.STOPPED, type(letters[0].command).__name__)
+"""
+
+
+@pytest.mark.parametrize("verb", ["stop", "pause"])
+def test_a_run_that_is_being_resumed_is_reached(home: HomePaths, dmglab: Shell, verb: str) -> None:
+    """It said ok with the end of the life before, and the run trained on."""
+    make_home(home.root, runs=1, log_records=1)
+    with subprocess.Popen(
+        [sys.executable, "-c", RESUMING, str(home.root)], stdout=subprocess.PIPE, text=True
+    ) as resuming:
+        assert resuming.stdout is not None
+        assert resuming.stdout.readline() == "locked\n"
+        found = dmglab(verb, "run-00000")
+    if verb == "stop":
+        assert (found["state"], found["reason"]) == ("stopped", "Stop")
+    else:
+        assert found["error"] == "run run-00000 has ended: stopped"
+        assert RunRegistry(home).load()["run-00000"].reason == "Pause"
+
+
+def test_a_run_is_locked_before_torch_is_loaded_for_it(
+    home: HomePaths, dmglab: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_home(home.root, runs=1, log_records=1)
+    paths = home.run("run-00000")
+    write_config(paths, SPEC)
+
+    def load() -> None:
+        assert is_locked_here(paths)
+        raise LabError("loaded")
+
+    monkeypatch.setattr("trainer_core.cli.resume.load_torch", load)
+    assert dmglab("resume", "run-00000")["error"] == "loaded"
+    RunLock.take(paths).release()
+
+
+def test_a_stop_reaches_a_run_that_is_taken_from_the_queue_this_moment(
+    home: HomePaths, dmglab: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`drop` finds that it waits no more; the stop had then done nothing, and said ok."""
+    waiting.enqueue(home, "a", SPEC, algo="ppo")
+    taken: list[waiting.Claim] = []
+
+    def drop(*_: object) -> None:
+        found = waiting.claim(home, lambda runner: True)
+        assert found is not None
+        taken.append(found)
+        assert usual(home, "a", "too late") is None
+        assert [entry.run_id for entry in RunQueue(home).entries()] == ["a"]
+        assert RunRegistry(home).load()["a"].state is RunState.PREFLIGHT
+
+    usual = waiting.drop
+    monkeypatch.setattr(waiting, "drop", drop)
+    monkeypatch.setattr("trainer_core.service.others.KEEPER_S", 0.1)
+    found = dmglab("stop", "a")
+    assert (found["ok"], found["state"]) == (True, "stopped")
+    assert len(taken) == 1
+    taken[0].life.lock.release()
+    taken[0].device.release()
 
 
 def test_a_second_worker_of_the_queue_is_told_who_the_first_is(

@@ -99,3 +99,15 @@ def test_history_stops_before_a_torn_line_and_goes_on_behind_it(tmp_path: Path) 
 
 def test_the_history_of_a_run_without_a_log_is_empty(tmp_path: Path) -> None:
     assert read_history(tmp_path / "none.jsonl").events == ()
+
+
+def test_the_stream_ends_within_a_line_that_is_being_dropped() -> None:
+    parser = LineParser(limit=8)
+    parser.feed(b"x" * 9)
+    found = drain(parser)
+    parser.feed(b"more of it")
+    found += drain(parser)
+    parser.feed(b"rest")
+    assert parser.finish() is None
+    assert [type(item).__name__ for item in found] == ["BadLine"]
+    assert parser.bad_lines == 1

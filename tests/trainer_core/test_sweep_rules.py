@@ -132,3 +132,17 @@ def test_random_is_not_disturbed_by_a_sweep() -> None:
     random.seed(5)
     space.draws(space.parse_axes(["gamma=0.9..0.99"]), 10, seed=1)
     assert random.random() == expected
+
+
+def test_halving_by_five_judges_nobody_among_four() -> None:
+    curves = {number: [(100, float(number))] for number in range(4)}
+    assert rules.halving(curves, 0, first_rung=100, factor=5) is None
+    curves[4] = [(100, 4.0)]
+    assert rules.halving(curves, 0, first_rung=100, factor=5) is not None
+
+
+def test_what_others_do_later_does_not_change_the_median() -> None:
+    curves = {number: [(100, 1.0), (200, -9.0)] for number in range(1, 4)} | {0: [(100, 0.5)]}
+    verdict = rules.median(curves, 0, first_rung=100)
+    assert verdict is not None
+    assert (verdict.own, verdict.bar) == (0.5, 1.0)

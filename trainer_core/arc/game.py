@@ -32,6 +32,7 @@ from trainer_core.protocol.arc import (
     WIN,
     ArcGameInfo,
     find_game,
+    server_of,
 )
 from trainer_core.protocol.buttons import ACTION_MASKS
 from trainer_core.protocol.decoding import parsing, read_json
@@ -211,8 +212,8 @@ def open_arc_game(task: str, home: HomePaths, recordings: Path | None = None) ->
 
     The library writes its JSON lines below `recordings`. Raises LabError.
     """
-    name, _, server = task.partition("@")
-    if server:
+    if server := server_of(task):
+        name = task.partition("@")[0]
         info = ArcGameInfo(name.removeprefix(PREFIX), name, Path(), ())
         game = ArcGame(info, RestGame(server, info.id))
         game.task, game.num_starts, game.held_out_start = task, 1, 0

@@ -17,11 +17,11 @@ import msgspec
 import numpy as np
 
 from trainer_core.arc.session import Shown, check_action
-from trainer_core.protocol.arc import CLICK, RESET, SIDE
+from trainer_core.protocol.addresses import ARC_KEY, check_server, without_secrets
+from trainer_core.protocol.arc import CLICK, EXAMPLE, RESET, SIDE
 from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import LabError
 
-KEY = "ARC_API_KEY"
 TIMEOUT_S = 30.0
 
 MAX_ANSWER_BYTES = 4 << 20
@@ -41,8 +41,7 @@ class RestGame:
 
     def __init__(self, server: str, game_id: str, timeout_s: float = TIMEOUT_S) -> None:
         """Raises LabError when the server does not answer or does not have the game."""
-        if not server.startswith(("http://", "https://")):
-            raise LabError(f"{server}: the address of an ARC server begins with http://")
+        check_server(server, ARC_KEY, EXAMPLE)
         self.server, self.game_id, self._timeout_s = server.rstrip("/"), game_id, timeout_s
         # A server keeps a game where its cookie says.
         jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
@@ -117,17 +116,17 @@ class RestGame:
             data=None if body is None else json.dumps(body).encode(),
             headers={
                 "Content-Type": "application/json", "Accept": "application/json",
-                "X-API-Key": os.environ.get(KEY, ""),
+                "X-API-Key": os.environ.get(ARC_KEY, ""),
             },
         )  # fmt: skip
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
-                said = answer.read(MAX_ANSWER_BYTES)
+                said = without_secrets(answer.read(MAX_ANSWER_BYTES).decode())
         except urllib.error.HTTPError as error:
-            said = error.read(500).decode(errors="replace")
+            said = without_secrets(error.read(500).decode(errors="replace"))
             raise LabError(f"{self.server}{path}: {error.code} {_reason(said)}") from None
         except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", error)
+            reason = without_secrets(str(getattr(error, "reason", error)))
             raise LabError(f"{self.server}: no ARC server answers there ({reason})") from None
         with parsing(f"{self.server}: no ARC server answers there"):
             return msgspec.json.decode(said, type=kind)
@@ -137,6 +136,6 @@ def _reason(said: str) -> str:
     """The message of an error's JSON, or its beginning."""
     try:
         found = json.loads(said)
-        return str(found.get("message") or found.get("error"))
+        return str(found.get("message") or found.get("error"))[:200]
     except (ValueError, AttributeError, RecursionError):
         return " ".join(said.split())[:200]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainer_core.owned import family
+from trainer_core.owned import environment_for, family
 from trainer_core.protocol.arc import CLICK, NOTHING, RESET, RUNNER_ID, SIDE, ArcGameInfo
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
@@ -88,7 +87,7 @@ class HostedGames:
         self.game, self.count = game, count
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=folder, env={**os.environ, **family()},
+            cwd=folder, env={**environment_for(argv[0]), **family()},
         )  # fmt: skip
         try:
             self._answer()

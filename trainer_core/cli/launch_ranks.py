@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import psutil
 
 from trainer_core.owned import family, on_stop_signals
+from trainer_core.protocol.addresses import is_host, shown_address
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import check_fields, limits
 from trainer_core.train.meeting import MEETING
@@ -67,9 +68,10 @@ class Nodes:
                 f"--node-rank counts from 0 to {self.nodes - 1}, got {self.node_rank}"
             )
         host, _, port = self.rendezvous.rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        if not is_host(host) or not port.isdigit() or not 0 < int(port) < 1 << 16:
             raise ConfigError(
-                f"--nodes wants --rendezvous HOST:PORT of node 0, got {self.rendezvous!r}"
+                "--nodes wants --rendezvous HOST:PORT of node 0, "
+                f"got {shown_address(self.rendezvous)}"
             )
 
 

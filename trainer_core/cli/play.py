@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -12,14 +11,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.owned import environment_for
 from trainer_core.protocol import commands, records
-from trainer_core.protocol.arc import is_arc
+from trainer_core.protocol.arc import is_arc, server_of
 from trainer_core.protocol.checkpoints import read_meta
-from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
 from trainer_core.protocol.fields import MAX_SEED, limits
+from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import MAX_SPEED, PlayerConfig, write_player_config
 from trainer_core.protocol.task_lists import one_of
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
+from trainer_core.runners.catalog import AgentRunner, runner_of_checkpoint
+from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.finding import find_checkpoint
 
 
@@ -47,8 +50,11 @@ def run(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
     task = options.task or one_of(read_meta(folder).task)
-    if task not in BUILT_IN_TASKS and not is_arc(task):
+    if is_arc(task):
+        server_of(task)
+    elif task not in BUILT_IN_TASKS:
         find_task(task, home)
+    runner = playing_runner(folder, home)
     config = PlayerConfig(
         task=task, checkpoint=str(folder), mode=options.mode, device=options.device,
         speed=options.speed, seed=options.seed,
@@ -58,15 +64,26 @@ def run(argv: list[str]) -> dict[str, Any]:
     directory = Path(tempfile.mkdtemp(prefix=stamp, dir=home.players))
     write_player_config(directory, config)
     return {
-        "ok": True, "task": task, "player_dir": str(directory), **_play(directory, options),
+        "ok": True, "task": task, "player_dir": str(directory), **_play(runner, directory, options),
     }  # fmt: skip
 
 
-def _play(directory: Path, options: Options) -> dict[str, Any]:
-    """Run the player for its time; what its events came to."""
+def playing_runner(checkpoint: Path, home: HomePaths) -> AgentRunner:
+    """Who plays it. Raises LabError where nobody can, or its library is not installed."""
+    runner = runner_of_checkpoint(checkpoint)
+    if not runner.capabilities.play:
+        raise ConfigError(f"{checkpoint}: {runner.title} has no player for its checkpoints")
+    if isinstance(runner, GuestRunner):
+        runner.environment(home).check()
+    return runner
+
+
+def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, Any]:
+    """Run the runner's player for its time; what its events came to."""
+    argv = runner.play(directory)
     player = subprocess.Popen(
-        [sys.executable, "-m", "trainer_core.player", str(directory)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+        cwd=runner.folder(directory), env=environment_for(argv[0]),
     )  # fmt: skip
     assert player.stdin is not None
     assert player.stdout is not None

@@ -5,7 +5,8 @@ A run that is paused goes on where it is, in the process that trains it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,11 +17,15 @@ from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.pause import reach
 from trainer_core.cli.steering import find_live, steer
 from trainer_core.early_start import load_torch
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.fields import limits
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.runners.catalog import AgentRunner, find_runner
+from trainer_core.runs.config_file import read_run_config, read_spec
 from trainer_core.runs.finding import find_run
+from trainer_core.runs.lock import RunLock
 from trainer_core.service import TrainerService
 
 
@@ -53,12 +58,43 @@ def run(argv: list[str]) -> dict[str, Any]:
         if (value := getattr(options, name)) is not None
     }
     options.cluster.check()
+    runner = find_runner(read_spec(paths).runner)
+    if runner.id != NATIVE_ID:
+        return _resume_guest(runner, paths, home, options)
     if (options.gpus > 1 or options.cluster.nodes > 1) and not is_rank():
         return spread(["resume", *argv], options.gpus, options.cluster)
-    load_torch()
-    from trainer_core.cli.running import resume_here
+    read_run_config(paths)  # what cannot be resumed is said before torch is loaded
+    # Held while torch loads: a `stop` in these seconds waits for the run, and reaches it.
+    lock = RunLock.take(paths) if os.environ.get("RANK", "0") == "0" else None
+    try:
+        load_torch()
+        from trainer_core.cli.running import resume_here
 
-    return resume_here(paths, home, limits)
+        return resume_here(paths, home, limits, lock)
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def _resume_guest(
+    runner: AgentRunner, paths: RunPaths, home: HomePaths, options: Options
+) -> dict[str, Any]:
+    """Another library's run goes on as it was asked for, in that library's own process."""
+    defaults = Options()
+    changed = [
+        f"--{field.name.replace('_', '-')}"
+        for field in fields(Options)
+        if field.name not in ("run", "home")
+        and getattr(options, field.name) != getattr(defaults, field.name)
+    ]
+    if changed:
+        raise ConfigError(
+            f"a run of {runner.title} goes on with the limits that it began with: leave "
+            f"{', '.join(changed)} away"
+        )
+    from trainer_core.cli.train_guest import resume
+
+    return resume(runner, paths, home)
 
 
 def paused_run(text: str, home: HomePaths) -> str:

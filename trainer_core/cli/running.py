@@ -19,7 +19,7 @@ from trainer_core.preflight.startable import check_startable
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.protocol.errors import ProtocolError
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
@@ -126,10 +126,12 @@ def train_new(
     return _run_first(config, home, control, ranks, life, beside)
 
 
-def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any]) -> dict[str, Any]:
+def resume_here(
+    paths: RunPaths, home: HomePaths, limits: dict[str, Any], lock: RunLock | None
+) -> dict[str, Any]:
     """Go on with a run in this process, with other `limits` than its own; as `train_new`.
 
-    Raises LabError when another process trains it.
+    The first rank brings the run's `lock`.
     """
     ranks, control = _begin_process()
     config = dataclasses.replace(read_run_config(paths), **limits)
@@ -139,12 +141,8 @@ def resume_here(paths: RunPaths, home: HomePaths, limits: dict[str, Any]) -> dic
     if not ranks.is_first:
         check_startable(config, home, begins=begins)
         return _run_beside(config, paths, home, control, ranks)
-    lock = RunLock.take(paths)
-    try:
-        check_startable(config, home, begins=begins)
-    except LabError:
-        lock.release()
-        raise
+    assert lock is not None
+    check_startable(config, home, begins=begins)
     life = RunLife.resume(home, paths.run_id, lock, algo=config.algo)
     return _run_first(config, home, control, ranks, life)
 

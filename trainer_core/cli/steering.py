@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,12 @@ from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.lock import is_locked_here
+from trainer_core.runs.mailbox import LOOK_S
 from trainer_core.service import RunChanged, TrainerService
+
+BEGIN_S = 120.0
+"""For a run that is being resumed to load its library."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,26 @@ async def _steer(
             else None
         )
     )
+    await _until_it_begins(service, run_id)
+    if (now := service.runs[run_id]).state.is_end:
+        raise LabError(f"run {run_id} has ended already ({now.state}): nothing trains it")
     await act(service, run_id)
     return service.runs[run_id]
+
+
+async def _until_it_begins(service: TrainerService, run_id: str) -> None:
+    """An ended run that is locked is being resumed: wait for the index to say so.
+
+    Raises LabError where that takes too long.
+    """
+    paths, deadline = service.home.run(run_id), time.monotonic() + BEGIN_S
+    while service.runs[run_id].state.is_end and is_locked_here(paths):
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"run {run_id} is being resumed and has not begun after {BEGIN_S:g} s; try again, "
+                "or end the process that holds it"
+            )
+        await asyncio.sleep(LOOK_S / 4)
 
 
 def find_live(text: str, home: HomePaths) -> RunRecord:

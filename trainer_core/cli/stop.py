@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainer_core.cli.steering import steer
+from trainer_core.protocol.errors import LabError
 from trainer_core.service import TrainerService
 
 
@@ -14,3 +15,5 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 async def _stop(service: TrainerService, run_id: str) -> None:
     await service.stop(run_id)
+    if not (now := service.runs[run_id]).state.is_end:
+        raise LabError(f"run {run_id} is {now.state} still; try again")

@@ -1,5 +1,7 @@
 """`dmglab train --runner ID ...`: a run of another library, started and followed to its end.
 
+`dmglab resume` goes on with one in the same way.
+
 The run is a child process of this command, through the same service as in the app. Ctrl-C stops it
 as the app's button does; a second one hurries.
 """
@@ -22,10 +24,12 @@ from trainer_core.cli.saying import say
 from trainer_core.preflight.checks import run_checks
 from trainer_core.preflight.findings import require
 from trainer_core.protocol import records
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import NEUTRAL, RunSpec
 from trainer_core.runners.catalog import AgentRunner, find_runner
+from trainer_core.runners.guest.runner import WARM_START
+from trainer_core.runs.config_file import read_spec
 from trainer_core.service import EventReceived, Notice, RunChanged, TrainerService
 from trainer_core.service.keeper import ensure_keeper
 
@@ -88,14 +92,34 @@ async def _follow(asked: Order) -> dict[str, Any]:
     service.open()
     service.subscribe(Narrator(plan.run_id))
     say(f"run {plan.run_id} in {plan.run_dir}")
-    record = await service.start(plan, wait=False)
+    return await _to_its_end(service, await service.start(plan, wait=False))
+
+
+def resume(runner: AgentRunner, paths: RunPaths, home: HomePaths) -> dict[str, Any]:
+    """Go on with an ended run of another library, to its end. Raises LabError."""
+    return asyncio.run(_go_on(runner, paths, home))
+
+
+async def _go_on(runner: AgentRunner, paths: RunPaths, home: HomePaths) -> dict[str, Any]:
+    service = TrainerService(home, runners=(runner,), works_queue=False)
+    service.open()
+    service.require_resumable(paths.run_id)
+    async for check in run_checks(read_spec(paths), home, runner):
+        if check.name != WARM_START:  # which belongs to the beginning of a life
+            require(check)
+    service.subscribe(Narrator(paths.run_id))
+    say(f"run {paths.run_id} in {paths.root}")
+    return await _to_its_end(service, await service.resume(paths.run_id, wait=False))
+
+
+async def _to_its_end(service: TrainerService, record: RunRecord) -> dict[str, Any]:
     with _stopping(service, record.run_id):
         async for _ in service.notices(record.run_id):
             pass
     record = service.runs[record.run_id]
     if record.state is RunState.FAILED:
-        return {"ok": False, "error": record.reason, **_result(record, home)}
-    return {"ok": True, **_result(record, home)}
+        return {"ok": False, "error": record.reason, **_result(record, service.home)}
+    return {"ok": True, **_result(record, service.home)}
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import os
 import time
@@ -28,7 +29,10 @@ from trainer_core.protocol.recording import (
     write_recording,
 )
 from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.unfinished import UNFINISHED, note_unfinished
 
+FLUSH_S = 2.0
+"""Between two times that buttons and steps are handed to the system; pictures go at once."""
 SPARE_FRAMES = 8
 """Given up on a full disk, so that the manifest finds room: 45 KiB."""
 
@@ -80,11 +84,15 @@ class RecordingWriter:
         self._frames_per_step = game.frames_per_step
         self._pictures = (folder / PICTURES).open("wb")
         self._buttons = (folder / BUTTONS).open("wb")
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(self._buttons, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._steps = (folder / STEPS).open("wb")
         self.frames = 0
         self.success = False
         self._jumps: list[Jump] = []
         self._lines: list[_Line] = []
+        self._flushed_at = time.monotonic()
+        self._note()
 
     @property
     def is_full(self) -> bool:
@@ -97,6 +105,8 @@ class RecordingWriter:
         self._pictures.write(shown)
         self._buttons.write(bytes((buttons & 0xFF,)))
         self.frames += 1
+        if time.monotonic() >= self._flushed_at + FLUSH_S:
+            self._flush()
 
     def add_step(
         self,
@@ -143,6 +153,7 @@ class RecordingWriter:
         name = f"state-{self.frames:05d}.npz"
         game.save_state(self.folder / name)
         self._jumps.append(Jump(frame=self.frames, state=name))
+        self._note()
 
     def take_back(self, game: Game, was_frame: bool) -> None:
         """Forget the newest frame, or the jump that was undone in its place.
@@ -156,6 +167,7 @@ class RecordingWriter:
         if not was_frame:
             if self._jumps and self._jumps[-1].frame == self.frames:
                 self._jumps.pop()
+                self._note()
             return
         self.frames -= 1
         while self._lines and self._lines[-1].frames > self.frames:
@@ -187,21 +199,31 @@ class RecordingWriter:
                 path.unlink()
             self.folder.rmdir()
         else:
-            write_recording(
-                self.folder,
-                Recording(
-                    frames=self.frames, success=self.success,
-                    jumps=tuple(jump for jump in self._jumps if jump.frame < self.frames),
-                    **self._about,
-                ),
-            )  # fmt: skip
+            write_recording(self.folder, self._manifest())
+            (self.folder / UNFINISHED).unlink(missing_ok=True)
         return self.folder
 
+    def _manifest(self) -> Recording:
+        return Recording(
+            frames=self.frames, success=self.success,
+            jumps=tuple(jump for jump in self._jumps if jump.frame < self.frames),
+            **self._about,
+        )  # fmt: skip
+
+    def _note(self) -> None:
+        """What a recovery needs, should this process be killed: states that frames follow from."""
+        begun = Recording(frames=1, jumps=tuple(self._jumps), **self._about)
+        note_unfinished(self.folder, begun)
+
+    def _flush(self) -> None:
+        """A kill loses no more than FLUSH_S of it."""
+        self._flushed_at = time.monotonic()
+        for file in (self._pictures, self._buttons, self._steps):
+            file.flush()
+
     def _close(self) -> None:
-        files = (self._pictures, self._buttons, self._steps)
-        for file in files:
-            file.flush()  # one that has no room keeps what it holds; a close would lose it
-        for file in files:
+        self._flush()  # one that has no room keeps what it holds; a close would lose it
+        for file in (self._pictures, self._buttons, self._steps):
             file.close()
 
     def _close_cut(self) -> None:

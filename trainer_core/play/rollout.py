@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,15 @@ import numpy as np
 
 from trainer_core.exports.gif import GREENS, save_gif, shades_image, true_delays
 from trainer_core.play.agent import Agent
+from trainer_core.play.episode import Chooser
 from trainer_core.play.game import Game, open_game
+from trainer_core.play.league.players import Settings, open_checkpoint
 from trainer_core.protocol.buttons import ALL_ACTIONS, ALL_MASKS
+from trainer_core.protocol.checkpoints import POLICY, read_meta
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PolicyMode
+from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.protocol.task_lists import one_of
 from trainer_core.runs.writer import disk_error, write_json
 
@@ -23,7 +30,7 @@ DEFAULT_MAX_STEPS = 1000
 class Rollout:
     """Collects steps and the pictures that the GIF will show."""
 
-    def __init__(self, game: Game, agent: Agent, every: int) -> None:
+    def __init__(self, game: Game, agent: Chooser, every: int) -> None:
         self.game, self.agent = game, agent
         self.every = every or game.frames_per_step
         self.pictures: list[np.ndarray] = []
@@ -62,13 +69,23 @@ class Rollout:
                 self.pictures.append(game.picture().copy())
 
 
+@contextlib.contextmanager
+def _agent_of(checkpoint: Path, runner: str, settings: Settings) -> Iterator[Chooser]:
+    """Our own policy here, another library's in that library's interpreter. Raises LabError."""
+    if runner == NATIVE_ID:
+        yield Agent(checkpoint, mode=settings.mode, seed=settings.seed)
+        return
+    with contextlib.closing(open_checkpoint(str(checkpoint), settings)) as agent:
+        yield agent
+
+
 def write_rollout(
     out: Path,
     checkpoint: Path,
     home: HomePaths,
     *,
     task: str = "",
-    mode: str,
+    mode: PolicyMode,
     steps: int,
     start: int,
     gif_every: int,
@@ -79,21 +96,24 @@ def write_rollout(
     `task`: default the checkpoint's, the first of several. `gif_every` counts frames per picture, 0
     = one per agent step. Raises LabError.
     """
-    agent = Agent(checkpoint, mode=mode, seed=seed)
-    task = task or one_of(agent.meta.task)
+    made = read_meta(checkpoint)
+    task = task or one_of(made.task)
     game = open_game(task, home)
     if start == -1:
         start = game.held_out_start
     if not 0 <= start < game.num_starts:
         raise ConfigError(f"start {start}: the task has start states 0 to {game.num_starts - 1}")
-    rollout = Rollout(game, agent, gif_every)
-    rollout.play(start, steps or DEFAULT_MAX_STEPS)
+    with _agent_of(
+        checkpoint, made.runner, Settings(task=task, home=home, mode=mode, seed=seed)
+    ) as (agent):
+        rollout = Rollout(game, agent, gif_every)
+        rollout.play(start, steps or DEFAULT_MAX_STEPS)
     delays_cs = true_delays(len(rollout.pictures), rollout.every)
     meta = {
-        "checkpoint": str(checkpoint), "checkpoint_sha256": agent.sha256,
-        "task": task, "hashes": agent.meta.hashes, "rom_sha256": game.rom_sha256,
-        "config": agent.meta.config, "mode": mode, "seed": seed, "start_index": start,
-        "codec": agent.meta.codec, "frames_per_step": game.frames_per_step,
+        "checkpoint": str(checkpoint), "checkpoint_sha256": made.files.get(POLICY, ""),
+        "task": task, "hashes": made.hashes, "rom_sha256": game.rom_sha256,
+        "config": made.config, "mode": mode, "seed": seed, "start_index": start,
+        "codec": made.codec, "frames_per_step": game.frames_per_step,
         "release_after_frames": game.release_after_frames, "gif_every_frames": rollout.every,
         "gif_duration_ms": 10 * sum(delays_cs),
     }  # fmt: skip

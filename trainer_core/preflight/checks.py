@@ -23,7 +23,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from trainer_core.owned import kill_group
+from trainer_core.owned import environment_for, kill_group
 from trainer_core.preflight.findings import Check, Found, Status, size
 from trainer_core.preflight.memory import device_number
 from trainer_core.protocol.errors import ConfigError
@@ -163,13 +163,15 @@ async def _probe(runner: AgentRunner) -> Found:
     Started at once and heard in a thread: a start of asyncio's own that is cancelled half-way may
     never return (Python 3.11, once its loop is closing).
     """
+    argv = runner.readiness()
     try:
         process = subprocess.Popen(
-            runner.readiness(),
+            argv,
             cwd=child_folder(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env=environment_for(argv[0]),
             start_new_session=True,
         )
     except FileNotFoundError as error:

@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from trainer_core.protocol.addresses import ARC_KEY, check_server, without_secrets
 from trainer_core.protocol.errors import TaskError, shown
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.regular_files import folders_with, read_regular
@@ -22,6 +23,8 @@ from trainer_core.protocol.regular_files import folders_with, read_regular
 PREFIX = "arc/"
 RUNNER_ID = "arc"
 """The environment below a home that has the library."""
+EXAMPLE = "http://127.0.0.1:8001"
+"""An address of a server of these games."""
 SIDE = 64
 """Cells of a grid, in both directions."""
 PALETTE = (
@@ -64,6 +67,14 @@ class ArcGameInfo:
     @property
     def task(self) -> str:
         return PREFIX + self.id
+
+
+def server_of(task: str) -> str:
+    """The address in `arc/ID@ADDRESS`, empty for a game that is played here. Raises ConfigError."""
+    _, _, server = task.partition("@")
+    if server:
+        check_server(server, ARC_KEY, EXAMPLE)
+    return server
 
 
 def is_arc(task: str) -> bool:
@@ -117,5 +128,6 @@ def find_game(task: str, home: HomePaths) -> ArcGameInfo:
             read_game(root / name)  # says what is wrong with it
     known = ", ".join(game.task for game in games.values())
     raise TaskError(
-        f"no ARC game '{shown(task)}'; known: {known}; others go to {game_folders(home)[1]}"
+        f"no ARC game '{shown(without_secrets(task))}'; known: {known}; "
+        f"others go to {game_folders(home)[1]}"
     )

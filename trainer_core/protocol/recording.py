@@ -7,7 +7,8 @@
                              a picture: the first frame that shows it
     <folder>/steps.jsonl     RecordedStep below, one a line: the frames of each agent step, and what
                              they came to
-    <folder>/recording.json  Recording below, written last: a folder without it is unfinished
+    <folder>/recording.json  Recording below, written last: a folder without it is unfinished, and
+                             has unfinished.json, from which protocol.unfinished recovers it
 
 Frames count from 0: frame n is the picture after n + 1 frames of play, reached with mask n held.
 Replaying buttons.bin from the start state gives pictures.bin again, byte for byte, when the game is

@@ -7,7 +7,7 @@
 
 Our code is linked, not installed: the environment then runs the very code that started it, an
 update of ours needs no second install, and nothing of our own site-packages (with other pins)
-becomes visible there. Imports nothing but the standard library: the app may ask.
+becomes visible there. Imports no heavy library: the app may ask.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trainer_core.owned import FAMILY, end_family, environment_for, family, kill_group
 from trainer_core.protocol.decoding import parsing, read_json
 from trainer_core.protocol.errors import ConfigError, LabError
-from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.paths import ASSETS, HomePaths, child_folder
 from trainer_core.runners.probe import PROBE, PROBE_PATIENCE_S
 
 PACKAGES = Path(__file__).resolve().parents[2]
@@ -44,6 +45,10 @@ PYTHONS = ((3, 11), (3, 14))
 """From the first, below the second."""
 MANAGED = (".pyenv/versions/*", ".local/share/uv/python/*")
 """Below the user's folder: where version managers keep interpreters that are on no path."""
+VERSION_S = 20.0
+"""For an interpreter to say which Python it is."""
+LEASH = "trainer_core.leash"
+"""The program that holds a tool; a process of its own, nothing here imports it."""
 NEEDED_BYTES, NEEDED_WITHOUT_TORCH = 3 << 30, 1 << 30
 
 Tell = Callable[[float, str], None]
@@ -104,6 +109,7 @@ class RunnerEnvironment:
             done = subprocess.run(
                 [str(self.python), "-P", "-c", PROBE, *self.modules],
                 capture_output=True, text=True, timeout=PROBE_PATIENCE_S, check=False,
+                env=environment_for(str(self.python)),
             )  # fmt: skip
             said = done.stderr.strip()
             return json.loads(done.stdout)
@@ -143,11 +149,13 @@ class RunnerEnvironment:
 
         Raises LabError; then, and on KeyboardInterrupt, the old one stays and nothing else.
         """
-        with self._claimed(), _terminated_as_interrupt():
+        if os.sep in python:
+            python = os.path.abspath(python)
+        with self._claimed() as claim, _terminated_as_interrupt():
             partial = self.partial
             _delete(partial)
             try:
-                self._make(partial, find_python(python, self.pythons), tell)
+                self._make(partial, find_python(python, self.pythons), tell, claim)
                 self._replace(partial)
             except OSError as error:
                 raise LabError(_disk_words(error, partial)) from None
@@ -170,7 +178,7 @@ class RunnerEnvironment:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _make(self, partial: Path, python: str, tell: Tell) -> None:
+    def _make(self, partial: Path, python: str, tell: Tell, claim: int) -> None:
         tell(0.0, f"making {self.folder} with {python}")
         _require_python(python, self.pythons)
         partial.parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +188,7 @@ class RunnerEnvironment:
                 f"{partial.parent} has {free / 2**30:.1f} GiB free, an environment needs "
                 f"{self.needed_bytes >> 30}; free some space or choose another --home"
             )
-        _run([python, "-m", "venv", str(partial)], lambda line: None)
+        _run([python, "-m", "venv", str(partial)], lambda line: None, claim)
         # Not resolve(): that would leave the environment for the interpreter below it.
         pip = [str(partial / "bin" / "python"), "-m", "pip", "install", "--no-input",
                "--disable-pip-version-check", "--progress-bar=off"]  # fmt: skip
@@ -188,11 +196,12 @@ class RunnerEnvironment:
         done = 0.05
         if self.torch:
             tell(done, f"installing {TORCH} (the largest part)")
-            _run([*pip, "--only-binary=:all:", TORCH], _counter(tell, done, 0.6, 12))
+            _run([*pip, "--only-binary=:all:", TORCH], _counter(tell, done, 0.6, 12), claim)
             done = 0.6
         tell(done, f"installing {count} packages by their hashes")
         hashed = ["--require-hashes", "--no-deps", "--only-binary=:all:"]
-        _run([*pip, *hashed, "-r", str(self.requirements)], _counter(tell, done, 0.95, count))
+        counter = _counter(tell, done, 0.95, count)
+        _run([*pip, *hashed, "-r", str(self.requirements)], counter, claim)
         tell(0.95, "linking DMG Lab")
         _link_packages(partial)
         facts = {"runner": self.runner, "requirements": _digest(self.requirements),
@@ -211,8 +220,9 @@ class RunnerEnvironment:
             _delete(doomed)
 
     @contextlib.contextmanager
-    def _claimed(self) -> Iterator[None]:
-        """One process at a time changes it; the kernel gives the claim back with the process."""
+    def _claimed(self) -> Iterator[int]:
+        """One process at a time changes it; the kernel gives the claim back with the process, and
+        with the tools that were given this descriptor."""
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             claim = (self.folder.parent / f".{self.runner}.lock").open("w")
@@ -229,7 +239,7 @@ class RunnerEnvironment:
                 raise LabError(
                     f"{self.folder} is being made by another process; wait for it"
                 ) from None
-            yield
+            yield claim.fileno()
 
 
 def install_command(runner: str) -> str:
@@ -258,9 +268,12 @@ def _version(python: str) -> tuple[int, ...]:
     """(major, minor) of an interpreter; empty for one that does not start."""
     code = "import sys; print(*sys.version_info[:2])"
     try:
-        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [python, "-c", code], capture_output=True, text=True, check=True, timeout=VERSION_S,
+            env=environment_for(python),
+        )  # fmt: skip
         return tuple(int(part) for part in done.stdout.split())
-    except (OSError, subprocess.CalledProcessError, ValueError):
+    except (OSError, subprocess.SubprocessError, ValueError):
         return ()
 
 
@@ -288,11 +301,18 @@ def _link_packages(environment: Path) -> None:
     (site / "dmglab.pth").write_text("../../../dmglab\n")
 
 
-def _run(argv: list[str], on_line: Callable[[str], None]) -> None:
-    """One tool to its end, line by line; it dies with us. Raises LabError in one line."""
+def _run(argv: list[str], on_line: Callable[[str], None], claim: int) -> None:
+    """One tool to its end, line by line; it dies with us. Raises LabError in one line.
+
+    It runs on a leash, so that what it started dies too, and holds the descriptor `claim`: until
+    the last of it is gone nobody else takes the environment for free.
+    """
+    owned = family()
     process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", env={**os.environ, "PYTHONUNBUFFERED": "1", "PIP_NO_COLOR": "1"},
+        [sys.executable, "-m", LEASH, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace", cwd=child_folder(),
+        start_new_session=True, pass_fds=(claim,),
+        env={**environment_for(""), "PYTHONUNBUFFERED": "1", "PIP_NO_COLOR": "1", **owned},
     )  # fmt: skip
     said: list[str] = []
     try:
@@ -301,7 +321,8 @@ def _run(argv: list[str], on_line: Callable[[str], None]) -> None:
             said = [*said[-60:], line.rstrip()]
             on_line(line)
     except BaseException:
-        process.kill()
+        kill_group(process.pid)
+        end_family(owned[FAMILY])
         raise
     finally:
         code = process.wait()

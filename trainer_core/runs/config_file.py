@@ -57,8 +57,8 @@ def read_run_config(paths: RunPaths) -> RunConfig:
     spec = read_spec(paths)
     if spec.runner != NATIVE_ID:
         raise ConfigError(
-            f"{paths.config}: a run of {spec.runner!r}, which this trainer cannot do: "
-            "start or resume it in the app"
+            f"{paths.config}: a run of {spec.runner!r}, which our own trainer cannot do; "
+            f"`dmglab resume {paths.run_id}` or the app goes on with it"
         )
     try:
         return spec.configure(RunConfig)

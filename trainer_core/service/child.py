@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trainer_core.owned import FAMILY, end_family, family
+from trainer_core.owned import FAMILY, end_family, environment_for, family
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.service.capped_log import CappedLog
@@ -294,7 +294,7 @@ async def start_child(
                 ),
                 *argv,
                 cwd=str(cwd),
-                env={**(os.environ if env is None else env), **owned},
+                env={**environment_for(argv[0], os.environ if env is None else env), **owned},
                 pass_fds=pass_fds,
                 start_new_session=True,
             ),

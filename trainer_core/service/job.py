@@ -70,7 +70,7 @@ async def run_job(
             asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "trainer_core.service.leash",
+                "trainer_core.leash",
                 *argv,
                 cwd=child_folder(),
                 stdin=asyncio.subprocess.PIPE,  # its end, when we die, ends the tool

@@ -22,6 +22,7 @@ from trainer_core.protocol.errors import ConfigError, LabError, ProtocolError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig, write_player_config
 from trainer_core.protocol.spec import NATIVE_ID
+from trainer_core.protocol.unfinished import recover_below
 from trainer_core.runners.catalog import (
     AgentRunner,
     find_runner,
@@ -99,6 +100,8 @@ class PlayerService:
         """Once, while the first player loads."""
         if not self._is_tidy:
             self._is_tidy = True
+            recovered = await asyncio.to_thread(recover_below, self.home.players)
+            self._tell_recovered(recovered)
             await asyncio.to_thread(remove_old_players, self.home.players)
 
     async def prepare(self, *, for_person: bool = False) -> None:
@@ -224,9 +227,15 @@ class PlayerService:
         await child.wait()
         self._asked.discard(child)
 
+    def _tell_recovered(self, folders: list[Path]) -> None:
+        for folder in folders:
+            self.on_output([f"a recording whose player was killed is kept: {folder}"])
+
     def _on_exit(self, child: ChildProcess) -> None:
         if child is not self._child or child in self._asked:
             return
+        if self.directory is not None:  # it may have been killed while it recorded
+            self._tell_recovered(recover_below(self.directory))
         self._child = None
         self.directory = self.config = None
         code = child.exited.result()

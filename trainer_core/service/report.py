@@ -9,6 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from trainer_core.protocol.addresses import without_secrets
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 
@@ -23,7 +24,8 @@ def write_report(home: HomePaths, run_id: str, path: Path, app_log: list[str]) -
 
     With a run: its configuration, the end of its log, the worker's last words, the receipts of its
     failures without pictures. Always: versions, the platform, the app's own log. The home's path is
-    written as `HOME`, the user's as `~`.
+    written as `HOME`, the user's as `~`; passwords in addresses and the keys of this environment
+    are left out.
     """
     files = {"versions.json": json.dumps(_versions(), indent=1), "app.log": "\n".join(app_log)}
     if run_id:
@@ -53,7 +55,7 @@ def _anonymous(text: str, home: HomePaths) -> str:
     for path, name in ((str(home.root), "HOME"), (str(Path.home()), "~")):
         if len(path) > 1:
             text = text.replace(path, name)
-    return text
+    return without_secrets(text)
 
 
 def _versions() -> dict[str, str]:

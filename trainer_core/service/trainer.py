@@ -189,18 +189,9 @@ class TrainerService:
         whatever has it. Raises LabError when the run is still alive, is being trained by another
         process, or has no checkpoint to go on from.
         """
-        record = self._record(run_id)
-        if not record.state.is_end:
-            raise ConfigError(f"run {run_id} is {record.state}: only an ended run can be resumed")
-        paths = self.home.run(run_id)
-        spec = read_spec(paths)
-        runner = find_runner(spec.runner, self.runners)
-        if not runner.capabilities.exact_resume:
-            raise ConfigError(f"{runner.title} cannot resume a run: start a new one")
-        if not runner.find_checkpoints(paths.root):
-            raise ConfigError(f"run {run_id} has no checkpoint to go on from: start a new run")
+        record, runner, spec = self.require_resumable(run_id)
         plan = plan_run(runner, spec, self.home, run_id, record.name)
-        lock = RunLock.take(paths)
+        lock = RunLock.take(self.home.run(run_id))
         device = None
         try:
             if not (wait and self._turns.others_wait(spec.device)):
@@ -220,6 +211,20 @@ class TrainerService:
                 device.release()
             raise
         return await self._launch(Kept(plan, life, device))
+
+    def require_resumable(self, run_id: str) -> tuple[RunRecord, AgentRunner, RunSpec]:
+        """What an ended run goes on with. Raises LabError saying why it cannot."""
+        record = self._record(run_id)
+        if not record.state.is_end:
+            raise ConfigError(f"run {run_id} is {record.state}: only an ended run can be resumed")
+        paths = self.home.run(run_id)
+        spec = read_spec(paths)
+        runner = find_runner(spec.runner, self.runners)
+        if not runner.capabilities.exact_resume:
+            raise ConfigError(f"{runner.title} cannot resume a run: start a new one")
+        if not runner.find_checkpoints(paths.root):
+            raise ConfigError(f"run {run_id} has no checkpoint to go on from: start a new run")
+        return record, runner, spec
 
     async def _launch(self, kept: Kept) -> RunRecord:
         plan, life = kept.plan, kept.life
@@ -364,6 +369,8 @@ class TrainerService:
             dropped = waiting.drop(self.home, run_id, reason)
             if dropped is not None:
                 self._show(dropped)
+            else:
+                await self._stop_taken_up(run_id, reason)
         elif not record.state.is_end:
             await self._stop_other(record, reason)
 
@@ -382,6 +389,13 @@ class TrainerService:
             await asyncio.sleep(LOOK_S / 10)
         if run_id in self._live:
             await self._stop_live(self._live[run_id], reason)
+
+    async def _stop_taken_up(self, run_id: str, reason: str) -> None:
+        """Another process took it from the queue this moment, or whoever puts it in was killed."""
+        now = self.registry.settle(self.registry.load().get(run_id, self.runs[run_id]))
+        self._show(now)
+        if not now.state.is_end and now.state is not RunState.QUEUED:
+            await self._stop_other(now, reason)
 
     async def _stop_other(self, record: RunRecord, reason: str) -> None:
         ended = await self._others.stop(self.runs, record, self.ladder, reason, self._tell)

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from trainer_core.protocol.addresses import is_host, shown_address
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import CHECKOUT, HomePaths
 from trainer_core.protocol.runs import RunRecord
@@ -64,8 +65,10 @@ def _check_answer(address: str) -> None:
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if address in ("local", "auto"):
         return
-    if not colon or not port.isdigit():
-        raise ConfigError(f"--ray wants auto, local, HOST:PORT or ray://HOST:PORT, got {address!r}")
+    if not colon or not port.isdigit() or not is_host(host):
+        raise ConfigError(
+            f"--ray wants auto, local, HOST:PORT or ray://HOST:PORT, got {shown_address(address)}"
+        )
     try:
         socket.create_connection((host, int(port)), timeout=ANSWER_S).close()
     except (OSError, OverflowError) as error:

@@ -12,6 +12,7 @@ from trainer_core.play.clips.arc_lines import arc_lines
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.recording import Recording, read_recording, read_shown, read_steps
+from trainer_core.protocol.unfinished import is_unfinished, recover, require_abandoned
 
 ANIMATIONS = (".gif", ".apng", ".png")
 PARTS = ("rollout.jsonl", "meta.json", "rollout.gif", "receipt.json", "last_steps.npz")
@@ -77,6 +78,15 @@ def _is_receipt(folder: Path) -> bool:
     return (folder / "receipt.json").is_file()
 
 
+def _unfinished(path: Path, out: Path) -> str:
+    """What a killed player left, as far as it is whole; its folder stays as it is."""
+    require_abandoned(path)
+    shutil.copytree(path, out)
+    if recover(out) is None:
+        raise LabError(f"{path}: no frame of it was kept")
+    return "a recording whose player was killed: the frames that it had written"
+
+
 def _make(
     path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
 ) -> str:
@@ -90,6 +100,8 @@ def _make(
             from trainer_core.play.clips.receipts import receipt
 
             return receipt(path, out)[1]
+        if is_unfinished(path):
+            return _unfinished(path, out)
         raise LabError(
             f"{path}: no recording, no rollout and no receipt of a failed run; open a folder with "
             "recording.json, rollout.jsonl or receipt.json in it"

@@ -13,14 +13,14 @@ import urllib.error
 import urllib.request
 from io import BytesIO
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 from PIL import Image
 
+from trainer_core.protocol.addresses import LLM_KEY, check_server, without_secrets
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.decoding import parsing
-from trainer_core.protocol.errors import ConfigError, LabError
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.shades import GREY_LEVELS
 
 PROMPT = (
@@ -28,6 +28,7 @@ PROMPT = (
     + ", ".join(ACTIONS)
     + "."
 )
+EXAMPLE = "http://127.0.0.1:8080/v1"
 DEFAULT_TIMEOUT_S = 30.0
 MAX_ANSWER_BYTES = 1 << 20
 PATIENCE = 3
@@ -46,9 +47,7 @@ class LlmPlayer:
         self, url: str, model: str = "", *, timeout_s: float = DEFAULT_TIMEOUT_S, key: str = ""
     ) -> None:
         """`url` is the server's base, for example http://127.0.0.1:8080/v1. Raises ConfigError."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"{url!r}: name a server like http://127.0.0.1:8080/v1")
+        check_server(url, LLM_KEY, EXAMPLE)
         self._url, self._model = url.rstrip("/") + "/chat/completions", model
         self._timeout_s, self._key = timeout_s, key
         self._failed_in_a_row = 0
@@ -90,11 +89,13 @@ class LlmPlayer:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as reply:
                 said = reply.read(MAX_ANSWER_BYTES)
         except urllib.error.HTTPError as error:
-            raise LabError(f"{self._url}: answered {error.code} {error.reason}") from None
+            raise LabError(
+                f"{self._url}: answered {error.code} {without_secrets(error.reason)}"
+            ) from None
         except TimeoutError:
             raise LabError(f"{self._url}: no answer within {self._timeout_s:g} s") from None
         except OSError as error:
-            reason = getattr(error, "reason", error)
+            reason = without_secrets(str(getattr(error, "reason", error)))
             raise LabError(f"{self._url}: {reason}") from None
         with parsing(f"{self._url}: the answer is no chat completion", tells_why=False):
             return str(json.loads(said)["choices"][0]["message"]["content"])

@@ -22,7 +22,8 @@ from trainer_core.play.authoring.demonstration import play_inputs
 from trainer_core.play.authoring.inputs import read_inputs, steps_of
 from trainer_core.play.episode import Chooser
 from trainer_core.play.league.contestant import Contestant
-from trainer_core.play.league.llm import DEFAULT_TIMEOUT_S, LlmPlayer
+from trainer_core.play.league.llm import DEFAULT_TIMEOUT_S, EXAMPLE, LlmPlayer
+from trainer_core.protocol.addresses import LLM_KEY, check_server, without_secrets
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.checkpoints import read_meta
 from trainer_core.protocol.errors import ConfigError
@@ -35,8 +36,6 @@ from trainer_core.runners.catalog import runner_of_checkpoint
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.finding import find_checkpoint
 
-KEY = "DMGLAB_LLM_KEY"
-"""Environment variable with the key that is sent to the model's server, if any."""
 DEFAULT_TASK = "pocket_quest/leave_bedroom"
 KINDS = ("random", "checkpoint", "nearest", "recorded", "llm")
 
@@ -114,9 +113,11 @@ def parse_entry(text: str) -> Entry:
     kind, equals, what = text.partition("=")
     if kind not in KINDS or bool(equals) != (kind != "random") or (equals and not what):
         raise ConfigError(
-            f"player {text!r}: say random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER or "
-            "llm=http://127.0.0.1:8080/v1"
+            f"player {without_secrets(text)[:100]!r}: say random, checkpoint=RUN, nearest=FOLDER, "
+            f"recorded=FOLDER or llm={EXAMPLE}"
         )
+    if kind == "llm":
+        check_server(what, LLM_KEY, EXAMPLE)
     return Entry(kind, what)  # type: ignore[arg-type]
 
 
@@ -141,7 +142,7 @@ def open_player(entry: Entry, settings: Settings) -> Chooser:
         case "llm":
             return LlmPlayer(
                 entry.what, settings.llm_model, timeout_s=settings.llm_timeout_s,
-                key=os.environ.get(KEY, ""),
+                key=os.environ.get(LLM_KEY, ""),
             )  # fmt: skip
         case "checkpoint":
             return open_checkpoint(entry.what, settings)

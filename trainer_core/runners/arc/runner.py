@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from trainer_core.preflight.findings import Check, Found
-from trainer_core.protocol.arc import RUNNER_ID, find_game, is_arc
+from trainer_core.protocol.addresses import ARC_KEY, check_server
+from trainer_core.protocol.arc import EXAMPLE, RUNNER_ID, find_game, is_arc
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.errors import ConfigError, TaskError
 from trainer_core.protocol.fields import check_fields, described
@@ -58,6 +59,8 @@ class ArcConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.server:
+            check_server(self.server, ARC_KEY, EXAMPLE)
         if self.algo == "script" and not self.script:
             raise ConfigError("the agent script needs a file of actions: name it with --script")
 

@@ -30,6 +30,8 @@ from trainer_core.runs.trust import require_trust
 
 PROCESS = "trainer_core.runners.guest.process"
 """`python -m PROCESS WORKER RUN_DIR` trains."""
+WARM_START = "Warm start"
+"""The name of the check of where its weights begin."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +95,11 @@ class GuestRunner(AgentRunner):
                 require_trust(folder / self.unpickled, self.title)
         except CheckpointError as error:
             return Check(
-                name="Warm start", status="fail", detail=str(error),
+                name=WARM_START, status="fail", detail=str(error),
                 fix="Pick another checkpoint, or begin without one", remedy={"warm_start": ""},
             )  # fmt: skip
         detail = f"{meta.run_id}, {meta.env_steps:,} steps"
-        return Check(name="Warm start", status="ok", detail=detail)
+        return Check(name=WARM_START, status="ok", detail=detail)
 
     def command(self, run_dir: Path) -> list[str]:
         return self._argv(home_of(RunPaths(run_dir)), PROCESS, self.worker, str(run_dir))

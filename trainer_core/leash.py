@@ -1,4 +1,4 @@
-"""`python -m trainer_core.service.leash COMMAND...`: a tool that cannot outlive who started it.
+"""`python -m trainer_core.leash COMMAND...`: a tool that cannot outlive who started it.
 
 The end of standard input means that the parent is gone, as for workers (docs/protocol.md); the
 whole process group then goes too. For tools that do not read standard input themselves.
@@ -23,11 +23,12 @@ def watch() -> None:
 
 def main(argv: list[str]) -> int:
     if not argv:
-        print("usage: python -m trainer_core.service.leash COMMAND...", file=sys.stderr)
+        print("usage: python -m trainer_core.leash COMMAND...", file=sys.stderr)
         return 2
     die_with_parent()
     try:
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+        # Whatever descriptor was passed on is the tool's: it may be a lock.
+        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, close_fds=False)
     except OSError as error:
         print(f"{argv[0]} cannot be started: {error.strerror}", file=sys.stderr)
         return 1
