@@ -287,3 +287,23 @@ def test_pictures_of_checkpoints_have_the_colours_of_the_games_screen(
     path.write_bytes(b"no picture")
     QPixmapCache.clear()
     assert _thumbnail(path, palette).isNull()
+
+
+def test_a_run_that_selects_one_checkpoint_after_the_other_does_not_put_a_player_off(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def prepare() -> None:
+        asked.append("player")
+
+    soon = app.controllers.play_ahead._soon
+    monkeypatch.setattr(app.controllers.playing.player, "prepare", prepare)
+    announce(app, 1)
+    assert soon.isActive()
+    QTest.qWait(20)
+    left = soon.remainingTime()
+    announce(app, 2)
+    assert 0 <= soon.remainingTime() <= left
+    soon.setInterval(0)
+    until(lambda: asked)
