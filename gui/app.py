@@ -15,8 +15,9 @@ from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
 from gui.controllers import ahead, desktop
 from gui.controllers.replay import CLIP_SUFFIXES
+from gui.help_commands import define_help
 from gui.main_window import MainWindow
-from gui.menus import build_menus
+from gui.menus import RECENT, build_menus, fill_recent
 from gui.models.navigation import Place
 from gui.models.notices import FILE_OPENED
 from gui.parts import Controllers, Models, every_part, make_controllers, make_models
@@ -94,12 +95,16 @@ class App(QObject):
         )  # fmt: skip
         define_views(self)
         commands.define_undo(self.actions, history)
-        build_menus(window.menuBar(), self.actions)
+        recent = build_menus(window.menuBar(), self.actions)[RECENT]
+        recent.aboutToShow.connect(
+            lambda: fill_recent(recent, models.library.recent(), controllers.library.play)
+        )
         controllers.appearance.theme_changed.connect(self.docks.telemetry.recolor)
         beside = self.center.replay.beside
         for view in (self.center.live, self.center.wall, self.center.replay, *beside):
             controllers.appearance.screen_changed.connect(view.screen_view.recolor)
         controllers.appearance.screen_changed.connect(self.center.replay.strip.update)
+        controllers.appearance.screen_changed.connect(self.docks.checkpoints.recolor)
         controllers.library.looked_for.connect(controllers.play_ahead.prepare_for_person)
         self.center.live.pictured.connect(self.docks.task.note_picture)
         DropTarget(window).dropped.connect(self._on_dropped)
@@ -190,6 +195,7 @@ def define_views(app: App) -> None:
         app.actions, window, window.layouts, app.controllers.appearance,
         app.bridge.home.root,
     )  # fmt: skip
+    define_help(app.actions, window, app.bridge.home.root)
     commands.define_dialogs(
         app.actions, window, app.models.settings, make_choices(app.controllers),
         app.controllers.journal, app.models.telemetry,

@@ -332,6 +332,9 @@ def define_views(
     add("screenLcd", tr("Screen as a liquid crystal"), appearance.toggle_lcd,
         tip=tr("Lines between the pixels, and pictures that fade into each other"),
         is_on=lambda: appearance.is_lcd, follows=screens)  # fmt: skip
+    add("wholePixels", tr("Whole pixels only"), appearance.toggle_whole,
+        tip=tr("Each pixel of the game is as large as the others; off: the game fills its room"),
+        is_on=lambda: appearance.is_whole, follows=screens)  # fmt: skip
     add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
     add("onlyCenter", tr("Only the middle"), layout.toggle_only_center, "Ctrl+F11",
         tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),

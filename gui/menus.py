@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QMenuBar
+from collections.abc import Callable, Iterator, Sequence
+
+from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.models.rom_library import RomCard
 from gui.words import tr
 
-MENUS = {
+Entries = tuple["str | tuple[str, Entries]", ...]
+RECENT = "Recent games"
+MENUS: dict[str, Entries] = {
     "&File": (
-        "openRom", "showGames", "showLeague", "", "import", "importCurves", "importCurveFolder",
+        "openRom", (RECENT, ()), "showGames", "showLeague", "",
+        "import", "importCurves", "importCurveFolder",
         "exportGif", "exportAs", "openHome", "diskUse", "", "settings", "", "quit",
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
-        "newSweep", "stopSweep", "",
-        "describeRun", "runColor", "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
-        "showError",
-        "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
-        "archiveRun", "restoreRun", "",
-        "pinRun", "showListed", "showSweep", "toggleSweep", "hideOthers", "compareRuns", "",
-        "filterRuns", "runsCsv", "",
-        "installRunner", "cancelInstall", "removeRunner", "",
-        "useCpu", "fewerGameBoys", "openReceipt", "copyInstall",
+        "resumeRun", "reuseConfig", "describeRun", "showError", "",
+        ("Queue", ("queueEarlier", "queueLater")),
+        ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
+        ("Show and compare", (
+            "pinRun", "showListed", "hideOthers", "compareRuns", "runColor", "", "filterRuns",
+        )),
+        ("Files of the run", (
+            "openRunFolder", "openLog", "runsCsv", "", "openTensorBoard", "exportWandb", "",
+            "archiveRun", "restoreRun",
+        )),
+        ("Trainers", ("installRunner", "cancelInstall", "removeRunner")),
     ),
     "&View": (
         *(f"dock.{name}" for name in (
             names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK, names.TELEMETRY_DOCK,
             names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK, names.MEMORY_DOCK,
         )), "",
-        "themeDark", "themeLight", "",
-        "screenGreen", "screenGrey", "screenPocket", "screenLight", "screenLcd", "",
+        "themeDark", "themeLight",
+        ("Game's screen", (
+            "screenGreen", "screenGrey", "screenPocket", "screenLight", "", "screenLcd",
+            "wholePixels",
+        )), "",
         "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "onlyCenter", "resetLayout",
     ),
     "&Curves": (
@@ -43,26 +54,68 @@ MENUS = {
     ),
     "&Play": (
         "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",
-        "playPause", "playStep", "playRestart", "endPlayer", "mute", "saliency", "",
-        "saveSlot", "loadSlot", "undoLoad", "savePicture", "",
-        "record", "recordEpisode", "playOn", "",
-        "openReplay", "openReplayFolder", "useAsDemo", "rollOpen", "rollUndo", "rollRedo",
-        "rollInsert", "rollDelete", "rollSave", "rollPlayOn", "",
-        "saveStart", "captureGoal", "makeTask", "trainTask", "newDraft", "",
-        "locateRom", "forgetRom",
+        "playPause", "playStep", "playRestart", "endPlayer", "mute", "saliency", "savePicture", "",
+        ("Save slots", ("saveSlot", "loadSlot", "undoLoad")),
+        ("New task", ("saveStart", "captureGoal", "makeTask", "trainTask", "newDraft")),
+        ("Chosen game", ("locateRom", "forgetRom")), "",
+        "record", "recordEpisode",
+        ("Recordings", ("openReplay", "openReplayFolder", "playOn", "useAsDemo")),
+        ("Buttons of a recording", (
+            "rollOpen", "rollUndo", "rollRedo", "rollInsert", "rollDelete", "rollSave",
+            "rollPlayOn",
+        )),
     ),
-    "&Help": ("commandPalette", "shortcuts", "welcome", "", "bugReport"),
+    "&Help": (
+        "manual", "shortcuts", "commandPalette", "welcome", "", "bugReport", "", "about",
+    ),
 }  # fmt: skip
-"""Ids of commands by menu; an empty one is a line between groups."""
+"""Ids of commands by menu; an empty one is a line between groups, a pair a menu in the menu.
+
+What helps against a failure is offered where the failure is told, and by the palette.
+"""
 
 
-def build_menus(bar: QMenuBar, registry: ActionRegistry) -> None:
-    """Fill the bar. A command that is impossible now says why in its tooltip."""
-    for title, ids in MENUS.items():
-        menu = bar.addMenu(tr(title))
-        menu.setToolTipsVisible(True)
-        for action_id in ids:
-            if action_id:
-                menu.addAction(registry[action_id])
-            else:
-                menu.addSeparator()
+def command_ids(entries: Entries) -> Iterator[str]:
+    """Yield the commands of a menu and of those in it."""
+    for entry in entries:
+        if isinstance(entry, tuple):
+            yield from command_ids(entry[1])
+        elif entry:
+            yield entry
+
+
+def build_menus(bar: QMenuBar, registry: ActionRegistry) -> dict[str, QMenu]:
+    """Fill the bar, and return its menus by their English titles.
+
+    A command that is impossible now says why in its tooltip.
+    """
+    made: dict[str, QMenu] = {}
+    for title, entries in MENUS.items():
+        made[title] = bar.addMenu(tr(title))
+        _fill(made[title], entries, registry, made)
+    return made
+
+
+def _fill(menu: QMenu, entries: Entries, registry: ActionRegistry, made: dict[str, QMenu]) -> None:
+    menu.setToolTipsVisible(True)
+    for entry in entries:
+        if isinstance(entry, tuple):
+            title, inner = entry
+            made[title] = menu.addMenu(tr(title))
+            _fill(made[title], inner, registry, made)
+        elif entry:
+            menu.addAction(registry[entry])
+        else:
+            menu.addSeparator()
+
+
+def fill_recent(menu: QMenu, cards: Sequence[RomCard], play: Callable[[str], None]) -> None:
+    """List the games that were played last; `play` gets the key of the one that is chosen."""
+    menu.clear()
+    for card in cards:
+        action = menu.addAction(card.title.replace("&", "&&"))
+        action.setToolTip(card.problem or str(card.path))
+        action.setEnabled(not card.problem)
+        action.triggered.connect(lambda _, key=card.key: play(key))
+    if not cards:
+        menu.addAction(tr("No game was played yet")).setEnabled(False)

@@ -73,7 +73,7 @@ def make_docks(
             EpisodesTab(models.telemetry, models.session, home),
             models.notes,
         ),
-        checkpoints=CheckpointsDock(models.checkpoints, models.runs.label, actions),
+        checkpoints=CheckpointsDock(models.checkpoints, models.runs.label, actions, models.palette),
         runs=RunsDock(models.runs, models.telemetry, controllers.runs, models.columns, actions),
         log=LogDock(models.log, actions),
         trained=trained,

@@ -163,7 +163,8 @@ class EnvWall(QWidget):
         pictures = self._newest
         if pictures is None:
             return
-        if 0 <= self._zoomed < len(pictures):
+        self.screen_view.fills = not 0 <= self._zoomed < len(pictures)
+        if not self.screen_view.fills:
             frozen = self.order.frozen.get(self._zoomed)
             self.screen_view.marks = []
             self.screen_view.show_picture(pictures[self._zoomed] if frozen is None else frozen)

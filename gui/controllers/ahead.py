@@ -22,7 +22,7 @@ from gui.words import tr
 SETTING = "training/start_ahead"
 PLAY_SETTING = "play/start_ahead"
 PLAY_DELAY_MS = 2000
-"""From a selection to the start of a player: who only looks through the list needs none."""
+"""From a first selection to the start of a player: the click itself comes first."""
 IDLE_MS = 10 * 60 * 1000
 """So long it waits for a person who does nothing more."""
 
@@ -95,8 +95,13 @@ class PlayAhead(QObject):
         self._soon.timeout.connect(self._prepare)
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
         self._idle.timeout.connect(self.end)
-        checkpoints.selection_changed.connect(self._soon.start)
-        playing.started.connect(self._soon.start)
+        checkpoints.selection_changed.connect(self._prepare_soon)
+        playing.started.connect(self._prepare_soon)
+
+    def _prepare_soon(self) -> None:
+        """Wait for the delay once: a run that selects a checkpoint a second must not prolong it."""
+        if not self._soon.isActive():
+            self._soon.start()
 
     def prepare_for_person(self) -> None:
         """Somebody looks for a game to play."""

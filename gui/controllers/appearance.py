@@ -20,6 +20,7 @@ class Appearance(QObject):
         self._settings, self._palette = settings, palette
         self.screen = ""
         palette.is_lcd = settings.flag("view/lcd", False)
+        palette.is_whole = settings.flag("view/whole_pixels", True)
         self.set_screen(settings.text("view/screen", "green"))
 
     @property
@@ -44,6 +45,16 @@ class Appearance(QObject):
     def is_lcd(self) -> bool:
         """Whether pictures look as on the console's own screen."""
         return self._palette.is_lcd
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a game's pixel is a whole number of the screen's."""
+        return self._palette.is_whole
+
+    def toggle_whole(self) -> None:
+        self._palette.is_whole = not self._palette.is_whole
+        self._settings.set("view/whole_pixels", self._palette.is_whole)
+        self.screen_changed.emit()
 
     def toggle_lcd(self) -> None:
         self._palette.is_lcd = not self._palette.is_lcd

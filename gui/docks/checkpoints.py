@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPixmap, QPixmapCache
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPixmap, QPixmapCache
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QListView,
@@ -29,6 +29,7 @@ from gui.widgets.dock import Dock
 from gui.widgets.icons import icon
 from gui.widgets.labels import label
 from gui.widgets.painting import guarded_item
+from gui.widgets.screen import Palette
 from gui.words import tr
 from trainer_core.protocol.task_lists import short_task
 
@@ -45,10 +46,11 @@ class _CardDelegate(QStyledItemDelegate):
     """Thumbnail, steps and run, success and integrity at the right; a star for a run's best."""
 
     def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], parent: QWidget
-    ) -> None:
+        self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette,
+        parent: QWidget,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._model, self._run_label = model, run_label
+        self._model, self._run_label, self._palette = model, run_label, palette
         self.heads: set[int] = set()
         """Rows with a heading: the first on show of their task and algorithm."""
 
@@ -70,7 +72,7 @@ class _CardDelegate(QStyledItemDelegate):
             painter.fillRect(rect, QColor(colors.accent_soft))
         thumb = THUMB.translated(rect.topLeft())
         painter.fillRect(thumb, QColor(colors.letterbox))
-        picture = _thumbnail(card.thumbnail)
+        picture = _thumbnail(card.thumbnail, self._palette)
         if not picture.isNull():
             painter.drawPixmap(_inside(thumb, picture.size()), picture)
         if card.is_usable and option.state & (
@@ -143,14 +145,26 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
-def _thumbnail(path: Path) -> QPixmap:
-    key = str(path)
+def _thumbnail(path: Path, palette: Palette) -> QPixmap:
+    """Return the picture in the colours of the game's screen; a null one if it cannot be read."""
+    key = f"{path} {palette.table.tobytes().hex()}"
     found = QPixmap()
     if not QPixmapCache.find(key, found):
-        found = QPixmap(key)
+        found = QPixmap.fromImage(_tinted(QImage(str(path)), palette))
         if not found.isNull():
             QPixmapCache.insert(key, found)
     return found
+
+
+def _tinted(image: QImage, palette: Palette) -> QImage:
+    """Return the four greys of a Game Boy in the palette's colours; other pictures as they are."""
+    if image.isNull() or image.format() != QImage.Format.Format_Grayscale8:
+        return image
+    step = 255 / (len(palette.table) - 1)
+    tinted = QImage(image.constBits(), image.width(), image.height(), image.bytesPerLine(),
+                    QImage.Format.Format_Indexed8)  # fmt: skip
+    tinted.setColorTable([int(palette.table[3 - round(grey / step)]) for grey in range(256)])
+    return tinted.convertToFormat(QImage.Format.Format_RGB32)
 
 
 def _inside(room: QRect, size: QSize) -> QRect:
@@ -162,15 +176,16 @@ def _inside(room: QRect, size: QSize) -> QRect:
 
 class CheckpointsDock(Dock):
     def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], actions: ActionRegistry
-    ) -> None:
+        self, model: CheckpointList, run_label: Callable[[str], str], actions: ActionRegistry,
+        palette: Palette,
+    ) -> None:  # fmt: skip
         super().__init__(tr("Checkpoints"), names.CHECKPOINTS_DOCK)
         self._model = model
         self.list = QListView()
         self.list.setObjectName(names.CHECKPOINT_LIST)
         self.list.setAccessibleName(tr("Checkpoints"))
         self.list.setModel(model)
-        self._delegate = _CardDelegate(model, run_label, self.list)
+        self._delegate = _CardDelegate(model, run_label, palette, self.list)
         self.list.setItemDelegate(self._delegate)
         self.ages = keep_ages(self.list)
         self.list.setMouseTracking(True)
@@ -211,6 +226,10 @@ class CheckpointsDock(Dock):
             signal.connect(self._arrange)
         self._arrange()
         self._on_selection()
+
+    def recolor(self) -> None:
+        """Paint the pictures in the colours of the game's screen as they are now."""
+        self.list.viewport().update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """A click on a picture lets that checkpoint play."""

@@ -35,7 +35,7 @@ MAKE_S = 0.01
 """Longest that one turn goes on making plots of metrics that the table does not have."""
 MOST_MAIN = 6
 """Plots that the Overview takes of a run which measures nothing that the Overview's table has."""
-MOST_NAMED, MOST_IN_TIP, LONGEST = 8, 40, 36
+MOST_NAMED, MOST_IN_TIP, LONGEST = 6, 40, 36
 """Runs whose names stand under the plots, and in their tooltip; letters of one."""
 MARKS = (
     "\u2500\u2500",
@@ -220,7 +220,7 @@ class TelemetryDock(Dock):
             texts.append(f'<span style="color:{color}">{mark}</span>&nbsp;{words}')
         if len(shown) > MOST_NAMED:
             texts.append(tr("and {value} more", value=len(shown) - MOST_NAMED))
-        self.legend.setText(" &nbsp;".join(texts))
+        self.legend.setText("&nbsp; ".join(texts))  # a line that wraps begins with its mark
         self.legend.setToolTip("\n".join(map(self.model.label, shown[:MOST_IN_TIP])))
 
     def recolor(self) -> None:

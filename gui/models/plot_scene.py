@@ -237,6 +237,13 @@ class PlotLines:
         here = nearest(places, x)
         return float(low[here]), float(high[here])
 
+    def last_before(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
+        """Return where a run that is not at x was measured last, and what; else None."""
+        places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
+        if not len(places) or x <= places[-1]:
+            return None
+        return float(places[-1]), float(values[-1])
+
     def rows_at(self, x: float) -> list[tuple[int, int, str, float, tuple[float, float] | None]]:
         """(run, line, name, value, band) of every line measured there, the highest first."""
         found = []

@@ -69,6 +69,11 @@ class RomLibrary(QObject):
     def card_of(self, path: Path) -> RomCard | None:
         return next((card for card in self.cards if card.path == path), None)
 
+    def recent(self, most: int = 10) -> list[RomCard]:
+        """Return the games that were played, the last one first."""
+        found = (self.card(key) for key in self._recent())
+        return [card for card in found if card is not None][:most]
+
     def select(self, key: str) -> None:
         if key != self.selected:
             self.selected = key

@@ -221,8 +221,8 @@ class PlotCard(QWidget):
         unit = {"env_steps": tr("step"), "update": tr("update")}.get(
             self.model.x_axis, tr("second")
         )
-        told = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
-        head = (muted, told if self.model.x_axis == CLOCK else f"{unit} {x:,.0f}")
+        place = self._place(x)
+        head = (muted, place if self.model.x_axis == CLOCK else f"{unit} {place}")
         rows = self._lines.rows_at(x)
         first, last = self._scenes.x_range(self._lines.runs)
         near = (last - first or 1.0) * NEAR_ALERT
@@ -241,7 +241,27 @@ class PlotCard(QWidget):
                 )
                 for run, line, name, value, band in rows
             ),
+            *self._ended_before(x),
         )
+
+    def _ended_before(self, x: float) -> list[tuple[QColor, str]]:
+        """The last value of each of several runs that did not come as far as x."""
+        lines, found = self._lines, []
+        _, metric, line = lines.shown_lines()[0]
+        for run in lines.runs if len(lines.runs) > 1 else ():
+            if (last := lines.last_before(run, metric, x)) is not None:
+                name = self.model.label(run.run_id)
+                name = shortened(f"{name} {line}" if self.spec.lines[1:] else name, LONGEST)
+                words = tr("{name}  {value}, until {place}", name=name,
+                           value=short_number(last[1]), place=self._place(last[0]))  # fmt: skip
+                found.append((QColor(theme.current().muted), words))
+        return found
+
+    def _place(self, x: float) -> str:
+        """A place on the x axis in words."""
+        if self.model.x_axis == CLOCK:
+            return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
+        return f"{x:,.0f}"
 
     def readout(self) -> dict[str, float]:
         """Value by line name at the crosshair, else the newest; of the first run on show."""

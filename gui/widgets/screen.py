@@ -67,6 +67,8 @@ class Palette:
         self.table = np.zeros(4, np.uint32)
         self.is_lcd = False
         """Whether screens look like liquid crystals: a grid, and pictures that fade slowly."""
+        self.is_whole = True
+        """Whether a pixel of the game is a whole number of the screen's: crisp, but with a rim."""
         self.set_colors(SCREENS["green"])
 
     def set_colors(self, shades: tuple[int, int, int, int]) -> None:
@@ -136,7 +138,8 @@ _WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 
 
 class Screen(QWidget):
-    """Paints one picture at the largest whole scale that fits, centred."""
+    """Paints one picture, centred, at the largest scale that fits: a whole one where the palette
+    says so."""
 
     painted = Signal()
     focus_lost = Signal()
@@ -158,6 +161,9 @@ class Screen(QWidget):
         """u32[H, W] that a liquid crystal still shows a part of."""
         self._grid = QBrush()
         self._overlay: QImage | None = None
+        self.fills = False
+        """Whether it fills its room whatever the palette says: many small pictures, which a whole
+        scale would leave half of it."""
         self.marks: list[Mark] = []
         self.hint = ""
         self.paints = 0
@@ -238,20 +244,26 @@ class Screen(QWidget):
         )
 
     def target(self) -> QRect:
-        """Where the picture lies, in device-independent pixels at a whole number of real ones.
+        """Where the picture lies, in device-independent pixels; at a whole number of real ones
+        where that is asked for.
 
         A picture too large for the widget is shrunk to fit: better soft than cut off.
         """
         if self._image is None:
             return QRect()
         width, height = self._image.width(), self._image.height()
-        fit = self.fit()
-        scale = (int(fit) if fit >= 1 else fit) / self.devicePixelRatioF()
+        scale = self.scale() / self.devicePixelRatioF()
         size = QSize(round(width * scale), round(height * scale))
         return QRect(
             (self.width() - size.width()) // 2, (self.height() - size.height()) // 2,
             size.width(), size.height(),
         )  # fmt: skip
+
+    def scale(self) -> float:
+        """Real pixels for one of the picture's."""
+        fit = self.fit()
+        is_whole = self.shades.is_whole and not self.fills
+        return float(int(fit)) if is_whole and fit >= 1 else fit
 
     def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:
         """(column, row) of the picture below a point of the widget; None beside it."""
@@ -277,10 +289,8 @@ class Screen(QWidget):
             painter.fillRect(self.rect(), QColor(colors.letterbox))
             if self._image is not None:
                 target = self.target()
-                if self.fit() < 1:
-                    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-                painter.drawImage(target, self._image)
-                if self.shades.is_lcd:
+                self._paint_picture(painter, target, self._image)
+                if self.shades.is_lcd and self.scale().is_integer():
                     self._paint_grid(painter, target)
                 if self._overlay is not None:
                     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
@@ -294,10 +304,19 @@ class Screen(QWidget):
         self.paints += 1
         self.painted.emit()
 
+    def _paint_picture(self, painter: QPainter, target: QRect, image: QImage) -> None:
+        """Paint it crisp at a whole scale, else with edges no softer than one real pixel."""
+        scale = self.scale()
+        if not scale.is_integer():
+            if scale > 1:
+                image = image.scaled(image.size() * (int(scale) + 1))
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.drawImage(target, image)
+
     def _paint_grid(self, painter: QPainter, target: QRect) -> None:
         """The gaps between the crystals, one real pixel wide, where they are large enough."""
         ratio = self.devicePixelRatioF()
-        side = int(self.fit())
+        side = int(self.scale())
         if side < 3:
             return
         if self._grid.textureImage().width() != side:

@@ -8,16 +8,23 @@ import numpy as np
 
 GAP = 2
 """Pixels between two pictures."""
+NEARLY = 0.9
+"""Share of the largest scale that is given up for a wall without holes."""
 
 
 def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> int:
-    """Columns that show `count` tiles of (height, width) largest in `room` (width, height)."""
+    """Columns that show `count` tiles of (height, width) largest in `room` (width, height).
+
+    Of those that are nearly as good the one with the fewest places left over.
+    """
 
     def scale(columns: int) -> float:
         rows = math.ceil(count / columns)
         return min(room[0] / (columns * (size[1] + GAP)), room[1] / (rows * (size[0] + GAP)))
 
-    return max(range(1, count + 1), key=scale)
+    largest = max(map(scale, range(1, count + 1)))
+    good = [columns for columns in range(1, count + 1) if scale(columns) >= NEARLY * largest]
+    return min(good, key=lambda columns: (-count % columns, -scale(columns)))
 
 
 def tile(pictures: np.ndarray, columns: int) -> np.ndarray:

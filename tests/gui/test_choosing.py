@@ -7,16 +7,18 @@ import shlex
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QPixmapCache
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from gui import object_names as names
 from gui import theme
 from gui.app import App
-from gui.docks.checkpoints import ROW_HEIGHT, THUMB
+from gui.docks.checkpoints import ROW_HEIGHT, THUMB, _thumbnail
 from gui.models.checkpoints import CheckpointCard, CheckpointList
 from gui.models.equivalent import train_line
 from gui.models.notices import Notice
@@ -30,6 +32,7 @@ from trainer_core.protocol import records
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.presets import PRESETS, preset_config
 from trainer_core.protocol.runs import RunState
+from trainer_core.protocol.shades import GREY_LEVELS, SCREENS
 
 
 def card(folder: Path, steps: int, rate: float, run_id: str = "r") -> CheckpointCard:
@@ -403,3 +406,45 @@ def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(
     click(app, "ownCheckpointsButton")
     assert model.selected is not None
     assert len(heights()) == 5
+
+
+def test_pictures_of_checkpoints_have_the_colours_of_the_games_screen(
+    app: App, tmp_path: Path
+) -> None:
+    path = tmp_path / "thumbnail.png"
+    Image.fromarray(np.repeat(np.uint8(GREY_LEVELS), 40)[None]).save(path)
+    palette = app.models.palette
+
+    def seen() -> list[int]:
+        image = _thumbnail(path, palette).toImage()
+        return [image.pixelColor(40 * shade + 20, 0).rgb() & 0xFFFFFF for shade in range(4)]
+
+    for name in ("green", "pocket"):
+        app.actions[f"screen{name.capitalize()}"].trigger()
+        assert seen() == list(SCREENS[name])
+    Image.fromarray(np.full((1, 4, 3), (200, 10, 20), np.uint8)).save(path)
+    QPixmapCache.clear()
+    assert _thumbnail(path, palette).toImage().pixelColor(0, 0).name() == "#c80a14", "colours stay"
+    path.write_bytes(b"no picture")
+    QPixmapCache.clear()
+    assert _thumbnail(path, palette).isNull()
+
+
+def test_a_run_that_selects_one_checkpoint_after_the_other_does_not_put_a_player_off(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def prepare() -> None:
+        asked.append("player")
+
+    soon = app.controllers.play_ahead._soon
+    monkeypatch.setattr(app.controllers.playing.player, "prepare", prepare)
+    announce(app, 1)
+    assert soon.isActive()
+    QTest.qWait(20)
+    left = soon.remainingTime()
+    announce(app, 2)
+    assert 0 <= soon.remainingTime() <= left
+    soon.setInterval(0)
+    until(lambda: asked)

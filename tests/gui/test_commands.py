@@ -8,12 +8,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QPushButton, QTextBrowser
 
 from gui import object_names as names
 from gui.actions import Command
 from gui.app import App
-from gui.menus import MENUS
+from gui.menus import MENUS, command_ids
+from gui.models.failures import CATALOGUE
 from tests.gui.conftest import click, find, until
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.protocol.runs import RunState
@@ -39,8 +40,8 @@ BUTTONS = {
 
 
 def menu_entries(app: App) -> dict[str, QAction]:
-    """Entry by its objectName, of every menu of the bar."""
-    menus = [action.menu() for action in app.window.menuBar().actions()]
+    """Entry by its objectName, of every menu of the bar and of those in them."""
+    menus = app.window.menuBar().findChildren(QMenu)
     return {entry.objectName(): entry for menu in menus for entry in menu.actions()}
 
 
@@ -72,7 +73,7 @@ def test_menu_entry_and_button_run_the_one_verb(app: App, action_id: str) -> Non
     command, calls = app.actions.command(action_id), []
     command.run = lambda: calls.append(action_id)
     always_possible(command)
-    if action_id in {name for ids in MENUS.values() for name in ids}:
+    if action_id in {name for entries in MENUS.values() for name in command_ids(entries)}:
         assert menu_entries(app)[action_id] is command
     command.trigger()
     (button,) = followers(app, action_id)
@@ -98,12 +99,14 @@ def test_every_shortcut_runs_its_verb(app: App) -> None:
 
 def test_every_command_is_found_in_a_menu_by_its_shortcut_or_by_a_button(app: App) -> None:
     entries = menu_entries(app)
+    remedies = {failure.command for failure in CATALOGUE}
     lost = [
         action_id
         for action_id, command in commands(app).items()
         if command.shortcut().isEmpty()
         and action_id not in entries
         and not followers(app, action_id)
+        and action_id not in remedies
     ]
     assert not lost
 
@@ -179,3 +182,44 @@ def test_the_theme_on_show_is_the_one_that_is_checked(app: App) -> None:
     assert not app.actions["themeDark"].isChecked()
     app.actions["themeLight"].trigger()
     assert app.actions["themeLight"].isChecked(), "choosing it again does not turn it off"
+
+
+def test_menus_fit_a_screen_of_800_pixels_and_hold_no_remedies(app: App) -> None:
+    for action in app.window.menuBar().actions():
+        menu = action.menu()
+        assert menu.sizeHint().height() < 700, action.text()
+        shown = [entry for entry in menu.actions() if not entry.isSeparator()]
+        assert len(shown) <= 22, action.text()
+    assert not {"useCpu", "fewerGameBoys", "openReceipt", "copyInstall"} & menu_entries(app).keys()
+    assert all(menu.actions() or menu.title() == "Recent games"
+               for menu in app.window.menuBar().findChildren(QMenu))  # fmt: skip
+
+
+def test_games_that_were_played_are_played_again_from_the_menu(app: App) -> None:
+    menu = next(
+        menu for menu in app.window.menuBar().findChildren(QMenu) if menu.title() == "Recent games"
+    )
+    menu.aboutToShow.emit()
+    (none,) = menu.actions()
+    assert (none.text(), none.isEnabled()) == ("No game was played yet", False)
+    library, played = app.models.library, []
+    cards = [card for card in library.cards if card.shipped][:2]
+    for card in cards:
+        library.note_played(card.key)
+    app.controllers.library.open_rom = played.append  # type: ignore[method-assign]
+    menu.aboutToShow.emit()
+    assert [entry.text() for entry in menu.actions()] == [cards[1].title, cards[0].title]
+    menu.actions()[1].trigger()
+    assert played == [cards[0].path]
+
+
+def test_help_has_a_manual_and_says_the_version(app: App) -> None:
+    app.actions["manual"].trigger()
+    manual = find(app, "manualText", QTextBrowser)
+    assert "DMG Lab" in manual.toPlainText()
+    assert "Train new" in manual.toPlainText()
+    app.actions["about"].trigger()
+    box = find(app, "about")
+    assert "0.1.0" in box.text()
+    assert str(app.bridge.home.root) in box.informativeText()
+    box.close()

@@ -273,7 +273,10 @@ def test_the_crosshair_names_x_and_every_run_that_was_there(qapp) -> None:  # ty
     texts = [text for _, text in card.canvas.legend]
     assert texts == ["step 61,440", "long own starts  0.600", "hort own starts  0.600"]
     card.set_hover(80 * 2048.0, tell=True)
-    assert [text for _, text in card.canvas.legend] == ["step 163,840", "long own starts  1"]
+    assert [text for _, text in card.canvas.legend] == [
+        "step 163,840", "long own starts  1", "hort own starts  0.800, until 81,920"
+    ]  # fmt: skip
+    assert card.canvas.legend[-1][0].name() == theme.current().muted, "it was not there"
     model.set_focus("run-short")
     card.redraw()
     card.set_hover(80 * 2048.0)

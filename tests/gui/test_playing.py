@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 
 from gui import object_names as names
@@ -19,6 +19,7 @@ from gui.models.navigation import Place
 from gui.models.replay import Replay
 from gui.models.session import Mode
 from gui.widgets.screen import FrameSource, Palette, Screen
+from gui.widgets.tiles import best_columns
 from tests.gui.conftest import click, find, until
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
@@ -73,6 +74,36 @@ def test_an_odd_room_leaves_a_letterbox_and_never_a_fraction(qapp) -> None:  # t
     target = screen.target()
     assert (target.width(), target.height()) == (480, 432)
     assert target.center() == screen.rect().center()
+
+
+def test_without_whole_pixels_a_picture_fills_its_room_and_stays_crisp(qapp) -> None:  # type: ignore[no-untyped-def]
+    palette = Palette()
+    palette.is_whole = False
+    screen = Screen(palette, "s", "Screen")
+    screen.resize(630, 390)  # two policies side by side, which need 640 for twice their size
+    screen.show_picture(np.indices((144, 320)).sum(0).astype(np.uint8) % 2 * 3)
+    target = screen.target()
+    assert (target.width(), target.height()) == (630, 284)
+    got = screen.grab().toImage().pixelColor(target.center())
+    assert screen.pixel_at(target.right(), target.bottom()) == (319, 143)
+    colors = {screen.grab().toImage().pixelColor(x, target.center().y()).name()
+              for x in range(target.left(), target.right())}  # fmt: skip
+    crisp = {QColor(SCREENS["green"][shade]).name() for shade in (0, 3)}
+    assert crisp <= colors, "whole colours between edges that are one pixel soft"
+    assert got.isValid()
+
+
+@pytest.mark.parametrize(("count", "room"), [(16, (1200, 820)), (7, (900, 600)), (64, (1600, 700))])
+def test_a_wall_fills_its_room_and_leaves_few_holes(count: int, room: tuple[int, int]) -> None:
+    columns = best_columns(count, (144, 160), room)
+    rows = -(-count // columns)
+    assert (rows * columns - count) <= 1, "no green blanks"
+    scale = min(room[0] / (162 * columns), room[1] / (146 * rows))
+    every = [
+        min(room[0] / (162 * across), room[1] / (146 * -(-count // across)))
+        for across in range(1, count + 1)
+    ]
+    assert scale >= 0.9 * max(every)
 
 
 def test_colour_pictures_of_other_environments_fit_the_same_view(qapp, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

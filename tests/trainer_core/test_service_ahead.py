@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +95,38 @@ def test_a_player_that_waits_for_a_person_loads_the_game_and_no_policy(tmp_path:
         await player.stop()
 
     asyncio.run(scenario())
+
+
+def test_a_player_that_waits_for_a_person_makes_way_for_one_with_a_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    player, told = PlayerService(HomePaths(tmp_path)), list[str]()
+    waiting: list[str] = []
+
+    async def load(argv: Sequence[str], cwd: Path, **env: str) -> bool:
+        if waiting:
+            return False
+        waiting.append("person" if env else "policy")
+        told.append(waiting[0])
+        return True
+
+    async def end() -> None:
+        told.append("ended")
+        waiting.clear()
+
+    monkeypatch.setattr(type(player.ahead), "is_waiting", property(lambda _: bool(waiting)))
+    monkeypatch.setattr(player.ahead, "load", load)
+    monkeypatch.setattr(player.ahead, "end", end)
+
+    async def scenario() -> None:
+        await player.prepare(for_person=True)
+        await player.prepare(for_person=True)
+        await player.prepare()
+        await player.prepare()
+        await player.prepare(for_person=True)
+
+    asyncio.run(scenario())
+    assert told == ["person", "ended", "policy"], "one with a policy plays for a person as well"
 
 
 async def finished(service: TrainerService, run_id: str) -> RunRecord:

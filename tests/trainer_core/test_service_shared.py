@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from tests.support.keeper import call_keeper
+from tests.support.made_records import run_record
 from tests.support.processes import SPEC, group_of, start, until
 from tests.support.scripted_native import scripted_native
 from trainer_core.protocol import commands, records
@@ -20,7 +22,7 @@ from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.devices import DeviceLock
 from trainer_core.runs.queue import RunQueue
-from trainer_core.service import EventReceived, StopLadder, TrainerService
+from trainer_core.service import EventReceived, StopLadder, TrainerService, others
 
 SLOW_S = 60.0
 """For what takes milliseconds on an idle computer."""
@@ -270,3 +272,28 @@ def keepers(home: HomePaths) -> list[psutil.Process]:
             if named and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+def test_the_ladder_for_a_run_of_another_process_says_when_it_takes_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(others, "KEEPER_S", 0.05)
+    shown: list[tuple[str, float]] = []
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        born = psutil.Process(process.pid).create_time()
+        record = run_record("r", pid=process.pid, pid_create_time=born)
+        HomePaths(tmp_path).run("r").root.mkdir(parents=True)
+        why = asyncio.run(
+            others.stop_other(
+                HomePaths(tmp_path),
+                record,
+                StopLadder(0.05, 5.0),
+                lambda: False,
+                lambda detail, in_s: shown.append((detail, in_s)),
+                asyncio.Event(),
+            )
+        )
+        assert process.wait(10) == -signal.SIGTERM
+    assert why == "forced: who kept it did not answer"
+    assert [in_s for _, in_s in shown] == [0.05, 5.0], "as for a run of its own"
+    assert shown[1][0].endswith(f"sent SIGTERM to process {process.pid}")

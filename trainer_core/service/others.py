@@ -119,7 +119,9 @@ class Others:
         try:
             why = await stop_other(
                 self._home, record, ladder, lambda: runs[run_id].state.is_end,
-                lambda detail: tell(RunChanged(runs[run_id], detail)), hurry,
+                lambda detail, in_s: tell(
+                    RunChanged(runs[run_id], detail, force_at=time.monotonic() + in_s)
+                ), hurry,
             )  # fmt: skip
         finally:
             del self._hurry[run_id]
@@ -218,24 +220,27 @@ async def stop_other(
     record: RunRecord,
     ladder: StopLadder,
     ended: Callable[[], bool],
-    show: Callable[[str], None],
+    show: Callable[[str, float], None],
     hurry: asyncio.Event,
 ) -> str:
     """Have its keeper stop it; where that does not answer, SIGTERM and SIGKILL from here.
 
-    Returns "" once `ended`, else the reason to write down: the process was ended from here.
+    `show` gets what is done, and the seconds until the next, harder step. Returns "" once `ended`,
+    else the reason to write down: the process was ended from here.
     """
     box = Mailbox(home.run(record.run_id))
     name = box.post(commands.Stop)
-    show(f"asked who keeps it, process {record.pid}")
+    show(f"asked who keeps it, process {record.pid}", KEEPER_S)
     answer = await _answer(box, name, time.monotonic() + KEEPER_S)
     if answer is not None:  # its ladder, and the time to write the end down
+        show("who keeps it stops it", ladder.command_s + ladder.terminate_s + KEEPER_S)
         patience_s = ladder.command_s + ladder.terminate_s + KEEPER_S
         if await _until(ended, patience_s, hurry, lambda: _is_at_work(box, ladder)):
             return ""
     box.withdraw(name)
     for number, patience_s in ((signal.SIGTERM, ladder.terminate_s), (signal.SIGKILL, KEEPER_S)):
-        show(f"who keeps it does not answer: sent {number.name} to process {record.pid}")
+        doing = f"who keeps it does not answer: sent {number.name} to process {record.pid}"
+        show(doing, patience_s)
         if record.state is RunState.PREFLIGHT or not is_alive(record):
             break  # until it is launched its number is its keeper's own
         _signal(record, number)

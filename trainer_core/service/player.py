@@ -59,6 +59,8 @@ class PlayerService:
         self.ahead = AheadProcess()
         """Loads while a checkpoint is selected, so that it plays soon after it is asked to."""
         self._ahead_directory: Path | None = None
+        self._ahead_for_person = False
+        """It has not loaded what a policy needs."""
         self._child: ChildProcess | None = None
         self._starting: ChildProcess | None = None
         self._asked: set[ChildProcess] = set()
@@ -107,15 +109,17 @@ class PlayerService:
     async def prepare(self, *, for_person: bool = False) -> None:
         """Have a player of our own load, for the next `start`. It writes nothing till then.
 
-        One `for_person` loads in half the time, and a policy later. Does nothing for a runner whose
-        process cannot wait. Raises LabError.
+        One `for_person` loads in half the time, and a policy later: where a policy is to play, it
+        is replaced. Does nothing for a runner whose process cannot wait. Raises LabError.
         """
         runner = find_runner(NATIVE_ID, self.runners)
+        if self.ahead.is_waiting and self._ahead_for_person and not for_person:
+            await self.ahead.end()
         directory = self._new_directory()
         env = {FOR_PERSON: "1"} if for_person else {}
         argv, cwd = runner.play(directory), runner.folder(directory)
         if runner.waits and await self.ahead.load(argv, cwd, **env):
-            self._ahead_directory = directory
+            self._ahead_directory, self._ahead_for_person = directory, for_person
 
     def _new_directory(self) -> Path:
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{secrets.token_hex(2)}"
