@@ -12,7 +12,7 @@ lint:
 	$(PYTHON) -m ruff check -q .
 
 types:
-	$(PYTHON) -m pyright --pythonpath $(PYTHON)
+	$(PYTHON) scripts/check_types.py
 
 quick:  # beside types: pyright keeps one core busy for half a minute
 	$(PYTHON) -m pytest -m "not warp and not slow" -p no:cacheprovider

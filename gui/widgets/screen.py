@@ -178,6 +178,11 @@ class Screen(QWidget):
     def has_picture(self) -> bool:
         return self._image is not None
 
+    @property
+    def picture(self) -> np.ndarray | None:
+        """The picture as it was given: shades 0..3 or colours, whatever the palette."""
+        return self._picture
+
     def show_picture(self, picture: np.ndarray) -> None:
         """`picture` u8[H, W] of shades 0..3 or u8[H, W, 3] of colours."""
         height, width = picture.shape[:2]

@@ -185,10 +185,18 @@ def test_a_bomb_is_not_unpacked(state: Snapshot, tmp_path: Path) -> None:
     assert path.stat().st_size < 1 << 20
     with pytest.raises(SnapshotError, match=r"row: \d+ bytes, \d+ at most"):
         read_states(path)
+
+
+@pytest.mark.parametrize("names", [list(map(str, range(65))), ["n" * 9000, "m" * 9000]])
+def test_many_members_or_long_names_are_refused_before_they_are_read(
+    names: list[str], tmp_path: Path
+) -> None:
+    """Each alone: 65 short names make a small directory, two long ones a large one."""
+    path = tmp_path / "state.npz"
     with zipfile.ZipFile(path, "w") as archive:
-        for number in range(1000):
-            archive.writestr(str(number), b"")
-    with pytest.raises(SnapshotError, match="an archive of 1000 members"):
+        for name in names:
+            archive.writestr(name, b"")
+    with pytest.raises(SnapshotError, match=f"an archive of {len(names)} members"):
         read_states(path)
 
 

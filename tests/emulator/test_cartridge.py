@@ -43,6 +43,14 @@ def test_a_logo_in_bank_16_makes_a_multicart() -> None:
     assert parse_header(bytes(data)).mapper is MapperKind.MBC1_MULTICART
 
 
+@pytest.mark.parametrize("size", [0x8000, 0x10000, 0x100000])
+def test_a_good_rom_has_no_warnings(size: int) -> None:
+    data = bytearray(rom(1, size=size))
+    data[0x148] = (size >> 15).bit_length() - 1
+    data[0x14D] = -sum(byte + 1 for byte in data[0x134:0x14D]) & 0xFF
+    assert Cartridge.from_bytes(bytes(data)).warnings == ()
+
+
 def test_odd_sizes_and_bad_checksums_are_warnings() -> None:
     data = bytearray(rom() + b"\0")
     data[0x14D] ^= 1

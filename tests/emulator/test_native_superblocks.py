@@ -81,6 +81,33 @@ def test_random_roms_come_to_the_same_states() -> None:
             assert_equal(plain, hot, (idle_skip, launch))
 
 
+@pytest.mark.warp
+def test_a_pointer_into_a_bank_reads_the_bank_that_was_chosen_since() -> None:
+    """Within one superblock: what is known of HL's page ends with a write to 2000."""
+    code = bytes.fromhex(
+        "210040 3e01ea0020 46 3e02ea0020 4e 3e03ea0020 56"  # ld hl, 4000; b, c, d by bank 1, 2, 3
+        "78ea00c0 79ea01c0 7aea02c0 18fe"
+    )
+    image = bytearray(0x10000)
+    image[0x104:0x134] = fuzz.LOGO
+    image[0x100:0x104] = bytes([0x00, 0xC3, 0x50, 0x01])
+    image[0x147:0x149] = 0x01, 1  # MBC1, four banks
+    image[0x150 : 0x150 + len(code)] = code
+    image[0x4000::0x4000] = bytes([1, 2, 3])
+    image[0x14D] = -sum(byte + 1 for byte in image[0x134:0x14D]) & 0xFF
+    cartridge = Cartridge.from_bytes(bytes(image), "banks")
+    places, at = [], 0x150
+    while at < 0x150 + len(code) - 2:
+        places.append(at)
+        at += isa.INSTRUCTIONS[image[at]].length
+    plain, hot = (Emulator(cartridge) for _ in range(2))
+    hot.adopt([[tuple(places)]])
+    for emulator in (plain, hot):
+        emulator.run(None, 1)
+        assert emulator.peek(0, 0xC000, 3).tolist() == [1, 2, 3]
+    assert_equal(plain, hot, "after a frame")
+
+
 def every_plain_instruction(random: np.random.Generator) -> tuple[Cartridge, list[int]]:
     """A ROM with all of them in random order, and where its parts begin."""
     image = random.integers(0, 256, 0x8000, dtype=np.uint8)

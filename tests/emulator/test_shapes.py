@@ -51,16 +51,25 @@ def test_every_built_in_shape_is_one_that_tune_may_reach() -> None:
 
 
 def test_hot_code_takes_over_more_consoles_where_there_is_a_tail() -> None:
-    changed = [shapes.with_hot_code(shapes.built_in(n), n).tail for n in (1024, 4096, 16384)]
-    assert changed == [0, 1024, 1024]
+    for tail in (1, shapes.HOT_TAIL, shapes.HOT_TAIL + 1):
+        with_tail = shapes.SERVED._replace(tail=tail)
+        for fetches_much in (False, True):
+            changed = shapes.with_hot_code(with_tail, 4096, fetches_much)
+            assert changed == with_tail._replace(tail=max(tail, shapes.HOT_TAIL))
+    assert shapes.with_hot_code(shapes.SERVED, 4096, True) == shapes.SERVED
 
 
 def test_hot_code_that_is_mostly_fetched_runs_the_tail_of_a_thousand_only() -> None:
-    assert hot_code.HotCode([(0,) * 60] * 40, 0.006).fetches_much
-    assert not hot_code.HotCode([(0,) * 60] * 39, 0.006).fetches_much
-    assert not hot_code.HotCode([(0,) * 60] * 40, 0.005).fetches_much
-    chosen = [shapes.with_hot_code(shapes.built_in(n), n, True) for n in (256, 768, 769, 1024)]
-    assert chosen == [shapes.ALONE, shapes.ALONE, shapes.TWO_PHASES, shapes.TWO_PHASES]
+    ten = (0,) * 10
+    many = [ten] * -(-hot_code.MANY_INSTRUCTIONS // len(ten))
+    assert hot_code.HotCode(many, hot_code.OFTEN).fetches_much
+    assert not hot_code.HotCode(many[:-1], hot_code.OFTEN).fetches_much
+    assert not hot_code.HotCode(many, 0.99 * hot_code.OFTEN).fetches_much
+    most = shapes.MANY_ALONE
+    chosen = [shapes.with_hot_code(shapes.ALONE, n, True) for n in (256, most, most + 1)]
+    assert chosen == [shapes.ALONE, shapes.ALONE, shapes.TWO_PHASES]
+    assert shapes.with_hot_code(shapes.ALONE, most + 1) == shapes.ALONE
+    assert shapes.built_in(most + 1) == shapes.ALONE, "else the rule above is never asked"
     assert not shapes.impossible(shapes.TWO_PHASES)
 
 

@@ -89,8 +89,8 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     assert [name.text() for name in board.names] == ["1 steps, ppo, beef", "2 steps, ppo, beef"]
     assert board.ways[1].text() == "goal after 9 steps"
     assert board.ways[0].text().startswith("step 9   distance 0.500")
-    until(lambda: app.center.live.screen_view._picture is not None
-          and app.center.live.screen_view._picture.size > 2 * 144 * 160)  # fmt: skip
+    until(lambda: app.center.live.screen_view.picture is not None
+          and app.center.live.screen_view.picture.size > 2 * 144 * 160)  # fmt: skip
     for name in ("record", "saveSlot", "captureGoal", "saliency"):
         assert not app.actions[name].isEnabled(), name
         assert "side by side" in app.actions[name].toolTip()
@@ -126,7 +126,7 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
 
     def shown() -> list[int]:
         """The shade at each place."""
-        picture = wall.screen_view._picture
+        picture = wall.screen_view.picture
         places = [place_of(at, wall._columns, (144, 160)) for at in range(4)]
         return [int(picture[y, x]) for x, y in places]
 
@@ -146,10 +146,10 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
                      pos=target.topLeft() + QPoint(4, 4))  # fmt: skip
     freeze = find(app, "wallFreezeButton", QPushButton)
     assert freeze.isChecked()
-    assert wall.screen_view._picture.max() == 0
+    assert wall.screen_view.picture.max() == 0
     assert "Game Boy 0, frozen" in wall.caption.text()
     QTest.mouseClick(freeze, Qt.MouseButton.LeftButton)
-    assert wall.screen_view._picture.max() == 1
+    assert wall.screen_view.picture.max() == 1
     assert "distance and goals 0.40  0/2" in wall.caption.text()
     writer.close()
 

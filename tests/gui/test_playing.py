@@ -46,7 +46,7 @@ def play(app: App, mode: Mode = Mode.HUMAN) -> None:
 
 
 def shown(app: App) -> np.ndarray:
-    return app.center.live.screen_view._picture
+    return app.center.live.screen_view.picture
 
 
 # -- the screen ------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
     for frame in (0, 3, len(replay) - 1):
         slider.setValue(frame)
         shades = np.stack([packed[frame] >> shift & 3 for shift in (0, 2, 4, 6)], 1).ravel()
-        np.testing.assert_array_equal(view.screen_view._picture.ravel(), shades)
+        np.testing.assert_array_equal(view.screen_view.picture.ravel(), shades)
         assert view.position.text() == f"{frame + 1} / {len(replay)}"
     QTest.keyClick(slider, Qt.Key.Key_Home)
     assert view.frame == 0

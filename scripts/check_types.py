@@ -1,0 +1,48 @@
+"""Check types with pyright, unless it was content with these very sources before.
+
+    python scripts/check_types.py [--again]
+
+pyright keeps a core busy for half a minute and remembers nothing. What it was content with is
+noted in the environment: the sources, its settings and the packages that are installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+NOTE = Path(sys.prefix) / ".types-checked"
+
+
+def fingerprint() -> str:
+    """Return a hash of all that pyright's verdict depends on."""
+    settings = (CHECKOUT / "pyproject.toml").read_bytes()
+    digest = hashlib.sha256(settings)
+    for folder in tomllib.loads(settings.decode())["tool"]["pyright"]["include"]:
+        for path in sorted((CHECKOUT / folder).rglob("*.py*")):
+            if path.suffix in (".py", ".pyi"):
+                digest.update(f"{path.relative_to(CHECKOUT)}\n".encode() + path.read_bytes())
+    for folder in filter(None, map(Path, sys.path)):
+        if folder.name == "site-packages":  # a folder's name has the package's version
+            names = sorted(path.name for path in folder.glob("*.dist-info"))
+            digest.update("\n".join(names).encode())
+    return digest.hexdigest()
+
+
+def main() -> int:
+    found = fingerprint()
+    if "--again" not in sys.argv and NOTE.is_file() and NOTE.read_text() == found:
+        return 0
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]
+    status = subprocess.run(command, cwd=CHECKOUT, check=False).returncode
+    if status == 0:
+        NOTE.write_text(found)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
