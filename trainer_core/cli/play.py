@@ -99,6 +99,11 @@ def _play(directory: Path, options: Options) -> dict[str, Any]:
         status = player.wait()
     if not told_to_stop:
         raise LabError(f"the player ended by itself with status {status}, before its time")
+    if not episodes:
+        print(
+            f"no episode ended in {options.seconds:g} s of play: give --seconds or --speed more",
+            file=sys.stderr,
+        )
     return {"episodes": episodes, "successes": successes, "recording": recording}
 
 
