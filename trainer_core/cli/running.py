@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from trainer_core.cli.still_starting import StillStarting
 from trainer_core.owned import on_stop_signals
 from trainer_core.preflight.startable import check_startable
 from trainer_core.protocol import records
@@ -42,9 +43,11 @@ class Narrator:
     def __init__(self, life: RunLife) -> None:
         self.life = life
         self._next = 0.0
+        self._still_starting = StillStarting(self._say)
 
     def __call__(self, line: bytes) -> None:
         event = records.decode(line)
+        self._still_starting.hear(event)
         with contextlib.suppress(ProtocolError):  # a state that cannot follow changes nothing
             self.life.fold(event)
         match event:
