@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,29 @@ def test_a_failed_installation_leaves_the_old_environment_and_nothing_else(
         assert "\n" not in str(error.value)
         assert left_in(environment) == ["sb3"]
     assert (environment.folder / "environment.json").read_text() == made
+
+
+def test_torch_is_built_for_what_the_machine_has(
+    environment: RunnerEnvironment, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = tmp_path / "calls"
+    script = f'echo "$*" >>{shlex.quote(str(calls))}; case "$*" in *--no-index*) exit 1; esac'
+    monkeypatch.setenv("PIP_SCRIPT", script)
+    for chosen, wanted in (
+        ("cpu", ["--no-index", "--index-url=https://download.pytorch.org/whl/cpu", ""]),
+        ("cuda", [""]),
+    ):
+        monkeypatch.setenv("DMGLAB_TORCH", chosen)
+        environment.install(lambda *_: None, str(python))
+        of_torch = [line for line in calls.read_text().splitlines() if TORCH in line]
+        assert [line.split(TORCH)[1].split(" ")[-1] for line in of_torch] == wanted
+        calls.unlink()
+    monkeypatch.delenv("DMGLAB_TORCH")
+    for build, cpu in (("None", True), ("'13.0'", False)):
+        (tmp_path / "version.py").write_text(f"cuda: Optional[str] = {build}\n")
+        spec = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
+        monkeypatch.setattr(environments.importlib.util, "find_spec", lambda name, spec=spec: spec)
+        assert environments.wants_cpu_torch() == cpu
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
