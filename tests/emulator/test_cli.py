@@ -204,3 +204,14 @@ def test_trace_prints_one_line_an_instruction(
     first, second, _ = capsys.readouterr().out.strip().splitlines()[-3:]
     assert first.startswith("A:01 F:B0 B:00 C:13 D:00 E:D8 H:01 L:4D SP:FFFE PC:0100 PCMEM:00,C3")
     assert " PC:0101 " in second
+
+
+def test_the_example_of_the_docs_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout = Path(__file__).resolve().parents[2]
+    text = (checkout / "docs" / "python.md").read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(checkout)
+    exec(compile(code, "docs/python.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("(2, 144, 160) [0 1 2 3]")

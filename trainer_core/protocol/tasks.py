@@ -197,7 +197,9 @@ def find_task(task_id: str, home: HomePaths) -> Task:
     if _is_folder_of_task(task_id):
         return load_task(Path(task_id))
     known = ", ".join([*BUILT_IN_TASKS, *sorted(task.id for task in list_tasks(home))])
-    raise TaskError(f"no task {task_id[:200]!r}; known tasks: {known}")
+    is_rom = task_id.lower().endswith((".gb", ".gbc"))
+    way = "a ROM becomes a task with `dmglab task new`; " if is_rom else ""
+    raise TaskError(f"no task {task_id[:200]!r}; {way}known tasks: {known}")
 
 
 def _is_folder_of_task(text: str) -> bool:
