@@ -16,6 +16,14 @@ from trainer_core.protocol.presets import preset_config, suggest_preset
 from trainer_core.runs.finding import find_checkpoint
 
 
+LEGEND = """\
+  success     share of the episodes since the line before that reached the goal
+  entropy     how undecided the policy is; dist: how far its pictures are from the goal's
+  validation  episodes from start states that are never trained on: greedy presses the likeliest
+              button, sample draws one, leave_loops is greedy where no picture came back"""
+"""What the words of a training's lines mean."""
+
+
 @dataclass(frozen=True)
 class Options:
     task: str = "pocket_quest/leave_bedroom"
@@ -44,6 +52,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     )
     home = home_paths(options.home)
     print(f"training {config.task} on {config.device}; Ctrl-C saves and ends", file=sys.stderr)
+    print(LEGEND, file=sys.stderr)
     load_torch(config.device)
     from trainer_core.cli.running import train_new
     from trainer_core.exports.plot import plot_logs
