@@ -15,7 +15,6 @@ from trainer_core.early_start import load_torch
 from trainer_core.protocol.presets import preset_config, suggest_preset
 from trainer_core.runs.finding import find_checkpoint
 
-
 LEGEND = """\
   success     share of the episodes since the line before that reached the goal
   entropy     how undecided the policy is; dist: how far its pictures are from the goal's
