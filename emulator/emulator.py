@@ -59,7 +59,7 @@ class Emulator:
 
     def __init__(
         self,
-        cartridges: Cartridge | Sequence[Cartridge],
+        cartridges: Cartridge | str | os.PathLike[str] | Sequence[Cartridge],
         num_envs: int = 1,
         device: str = "cpu",
         *,
@@ -73,6 +73,8 @@ class Emulator:
         hot_code: bool | float = False,
     ) -> None:
         start_warp()
+        if isinstance(cartridges, (str, os.PathLike)):
+            cartridges = Cartridge.from_file(cartridges)
         self.cartridges = [cartridges] if isinstance(cartridges, Cartridge) else list(cartridges)
         num_envs = whole_number("num_envs", num_envs, 1, MOST_ENVS)
         serial_capacity = whole_number("serial_capacity", serial_capacity, 0, MOST_SERIAL_BYTES)

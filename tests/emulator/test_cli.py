@@ -35,13 +35,17 @@ def result(folder: Path) -> dict:
     return json.loads((folder / "result.json").read_text())
 
 
-def test_run_writes_result_and_screens(roms: Path, tmp_path: Path) -> None:
+def test_run_writes_result_and_screens(
+    roms: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     inputs = tmp_path / "inputs.json"
     inputs.write_text('[{"frame": 5, "buttons": ["a", "right"]}, {"frame": 9, "buttons": []}]')
     out = tmp_path / "out"
     code = main(["run", str(roms / "busy.gb"), "--frames", "40", "--out", str(out), "--inputs",
                  str(inputs), "--screens", "10,40", "--memory", "0xC000:4,0xFF80:3"])  # fmt: skip
     assert code == 0
+    said = f"{out}: result.json, frame_10.png, frame_40.png; 40 frames ran\n"
+    assert capsys.readouterr().out == said
     written = result(out)
     assert (written["frames"], written["stopped"]) == (40, "frames")
     assert list(written["memory"]) == ["0xC000", "0xFF80"]
@@ -156,7 +160,7 @@ def test_no_word_about_a_gpu_that_is_not_there(roms: Path, tmp_path: Path) -> No
     done = subprocess.run(
         [sys.executable, "-m", "emulator", *command], capture_output=True, text=True, check=True
     )
-    assert (done.stdout, done.stderr) == ("", "")
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize(
@@ -200,3 +204,14 @@ def test_trace_prints_one_line_an_instruction(
     first, second, _ = capsys.readouterr().out.strip().splitlines()[-3:]
     assert first.startswith("A:01 F:B0 B:00 C:13 D:00 E:D8 H:01 L:4D SP:FFFE PC:0100 PCMEM:00,C3")
     assert " PC:0101 " in second
+
+
+def test_the_example_of_the_docs_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout = Path(__file__).resolve().parents[2]
+    text = (checkout / "docs" / "python.md").read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(checkout)
+    exec(compile(code, "docs/python.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("(2, 144, 160) [0 1 2 3]")

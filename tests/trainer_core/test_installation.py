@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import shlex
 import subprocess
@@ -10,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from trainer_core.cli.desktop import install_desktop_file
+from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
 from trainer_core.cli.invocation import dmglab_command
+from trainer_core.cli.main import main
+from trainer_core.cli.progress import tell_progress
 from trainer_core.protocol.errors import LabError
 
 
@@ -53,6 +57,9 @@ def test_the_menu_entry_names_this_installation_and_has_its_icons(
     assert "Icon=dmglab" in lines
     assert [path.parent.parent.name for path in icons] == ["scalable", "256x256"]
     assert all(path.stat().st_size for path in icons)
+    assert remove_desktop_file() == [str(entry), *map(str, icons)]
+    assert remove_desktop_file() == []
+    assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="desktop files are for Linux")
@@ -72,3 +79,39 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
     )  # fmt: skip
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_doctor_is_a_table_on_a_terminal_and_json_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = ["--home", str(tmp_path)]
+    status = main(["doctor", *home])
+    assert json.loads(capsys.readouterr().out)["home"]["path"] == str(tmp_path)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(sys, "__stdout__", screen)
+    assert main(["doctor", *home]) == status
+    lines = screen.getvalue().splitlines()
+    assert len(lines) > 10
+    assert all(len(line) < 200 for line in lines)
+    assert [line for line in lines if line.startswith("home ") and str(tmp_path) in line]
+    assert main(["doctor", "--json", *home]) == status
+    assert json.loads(screen.getvalue().splitlines()[-1])["python"]
+
+
+def test_progress_is_json_for_a_program_and_one_line_for_a_person(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell_progress(0.25)
+    tell_progress(0.5, "installing")
+    lines = capsys.readouterr().out.splitlines()
+    said = [{"progress": 0.25}, {"progress": 0.5, "detail": "installing"}]
+    assert [json.loads(line) for line in lines] == said
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    tell_progress(0.5, "installing")
+    assert capsys.readouterr().err == " 50% installing\x1b[K\r"

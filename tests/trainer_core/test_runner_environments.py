@@ -6,10 +6,12 @@ import ast
 import fcntl
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import psutil
@@ -127,6 +129,27 @@ def installing(environment: RunnerEnvironment, python: Path, pip: str) -> subpro
         if "fetching slow" in line:
             return child
     raise AssertionError((said, child.communicate()))
+def test_torch_is_built_for_what_the_machine_has(
+    environment: RunnerEnvironment, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = tmp_path / "calls"
+    script = f'echo "$*" >>{shlex.quote(str(calls))}; case "$*" in *--no-index*) exit 1; esac'
+    monkeypatch.setenv("PIP_SCRIPT", script)
+    for chosen, wanted in (
+        ("cpu", ["--no-index", "--index-url=https://download.pytorch.org/whl/cpu", ""]),
+        ("cuda", [""]),
+    ):
+        monkeypatch.setenv("DMGLAB_TORCH", chosen)
+        environment.install(lambda *_: None, str(python))
+        of_torch = [line for line in calls.read_text().splitlines() if TORCH in line]
+        assert [line.split(TORCH)[1].split(" ")[-1] for line in of_torch] == wanted
+        calls.unlink()
+    monkeypatch.delenv("DMGLAB_TORCH")
+    for build, cpu in (("None", True), ("'13.0'", False)):
+        (tmp_path / "version.py").write_text(f"cuda: Optional[str] = {build}\n")
+        spec = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
+        monkeypatch.setattr(environments.importlib.util, "find_spec", lambda name, spec=spec: spec)
+        assert environments.wants_cpu_torch() == cpu
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

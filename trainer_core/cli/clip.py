@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.progress import tell_progress
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,6 @@ def run(argv: list[str]) -> dict[str, Any]:
 
     found = open_clip(
         options.source.expanduser(), options.out, options.rom, home_paths(options.home),
-        on_progress=lambda share: print(json.dumps({"progress": round(share, 3)}), flush=True),
+        on_progress=tell_progress,
     )  # fmt: skip
     return {"ok": True, "progress": 1.0, **found}

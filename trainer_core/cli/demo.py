@@ -15,6 +15,13 @@ from trainer_core.early_start import load_torch
 from trainer_core.protocol.presets import preset_config, suggest_preset
 from trainer_core.runs.finding import find_checkpoint
 
+LEGEND = """\
+  success     share of the episodes since the line before that reached the goal
+  entropy     how undecided the policy is; dist: how far its pictures are from the goal's
+  validation  episodes from start states that are never trained on: greedy presses the likeliest
+              button, sample draws one, leave_loops is greedy where no picture came back"""
+"""What the words of a training's lines mean."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -44,6 +51,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     )
     home = home_paths(options.home)
     print(f"training {config.task} on {config.device}; Ctrl-C saves and ends", file=sys.stderr)
+    print(LEGEND, file=sys.stderr)
     load_torch(config.device)
     from trainer_core.cli.running import train_new
     from trainer_core.exports.plot import plot_logs

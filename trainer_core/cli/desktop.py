@@ -42,6 +42,17 @@ def install_desktop_file() -> list[str]:
     return [str(path) for path in written]
 
 
+def remove_desktop_file() -> list[str]:
+    """Remove what `install_desktop_file` writes for this user; the files removed."""
+    data = platformdirs.user_data_path()
+    places = [data / "applications" / "dmglab.desktop"]
+    places += [data / "icons" / "hicolor" / size / "apps" / name for name, size in ICONS.items()]
+    removed = [path for path in places if path.exists()]
+    for path in removed:
+        path.unlink()
+    return [str(path) for path in removed]
+
+
 def _exec_word(program: Path) -> str:
     """Quoted as the Desktop Entry Specification wants: the string rule comes on top of Exec's."""
     quoted = re.sub(r'(["`$\\])', r"\\\1", str(program)).replace("%", "%%")

@@ -14,8 +14,9 @@ from typing import Any
 
 import psutil
 
-from trainer_core.cli.desktop import install_desktop_file
+from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.progress import on_terminal, standard_output
 from trainer_core.preflight.checks import check_home
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, list_tasks
@@ -31,6 +32,10 @@ class Options:
     """Also compile what is missing and time the start of a fresh process."""
     install_desktop: bool = False
     """Also put the app and its icon into the desktop's menu."""
+    remove_desktop: bool = False
+    """Also take the app and its icon out of the desktop's menu."""
+    json: bool = False
+    """One JSON object on a terminal too, as a pipe or file gets it."""
     home: Path | None = None
     """Where runs lie; default DMGLAB_HOME, var/ of a checkout, or the platform's data folder."""
 
@@ -57,9 +62,48 @@ def run(argv: list[str]) -> dict[str, Any]:
         found["start_s"] = warm_up(str(found["devices"][-1]["name"]))
     if options.install_desktop:
         found["installed"] = install_desktop_file()
-    if not problems:
-        return {"ok": True, **found, "problems": problems}
-    return {"ok": False, "error": "; ".join(problems), **found, "problems": problems}
+    if options.remove_desktop:
+        found["removed"] = remove_desktop_file()
+    verdict: dict[str, Any] = {"ok": not problems}
+    if problems:
+        verdict["error"] = "; ".join(problems)
+    if options.json or not on_terminal():
+        return {**verdict, **found, "problems": problems}
+    print(describe(found), file=standard_output())
+    return verdict if problems else {}
+
+
+def describe(found: dict[str, Any]) -> str:
+    """Return what was found as a table of two columns, for a person."""
+    rows = [("python", f"{found['python']['version']}  {found['python']['executable']}")]
+    system = found["system"]
+    memory, free = system["memory_bytes"], system["memory_free_bytes"]
+    rows += [
+        ("system", system["platform"]),
+        ("cores", f"{system['cores']}, {system['threads']} threads"),
+        ("memory", f"{memory / 2**30:.1f} GiB, {free / 2**30:.1f} free"),
+        ("display", system["display"] or "none"),
+    ]
+    rows += [(name, version or "not installed") for name, version in found["packages"].items()]
+    for device in found["devices"]:
+        more = (device.get("model", ""), device.get("driver", "") and f"driver {device['driver']}")
+        rows.append((f"device {device['name']}", "  ".join(filter(None, more))))
+    if kernels := found["kernels"]:
+        size = f"{kernels['cache_bytes'] / 2**20:.0f} MiB"
+        text = f"{len(kernels['modules'])} modules of ours, {size} in {kernels['cache']}"
+        rows.append(("kernels", text))
+        for name, shapes in kernels["launch_shapes"]["in_use"].items():
+            rows.append(("launch shapes", f"{shapes} for {name}"))
+        rows += [("ignored", text) for text in kernels["launch_shapes"]["ignored"]]
+    home = found["home"]
+    rows.append(("home", f"{home['path']}  {home['free_bytes'] / 2**30:.1f} GiB free"))
+    rows.append(("tasks", f"{len(found['tasks'])}; `dmglab task list` names them"))
+    if "start_s" in found:
+        rows.append(("start", ", ".join(f"{key} {s}" for key, s in found["start_s"].items())))
+    for verb in ("installed", "removed"):
+        rows += [(verb, path) for path in found.get(verb, ["nothing"] if verb in found else [])]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {text}".rstrip() for name, text in rows)
 
 
 def _system() -> dict[str, Any]:
@@ -84,7 +128,10 @@ def _devices(problems: list[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"name": "cpu", "model": device_name(torch.device("cpu"))}]
     driver = versions()["driver"]
     if driver and not torch.cuda.is_available():
-        problems.append(f"driver {driver} is there, but torch {torch.__version__} finds no GPU")
+        way = "" if torch.version.cuda else "; DMGLAB_TORCH=cuda ./run installs a build with CUDA"
+        problems.append(
+            f"driver {driver} is there, but torch {torch.__version__} finds no GPU{way}"
+        )
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)
         found.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import parse
+from trainer_core.cli.progress import tell_progress
 from trainer_core.exports.gif import MAX_SCALE
 from trainer_core.exports.video import MAX_SPEED, Clip, export_clip
 from trainer_core.protocol.fields import limits
@@ -39,6 +39,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     clip = Clip(options.from_frame, options.to_frame, options.speed, options.scale, options.palette)
     found = export_clip(
         options.recording, options.out, clip,
-        on_progress=lambda share: print(json.dumps({"progress": round(share, 3)}), flush=True),
+        on_progress=tell_progress,
     )  # fmt: skip
     return {"ok": True, "progress": 1.0, **found}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import parse
+from trainer_core.cli.progress import tell_progress
 from trainer_core.exports.gif import DEFAULT_DELAY_CS, MAX_DELAY_CS, MAX_SCALE, export_gif
 from trainer_core.protocol.fields import limits
 
@@ -35,6 +35,6 @@ def run(argv: list[str]) -> dict[str, Any]:
         scale=options.scale,
         palette=options.palette,
         delay_cs=options.delay_cs,
-        on_progress=lambda share: print(json.dumps({"progress": round(share, 3)}), flush=True),
+        on_progress=tell_progress,
     )
     return {"ok": True, "progress": 1.0, **found}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ import tyro
 
 from trainer_core.cli.options import home_paths, make_out, parse
 from trainer_core.cli.saying import say
+from trainer_core.cli.progress import on_terminal, tell_progress
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.task_lists import SEPARATOR
@@ -68,8 +69,8 @@ def run(argv: list[str]) -> dict[str, Any]:
         say(f"{entry.name}: {end} after {played.steps} steps")
         nonlocal done
         done += 1
-        share = done / (len(tasks) * len(entries) * options.episodes)
-        print(json.dumps({"progress": min(1.0, share)}), flush=True)
+        if not on_terminal():  # there the line above says enough
+            tell_progress(done / (len(tasks) * len(entries) * options.episodes))
 
     keep = None
     if options.record:
@@ -81,7 +82,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         rows += play_league(entries, on_task, options.episodes, tell, folder)
     result = {"task": SEPARATOR.join(tasks), "rows": as_dicts(rows)}
     text = markdown(tasks, rows)
-    say(text)
+    say(text, sys.stdout if on_terminal() else sys.stderr)
     if options.out is not None:
         try:
             options.out.mkdir(parents=True, exist_ok=True)
@@ -89,4 +90,7 @@ def run(argv: list[str]) -> dict[str, Any]:
             (options.out / "league.md").write_text(text, encoding="utf-8")
         except OSError as error:
             raise disk_error(options.out, error, "--out") from None
-    return {"ok": not any(row.error for row in rows), **result}
+    wrong = [row.error for row in rows if row.error]
+    if on_terminal():  # the table says it
+        return {"ok": False, "error": wrong[0]} if wrong else {}
+    return {"ok": not wrong, **result}

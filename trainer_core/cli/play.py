@@ -116,6 +116,11 @@ def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, A
         status = player.wait()
     if not told_to_stop:
         raise LabError(f"the player ended by itself with status {status}, before its time")
+    if not episodes:
+        print(
+            f"no episode ended in {options.seconds:g} s of play: give --seconds or --speed more",
+            file=sys.stderr,
+        )
     return {"episodes": episodes, "successes": successes, "recording": recording}
 
 

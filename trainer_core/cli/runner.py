@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.progress import tell_progress
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runners.catalog import AgentRunner, find_runner, registered_runners
@@ -47,7 +47,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     environment = _environment(options.runner, home)
     match options.verb:
         case "install":
-            environment.install(_tell, str(options.python))
+            environment.install(tell_progress, str(options.python))
             return {"ok": True, "progress": 1.0, **_checked(environment)}
         case "remove":
             environment.remove()
@@ -89,7 +89,3 @@ def _row(runner: AgentRunner, home: HomePaths) -> dict[str, Any]:
     except LabError as error:
         return row | {"ready": False, "detail": str(error)}
     return row | {"ready": True}
-
-
-def _tell(share: float, words: str) -> None:
-    print(json.dumps({"progress": round(share, 3), "detail": words}), flush=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.progress import tell_progress
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.paths import HomePaths
@@ -105,14 +104,9 @@ def probe(argv: list[str]) -> dict[str, Any]:
     )  # fmt: skip
     found = probe_goal(
         play, options.goal, home_paths(options.home), tau=options.tau, kept=options.kept,
-        on_progress=_print_progress,
+        on_progress=tell_progress,
     )  # fmt: skip
     return {"ok": True, "progress": 1.0, **found}
-
-
-def _print_progress(share: float) -> None:
-    """A line for the app, past the redirection of what libraries print."""
-    print(json.dumps({"progress": round(share, 3)}), file=sys.__stdout__, flush=True)
 
 
 def _one_thread() -> None:

@@ -63,6 +63,11 @@ def detach(asked: Order) -> dict[str, Any]:
     """Put it into the queue and have a keeper; returns at once. Raises LabError."""
     record = put_into_queue(asked, detached=True)
     ensure_keeper(asked.home)
+    print(
+        "in the queue: it starts by itself once its device is free; `dmglab queue list` shows "
+        "what waits, `dmglab runs` what runs",
+        file=sys.stderr,
+    )
     return waiting_result(record, asked.home)
 
 

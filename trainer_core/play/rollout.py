@@ -129,7 +129,8 @@ def write_rollout(
         raise disk_error(out, error, "--out") from None
     last = rollout.rows[-1]
     return {
-        "ok": True, "out": str(out), "success": last["done"], "steps": len(rollout.rows),
+        "ok": True, "out": str(out), "gif": str(out / "rollout.gif"), "success": last["done"],
+        "steps": len(rollout.rows),
         "episode_return": sum(row["reward"] for row in rollout.rows), "start_index": start,
         "mode": mode, "pictures": len(rollout.pictures),
     }  # fmt: skip

@@ -204,8 +204,10 @@ def find_task(task_id: str, home: HomePaths) -> Task:
         return load_task(Path(task_id))
     known = [*BUILT_IN_TASKS, *sorted(task.id for task in list_tasks(home))]
     near = difflib.get_close_matches(task_id[:200], known, 3)
+    is_rom = task_id.lower().endswith((".gb", ".gbc"))
+    way = "a ROM becomes a task with `dmglab task new`; " if is_rom else ""
     raise TaskError(
-        f"no task '{shown(task_id)}'; {'near' if near else 'known'} tasks: "
+        f"no task '{shown(task_id)}'; {way}{'near' if near else 'known'} tasks: "
         f"{shown(', '.join(near or known), 120)}; `dmglab task list` shows all"
     )
 

@@ -16,6 +16,7 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -41,6 +42,12 @@ REQUIREMENTS = Path(__file__).with_name("requirements")
 TORCH = "torch==2.13.0"
 """As scripts/constraints.txt has it; without a hash, so that a wheel or an index of the user's
 choice (CPU, CUDA) serves it."""
+CPU_PLACES = (
+    ["--no-index"],
+    ["--retries=1", "--timeout=10", "--index-url=https://download.pytorch.org/whl/cpu"],
+)
+"""Where pip asks for a build without CUDA, as scripts/setup.sh does: in its own settings, which may
+name a wheel on the disk, then at PyTorch's."""
 PYTHONS = ((3, 11), (3, 14))
 """From the first, below the second."""
 MANAGED = (".pyenv/versions/*", ".local/share/uv/python/*")
@@ -196,7 +203,12 @@ class RunnerEnvironment:
         done = 0.05
         if self.torch:
             tell(done, f"installing {TORCH} (the largest part)")
-            _run([*pip, "--only-binary=:all:", TORCH], _counter(tell, done, 0.6, 12), claim)
+            pip_torch = [*pip, "--only-binary=:all:", TORCH]
+            for place in CPU_PLACES if wants_cpu_torch() else ():
+                with contextlib.suppress(LabError):  # pip's own index serves it as well
+                    _run([*pip_torch, "--no-deps", *place], _counter(tell, done, 0.5, 2), claim)
+                    break
+            _run(pip_torch, _counter(tell, 0.5, 0.6, 12), claim)
             done = 0.6
         tell(done, f"installing {count} packages by their hashes")
         hashed = ["--require-hashes", "--no-deps", "--only-binary=:all:"]
@@ -287,6 +299,22 @@ def _require_python(python: str, pythons: tuple[tuple[int, int], tuple[int, int]
             f"{python} is Python {version[0]}.{version[1]}; {low[0]}.{low[1]} to "
             f"{high[0]}.{high[1] - 1} are known to work: install one, or choose one with --python"
         )
+
+
+def wants_cpu_torch() -> bool:
+    """Return whether a build of torch without CUDA, smaller by 4 GB, will do on this machine.
+
+    DMGLAB_TORCH says so, or else the build that is installed beside this program; without any,
+    that there is no NVIDIA driver.
+    """
+    if chosen := os.environ.get("DMGLAB_TORCH"):
+        return chosen == "cpu"
+    found = importlib.util.find_spec("torch")
+    try:
+        version = Path((found and found.origin) or "").with_name("version.py").read_text()
+    except (OSError, ValueError):
+        return not Path("/proc/driver/nvidia/version").exists()
+    return not re.search(r"^cuda\b.*= *'", version, re.MULTILINE)
 
 
 def _link_packages(environment: Path) -> None:
