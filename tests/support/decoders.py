@@ -8,6 +8,7 @@ functions that decode foreign bytes and fails for one that reading the samples d
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
 import zipfile
@@ -37,6 +38,7 @@ from gui.models.zipped_roms import roms_in, unpack
 from tests.support.made_records import eval_record, run_record, update_record
 from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record
 from trainer_core.algo.policy import PixelActorCritic
+from trainer_core.arc import rest
 from trainer_core.arc.game import ArcGame
 from trainer_core.arc.rest import RestGame
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
@@ -52,6 +54,7 @@ from trainer_core.play.game import TinyGame
 from trainer_core.play.league.llm import LlmPlayer
 from trainer_core.play.recording_writer import RecordingWriter, first_difference
 from trainer_core.protocol import checkpoints, commands, frames, records
+from trainer_core.protocol.arc import read_game
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
@@ -71,6 +74,7 @@ from trainer_core.runs.config_file import read_spec, write_config
 from trainer_core.runs.history import read_history
 from trainer_core.runs.importing_curves import import_curves
 from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.lock import RunLock
 from trainer_core.runs.log_check import check_log
 from trainer_core.runs.mailbox import Mailbox
 from trainer_core.runs.queue import RunQueue
@@ -462,6 +466,7 @@ def _arc_server(folder: Path) -> None:
     game.__dict__.update(server="http://x", _timeout_s=1.0, _opener=_Opener(folder / "a.json"),
                          _full_id="ls20", _card_id="c", _guid="", _shown=None)  # fmt: skip
     game.act(1)
+    rest._reason((folder / "a.json").read_text("utf-8", "replace"))
 
 
 def _model_server(folder: Path) -> None:
@@ -482,326 +487,356 @@ def _pinned(folder: Path) -> None:
 
 
 def _asked(folder: Path) -> None:
-    """A home whose cache of tables is there."""
+    """A home with a run that ended and one that goes on, whose tables are there already."""
     _home_with_run(folder)
-    ask(HomePaths(folder), "SELECT * FROM runs", limit=9, seconds=9.0)
+    home = HomePaths(folder)
+    RunRegistry(home).append(run_record("other", pid=os.getpid()))
+    home.run("other").root.mkdir()
+    _tables(home)
+
+
+def _tables(home: HomePaths) -> None:
+    lock = RunLock.take(home.run("other"))
+    try:
+        ask(home, "SELECT * FROM scalars", limit=9, seconds=9.0)
+    finally:
+        lock.release()
+
+
+def _ask(folder: Path) -> None:
+    """Make the tables as they are, and anew, in a copy: reading changes them."""
+    home = HomePaths(Path(shutil.copytree(folder, folder.with_name("asked"))))
+    try:
+        _tables(home)
+        home.runs_cache.unlink()
+        _tables(home)
+        RunRegistry(home).reconcile()
+    finally:
+        shutil.rmtree(home.root)
+
+
+def _arc_game(folder: Path) -> None:
+    _json("metadata.json", {"game_id": "ls20-1", "title": "t", "baseline_actions": [3]})(folder)
+    _put(folder / "ls20.py", b"")
 
 
 META, LOG = Part("meta.json", "json"), Part("train_log.jsonl", "lines")
-DECODERS = {
-    found.name: found
-    for found in (
-        Decoder(
-            "record",
-            _copied(GOLDEN / "records.jsonl", "r"),
-            lambda f: [records.decode(line) for line in (f / "r").read_bytes().splitlines()],
-            (Part("r", "lines"),),
+LOG_BYTES = Part("train_log.jsonl")
+_DECODERS = (
+    Decoder(
+        "record",
+        _copied(GOLDEN / "records.jsonl", "r"),
+        lambda f: [records.decode(line) for line in (f / "r").read_bytes().splitlines()],
+        (Part("r", "lines"),),
+    ),
+    Decoder(
+        "old record",
+        _copied(GOLDEN / "records_v1.jsonl", "r"),
+        lambda f: [records.decode(line) for line in (f / "r").read_bytes().splitlines()],
+        (Part("r", "lines"),),
+    ),
+    Decoder(
+        "command",
+        _copied(GOLDEN / "commands.jsonl", "c"),
+        lambda f: [commands.decode(line) for line in (f / "c").read_bytes().splitlines()],
+        (Part("c", "lines"),),
+    ),
+    Decoder(
+        "log",
+        _log,
+        lambda f: (check_log(f / "train_log.jsonl"), read_history(f / "train_log.jsonl")),
+        (LOG,),
+    ),
+    Decoder("plotted log", _log, lambda f: read_series(f), (LOG,)),
+    Decoder(
+        "player's config",
+        lambda f: write_player_config(
+            f, PlayerConfig(task="tiny_goal", checkpoint="c", mode="sample")
         ),
-        Decoder(
-            "old record",
-            _copied(GOLDEN / "records_v1.jsonl", "r"),
-            lambda f: [records.decode(line) for line in (f / "r").read_bytes().splitlines()],
-            (Part("r", "lines"),),
+        read_player_config,
+        (Part("config.json", "json"),),
+    ),
+    Decoder(
+        "run's config",
+        _home_with_run,
+        lambda f: (read_spec(HomePaths(f).run(RUN)), RunConfigs(HomePaths(f)).read(RUN)),
+        (Part(f"training/runs/{RUN}/config.json", "json"),),
+    ),
+    Decoder(
+        "checkpoint's manifest",
+        _checkpoint,
+        lambda f: (checkpoints.verify(f), load_policy(f), load_trainer_state(f)),
+        (META,),
+    ),
+    Decoder(
+        "checkpoint's files",
+        _checkpoint,
+        _weights,
+        (Part("policy.safetensors"), Part("trainer.pt"), Part("machines.bin")),
+    ),
+    Decoder(
+        "recording",
+        _recording,
+        lambda f: (Replay(f / "rec"), first_difference(f / "rec", TinyGame())),
+        (
+            Part("rec/recording.json", "json"),
+            Part("rec/steps.jsonl", "lines"),
+            Part("rec/state.npz", "npz"),
+            Part("rec/buttons.bin"),
         ),
-        Decoder(
-            "command",
-            _copied(GOLDEN / "commands.jsonl", "c"),
-            lambda f: [commands.decode(line) for line in (f / "c").read_bytes().splitlines()],
-            (Part("c", "lines"),),
+    ),
+    Decoder("frames", _frames, _look_at_frames, (Part("frames.bin"),)),
+    Decoder(
+        "receipt",
+        _receipt,
+        _clip(""),
+        (Part("receipt.json", "json"), Part("last_steps.npz", "npz")),
+    ),
+    Decoder(
+        "rollout",
+        _rollout,
+        _clip(""),
+        (META, Part("rollout.jsonl", "lines"), Part("rollout.gif")),
+    ),
+    Decoder("animation", _gif, _clip("a.gif"), (Part("a.gif"),)),
+    Decoder(
+        "PyBoy movie",
+        _movie,
+        lambda f: read_movie(f / "m.replay"),
+        (Part("m.replay", "json", ZLIB), Part("m.replay")),
+    ),
+    Decoder("VBM movie", _vbm, lambda f: read_movie(f / "m.vbm"), (Part("m.vbm"),)),
+    Decoder("ARC lines", _arc_lines, _clip("a.jsonl"), (Part("a.jsonl", "lines"),)),
+    Decoder(
+        "ARC state",
+        _json("state.json", {"game": "ls20", "seed": 1, "turns": [[1, 2, 3]]}),
+        _arc_state,
+        (Part("state.json", "json"),),
+    ),
+    Decoder("ARC server's answer", _json("a.json", ANSWER), _arc_server, (Part("a.json", "json"),)),
+    Decoder(
+        "language model's answer",
+        _json("a.json", CHAT),
+        _model_server,
+        (Part("a.json", "json"),),
+    ),
+    Decoder(
+        "countdown's rows",
+        lambda f: _put(f / "r.jsonl", b'{"nums": [3, 4], "target": 7}\n' * 2),
+        lambda f: countdown.read_rows(f / "r.jsonl"),
+        (Part("r.jsonl", "lines"),),
+    ),
+    Decoder(
+        "VERL's metrics",
+        _json("m", {"step": 3, "data": {"a": 1.5}}),
+        lambda f: verl.parse_metrics((f / "m").read_text("utf-8", "replace")),
+        (Part("m", "json"),),
+    ),
+    Decoder(
+        "TensorBoard",
+        _copied(next((GOLDEN / "tensorboard/hp/x").iterdir()), "t/events.out.tfevents.1"),
+        _imported("t"),
+        (
+            Part("t/events.out.tfevents.1"),
+            Part("t/events.out.tfevents.1", "bytes", (first_tfrecord, tfrecords)),
         ),
-        Decoder(
-            "log",
-            _log,
-            lambda f: (check_log(f / "train_log.jsonl"), read_history(f / "train_log.jsonl")),
-            (LOG,),
-        ),
-        Decoder("plotted log", _log, lambda f: read_series(f), (LOG,)),
-        Decoder(
-            "player's config",
-            lambda f: write_player_config(
-                f, PlayerConfig(task="tiny_goal", checkpoint="c", mode="sample")
+    ),
+    Decoder(
+        "W&B",
+        _copied(GOLDEN / "run.wandb", "run.wandb"),
+        _imported("run.wandb"),
+        (Part("run.wandb"), Part("run.wandb", "bytes", (wandb_record, wandb_log))),
+    ),
+    Decoder(
+        "W&B's history",
+        lambda f: (
+            _put(
+                f / "history.jsonl",
+                b'{"_step": 1, "loss": 0.5, "_timestamp": 5, "_runtime": 1.5}\n',
             ),
-            read_player_config,
-            (Part("config.json", "json"),),
+            _json("config.json", {"task": "t", "lr": 0.1})(f),
         ),
-        Decoder(
-            "run's config",
-            _home_with_run,
-            lambda f: (read_spec(HomePaths(f).run(RUN)), RunConfigs(HomePaths(f)).read(RUN)),
-            (Part(f"training/runs/{RUN}/config.json", "json"),),
+        _imported("history.jsonl"),
+        (Part("history.jsonl", "lines"), Part("config.json", "json")),
+    ),
+    Decoder(
+        "archived run",
+        _archive,
+        _restored,
+        (Part(f"{RUN}.tar.gz"), Part(f"{RUN}.tar.gz", "json", (_manifest_of, _archive_of))),
+    ),
+    Decoder(
+        "index of runs",
+        _asked,
+        _ask,
+        (
+            Part("training/runs.jsonl", "lines"),
+            Part(f"training/runs/{RUN}/train_log.jsonl", "lines"),
+            Part("training/runs.sqlite"),
         ),
-        Decoder(
-            "checkpoint's manifest",
-            _checkpoint,
-            lambda f: (checkpoints.verify(f), load_policy(f), load_trainer_state(f)),
-            (META,),
+    ),
+    Decoder("ARC game", _arc_game, read_game, (Part("metadata.json", "json"),)),
+    Decoder(
+        "torn log",
+        lambda folder: _put(folder / "train_log.jsonl", b'{"v": 2, "type": "upd\n'),
+        lambda folder: check_log(folder / "train_log.jsonl"),
+        (LOG_BYTES,),
+    ),
+    Decoder(
+        "TensorBoard's tensors",
+        _copied(next((GOLDEN / "tensorboard/keras/train").iterdir()), "t/events.out.tfevents.1"),
+        _imported("t"),
+        (Part("t/events.out.tfevents.1"),),
+    ),
+    Decoder(
+        "queue",
+        _queue,
+        lambda f: RunQueue(HomePaths(f)).entries(),
+        (Part("training/queue.json", "json"),),
+    ),
+    Decoder(
+        "mail",
+        _mail,
+        _take_mail,
+        (
+            Part(f"training/runs/{RUN}/mail/0-1-a.request", "json"),
+            Part(f"training/runs/{RUN}/mail/b.answer", "json"),
         ),
-        Decoder(
-            "checkpoint's files",
-            _checkpoint,
-            _weights,
-            (Part("policy.safetensors"), Part("trainer.pt"), Part("machines.bin")),
+    ),
+    Decoder(
+        "sweep",
+        _sweep,
+        _look_at_sweep,
+        (
+            Part("training/sweeps/s/sweep.json", "json"),
+            Part("training/sweeps/s/ended.jsonl", "lines"),
         ),
-        Decoder(
-            "recording",
-            _recording,
-            lambda f: (Replay(f / "rec"), first_difference(f / "rec", TinyGame())),
-            (
-                Part("rec/recording.json", "json"),
-                Part("rec/steps.jsonl", "lines"),
-                Part("rec/state.npz", "npz"),
-                Part("rec/buttons.bin"),
-            ),
+    ),
+    Decoder(
+        "task",
+        _copied(TASK / "task.toml", "tasks/mine/a/task.toml"),
+        lambda f: (list_tasks(HomePaths(f)), load_task(f / "tasks/mine/a")),
+        (Part("tasks/mine/a/task.toml", "toml"),),
+    ),
+    Decoder("task's archive", _task_zip, _import_zip, (Part("task.zip"),)),
+    Decoder(
+        "goal",
+        lambda f: save_goal(
+            f / "goal.npz", np.ones((1, 72, 80), np.uint8), np.ones((1, 72, 80), bool)
         ),
-        Decoder("frames", _frames, _look_at_frames, (Part("frames.bin"),)),
-        Decoder(
-            "receipt",
-            _receipt,
-            _clip(""),
-            (Part("receipt.json", "json"), Part("last_steps.npz", "npz")),
+        lambda f: (load_goal(f / "goal.npz"), read_template(f / "goal.npz")),
+        (Part("goal.npz", "npz"),),
+    ),
+    Decoder(
+        "demonstrations",
+        _starts,
+        lambda f: (is_demonstration(f / "demo.npz"), load_demonstrations(f / "demo.npz")),
+        (Part("demo.npz", "npz"),),
+    ),
+    Decoder(
+        "start states",
+        _copied(TASK / "starts.npz", "starts.npz"),
+        lambda f: load_snapshots(f / "starts.npz"),
+        (Part("starts.npz"),),
+    ),
+    Decoder(
+        "input scripts",
+        _json("starts.json", [{"wait_frames": 3, "actions": "A UP START"}]),
+        lambda f: _both(
+            lambda: read_scripts(f / "starts.json", CODEC),
+            lambda: read_inputs(f / "starts.json", CODEC),
         ),
-        Decoder(
-            "rollout",
-            _rollout,
-            _clip(""),
-            (META, Part("rollout.jsonl", "lines"), Part("rollout.gif")),
+        (Part("starts.json", "json"),),
+    ),
+    Decoder("state of the tiny grid", _tiny_state, _load_tiny_state, (Part("state.npz", "npz"),)),
+    Decoder(
+        "profile",
+        _copied(next((ASSETS / "profiles").glob("*.toml")), "p.toml"),
+        load_profiles,
+        (Part("p.toml", "toml"),),
+    ),
+    Decoder(
+        "registered ROMs",
+        _json(
+            "settings/roms.json",
+            {
+                "ab" * 32: {"path": "x.gb", "title": "T", "size": 32768, "warnings": ["w"]},
+                "cd" * 32: "y",
+            },
         ),
-        Decoder("animation", _gif, _clip("a.gif"), (Part("a.gif"),)),
-        Decoder(
-            "PyBoy movie",
-            _movie,
-            lambda f: read_movie(f / "m.replay"),
-            (Part("m.replay", "json", ZLIB), Part("m.replay")),
+        lambda f: registered_roms(HomePaths(f)),
+        (Part("settings/roms.json", "json"),),
+    ),
+    Decoder("zipped ROM", _zipped_rom, _unzip, (Part("a.zip"),)),
+    Decoder(
+        "ROM", _copied(ROM, "a.gb"), lambda f: Cartridge.from_file(f / "a.gb"), (Part("a.gb"),)
+    ),
+    Decoder(
+        "job of run-many",
+        _json("jobs.json", {"jobs": [{"id": "a/b", "rom": "game.gb", "frames": 20}]}),
+        lambda f: read_jobs(f / "jobs.json"),
+        (Part("jobs.json", "json"),),
+    ),
+    Decoder(
+        "text episode",
+        _json(
+            "e.json",
+            {
+                "task": {"question": "q"},
+                "is_correct": True,
+                "trajectories": [
+                    {
+                        "reward": 1.0,
+                        "steps": [{"chat_completions": [{"role": "user", "content": "c"}]}],
+                    }
+                ],
+            },
         ),
-        Decoder("VBM movie", _vbm, lambda f: read_movie(f / "m.vbm"), (Part("m.vbm"),)),
-        Decoder("ARC lines", _arc_lines, _clip("a.jsonl"), (Part("a.jsonl", "lines"),)),
-        Decoder(
-            "ARC state",
-            _json("state.json", {"game": "ls20", "seed": 1, "turns": [[1, 2, 3]]}),
-            _arc_state,
-            (Part("state.json", "json"),),
-        ),
-        Decoder(
-            "ARC server's answer", _json("a.json", ANSWER), _arc_server, (Part("a.json", "json"),)
-        ),
-        Decoder(
-            "language model's answer",
-            _json("a.json", CHAT),
-            _model_server,
-            (Part("a.json", "json"),),
-        ),
-        Decoder(
-            "countdown's rows",
-            lambda f: _put(f / "r.jsonl", b'{"nums": [3, 4], "target": 7}\n' * 2),
-            lambda f: countdown.read_rows(f / "r.jsonl"),
-            (Part("r.jsonl", "lines"),),
-        ),
-        Decoder(
-            "VERL's metrics",
-            _json("m", {"step": 3, "data": {"a": 1.5}}),
-            lambda f: verl.parse_metrics((f / "m").read_text("utf-8", "replace")),
-            (Part("m", "json"),),
-        ),
-        Decoder(
-            "TensorBoard",
-            _copied(next((GOLDEN / "tensorboard/hp/x").iterdir()), "t/events.out.tfevents.1"),
-            _imported("t"),
-            (
-                Part("t/events.out.tfevents.1"),
-                Part("t/events.out.tfevents.1", "bytes", (first_tfrecord, tfrecords)),
-            ),
-        ),
-        Decoder(
-            "W&B",
-            _copied(GOLDEN / "run.wandb", "run.wandb"),
-            _imported("run.wandb"),
-            (Part("run.wandb"), Part("run.wandb", "bytes", (wandb_record, wandb_log))),
-        ),
-        Decoder(
-            "W&B's history",
-            lambda f: (
-                _put(
-                    f / "history.jsonl",
-                    b'{"_step": 1, "loss": 0.5, "_timestamp": 5, "_runtime": 1.5}\n',
-                ),
-                _json("config.json", {"task": "t", "lr": 0.1})(f),
-            ),
-            _imported("history.jsonl"),
-            (Part("history.jsonl", "lines"), Part("config.json", "json")),
-        ),
-        Decoder(
-            "archived run",
-            _archive,
-            _restored,
-            (Part(f"{RUN}.tar.gz"), Part(f"{RUN}.tar.gz", "json", (_manifest_of, _archive_of))),
-        ),
-        Decoder(
-            "index of runs",
-            _asked,
-            lambda f: (
-                RunRegistry(HomePaths(f)).reconcile(),
-                ask(HomePaths(f), "SELECT * FROM scalars", limit=9, seconds=9.0),
-            ),
-            (
-                Part("training/runs.jsonl", "lines"),
-                Part(f"training/runs/{RUN}/train_log.jsonl", "lines"),
-                Part("training/runs.sqlite"),
-            ),
-        ),
-        Decoder(
-            "queue",
-            _queue,
-            lambda f: RunQueue(HomePaths(f)).entries(),
-            (Part("training/queue.json", "json"),),
-        ),
-        Decoder(
-            "mail",
-            _mail,
-            _take_mail,
-            (
-                Part(f"training/runs/{RUN}/mail/0-1-a.request", "json"),
-                Part(f"training/runs/{RUN}/mail/b.answer", "json"),
-            ),
-        ),
-        Decoder(
-            "sweep",
-            _sweep,
-            _look_at_sweep,
-            (
-                Part("training/sweeps/s/sweep.json", "json"),
-                Part("training/sweeps/s/ended.jsonl", "lines"),
-            ),
-        ),
-        Decoder(
-            "task",
-            _copied(TASK / "task.toml", "tasks/mine/a/task.toml"),
-            lambda f: (list_tasks(HomePaths(f)), load_task(f / "tasks/mine/a")),
-            (Part("tasks/mine/a/task.toml", "toml"),),
-        ),
-        Decoder("task's archive", _task_zip, _import_zip, (Part("task.zip"),)),
-        Decoder(
-            "goal",
-            lambda f: save_goal(
-                f / "goal.npz", np.ones((1, 72, 80), np.uint8), np.ones((1, 72, 80), bool)
-            ),
-            lambda f: (load_goal(f / "goal.npz"), read_template(f / "goal.npz")),
-            (Part("goal.npz", "npz"),),
-        ),
-        Decoder(
-            "demonstrations",
-            _starts,
-            lambda f: (is_demonstration(f / "demo.npz"), load_demonstrations(f / "demo.npz")),
-            (Part("demo.npz", "npz"),),
-        ),
-        Decoder(
-            "start states",
-            _copied(TASK / "starts.npz", "starts.npz"),
-            lambda f: load_snapshots(f / "starts.npz"),
-            (Part("starts.npz"),),
-        ),
-        Decoder(
-            "input scripts",
-            _json("starts.json", [{"wait_frames": 3, "actions": "A UP START"}]),
-            lambda f: _both(
-                lambda: read_scripts(f / "starts.json", CODEC),
-                lambda: read_inputs(f / "starts.json", CODEC),
-            ),
-            (Part("starts.json", "json"),),
-        ),
-        Decoder(
-            "state of the tiny grid", _tiny_state, _load_tiny_state, (Part("state.npz", "npz"),)
-        ),
-        Decoder(
-            "profile",
-            _copied(next((ASSETS / "profiles").glob("*.toml")), "p.toml"),
-            load_profiles,
-            (Part("p.toml", "toml"),),
-        ),
-        Decoder(
-            "registered ROMs",
-            _json(
-                "settings/roms.json",
-                {
-                    "ab" * 32: {"path": "x.gb", "title": "T", "size": 32768, "warnings": ["w"]},
-                    "cd" * 32: "y",
-                },
-            ),
-            lambda f: registered_roms(HomePaths(f)),
-            (Part("settings/roms.json", "json"),),
-        ),
-        Decoder("zipped ROM", _zipped_rom, _unzip, (Part("a.zip"),)),
-        Decoder(
-            "ROM", _copied(ROM, "a.gb"), lambda f: Cartridge.from_file(f / "a.gb"), (Part("a.gb"),)
-        ),
-        Decoder(
-            "job of run-many",
-            _json("jobs.json", {"jobs": [{"id": "a/b", "rom": "game.gb", "frames": 20}]}),
-            lambda f: read_jobs(f / "jobs.json"),
-            (Part("jobs.json", "json"),),
-        ),
-        Decoder(
-            "text episode",
-            _json(
-                "e.json",
-                {
-                    "task": {"question": "q"},
-                    "is_correct": True,
-                    "trajectories": [
-                        {
-                            "reward": 1.0,
-                            "steps": [{"chat_completions": [{"role": "user", "content": "c"}]}],
-                        }
-                    ],
-                },
-            ),
-            lambda f: read_episode(f / "e.json"),
-            (Part("e.json", "json"),),
-        ),
-        Decoder(
-            "guest's environment",
-            _environment,
-            lambda f: RunnerEnvironment("sb3", (), HomePaths(f)).stale(),
-            (Part("runners/sb3/environment.json", "json"),),
-        ),
-        Decoder(
-            "Minari dataset",
-            _dataset,
-            lambda f: DatasetCache(HomePaths(f)).find(str(f)),
-            (Part("data/metadata.json", "json"),),
-        ),
-        Decoder(
-            "watched memory",
-            _json(
-                "settings/watches.json", {"ab": [{"address": 0xC000, "kind": "u8", "name": "n"}]}
-            ),
-            _watches,
-            (Part("settings/watches.json", "json"),),
-        ),
-        Decoder(
-            "notes on runs",
-            _json("settings/run_notes.json", {RUN: {"tags": ["a"], "text": "t"}}),
-            lambda f: RunNotes(HomePaths(f)),
-            (Part("settings/run_notes.json", "json"),),
-        ),
-        Decoder("pinned runs", _json("value.json", ["a"]), _pinned, (Part("value.json", "json"),)),
-        Decoder(
-            "plots",
-            _json("value.json", ["a"]),
-            _setting(PlotChoices),
-            (Part("value.json", "json"),),
-        ),
-        Decoder(
-            "columns",
-            _json("value.json", {"fields": ["a"], "widths": {"a": 3}, "sort": ["a", True]}),
-            _setting(lambda s: RunColumns(s, RunConfigs(HomePaths(Path("/nowhere"))))),
-            (Part("value.json", "json"),),
-        ),
-        Decoder(
-            "saved views",
-            _json("value.json", {"v": {"a": 1}}),
-            _setting(SavedViews),
-            (Part("value.json", "json"),),
-        ),
-    )
-}
-"""By name."""
+        lambda f: read_episode(f / "e.json"),
+        (Part("e.json", "json"),),
+    ),
+    Decoder(
+        "guest's environment",
+        _environment,
+        lambda f: RunnerEnvironment("sb3", (), HomePaths(f)).stale(),
+        (Part("runners/sb3/environment.json", "json"),),
+    ),
+    Decoder(
+        "Minari dataset",
+        _dataset,
+        lambda f: DatasetCache(HomePaths(f)).find(str(f)),
+        (Part("data/metadata.json", "json"),),
+    ),
+    Decoder(
+        "watched memory",
+        _json("settings/watches.json", {"ab": [{"address": 0xC000, "kind": "u8", "name": "n"}]}),
+        _watches,
+        (Part("settings/watches.json", "json"),),
+    ),
+    Decoder(
+        "notes on runs",
+        _json("settings/run_notes.json", {RUN: {"tags": ["a"], "text": "t"}}),
+        lambda f: RunNotes(HomePaths(f)),
+        (Part("settings/run_notes.json", "json"),),
+    ),
+    Decoder("pinned runs", _json("value.json", ["a"]), _pinned, (Part("value.json", "json"),)),
+    Decoder(
+        "plots",
+        _json("value.json", ["a"]),
+        _setting(PlotChoices),
+        (Part("value.json", "json"),),
+    ),
+    Decoder(
+        "columns",
+        _json("value.json", {"fields": ["a"], "widths": {"a": 3}, "sort": ["a", True]}),
+        _setting(lambda s: RunColumns(s, RunConfigs(HomePaths(Path("/nowhere"))))),
+        (Part("value.json", "json"),),
+    ),
+    Decoder(
+        "saved views",
+        _json("value.json", {"v": {"a": 1}}),
+        _setting(SavedViews),
+        (Part("value.json", "json"),),
+    ),
+)
+DECODERS = {found.name: found for found in _DECODERS}

@@ -49,7 +49,7 @@ def decoding_functions() -> dict[tuple[str, str], str]:
     return found
 
 
-_SIGNS = {name.rpartition(".")[2] for name in PARSERS} | METHODS | {"Decoder"}
+_SIGNS = PARSERS | {f".{name}(" for name in METHODS} | {"json.Decoder("}
 
 
 def _made_decoders(tree: ast.Module) -> set[str]:

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.cache import PUBLIC, RunsCache
@@ -42,6 +44,10 @@ def ask(home: HomePaths, question: str, *, limit: int = 10_000, seconds: float =
         return _answer(cache.database, question, limit, seconds)
     except OSError as error:
         raise LabError(f"{error.filename or home.root}: {error.strerror}") from None
+    except msgspec.MsgspecError as error:
+        raise LabError(
+            f"{home.runs_cache}: damaged: {error}; remove it, it is made again"
+        ) from None
     except (sqlite3.Error, sqlite3.Warning, UnicodeError) as error:
         raise LabError(
             f"{error}; one SELECT over {', '.join(PUBLIC)} "
