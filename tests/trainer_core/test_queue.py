@@ -451,6 +451,8 @@ def test_a_name_that_is_no_device_makes_no_file(home: HomePaths) -> None:
     with pytest.raises(ConfigError, match="device must be"):
         DeviceLock.take(home, "../../evil", "a")
     assert not home.root.exists()
+
+
 def test_a_device_names_the_run_that_took_it_last_and_that_alone(home: HomePaths) -> None:
     for run_id in ("20261124-120000-a-long-one", "short"):
         lock = DeviceLock.take(home, "cpu", run_id)

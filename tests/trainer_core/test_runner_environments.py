@@ -129,6 +129,8 @@ def installing(environment: RunnerEnvironment, python: Path, pip: str) -> subpro
         if "fetching slow" in line:
             return child
     raise AssertionError((said, child.communicate()))
+
+
 def test_torch_is_built_for_what_the_machine_has(
     environment: RunnerEnvironment, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,6 +221,8 @@ def test_what_a_terminal_would_obey_is_shown_as_letters(
     assert out.count("\n") == 2
     assert out.replace("\n", "").isprintable()
     assert len(out) < 1_000
+
+
 def test_a_run_that_was_resumed_while_somebody_read_the_index_is_not_lost(
     registry: RunRegistry,
 ) -> None:

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, make_out, parse
-from trainer_core.cli.saying import say
 from trainer_core.cli.progress import on_terminal, tell_progress
+from trainer_core.cli.saying import say
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import MAX_SEED, limits
 from trainer_core.protocol.task_lists import SEPARATOR
