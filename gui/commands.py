@@ -30,7 +30,7 @@ from gui.controllers.training import TrainingController
 from gui.keymap import PLAY_KEYS
 from gui.layout import Layout
 from gui.models.game_keys import GameKeys
-from gui.models.navigation import Navigation
+from gui.models.navigation import Navigation, Place
 from gui.models.run_filter import RunFilter
 from gui.models.run_telemetry import TelemetryModel
 from gui.models.seed_groups import DEVIATION, RANGE, SPREADS
@@ -91,7 +91,9 @@ def define_training(
         refusal=training.stop_refusal,
         follows=state,
     )
-    add("welcome", tr("Welcome"), navigation.show_welcome, tip=tr("Where the demo is"))
+    add("welcome", tr("Welcome"), navigation.show_welcome, tip=tr("Where the demo is"),
+        is_there=lambda: not (navigation.welcome and navigation.place is Place.LIVE),
+        follows=(navigation.welcome_changed, navigation.place_changed))  # fmt: skip
 
 
 def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:

@@ -223,8 +223,11 @@ class RunsDock(Dock):
         column.addStretch(1)
         text = label(tr("No training yet. A demo takes a minute."), "muted")
         column.addWidget(text, 0, Qt.AlignmentFlag.AlignHCenter)
-        show = self._actions["welcome"].trigger
-        start = button(tr("Start demo"), "startDemoFromRuns", clicked=show)
+        welcome = self._actions["welcome"]
+        start = button(tr("Start demo"), "startDemoFromRuns", clicked=welcome.trigger)
+        # The card itself has the button; a second one beside it only asks which is right.
+        start.setVisible(welcome.isVisible())
+        welcome.changed.connect(lambda: start.setVisible(welcome.isVisible()))
         column.addWidget(start, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(1)
         return page

@@ -307,7 +307,8 @@ class TrainingDock(Dock):
             ) + (" --detach" if self._training.detach else "")  # fmt: skip
         self.equivalent.setVisible(bool(line))
         self.equivalent.setText(line)
-        self.equivalent.setToolTip(line)
+        exact = plan.command_line if plan else ""
+        self.equivalent.setToolTip("\n\n".join(filter(None, (line, exact))))
         self.preview.setPlainText(plan.command_line if plan else "")
         self.preview.setToolTip(tr("Runs in {cwd}", cwd=plan.cwd) if plan else "")
 

@@ -148,8 +148,8 @@ class PlotLines:
         self.computed += 1
         weight = self._weight(layer)
         smoothing = self.model.smoothing_kind
-        is_rest = layer == REST and isinstance(run, SeedGroup)
-        curve = run.rest if is_rest else run.curve
+        is_rest = layer == REST
+        curve = run.rest if is_rest and isinstance(run, SeedGroup) else run.curve
         x, y = curve(metric, self.model.x_axis, weight, smoothing)
         x, y = decimate(x, y, *x_range, columns)
         kind: object = (self.model.x_axis, weight, run.table.rewinds, index, line)

@@ -55,7 +55,7 @@ class Manual(QDialog):
 def _description() -> str:
     """Return the README as an installed package keeps it."""
     try:
-        return str(importlib.metadata.metadata(PACKAGE).get_payload() or "")
+        return str(importlib.metadata.metadata(PACKAGE).json.get("description", ""))
     except importlib.metadata.PackageNotFoundError:
         return tr("This installation brings no manual; the README of its sources is one.")
 

@@ -412,7 +412,7 @@ def test_pictures_of_checkpoints_have_the_colours_of_the_games_screen(
     app: App, tmp_path: Path
 ) -> None:
     path = tmp_path / "thumbnail.png"
-    Image.fromarray(np.repeat(np.uint8(GREY_LEVELS), 40)[None]).save(path)
+    Image.fromarray(np.repeat(np.array(GREY_LEVELS, np.uint8), 40)[None]).save(path)
     palette = app.models.palette
 
     def seen() -> list[int]:

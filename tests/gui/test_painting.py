@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QStyledItemDelegate, QWidget
 import gui
 from gui.app import App
 from gui.widgets.painting import PLACEHOLDER, guarded, guarded_item
+from gui.widgets.piano_roll import PianoRoll
 from gui.widgets.plot_canvas import PlotCanvas
 from tests.gui.conftest import find, foreign_record, until
 
@@ -89,8 +90,7 @@ def test_a_failed_paint_is_told_once_and_shows_a_placeholder(
 
     part = Part()
     part.resize(240, 60)
-    for _ in range(20):
-        picture = part.grab().toImage()
+    picture = [part.grab().toImage() for _ in range(20)][-1]
     assert [str(error) for error in told] == ["assignment destination is read-only"]
     assert picture.pixelColor(1, 1) == part.palette().window().color()
     colors = {picture.pixelColor(x, y).name() for x in range(240) for y in range(60)}
@@ -98,6 +98,23 @@ def test_a_failed_paint_is_told_once_and_shows_a_placeholder(
     part.fails = False
     assert part.grab().toImage().pixelColor(1, 1) == QColor("red"), "it is alive again"
     assert not [text for text in qt_warnings if "endPaint" in text or "begin" in text]
+
+
+def test_a_scroll_area_has_its_placeholder_in_the_viewport(
+    qapp: QApplication, told: list[BaseException], qt_warnings: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    roll = PianoRoll()
+    roll.show_masks(bytes(9), 9, 9)
+
+    def fail(*_: object) -> None:
+        raise IndexError("a row that is gone")
+
+    monkeypatch.setattr(roll, "_paint_row", fail)
+    pictures = [roll.grab().toImage() for _ in range(3)]
+    assert len(told) == 1
+    assert pictures[0].pixelColor(20, 20) == roll.palette().window().color()
+    assert not [text for text in qt_warnings if "QPainter" in text or "endPaint" in text]
 
 
 def test_an_item_that_fails_leaves_its_neighbours_alone(

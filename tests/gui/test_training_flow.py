@@ -114,6 +114,7 @@ def test_without_consent_nothing_is_spawned(app: App) -> None:
 
 def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
     shown = find(app, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText()
+    assert shown in find(app, "equivalentLine").toolTip(), "in a small window too"
     plan = app.controllers.training.plan
     start(app)
     until(lambda: app.controllers.training.state is RunState.RUNNING)
@@ -344,3 +345,14 @@ def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None: 
     until(lambda: app.controllers.training.state.is_end)
     assert not app.center.wall.card.is_on
     assert app.center.wall.screen_view.hint == "This run has ended"
+
+
+def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> None:
+    other = find(app, "startDemoFromRuns")
+    assert find(app, "welcomePage").isVisible()
+    assert other.isHidden(), "one button is enough"
+    app.models.navigation.leave_welcome()
+    assert not other.isHidden()
+    other.click()
+    assert find(app, "welcomePage").isVisible()
+    assert other.isHidden()
