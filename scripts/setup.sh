@@ -154,7 +154,7 @@ start_qt() {  # start_qt PLATFORM: what Qt says when it cannot start; Qt chooses
     (
         [ -z "$1" ] || export QT_QPA_PLATFORM="$1"
         "$PYTHON" -c 'from PySide6.QtWidgets import QApplication; QApplication([])' 2>&1
-    )
+    ) 2>/dev/null  # the shell's own word about a process that aborts
 }
 
 missing_qt_packages() {
