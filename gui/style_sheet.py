@@ -8,17 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from PySide6.QtCore import QDir
+
 from gui.colors import Colors
 from trainer_core.protocol.paths import ASSETS
+
+ICONS = "dmglabicons"
+"""Stands for the folder of icons in `url(...)`: a path with a blank would spoil the whole sheet."""
 
 
 def style_sheet(themes: Iterable[Colors]) -> str:
     """The sheet of every window, for all themes at once."""
+    QDir.setSearchPaths(ICONS, [str(ASSETS / "icons")])
     return "".join([_SHAPES, *map(_own_colors, themes)])
 
 
 def _icon(name: str, c: Colors) -> str:
-    return (ASSETS / "icons" / f"{name}-{c.name}.svg").as_posix()
+    return f"{ICONS}:{name}-{c.name}.svg"
 
 
 def _own_colors(c: Colors) -> str:

@@ -39,7 +39,10 @@ make_venv() {
     base=$(find_python)
     say "making .venv with $base"
     rm -rf "$VENV"
-    if ! "$base" -m venv "$VENV" >/dev/null 2>&1; then
+    if ! said=$("$base" -m venv "$VENV" 2>&1); then
+        if "$base" -c 'import ensurepip, venv' 2>/dev/null; then  # disk full, folder not writable
+            die ".venv cannot be made in $CHECKOUT: $(printf '%s\n' "$said" | tail -n 1)"
+        fi
         version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
         rm -rf "$VENV"
         apt_install "Python's venv module is missing" "python$version-venv"
@@ -113,6 +116,8 @@ install_missing() {  # fails where what is installed will do, though it is not w
 link_checkout() {  # makes the packages importable and the commands callable; needs no network
     project="$(in_checkout cat pyproject.toml setup.py | cksum) $CHECKOUT"
     [ "$(cat "$VENV/.linked" 2>/dev/null)" = "$project" ] && return
+    # `activate` names the folder that it was made in: the checkout may have been moved since.
+    "$PYTHON" -m venv --without-pip "$VENV" || :
     if pip_install --no-deps --no-build-isolation -e .; then
         printf '%s' "$project" >"$VENV/.linked"
     elif [ ! -x "$VENV/bin/dmglab" ]; then
@@ -154,7 +159,7 @@ start_qt() {  # start_qt PLATFORM: what Qt says when it cannot start; Qt chooses
     (
         [ -z "$1" ] || export QT_QPA_PLATFORM="$1"
         "$PYTHON" -c 'from PySide6.QtWidgets import QApplication; QApplication([])' 2>&1
-    )
+    ) 2>/dev/null  # the shell's own word about a process that aborts
 }
 
 missing_qt_packages() {

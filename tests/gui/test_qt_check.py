@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -9,10 +11,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QFile, QObject, Signal, qInstallMessageHandler
+from PySide6.QtWidgets import QApplication, QWidget
 
+from gui import style_sheet
 from gui.qt_check import check_display, check_qt, display_fault, listens_for_x11, refusal
+from gui.theme import DARK, LIGHT
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -136,3 +140,25 @@ def test_a_display_that_somebody_serves_is_no_fault(monkeypatch: pytest.MonkeyPa
         server.listen()
         assert listens_for_x11(":7779.0")
         assert not listens_for_x11(":7778")
+
+
+def test_a_checkout_in_any_folder_has_its_style_and_icons(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = tmp_path / 'my "lab" (ü) 100%;}'
+    shutil.copytree(style_sheet.ASSETS / "icons", odd / "icons")
+    monkeypatch.setattr(style_sheet, "ASSETS", odd)
+    said: list[str] = []
+    before = qInstallMessageHandler(lambda kind, context, text: said.append(text))
+    try:
+        widget = QWidget()
+        widget.setStyleSheet(style_sheet.style_sheet((DARK, LIGHT)))
+        widget.show()
+        names = re.findall(r"url\((.*?)\)", widget.styleSheet())
+        assert len(names) == 8
+        assert all(QFile.exists(name) for name in names)
+    finally:
+        qInstallMessageHandler(before)
+        monkeypatch.undo()
+        style_sheet.style_sheet((DARK, LIGHT))  # the search path is the process's
+    assert said == [], "Qt parses all of it"

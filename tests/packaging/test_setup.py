@@ -30,7 +30,7 @@ LOCKED = "-r scripts/lock.txt"
 STAND_IN = f"""#!/bin/sh
 state="$(dirname "$0")/state"
 case "$*" in
-"-m pip --version") ;;
+"-m pip --version" | "-m venv"*) ;;
 "-m pip install"*)
     echo "$*" >>"$state/pip"
     echo "$*" | grep -q -e "$(cat "$state/fails")" && exit 1
@@ -200,6 +200,41 @@ def test_run_and_test_keep_each_others_installation(machine: Machine) -> None:
     assert machine.set_up().returncode == 0
     assert machine.set_up(*LOCKS).returncode == 0
     assert machine.pip_calls() == []
+
+
+def test_a_checkout_that_was_moved_is_linked_anew(machine: Machine) -> None:
+    machine.write(missing="")
+    machine.set_up()
+    assert machine.pip_calls() == REST[1:]
+    moved = machine.checkout.with_name("moved")
+    machine.checkout.rename(moved)
+    machine.checkout, machine.state = moved, moved / ".venv" / "bin" / "state"
+    assert machine.set_up().returncode == 0
+    assert machine.pip_calls() == REST[1:]
+
+
+@pytest.mark.parametrize("has_venv", [True, False])
+def test_an_environment_that_cannot_be_made_is_told_from_a_missing_module(
+    has_venv: bool, machine: Machine
+) -> None:
+    (machine.checkout / ".venv" / "bin" / "python").unlink()
+    machine.state = machine.programs
+    said = "Error: [Errno 30] Read-only file system"
+    machine.program(
+        "python3.99",
+        f'''case "$*" in
+        *print*version_info*) echo 3.99 ;;
+        *version_info*) ;;
+        *ensurepip*) exit {int(not has_venv)} ;;
+        *) echo "{said}" >&2; exit 1 ;;
+    esac''',
+    )
+    machine.program("id", "echo 1000")
+    machine.program("apt-get")
+    done = machine.set_up(DMGLAB_PYTHON="python3.99")
+    assert done.returncode == 1
+    assert (said in done.stderr) == has_venv
+    assert ("sudo apt-get install -y python3.99-venv" in done.stderr) == (not has_venv)
 
 
 def test_a_pip_that_fails_is_the_end_only_where_something_is_missing(machine: Machine) -> None:
