@@ -15,7 +15,7 @@ types:
 	$(PYTHON) scripts/check_types.py
 
 quick:  # beside types: pyright keeps one core busy for half a minute
-	$(PYTHON) -m pytest -m "not warp and not slow" -p no:cacheprovider
+	$(PYTHON) -m pytest -n 3 --dist worksteal -m "not warp and not slow" -p no:cacheprovider
 
 test:  ## everything that needs no GPU
 	./test

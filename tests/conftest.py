@@ -15,6 +15,7 @@ import random
 import resource
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,8 @@ STATE = tempfile.TemporaryDirectory(prefix="dmglab-state-")
 os.environ["XDG_STATE_HOME"] = STATE.name
 
 CPU = "processor_s"
+SLOW = Path(__file__).with_name("slow.txt")
+"""Names the tests that `make quick` leaves out, beside those that are marked."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,6 +50,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # pytest then brings together what shares a fixture's parameter
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    slow = {line for line in SLOW.read_text().splitlines() if not line.startswith("#")}
+    for item in items:
+        if f"{item.path.relative_to(SLOW.parents[1])}::{item.originalname}" in slow:
+            item.add_marker(pytest.mark.slow)
     if not config.option.order:
         return
     rng, files = random.Random(int(config.option.order)), {}

@@ -1,4 +1,4 @@
-"""The wrong lines of scripts/mutations can still be put in: one that moved tests nothing."""
+"""Lists that name lines and tests: the wrong lines of scripts/mutations, the slow tests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FILES = sorted((CHECKOUT / "scripts" / "mutations").glob("*.py"))
+
+
+def test_the_list_of_slow_tests_names_tests_that_are_there() -> None:
+    listed = (CHECKOUT / "tests" / "slow.txt").read_text().splitlines()
+    for line in (line for line in listed if not line.startswith("#")):
+        path, _, name = line.partition("::")
+        assert f"def {name}(" in (CHECKOUT / path).read_text(), line
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

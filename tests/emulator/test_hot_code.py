@@ -70,6 +70,8 @@ def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
     assert all(hot_code.is_piece(places, words, plain) for places in found)
     for wrong in [(), (0x153, 0x152), (0x159, 0x15B), (0x158,), (-1,), (0x152, 0x155), (0.5,)]:
         assert not hot_code.is_piece(wrong, words, plain), wrong
+    assert plain[:2].all()
+    assert hot_code.is_piece((0, 1), words, plain), "a ROM begins at 0"
 
 
 def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

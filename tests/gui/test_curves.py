@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication
 from gui import theme
 from gui.app import App
 from gui.models.navigation import Place
+from gui.models.plot_choices import PlotChoices
 from gui.models.plot_specs import spec_by_name
 from gui.models.run_telemetry import TelemetryModel
 from gui.settings import Settings
@@ -27,6 +28,7 @@ from gui.widgets.plot_ticks import ticks
 from tests.gui.conftest import foreign_record, grow, replaced, until
 from tests.support.made_records import update_record
 from trainer_core.protocol import records
+from trainer_core.protocol.paths import HomePaths
 
 
 def card_of(model: TelemetryModel, metric: str = "reward_mean", width: int = 360) -> PlotCard:
@@ -116,6 +118,17 @@ def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(
     until(lambda: titles() == {"pinned": ["losses/b"]})
     choices.reset()
     until(lambda: titles() == {"losses/": ["losses/b"]})
+
+
+def test_a_plot_that_is_dropped_goes_if_it_was_added_and_is_hidden_if_not(tmp_path: Path) -> None:
+    choices = PlotChoices(Settings(HomePaths(tmp_path)))
+    choices.add("mine")
+    choices.drop("mine")
+    assert choices.added == ()
+    assert not choices.is_hidden("mine")
+    choices.drop("reward_mean")
+    assert choices.added == ()
+    assert choices.is_hidden("reward_mean")
 
 
 def test_two_hundred_metrics_of_another_trainer_leave_the_loop_free(app: App) -> None:

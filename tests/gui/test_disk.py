@@ -9,6 +9,7 @@ from gui.app import App
 from gui.models.disk_rows import DiskRow, old_rows, size_text
 from gui.widgets.disk_dialog import DiskDialog
 from tests.gui.conftest import replaced, until
+from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunRecord, RunState
 
 
@@ -31,7 +32,7 @@ def test_the_newest_and_the_young_are_spared() -> None:
     ]  # fmt: skip
 
 
-def test_a_run_goes_into_an_archive_and_comes_back(make_app) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     app: App = make_app(updates=3, interval_s=0.0)
     training, archives = app.controllers.training, app.controllers.archives
     training.set_consent(True)
@@ -68,3 +69,7 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app) -> None:  # type: i
     app.docks.runs.filter.clear()
     assert table.row_of(run_id) == 0
     dialog.close()
+    assert archives.free_bytes > 0
+    monkeypatch.setattr(archives._bridge, "home", HomePaths(app.bridge.home.root / "gone"))
+    assert archives.free_bytes == 0, "a home that is not there, or not reached"
+    monkeypatch.undo()

@@ -79,8 +79,13 @@ def test_a_league_is_stopped(app: App) -> None:
     click(app, "leagueStartButton")
     assert not find(app, names.LEAGUE_PLAYERS).isEnabled()
     until(lambda: league._job is not None)
+    bar = app.center.league.progress
+    league.progressed.emit(0.4)
+    league.changed.emit()
+    assert bar.value() == 40, "other news leave it where it is"
     click(app, "leagueStartButton")
     until(lambda: not league.is_busy, LONG_S)
     assert league.error == "Stopped"
+    assert bar.value() == 0, "the next begins anew"
     assert find(app, names.LEAGUE_PLAYERS).isEnabled()
     assert find(app, "leagueStartButton").text() == "Play"

@@ -176,6 +176,9 @@ def test_the_other_ways_to_smooth_keep_constants_and_do_not_lag(weight: float) -
     radius = round(weight / (1 - weight))
     naive = [values[max(0, i - radius) : i + radius + 1].mean() for i in range(50)]
     assert np.allclose(running_mean(values, weight), naive)
+    apart = np.subtract.outer(np.arange(50), np.arange(50)) * (1 - weight) / weight
+    bells = np.exp(-0.5 * apart**2)
+    assert np.allclose(gaussian(values, weight), bells @ values / bells.sum(1), atol=0.03)
 
 
 def test_a_column_is_smoothed_again_when_it_grows_or_the_kind_changes() -> None:

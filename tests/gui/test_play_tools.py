@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
@@ -15,6 +17,7 @@ from gui import object_names as names
 from gui.app import App
 from gui.center.slot_menu import SlotButton
 from gui.widgets.export_sheet import ExportSheet
+from gui.widgets.lane import ACTION, ActionLane
 from gui.widgets.policy_bars import PolicyBars
 from tests.gui.conftest import click, find, until
 from trainer_core.protocol import commands, records
@@ -27,6 +30,23 @@ def play(app: App) -> None:
 
 def frame(app: App) -> int:
     return app.center.live.info.frame
+
+
+def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:  # type: ignore[no-untyped-def]
+    steps = [
+        SimpleNamespace(first_frame=first, last_frame=first + 9, action=3, reward=0.0)
+        for first in (0, 10, 20)
+    ]
+    replay = SimpleNamespace(steps=steps, has_goal=False, buttons=np.zeros(60, np.uint8))
+    lane = ActionLane()
+    lane.resize(600, 64)  # ten pixels a frame
+    lane._frames = 60
+    shown = lane._picture(replay).toImage()  # type: ignore[arg-type]
+    cells = [shown.pixelColor(x, ACTION[1] - 2).name() for x in range(0, 600)]
+    free = cells[599]
+    assert [cells[x] == free for x in (2, 95, 99, 102, 195, 199, 202, 295, 300, 450)] == [
+        False, False, True, False, False, True, False, False, True, True
+    ]  # fmt: skip
 
 
 def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(app: App) -> None:

@@ -316,6 +316,9 @@ def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: App) -> None
 
 
 def test_an_unfinished_recording_is_refused_in_words(app: App, tmp_path: Path) -> None:
+    for share, value in ((0.0, 0), (0.254, 25), (1.0, 100)):
+        app.controllers.replay.progressed.emit(share)
+        assert app.center.replay.progress.value() == value
     problems = []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
     app.controllers.replay.load(tmp_path)

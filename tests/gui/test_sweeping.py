@@ -12,8 +12,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
 
 from gui.app import App
+from gui.models.sweep_draft import SweepDraft
 from gui.widgets.sweep_sheet import SweepSheet
 from tests.gui.conftest import find, until
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.runs.index import RunRegistry
 
@@ -33,6 +35,17 @@ def vary(sheet: SweepSheet, row: int, name: str, values: str) -> None:
     box.setCurrentIndex(box.findData(name))
     line.clear()
     QTest.keyClicks(line, values)
+
+
+def test_the_line_for_a_terminal_names_trials_at_once_where_there_are_several() -> None:
+    draft = SweepDraft()
+    draft.set_config(RunConfig(task="tiny_goal"))
+    assert "--jobs" not in draft.words
+    for jobs in (2, 3):
+        draft.set(jobs=jobs)
+        assert draft.words[draft.words.index("--jobs") + 1] == str(jobs)
+    draft.set(jobs=1)
+    assert "--jobs" not in draft.words
 
 
 def test_the_form_counts_trials_and_names_what_is_wrong(app: App) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,12 +22,13 @@ from tests.support.guests import ended, history, home_with, in_service
 from tests.support.processes import until
 from trainer_core.arc.agents import Explorer, parse_turn, patches
 from trainer_core.arc.env import ArcVecEnv
-from trainer_core.arc.game import ArcGame, Turn, open_arc_game
+from trainer_core.arc.game import FRAMES_PER_PICTURE, ArcGame, Turn, open_arc_game
 from trainer_core.arc.rest import RestGame
 from trainer_core.arc.rules import encode
+from trainer_core.arc.session import Shown
 from trainer_core.play.clips.opening import open_clip
 from trainer_core.protocol import records
-from trainer_core.protocol.arc import CLICK, PALETTE, RESET, find_game, list_games
+from trainer_core.protocol.arc import CLICK, PALETTE, RESET, ArcGameInfo, find_game, list_games
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.protocol.errors import ConfigError, LabError, TaskError
 from trainer_core.protocol.paths import HomePaths
@@ -219,6 +221,20 @@ class _Game:
 
     def __init__(self, grid: np.ndarray, available: tuple[int, ...]) -> None:
         self.grid, self.shown = grid, type("Shown", (), {"available": available})
+
+
+def test_each_picture_of_an_animation_stands_for_its_frames() -> None:
+    """Of a session that answers each action with three pictures."""
+    pictures = np.arange(3, dtype=np.uint8)[:, None, None] * np.ones((1, 64, 64), np.uint8)
+    shown = Shown(pictures, 0, 1, "NOT_FINISHED", (1,))
+    session = SimpleNamespace(begin=lambda seed: shown, act=lambda *turn: shown)
+    game = ArcGame(ArcGameInfo("ab01", "ab01", Path(), ()), session)  # type: ignore[arg-type]
+    seen = [int(game.picture()[0, 0])]
+    for _ in range(3 * FRAMES_PER_PICTURE):
+        game.frame(0)
+        seen.append(int(game.picture()[0, 0]))
+    stand = FRAMES_PER_PICTURE
+    assert seen == [0] * stand + [1] * stand + [2] * (stand + 1)
 
 
 def test_the_explorer_tries_everything_once() -> None:

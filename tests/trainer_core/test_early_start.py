@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from trainer_core import early_start
 
 LATER = """
 import os, sys
@@ -65,6 +68,26 @@ def test_what_torch_is_loaded_without_comes_when_it_is_asked_for() -> None:
 @pytest.mark.slow
 def test_a_torch_that_nobody_tried_is_loaded_whole() -> None:
     run_python(UNTRIED)
+
+
+@pytest.mark.parametrize(
+    ("device", "rank", "index"),
+    [("cuda", "", 0), ("cuda:0", "", 0), ("cuda:3", "", 3), ("cuda:3", "1", 1), ("cuda", "2", 2)],
+)
+def test_the_gpu_that_is_named_is_opened_while_torch_loads(
+    device: str, rank: str, index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setenv("LOCAL_RANK", rank)
+    monkeypatch.setattr(early_start, "_begin", lambda work: work())
+    monkeypatch.setattr(early_start, "_open_gpu", opened.append)
+    monkeypatch.setattr(early_start, "_map_libraries", lambda: None)
+    monkeypatch.setattr(early_start, "_load_without_later", lambda: None)
+    monkeypatch.setattr(early_start, "is_tried", lambda: True)
+    monkeypatch.setattr(early_start, "importlib", SimpleNamespace(import_module=lambda name: None))
+    early_start.load_torch(device)
+    assert opened == ([index] if sys.platform.startswith("linux") else [])
 
 
 @pytest.mark.parametrize("may_write", [True, False])

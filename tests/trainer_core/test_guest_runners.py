@@ -302,3 +302,39 @@ def test_arguments_that_a_script_refuses_are_one_line(tmp_path: Path) -> None:
         assert record.reason == "ppo.py refused its arguments, see above"
 
     in_service(home, body)
+
+
+def test_logits_are_what_each_script_would_act_by() -> None:
+    """`ppo` has an actor, `ppo_atari` one behind a network that sees 0 to 1, `dqn` Q values."""
+    from trainer_core.runners.cleanrl.networks import action_logits
+
+    shades = torch.full((2, 4, 72, 80), 3, dtype=torch.uint8)
+    mean = lambda seen: seen.flatten(1).mean(1, keepdim=True)  # noqa: E731
+    weights = torch.nn.Linear(1, 7)
+
+    class Agent(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weights = weights
+
+        def actor(self, seen: torch.Tensor) -> torch.Tensor:
+            return weights(mean(seen))
+
+        def network(self, seen: torch.Tensor) -> torch.Tensor:
+            assert seen.shape[1:] == (4, 84, 84)
+            assert 0.0 <= float(seen.min()) <= float(seen.max()) <= 1.0
+            return seen
+
+        def forward(self, seen: torch.Tensor) -> torch.Tensor:
+            return weights(mean(seen))
+
+    frame = 72 * 80 / 84**2  # the rest of the 84 x 84 is black or white, as padding has it
+    with torch.no_grad():
+        told = action_logits("ppo", Agent(), shades[:, :1])
+        assert torch.allclose(told, weights(torch.ones(2, 1)))
+        told = action_logits("ppo_atari", Agent(), shades)
+        assert torch.allclose(told, weights(torch.full((2, 1), frame)), atol=1e-5)
+        told = action_logits("dqn", Agent(), shades[:, :1]).exp()
+    best = int(weights(torch.ones(1, 1)).argmax())
+    assert torch.allclose(told[:, best], torch.full((2,), 0.95 + 0.05 / 7))
+    assert torch.allclose(told.sum(1), torch.ones(2), atol=1e-5)

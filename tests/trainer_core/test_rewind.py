@@ -43,6 +43,25 @@ def play(player: Player, frames: int, first: int = 0) -> None:
         player.one_frame()
 
 
+def test_a_state_is_kept_now_and_then_and_the_frames_between_are_played_again() -> None:
+    kept: list[int] = []
+
+    class Counted(TinyGame):
+        def snapshot(self) -> Any:
+            kept.append(len(history))
+            return super().snapshot()
+
+    game = Counted()
+    history = History(game)
+    game.restart(0)
+    history.begin(0)
+    frames = 4 * history_module.KEY_EVERY
+    for frame in range(frames):
+        game.frame(KEYS[frame % len(KEYS)])
+        history.add(KEYS[frame % len(KEYS)], frame)
+    assert len(kept) == 1 + frames // history_module.KEY_EVERY
+
+
 def test_a_console_goes_back_to_every_state_it_was_in(tmp_path: Path) -> None:
     game = open_game(str(ROM), HomePaths(tmp_path))
     assert isinstance(game, ConsoleGame)
