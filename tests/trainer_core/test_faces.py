@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -14,6 +17,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from trainer_core.faces.gymnasium_env import DmgLabEnv
 from trainer_core.faces.gymnasium_vector import DmgLabVectorEnv
+from trainer_core.owned import kill_group
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import CHECKOUT
 
@@ -165,6 +169,12 @@ def test_sb3_gets_empty_infos_until_an_episode_ends() -> None:
     assert mine[0]["episode"] == other[0]["episode"]
 
 
+def test_how_it_resets_is_said_where_gymnasiums_own_say_it() -> None:
+    """TorchRL's GymWrapper reads it off the env."""
+    ours, theirs = DmgLabVectorEnv(), SyncVectorEnv([DmgLabEnv], autoreset_mode="SameStep")
+    assert ours.autoreset_mode == theirs.autoreset_mode == AutoresetMode.SAME_STEP
+
+
 def test_the_vector_env_repeats_itself_by_its_seed() -> None:
     envs = [DmgLabVectorEnv("tiny_goal", 4) for _ in range(2)]
     first, second = (env.reset(seed=7)[0] for env in envs)
@@ -206,3 +216,41 @@ def test_the_docs_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(code.strip().splitlines()) <= 22
     exec(compile(code, "docs/faces.md", "exec"), {})
     assert float(capsys.readouterr().out.rsplit(":", 1)[1]) >= 0.9
+
+
+FORKED = """
+import sys
+from gymnasium.vector import AsyncVectorEnv
+from trainer_core.faces.gymnasium_env import DmgLabEnv
+from trainer_core.faces.translation import open_env
+from trainer_core.protocol.errors import LabError
+
+def make():
+    try:
+        open_env("tiny_goal", 1, device="cuda:0")
+    except LabError as error:
+        assert "spawn" in str(error)
+    return DmgLabEnv("tiny_goal")
+
+envs = AsyncVectorEnv([lambda: DmgLabEnv("tiny_goal"), make], context="fork")
+envs.reset(seed=1)
+for _ in range(3):
+    envs.step(envs.action_space.sample())
+envs.close()
+print("closed", file=open(sys.argv[1], "w"))
+"""
+
+
+def test_forked_environments_do_not_wait_for_threads_that_they_do_not_have(tmp_path: Path) -> None:
+    """Gymnasium's AsyncVectorEnv opens one in the parent first; its constructor never returned."""
+    said = tmp_path / "said"
+    child = subprocess.Popen(
+        [sys.executable, "-c", FORKED, str(said)], cwd=CHECKOUT, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert child.wait(90) == 0
+    finally:
+        kill_group(child.pid)
+        child.wait()
+    assert said.read_text() == "closed\n"

@@ -50,6 +50,8 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         in every mode where an episode ended.
         """
         self.num_envs, self.render_mode = num_envs, render_mode
+        self.autoreset_mode = AutoresetMode.SAME_STEP
+        """As gymnasium's own vector envs have it; TorchRL asks for it."""
         self._info_mode = info_mode
         self._env = faces.open_env(
             task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home

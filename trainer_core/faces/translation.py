@@ -6,6 +6,7 @@ networks do, they are exactly what DMG Lab's own networks see. 0 is the screen's
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from trainer_core.envs.build import make_env
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths, default_home
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
 from trainer_core.protocol.shades import GREY_LEVELS, MAX_SHADE
@@ -26,6 +28,8 @@ from trainer_core.protocol.tasks import Codec
 GREY_STEP = 255 // MAX_SHADE
 STEPS_PER_SECOND = FRAMES_PER_SECOND / Codec().frames_per_step
 SCREEN_GREYS = np.array(GREY_LEVELS, np.uint8)
+_opened_in = 0
+"""The process that opened an environment last, here or before a fork."""
 
 
 def open_env(
@@ -39,15 +43,32 @@ def open_env(
     home: Path | None = None,
     demo_share: float = 0.0,
 ) -> VecEnv:
-    """The VecEnv behind a face. Raises LabError for an unknown task or an impossible number.
+    """The VecEnv behind a face. Raises LabError for an unknown task, an impossible number, and a
+    GPU in a process that was forked from one with an environment.
 
     `demo_share`: of the episodes, how many begin along the task's demonstrations, 0 to 0.9.
     """
+    _allow_for_fork(device)
     config = RunConfig(
         task=task, num_envs=num_envs, device=device, stack_k=stack_k, seed=seed, num_minibatches=1
     )
     starts = "heldout" if held_out else "train"
     return make_env(config, HomePaths(home or default_home()), starts=starts, demo_share=demo_share)
+
+
+def _allow_for_fork(device: str) -> None:
+    """Work without the threads that torch has from the first environment on: a fork does not have
+    them, and would wait for them for ever. A GPU's context cannot be shared. Raises LabError."""
+    global _opened_in
+    here, before = os.getpid(), _opened_in
+    if before not in (0, here):
+        if device != "cpu":
+            raise LabError(
+                f"a forked process cannot use {device}: give context='spawn' or 'forkserver' "
+                "(AsyncVectorEnv takes it), or use DmgLabVectorEnv, which runs all in one process"
+            )
+        torch.set_num_threads(1)
+    _opened_in = here
 
 
 def observation_space(env: VecEnv) -> gymnasium.spaces.Box:
