@@ -26,12 +26,13 @@ from pathlib import Path
 from trainer_core.owned import environment_for, kill_group
 from trainer_core.preflight.findings import Check, Found, Status, size
 from trainer_core.preflight.memory import device_number
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import HomePaths, child_folder
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.protocol.tasks import BUILT_IN_TASKS
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runners.probe import PROBE_PATIENCE_S
+from trainer_core.runs.trust import require_own_environment
 
 __all__ = ["BUILT_IN_TASKS", "Check", "run_checks"]
 
@@ -165,6 +166,7 @@ async def _probe(runner: AgentRunner) -> Found:
     """
     argv = runner.readiness()
     try:
+        require_own_environment(argv[0])
         process = subprocess.Popen(
             argv,
             cwd=child_folder(),
@@ -178,6 +180,8 @@ async def _probe(runner: AgentRunner) -> Found:
         return {"error": str(error.strerror), "absent": True}
     except OSError as error:
         return {"error": str(error.strerror)}
+    except LabError as error:
+        return {"error": str(error)}
     try:
         return await asyncio.to_thread(_answer, process)
     except asyncio.CancelledError:

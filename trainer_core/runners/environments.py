@@ -20,6 +20,7 @@ import importlib.util
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,13 @@ from trainer_core.protocol.decoding import parsing, read_json
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths, child_folder
 from trainer_core.runners.probe import PROBE, PROBE_PATIENCE_S
+from trainer_core.runs.trust import (
+    ENVIRONMENT,
+    ENVIRONMENTS,
+    require_own_environment,
+    sha256_of,
+    trust,
+)
 
 PACKAGES = Path(__file__).resolve().parents[2]
 """The folder with our packages in it: the checkout, or site-packages."""
@@ -76,7 +84,7 @@ class RunnerEnvironment:
 
     @property
     def folder(self) -> Path:
-        return self.home.root / "envs" / self.runner
+        return self.home.root / ENVIRONMENTS / self.runner
 
     @property
     def python(self) -> Path:
@@ -97,12 +105,13 @@ class RunnerEnvironment:
 
     def stale(self) -> str:
         """Why it should be made anew; empty when it is as this version wants it."""
-        path = self.folder / "environment.json"
+        path = self.folder / ENVIRONMENT
         try:
+            require_own_environment(self.python)
             with parsing(path):
                 made = read_json(path, dict[str, Any])
         except LabError:
-            return "it was not made by `dmglab runner install`"
+            return "no `dmglab runner install` of yours made it"
         if made.get("requirements") != _digest(self.requirements):
             return "it was made for other requirements than this version's"
         if not (self.folder / "dmglab" / "trainer_core" / "__init__.py").is_file():
@@ -111,6 +120,7 @@ class RunnerEnvironment:
 
     def probe(self) -> dict[str, Any]:
         """What its interpreter answers within `PROBE_PATIENCE_S`. Raises LabError."""
+        require_own_environment(self.python)
         said = ""
         try:
             done = subprocess.run(
@@ -216,11 +226,14 @@ class RunnerEnvironment:
         _run([*pip, *hashed, "-r", str(self.requirements)], counter, claim)
         tell(0.95, "linking DMG Lab")
         _link_packages(partial)
-        facts = {"runner": self.runner, "requirements": _digest(self.requirements),
-                 "torch": TORCH, "made_at": time.time()}  # fmt: skip
-        (partial / "environment.json").write_text(json.dumps(facts) + "\n")
+        facts = {
+            "runner": self.runner, "requirements": _digest(self.requirements), "torch": TORCH,
+            "made_at": time.time(), "made_by": secrets.token_hex(16),
+        }  # fmt: skip
+        (partial / ENVIRONMENT).write_text(json.dumps(facts) + "\n")
 
     def _replace(self, partial: Path) -> None:
+        trust(sha256_of(partial / ENVIRONMENT))
         self._retire()
         partial.rename(self.folder)
 

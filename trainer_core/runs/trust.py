@@ -1,7 +1,8 @@
-"""Files that a guest's library unpickles, which runs whatever code they hold: whom they are from.
+"""Consent to what runs code: files that a guest's library unpickles, environments with programs.
 
-A file is trusted by its SHA-256: a run of this user wrote it, or the user said so. The list lies in
-the user's own folder of state and not in a home, since a home may be somebody else's.
+A file is trusted by its SHA-256: a run or an installation of this user wrote it, or the user said
+so. The list lies in the user's own folder of state and not in a home, since a home may be somebody
+else's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from trainer_core.protocol.errors import CheckpointError, ConfigError
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 COMMAND = "dmglab runner trust"
+ENVIRONMENTS, ENVIRONMENT = "envs", "environment.json"
+"""The folder of a home with its runners' environments; the manifest of each, unlike any other."""
 
 
 def trusted_list() -> Path:
@@ -53,6 +56,21 @@ def require_trust(path: Path, library: str) -> None:
             f"{path}: {library} runs whatever code such a file holds, no run of yours wrote it; "
             f"if you trust who made it: {COMMAND} {sha256}"
         )
+
+
+def require_own_environment(python: str | Path) -> None:
+    """Raise CheckpointError before an interpreter of a home starts that this user did not make."""
+    folder = Path(python).absolute().parent.parent
+    if folder.parent.name != ENVIRONMENTS or not Path(python).exists():
+        return
+    manifest = folder / ENVIRONMENT
+    if manifest.is_file() and is_trusted(sha256_of(manifest)):
+        return
+    raise CheckpointError(
+        f"{folder}: no `dmglab runner install` of yours made it, and its programs would run as "
+        f"you: make it again (dmglab runner install {folder.name}), or if you trust who made it: "
+        f"{COMMAND} {manifest}"
+    )
 
 
 def sha256_of(path: Path) -> str:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from trainer_core.owned import FAMILY, end_family, environment_for, family
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError
+from trainer_core.runs.trust import require_own_environment
 from trainer_core.service.capped_log import CappedLog
 from trainer_core.service.stream import BadLine, LineParser
 
@@ -278,6 +279,7 @@ async def start_child(
     No event and no end is told before the caller's next await: it can note the child first.
     Call it on the loop's own thread: a parent-death signal follows the thread that forked.
     """
+    require_own_environment(argv[0])
     loop = asyncio.get_running_loop()
     owned = family()
     try:

@@ -23,6 +23,7 @@ from trainer_core.play.agent import Agent, StackedAgent
 from trainer_core.play.player import MakeAgent
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import child_folder
+from trainer_core.runs.trust import require_own_environment
 
 LAST_WORDS = 4096
 """Bytes of a process's standard error in which its last line is looked for."""
@@ -34,6 +35,7 @@ class Contestant:
 
     def __init__(self, python: str, module: str, checkpoint: Path, *, mode: str, seed: int) -> None:
         """Raises CheckpointError with the last words of a process that cannot open it."""
+        require_own_environment(python)
         # An environment of a runner links our packages; our own interpreter finds them from here.
         isolated = ["-P"] if module else []
         argv = [python, *isolated, "-m", __name__, module, str(checkpoint), mode, str(seed)]

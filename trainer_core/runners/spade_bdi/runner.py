@@ -94,7 +94,7 @@ class SpadeBdiRunner(GuestRunner):
     def _check_plans(self, files: list[Path], home: HomePaths) -> str:
         """What its own interpreter finds wrong with them; empty when nothing, or nobody to ask."""
         environment = self.environment(home)
-        if not environment.exists:
+        if not environment.exists or environment.stale():
             return ""
         argv = [str(environment.python), "-P", "-m", "trainer_core.runners.spade_bdi.asl"]
         try:
