@@ -98,7 +98,7 @@ class Part:
     file: str
     """Its path in the folder; may be a pattern of one file."""
     form: str = "bytes"
-    """How its content, or what is `inside` of it, is mutated: json, lines, toml, npz or bytes."""
+    """How its content, or what is `inside` of it, is mutated: one of mutated.FORMS."""
     inside: Inside | None = None
 
 
@@ -649,14 +649,14 @@ _DECODERS = (
         _imported("t"),
         (
             Part("t/events.out.tfevents.1"),
-            Part("t/events.out.tfevents.1", "bytes", (first_tfrecord, tfrecords)),
+            Part("t/events.out.tfevents.1", "proto", (first_tfrecord, tfrecords)),
         ),
     ),
     Decoder(
         "W&B",
         _copied(GOLDEN / "run.wandb", "run.wandb"),
         _imported("run.wandb"),
-        (Part("run.wandb"), Part("run.wandb", "bytes", (wandb_record, wandb_log))),
+        (Part("run.wandb"), Part("run.wandb", "proto", (wandb_record, wandb_log))),
     ),
     Decoder(
         "W&B's history",
@@ -697,7 +697,10 @@ _DECODERS = (
         "TensorBoard's tensors",
         _copied(next((GOLDEN / "tensorboard/keras/train").iterdir()), "t/events.out.tfevents.1"),
         _imported("t"),
-        (Part("t/events.out.tfevents.1"),),
+        (
+            Part("t/events.out.tfevents.1"),
+            Part("t/events.out.tfevents.1", "proto", (first_tfrecord, tfrecords)),
+        ),
     ),
     Decoder(
         "queue",

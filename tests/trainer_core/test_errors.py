@@ -57,9 +57,7 @@ def test_words_that_were_typed_do_not_come_back_whole(
 def test_a_list_of_runs_shows_what_a_foreign_reason_would_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record = msgspec.structs.replace(
-        run_record("r", RunState.FINISHED), reason="\x1b[2J\nr2", pid=0
-    )
+    record = run_record("r", RunState.FINISHED, reason="\x1b[2J\nr2")
     RunRegistry(HomePaths(tmp_path)).append(record)
     for command in (["runs"], ["query", "SELECT reason FROM runs"]):
         assert main([*command, "--home", str(tmp_path)]) == 0
