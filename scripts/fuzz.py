@@ -22,8 +22,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 TESTS = "tests/trainer_core/"
 SUITES = {
-    "decoders: options, messages, checkpoints, recordings, logs": TESTS + "test_decoders.py",
-    "decoders of tasks, orders, settings": TESTS + "test_decoders_of_tasks.py",
+    "every decoder, in a process with limits": TESTS + "test_every_decoder.py -k damage",
     "restored envs": TESTS + "test_restored.py -k 'any_other_runs or another_form or tiny_grid'",
     "logs that the loop can write: accepted": TESTS + "test_log_check_accepts.py",
     "damaged logs: each named": TESTS + "test_log_check.py -k damage",

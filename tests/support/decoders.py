@@ -7,10 +7,12 @@ functions that decode foreign bytes and fails for one that reading the samples d
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -96,7 +98,7 @@ class Part:
     file: str
     """Its path in the folder; may be a pattern of one file."""
     form: str = "bytes"
-    """How its content, or what is `inside` of it, is mutated: json, lines, toml, npz or bytes."""
+    """How its content, or what is `inside` of it, is mutated: one of mutated.FORMS."""
     inside: Inside | None = None
 
 
@@ -283,6 +285,18 @@ def _task_zip(folder: Path) -> None:
     export_task(find_task("nectar_run/fill_jar", HomePaths(folder)), folder / "task.zip")
 
 
+def _task_of(data: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return archive.read("task.toml")
+
+
+def _zip_of(manifest: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("task.toml", manifest)
+    return out.getvalue()
+
+
 def _import_zip(folder: Path) -> None:
     home = HomePaths(folder.with_name("taskhome"))
     try:
@@ -315,9 +329,6 @@ def _restored(folder: Path) -> None:
 
 
 def _manifest_of(data: bytes) -> bytes:
-    import io
-    import tarfile
-
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         member = tar.extractfile("archive.json")
         assert member is not None
@@ -325,9 +336,6 @@ def _manifest_of(data: bytes) -> bytes:
 
 
 def _archive_of(manifest: bytes) -> bytes:
-    import io
-    import tarfile
-
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as tar:
         info = tarfile.TarInfo("archive.json")
@@ -559,7 +567,10 @@ _DECODERS = (
     Decoder(
         "run's config",
         _home_with_run,
-        lambda f: (read_spec(HomePaths(f).run(RUN)), RunConfigs(HomePaths(f)).read(RUN)),
+        lambda f: (
+            read_spec(HomePaths(f).run(RUN)).configure(RunConfig),
+            RunConfigs(HomePaths(f)).read(RUN),
+        ),
         (Part(f"training/runs/{RUN}/config.json", "json"),),
     ),
     Decoder(
@@ -638,14 +649,14 @@ _DECODERS = (
         _imported("t"),
         (
             Part("t/events.out.tfevents.1"),
-            Part("t/events.out.tfevents.1", "bytes", (first_tfrecord, tfrecords)),
+            Part("t/events.out.tfevents.1", "proto", (first_tfrecord, tfrecords)),
         ),
     ),
     Decoder(
         "W&B",
         _copied(GOLDEN / "run.wandb", "run.wandb"),
         _imported("run.wandb"),
-        (Part("run.wandb"), Part("run.wandb", "bytes", (wandb_record, wandb_log))),
+        (Part("run.wandb"), Part("run.wandb", "proto", (wandb_record, wandb_log))),
     ),
     Decoder(
         "W&B's history",
@@ -686,7 +697,10 @@ _DECODERS = (
         "TensorBoard's tensors",
         _copied(next((GOLDEN / "tensorboard/keras/train").iterdir()), "t/events.out.tfevents.1"),
         _imported("t"),
-        (Part("t/events.out.tfevents.1"),),
+        (
+            Part("t/events.out.tfevents.1"),
+            Part("t/events.out.tfevents.1", "proto", (first_tfrecord, tfrecords)),
+        ),
     ),
     Decoder(
         "queue",
@@ -718,7 +732,12 @@ _DECODERS = (
         lambda f: (list_tasks(HomePaths(f)), load_task(f / "tasks/mine/a")),
         (Part("tasks/mine/a/task.toml", "toml"),),
     ),
-    Decoder("task's archive", _task_zip, _import_zip, (Part("task.zip"),)),
+    Decoder(
+        "task's archive",
+        _task_zip,
+        _import_zip,
+        (Part("task.zip"), Part("task.zip", "toml", (_task_of, _zip_of))),
+    ),
     Decoder(
         "goal",
         lambda f: save_goal(

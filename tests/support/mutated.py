@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,13 @@ TOML_RAW = (
     "1e999", "9" * 400, "9" * 5000, '"\\u0000"', '"²"', "nan", "-1", "[]", '"../../x"', '""',
     "true", "1979-05-27", "{}", "[" * 900 + "]" * 900, '"' + "x" * 5000 + '"',
 )  # fmt: skip
+PROTO_TEXTS = (b"", b"\xff\xfe", b"\0", *(text.encode() for text in RAW if len(text) < 10_000))
+"""What a text or a message is replaced by; values of W&B's records are JSON."""
+Change = Callable[[], bytes]
+"""Makes a changed file: all of them at once would take gigabytes."""
 Bytes = st.SearchStrategy[bytes]
+Place = tuple[Any, ...]
+"""Keys and indices that lead to a value."""
 
 
 def mutated(good: bytes) -> Bytes:
@@ -61,46 +69,55 @@ def mutated(good: bytes) -> Bytes:
     )
 
 
+def json_changes(good: bytes) -> Iterator[Change]:
+    """Each value of the object replaced by each of EXTREMES and RAW, and removed."""
+    places = list(_places(json.loads(good)))
+    for place in places if len(places) <= 60 else places[:30] + places[-30:]:  # pixels are alike
+        yield partial(json_without, good, place)
+        for value in EXTREMES:
+            yield partial(json_with, good, place, value)
+        for text in RAW:
+            yield partial(json_with_raw, good, place, text)
+    yield from (text.encode for text in RAW)
+
+
+def json_with(good: bytes, place: Place, value: Any) -> bytes:
+    top = json.loads(good)
+    _inner(top, place)[place[-1]] = value
+    return json.dumps(top).encode()
+
+
+def json_with_raw(good: bytes, place: Place, text: str) -> bytes:
+    mark = "a mark that no file holds"
+    return json_with(good, place, mark).replace(json.dumps(mark).encode(), text.encode())
+
+
+def json_without(good: bytes, place: Place) -> bytes:
+    top = json.loads(good)
+    del _inner(top, place)[place[-1]]
+    return json.dumps(top).encode()
+
+
+def _inner(top: Any, place: Place) -> Any:
+    for step in place[:-1]:
+        top = top[step]
+    return top
+
+
 def mutated_json(good: bytes) -> Bytes:
     """`mutated`, or one value anywhere in the object replaced, removed, or buried in brackets."""
     places = list(_places(json.loads(good)))
-
-    def change(found: tuple[tuple[Any, ...], Any]) -> bytes:
-        place, value = found
-        top = json.loads(good)
-        inner = top
-        for step in place[:-1]:
-            inner = inner[step]
-        inner[place[-1]] = value
-        return json.dumps(top).encode()
-
-    def change_raw(found: tuple[tuple[Any, ...], str]) -> bytes:
-        place, text = found
-        mark = "a mark that no file holds"
-        return change((place, mark)).replace(json.dumps(mark).encode(), text.encode())
-
-    def drop(place: tuple[Any, ...]) -> bytes:
-        top = json.loads(good)
-        inner = top
-        for step in place[:-1]:
-            inner = inner[step]
-        del inner[place[-1]]
-        return json.dumps(top).encode()
-
-    def bury(depth: int) -> bytes:
-        return b'{"a":' * depth + good + b"}" * depth
-
     whole = [
-        st.sampled_from([1, 100, 50_000]).map(bury), st.sampled_from(RAW).map(str.encode),
-        mutated(good),
+        st.sampled_from([1, 100, 50_000]).map(lambda depth: b'{"a":' * depth + good + b"}" * depth),
+        st.sampled_from(RAW).map(str.encode), mutated(good),
     ]  # fmt: skip
     if not places:
         return st.one_of(whole)
     one = st.sampled_from(places)
     return st.one_of(
-        st.tuples(one, st.sampled_from(EXTREMES)).map(change),
-        st.tuples(one, st.sampled_from(RAW)).map(change_raw),
-        one.map(drop),
+        st.tuples(one, st.sampled_from(EXTREMES)).map(lambda found: json_with(good, *found)),
+        st.tuples(one, st.sampled_from(RAW)).map(lambda found: json_with_raw(good, *found)),
+        one.map(lambda place: json_without(good, place)),
         *whole,
     )
 
@@ -114,6 +131,13 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Any:
     for key, inner in items:
         yield (*path, key)
         yield from _places(inner, (*path, key))
+
+
+def lines_changes(good: bytes) -> Iterator[Change]:
+    """`json_changes` of the first line; the others are like it."""
+    first, _, rest = good.partition(b"\n")
+    for change in json_changes(first):
+        yield lambda change=change: change() + b"\n" + rest
 
 
 def mutated_lines(good: bytes) -> Bytes:
@@ -131,18 +155,81 @@ def mutated_lines(good: bytes) -> Bytes:
     return st.one_of(st.one_of(of).map(put), mutated(good))
 
 
+def toml_changes(good: bytes) -> Iterator[Change]:
+    """Each value replaced by each of TOML_RAW, and its line left out."""
+    lines = good.decode().splitlines()
+    for at, line in enumerate(lines):
+        if re.match(r"\s*[\w.]+\s*=", line):
+            for text in ("", *TOML_RAW):
+                changed = f"{line.partition('=')[0]}= {text}" if text else ""
+                whole = "\n".join([*lines[:at], changed, *lines[at + 1 :]])
+                yield whole.encode
+
+
 def mutated_toml(good: bytes) -> Bytes:
     """`mutated`, or one value replaced or dropped."""
-    lines = good.decode().splitlines()
-    places = [at for at, line in enumerate(lines) if re.match(r"\s*[\w.]+\s*=", line)]
+    changes = list(toml_changes(good))
+    return st.one_of(st.sampled_from(changes).map(lambda change: change()), mutated(good))
 
-    def change(found: tuple[int, str]) -> bytes:
-        at, text = found
-        line = f"{lines[at].partition('=')[0]}= {text}" if text else ""
-        return "\n".join([*lines[:at], line, *lines[at + 1 :]]).encode()
 
-    one = st.sampled_from(places)
-    return st.one_of(st.tuples(one, st.sampled_from(("", *TOML_RAW))).map(change), mutated(good))
+def proto_changes(good: bytes, depth: int = 4) -> Iterator[Change]:
+    """Each field of a protobuf message, and of those in it, of another type, content, or gone."""
+    fields = list(_proto_fields(good))
+    for at, (number, wire, value) in enumerate(fields):
+        before, after = (b"".join(_field(*other) for other in part)
+                         for part in (fields[:at], fields[at + 1 :]))  # fmt: skip
+        others = [b"", _field(number, 0, 2**64 - 1), _field(number, 1, b"\xff" * 8)]
+        others += [_field(number, 2, text) for text in PROTO_TEXTS]
+        others += [_field(number, wire, value) * 1000, bytes([number << 3 & 127 | 3])]
+        for other in others:
+            yield lambda whole=before + other + after: whole
+        with contextlib.suppress(ValueError, IndexError):
+            for change in proto_changes(value, depth - 1) if wire == 2 and depth else ():
+                yield (
+                    lambda change=change, number=number, before=before, after=after: (
+                        before + _field(number, 2, change()) + after
+                    )
+                )
+
+
+def mutated_proto(good: bytes) -> Bytes:
+    changes = list(proto_changes(good))
+    return st.one_of(st.sampled_from(changes).map(lambda change: change()), mutated(good))
+
+
+def _proto_fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
+    """Number, wire type and value. Raises ValueError, IndexError where it is no protobuf."""
+    from trainer_core.imports.protobuf import varint
+
+    at = 0
+    while at < len(message):
+        tag, at = varint(message, at)
+        number, wire = tag >> 3, tag & 7
+        if wire not in (0, 1, 2, 5) or not number:
+            raise ValueError
+        if wire == 0:
+            value, at = varint(message, at)
+        else:
+            size, at = varint(message, at) if wire == 2 else (8 if wire == 1 else 4, at)
+            value, at = message[at : at + size], at + size
+            if len(value) < size:
+                raise ValueError
+        yield number, wire, value
+
+
+def _field(number: int, wire: int, value: Any) -> bytes:
+    head = _varint(number << 3 | wire)
+    if wire == 0:
+        return head + _varint(value)
+    return head + (_varint(len(value)) if wire == 2 else b"") + value
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
 
 
 def mutated_npz(good: bytes) -> Bytes:
@@ -177,6 +264,14 @@ def mutated_npz(good: bytes) -> Bytes:
 # -- what lies inside of another format -----------------------------------------------------------
 
 
+CHANGES = {
+    "json": json_changes, "lines": lines_changes, "toml": toml_changes, "proto": proto_changes,
+}  # fmt: skip
+"""Every change of one value, by the form of a file; bytes and arrays have too many."""
+FORMS = {
+    "bytes": mutated, "json": mutated_json, "lines": mutated_lines, "npz": mutated_npz,
+    "toml": mutated_toml, "proto": mutated_proto,
+}  # fmt: skip
 Inside = tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]
 """How to take the content out of a good file, and how to wrap a mutation of it again."""
 ZLIB: Inside = (zlib.decompress, zlib.compress)

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from gui.models.replay import Replay
+from tests.support.decoders import DECODERS
 from trainer_core.exports.gif import GREENS, save_gif, shades_image
 from trainer_core.exports.video import Clip, export_clip
 from trainer_core.play.clips.movies import PYBOY_BOOT_FRAMES, VBM_BUTTONS
@@ -101,6 +102,10 @@ def test_a_gif_of_ours_becomes_shades_again(tmp_path: Path) -> None:
         ("a.jsonl", b'{"data":{"frame":[[[16]]]}}', "<= 15"),
         ("a.jsonl", b'\n{"data":{"frame":[[[1], [1, 2]]]}}', "line 2: its frame is no animation"),
         ("a.jsonl", b'{"data":{"game_id":"ls20-1"}}', "no line has a frame"),
+        ("a.jsonl", b'{"data":{"frame":[' + b"[[0]]," * 800_000 + b"[[0]]]}}", "more than 4 MiB"),
+        ("a.replay", zlib.compress(b"[[" + b"[]," * 3_000_000), "array` of length 3"),
+        ("a.replay", zlib.compress(b'[[[1e999,[8],""]],"AA==",null]'), "Expected `int`"),
+        ("a.replay", zlib.compress(b"[" * 200_000), "nested too deep"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_and_leaves_nothing(
@@ -113,6 +118,50 @@ def test_what_cannot_be_read_is_one_line_and_leaves_nothing(
         open_clip(path, tmp_path / "out", "", NOWHERE)
     assert name in str(caught.value)
     assert [found.name for found in tmp_path.iterdir()] == ([name] if data is not None else [])
+
+
+def test_an_unknown_word_for_an_action_of_arc_presses_nothing(tmp_path: Path) -> None:
+    line = {"data": {"game_id": "l", "frame": [[[0] * 64] * 64], "action_input": {"id": "ACTION²"}}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line))
+    replay, _ = opened(tmp_path / "a.jsonl", tmp_path / "out")
+    assert [step.action for step in replay.steps] == [-1]
+
+
+def test_a_gif_that_is_longer_than_any_recording_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainer_core.play.clips.animations.MAX_FRAMES", 250)
+    pictures = [Image.new("RGB", (4, 4), (number % 2 * 255, 0, 0)) for number in range(300)]
+    pictures[0].save(tmp_path / "a.gif", save_all=True, append_images=pictures[1:], duration=10)
+    told: list[float] = []
+    with pytest.raises(LabError, match="more than 250 pictures"):
+        open_clip(tmp_path / "a.gif", tmp_path / "out", "", NOWHERE, told.append)
+    assert len(told) == 2
+    assert told == sorted(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("meta.json", {"mode": "dance"}), ("meta.json", {"frames_per_step": 10**12}),
+        ("meta.json", {"frames_per_step": 0}), ("meta.json", {"release_after_frames": -1}),
+        ("meta.json", {"task": ["x"]}), ("rollout.jsonl", {"reward": "x"}),
+        ("receipt.json", {"error": {}}), ("receipt.json", {"config": []}),
+        ("receipt.json", {"wrong": {"step": 1e300, "env": 0, "what": ""}}),
+        ("receipt.json", {"wrong": {"step": 1, "env": 0}}),
+    ],
+)  # fmt: skip
+def test_a_folder_with_a_wrong_field_is_one_line_and_leaves_nothing(
+    tmp_path: Path, name: str, changes: dict[str, Any]
+) -> None:
+    DECODERS["receipt" if name == "receipt.json" else "rollout"].make(tmp_path / "folder")
+    path = tmp_path / "folder" / name
+    first = json.loads(path.read_text().splitlines()[0])
+    path.write_text(json.dumps(first | changes) + "\n")
+    with pytest.raises(LabError, match=r"no r.* that can be") as refused:
+        open_clip(tmp_path / "folder", tmp_path / "out", "", NOWHERE)
+    assert str(tmp_path / "folder") in str(refused.value)
+    assert [found.name for found in tmp_path.iterdir()] == ["folder"]
 
 
 def test_a_pipe_that_is_called_a_gif_is_not_waited_for(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
-"""Whatever a file or a line holds: it is read, or refused by a LabError that names it.
+"""Checkpoints, recordings and outputs that were damaged in a certain way: each is named.
 
-Each decoder is fed mutations of good input. `DMGLAB_FUZZ_EXAMPLES=20000` makes the longer run that
-docs/robustness.md reports.
+Random damage is fed to all decoders by test_every_decoder.py.
 """
 
 from __future__ import annotations
@@ -13,21 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
 
-from tests.support.mutated import mutated, mutated_json
-from tests.support.refusals import EXAMPLES, TORN, any_data, refused_or_read, rewrite
+from tests.support.refusals import rewrite
 from tests.trainer_core.building import tiny_config, train_in
 from trainer_core.cli.main import main
-from trainer_core.exports.plot import read_series
 from trainer_core.play.game import TinyGame
 from trainer_core.play.recording_writer import RecordingWriter, first_difference
-from trainer_core.protocol import checkpoints, commands, frames, recording, records
-from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol import checkpoints, recording, records
 from trainer_core.protocol.errors import CheckpointError, ProtocolError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.playing import PlayerConfig, read_player_config, write_player_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.train.checkpoint import load_policy, load_trainer_state, read_state, unpack_state
 
@@ -69,135 +62,6 @@ def recorded(folder: Path) -> Path:
         if frame % 24 == 23:
             writer.add_step(step=frame // 24 + 1, action=4, reward=0.0, dist=0.5)
     return writer.finish()
-
-
-# -- lines ----------------------------------------------------------------------------------------
-
-
-@TORN
-@any_data
-def test_records(run_folder: Path, data: st.DataObject) -> None:
-    lines = (run_folder / "train_log.jsonl").read_bytes().splitlines()
-    line = data.draw(st.sampled_from(lines).flatmap(mutated_json))
-    refused_or_read(lambda: records.decode(line))
-
-
-@TORN
-@any_data
-def test_commands(data: st.DataObject) -> None:
-    good = [
-        b'{"cmd":"watch","id":1,"envs":16}', b'{"cmd":"speed","id":2,"value":1.0}',
-        b'{"cmd":"save_state","id":3,"path":"/tmp/x"}', b'{"cmd":"restart","id":4,"start":3}',
-        b'{"cmd":"buttons","id":5,"mask":9}',
-    ]  # fmt: skip
-    line = data.draw(st.sampled_from(good).flatmap(mutated_json))
-    refused_or_read(lambda: commands.decode(line))
-
-
-@TORN
-@any_data
-def test_a_log_gets_findings_and_a_plot_what_can_be_drawn(
-    run_folder: Path, tmp_path: Path, data: st.DataObject
-) -> None:
-    lines = (run_folder / "train_log.jsonl").read_bytes().splitlines(keepends=True)
-    spoilt = data.draw(st.integers(0, len(lines) - 1))
-    line = data.draw(mutated_json(lines[spoilt]))
-    log = tmp_path / "train_log.jsonl"
-    log.write_bytes(b"".join([*lines[:spoilt], line, *lines[spoilt + 1 :]]))
-    refused_or_read(lambda: check_log(log))
-    refused_or_read(lambda: read_series(log))
-
-
-# -- files ----------------------------------------------------------------------------------------
-
-
-@TORN
-@any_data
-def test_configurations(tmp_path: Path, data: st.DataObject) -> None:
-    good = json.dumps(tiny_config().to_dict()).encode()
-    text = data.draw(mutated_json(good))
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError):
-        raw = {}
-    refused_or_read(lambda: RunConfig.from_dict(raw if isinstance(raw, dict) else {}))
-    write_player_config(tmp_path, PlayerConfig(task="tiny_goal", checkpoint="c", mode="sample"))
-    path = tmp_path / "config.json"
-    path.write_bytes(data.draw(mutated_json(path.read_bytes())))
-    refused_or_read(lambda: read_player_config(tmp_path))
-
-
-@TORN
-@any_data
-def test_checkpoint_manifests(copy: Path, data: st.DataObject) -> None:
-    path = copy / checkpoints.META
-    good = path.read_bytes()
-    try:
-        path.write_bytes(data.draw(mutated_json(good)))
-        refused_or_read(lambda: checkpoints.verify(copy, (checkpoints.POLICY,)))
-        refused_or_read(lambda: load_policy(copy), traced=False)
-    finally:
-        path.write_bytes(good)
-
-
-@pytest.mark.parametrize("name", [checkpoints.POLICY, checkpoints.TRAINER, checkpoints.MACHINES])
-@settings(TORN, max_examples=max(10, EXAMPLES // 2))
-@any_data
-def test_checkpoint_files(name: str, copy: Path, data: st.DataObject) -> None:
-    good = (copy / name).read_bytes()
-    head = 4096  # headers and pickles: what is parsed; the rest is numbers
-    try:
-        rewrite(copy / name, data.draw(mutated(good[:head])) + good[head:])
-        refused_or_read(lambda: load_policy(copy), traced=False)
-        refused_or_read(lambda: load_trainer_state(copy), traced=False)
-    finally:
-        rewrite(copy / name, good)
-
-
-@TORN
-@any_data
-def test_recordings(walk: Path, tmp_path: Path, data: st.DataObject) -> None:
-    shutil.rmtree(tmp_path / "rec", ignore_errors=True)  # an example that was given up
-    folder = Path(shutil.copytree(walk, tmp_path / "rec"))
-    name = data.draw(st.sampled_from(["recording.json", "steps.jsonl", "state.npz", "buttons.bin"]))
-    path = folder / name
-    good = path.read_bytes()
-    if name == "steps.jsonl":
-        first, rest = good.split(b"\n", 1)
-        spoilt = data.draw(mutated_json(first)) + b"\n" + rest
-    else:
-        spoilt = data.draw((mutated_json if name.endswith(".json") else mutated)(good))
-    path.write_bytes(spoilt)
-
-    def read() -> None:
-        found = recording.read_recording(folder)
-        recording.read_steps(folder, found)
-        first_difference(folder, TinyGame())
-
-    try:
-        refused_or_read(read)
-    finally:
-        shutil.rmtree(folder)
-
-
-@TORN
-@any_data
-def test_frames_files(tmp_path: Path, data: st.DataObject) -> None:
-    path = tmp_path / "frames.bin"
-    writer = frames.FrameWriter(path, frames.FrameShape(8, 4))
-    writer.publish(bytes(32), frames.FrameInfo(env_steps=3))
-    writer.close()
-    path.write_bytes(data.draw(mutated(path.read_bytes())))
-
-    def read() -> None:
-        reader = frames.FrameReader(path)
-        reader.latest()
-        reader.close()
-
-    refused_or_read(read)
-
-
-# -- the cases of the list ------------------------------------------------------------------------
 
 
 def test_weights_that_are_no_numbers_are_named(copy: Path) -> None:

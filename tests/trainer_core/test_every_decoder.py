@@ -18,20 +18,11 @@ from tests.support.decoders import DECODERS, Part
 from tests.support.decoding_calls import decoding_functions, unpickling
 from tests.support.decoding_process import DecodingProcess
 from tests.support.imports import CHECKOUT, sources
-from tests.support.mutated import (
-    Bytes,
-    mutated,
-    mutated_json,
-    mutated_lines,
-    mutated_npz,
-    mutated_toml,
-)
+from tests.support.mutated import CHANGES, FORMS, Bytes
 
 EXAMPLES = int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "6"))
-FORMS = {
-    "bytes": mutated, "json": mutated_json, "lines": mutated_lines, "npz": mutated_npz,
-    "toml": mutated_toml,
-}  # fmt: skip
+MOST_CHANGES = EXAMPLES * 50 if EXAMPLES >= 100 else 6
+"""Of all changes of one value of a file, how many are tried: the longer run tries every one."""
 DAMAGED = settings(
     max_examples=EXAMPLES, deadline=None, derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
     database=None, suppress_health_check=list(HealthCheck),
@@ -107,6 +98,17 @@ class Samples:
             unwrap, wrap = part.inside or (bytes, bytes)
             yield part, good, FORMS[part.form](unwrap(good)).map(wrap)
 
+    def changes(self, name: str) -> Iterator[tuple[Part, bytes]]:
+        """Files with one value changed; of too many some, others for each part."""
+        for number, part in enumerate(DECODERS[name].parts):
+            if part.form in CHANGES:
+                unwrap, wrap = part.inside or (bytes, bytes)
+                good = (self.folder(name) / part.file).read_bytes()
+                found = list(CHANGES[part.form](unwrap(good)))
+                step = -(-len(found) // MOST_CHANGES)
+                for change in found[(len(name) + number) % step :: step]:
+                    yield part, wrap(change())
+
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Samples]:
@@ -121,17 +123,23 @@ def test_damage_is_read_or_refused(name: str, samples: Samples) -> None:
     samples.functions(name)
     parts = list(samples.damage(name))
 
-    @DAMAGED
-    @given(st.one_of([damaged.map(lambda data, at=at: (at, data))
-                      for at, (_, _, damaged) in enumerate(parts)]))  # fmt: skip
-    def each(found: tuple[int, bytes]) -> None:
-        at, data = found
-        part, good, _ = parts[at]
+    def tried(part: Part, good: bytes, data: bytes) -> None:
         (folder / part.file).write_bytes(data)
         try:
             process.read(name, folder)
         finally:
             (folder / part.file).write_bytes(good)
+
+    whole = {part: good for part, good, _ in parts}
+    for part, data in samples.changes(name):
+        tried(part, whole[part], data)
+
+    @DAMAGED
+    @given(st.one_of([damaged.map(lambda data, at=at: (at, data))
+                      for at, (_, _, damaged) in enumerate(parts)]))  # fmt: skip
+    def each(found: tuple[int, bytes]) -> None:
+        at, data = found
+        tried(*parts[at][:2], data)
 
     each()
 

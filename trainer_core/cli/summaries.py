@@ -28,7 +28,7 @@ COMMANDS = {
     "query": "ask runs and records in SQL, read-only",
     "task": "make, check, audit, share and list tasks",
     "rom": "register your own ROMs: add, list, remove",
-    "runner": "install, check or remove the environment of another library's trainer",
+    "runner": "the environments of other libraries: install, check, remove; trust a checkpoint",
     "gif": "a recording as an animated GIF",
     "replay": "press a recording's buttons again and compare the pictures",
     "sound": "what a game sounds like, as a WAV file",

@@ -35,6 +35,8 @@ SUFFIX = ".tar.gz"
 MOST_MANIFEST_BYTES = 8 << 20
 """Of 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
+LATEST_S = 1 << 33
+"""Seconds since 1970, in the year 2242."""
 LEFT_OUT = {"lock", "frames.bin", "mail"}
 """Of the process that is gone."""
 
@@ -219,8 +221,13 @@ def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
         raise LabError(
             f"{file}: {manifest.run_id!r} is no run's name; those are letters, digits, - _ and ."
         )
-    if manifest.record.run_id != manifest.run_id or not manifest.record.state.is_end:
+    record = manifest.record
+    if record.run_id != manifest.run_id or not record.state.is_end:
         raise LabError(f"{file}: {MANIFEST} contradicts itself")
+    rates = record.best_success_rate, record.best_leaving_rate
+    times = record.created_at, record.finished_at
+    if not all(0 <= rate <= 1 for rate in rates) or not all(0 <= at < LATEST_S for at in times):
+        raise LabError(f"{file}: {MANIFEST} has a rate or a time that no run can have")
     return manifest
 
 

@@ -14,6 +14,7 @@ from trainer_core.play.clips.writer import ClipWriter
 from trainer_core.play.episode import Script, play_episode
 from trainer_core.play.game import open_game
 from trainer_core.play.recording_writer import RecordingWriter
+from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.buttons import ALL_MASKS
 from trainer_core.protocol.decoding import parsing, read_json
 from trainer_core.protocol.errors import LabError
@@ -92,6 +93,8 @@ def _step(row: _Row, index: int, per_step: int) -> RecordedStep:
 
 def _played_again(out: Path, meta: Told, steps: list[RecordedStep], home: HomePaths) -> Path:
     """Press the actions from the same start; every step must come to what the log says."""
+    if is_arc(meta.task):  # looking at a folder starts no library and asks no server
+        raise LabError(f"{meta.task} is no Game Boy's task")
     game = open_game(meta.task, home)
     if game.rom_sha256 != meta.rom_sha256 or meta.start_index >= game.num_starts:
         raise LabError(f"{meta.task} is of another game by now")
