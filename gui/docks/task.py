@@ -221,11 +221,11 @@ class TaskDock(Dock):
             set_role(title, "role", "" if number == step else "muted")
         self._show_starts()
         captured = bool(model.starts), model.goal is not None
-        # They keep their room from the first start state on: nothing moves under the mouse.
-        self.starts.setVisible(any(captured))
-        self.painter.setVisible(any(captured))
-        for box in (self.starts, self.painter, self.buttons):
-            box.setEnabled(not model.made)
+        # They keep their room from the first start state on: nothing moves under the mouse. Once
+        # the task is made, what was found out about it takes their place.
+        self.starts.setVisible(any(captured) and not model.made)
+        self.painter.setVisible(any(captured) and not model.made)
+        self.buttons.setEnabled(not model.made)
         if self.name.text() != model.name:
             self.name.setText(model.name)
         self.buttons.setCurrentIndex(self.buttons.findData(model.buttons))
