@@ -48,7 +48,7 @@ class Appearance(QObject):
 
     @property
     def is_whole(self) -> bool:
-        """Whether a game's pixel is a whole number of the screen's."""
+        """Tell whether a game's pixel is a whole number of the screen's."""
         return self._palette.is_whole
 
     def toggle_whole(self) -> None:

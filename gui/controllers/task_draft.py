@@ -219,13 +219,11 @@ class TaskDraft(QObject):
         model.tell(working=tr("Making the task"), share=0.0, error="")
         argv = [
             *self._tool("new"), "--id", task_id, *self._game(), *self._starts(), *self._goal(),
-            *self._way(),
+            *self._way(), *(["--codec", model.buttons] if model.buttons else []),
             "--title", model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
         ]  # fmt: skip
         if model.probe and model.goal and model.goal.way is None:
             argv += ["--tau", f"{model.tau:g}"]  # with a way its pictures are measured too
-        if model.buttons:
-            argv += ["--codec", model.buttons]
         self._run(argv, lambda found: self._on_made(task_id, found))
 
     def _way(self) -> list[str]:

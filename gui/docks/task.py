@@ -7,6 +7,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QIcon, QPixmap
 from PySide6.QtWidgets import (
     QComboBox,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -82,7 +83,7 @@ class TaskDock(Dock):
         self.starts.setWrapping(False)
         self.starts.setMovement(QListWidget.Movement.Static)
         self.starts.setIconSize(THUMBNAIL)
-        self.starts.setFixedHeight(THUMBNAIL.height() + 22)
+        self.starts.setFixedHeight(THUMBNAIL.height() + 16)
         self.starts.keyPressEvent = self._on_start_key  # type: ignore[method-assign]
         column.addWidget(self.starts)
 
@@ -108,7 +109,6 @@ class TaskDock(Dock):
 
     def _name_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
         self._name_title = label(tr("3  Name it"))
-        column.addWidget(self._name_title)
         self.name = QLineEdit()
         self.name.setObjectName(names.TASK_NAME)
         self.name.setAccessibleName(tr("Name of the task"))
@@ -116,8 +116,14 @@ class TaskDock(Dock):
         self.name.setMaxLength(60)
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
         self.name.returnPressed.connect(actions["makeTask"].trigger)
-        column.addWidget(self.name)
-        self._buttons_row(column)
+        pair = QGridLayout()  # side by side: *Make the task* is in sight at 1280 by 800
+        pair.setSpacing(6)
+        pair.addWidget(self._name_title, 0, 0)
+        pair.addWidget(label(tr("Buttons"), "muted"), 0, 1)
+        pair.addWidget(self.name, 1, 0)
+        pair.addWidget(self._buttons_box(), 1, 1)
+        pair.setColumnStretch(0, 1)
+        column.addLayout(pair)
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(action_button(actions["makeTask"], names.MAKE_TASK_BUTTON, primary=True))
@@ -135,14 +141,14 @@ class TaskDock(Dock):
         self.audit.setObjectName("auditFinding")
         column.addWidget(self.audit)
 
-    def _buttons_row(self, column: QVBoxLayout) -> None:
+    def _buttons_box(self) -> QComboBox:
         self.buttons = QComboBox()
         self.buttons.setObjectName("taskButtons")
         self.buttons.setAccessibleName(tr("Buttons that the agent may press"))
         for text, codec in (
-            (tr("as you pressed them"), ""),
+            (tr("as played"), ""),
             (tr("one at a time"), CODEC_ID),
-            (tr("with combinations"), TWO_BUTTONS_ID),
+            (tr("combinations"), TWO_BUTTONS_ID),
         ):
             self.buttons.addItem(text, codec)
         self.buttons.setToolTip(
@@ -152,10 +158,7 @@ class TaskDock(Dock):
         self.buttons.currentIndexChanged.connect(
             lambda _: setattr(self._model, "buttons", self.buttons.currentData())
         )
-        row = QHBoxLayout()
-        row.addWidget(label(tr("Buttons"), "muted"))
-        row.addWidget(self.buttons, 1)
-        column.addLayout(row)
+        return self.buttons
 
     @staticmethod
     def _reserve(words: QLabel, lines: int) -> None:
@@ -218,11 +221,11 @@ class TaskDock(Dock):
             set_role(title, "role", "" if number == step else "muted")
         self._show_starts()
         captured = bool(model.starts), model.goal is not None
-        # They keep their room from the first start state on: nothing moves under the mouse.
-        self.starts.setVisible(any(captured))
-        self.painter.setVisible(any(captured))
-        for box in (self.starts, self.painter, self.buttons):
-            box.setEnabled(not model.made)
+        # They keep their room from the first start state on: nothing moves under the mouse. Once
+        # the task is made, what was found out about it takes their place.
+        self.starts.setVisible(any(captured) and not model.made)
+        self.painter.setVisible(any(captured) and not model.made)
+        self.buttons.setEnabled(not model.made)
         if self.name.text() != model.name:
             self.name.setText(model.name)
         self.buttons.setCurrentIndex(self.buttons.findData(model.buttons))

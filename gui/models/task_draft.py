@@ -170,7 +170,7 @@ class DraftModel(QObject):
 
     @property
     def moved(self) -> float:
-        """How far the goal's picture goes from itself within a second, over what counts."""
+        """Return how far the goal's picture goes from itself in a second, over what counts."""
         if self.goal is None or self.goal.later is None:
             return 0.0
         template, mask = self.goal.template, self.mask
@@ -178,7 +178,7 @@ class DraftModel(QObject):
 
     @property
     def is_restless(self) -> bool:
-        """Whether the picture leaves the goal by itself."""
+        """Tell whether the picture leaves the goal by itself."""
         return self.moved >= max(self.tau, LEAST_DISTANCE)
 
     def nearest_start(self, observation: np.ndarray) -> tuple[int, float]:

@@ -179,7 +179,7 @@ class PianoRoll(QAbstractScrollArea):
         return min(max(room, LEAST_CELL), CELL)
 
     def cell_of(self, frame: int, column: int) -> QRect:
-        """Where a button of a frame is in the viewport, as far as the roll is scrolled now."""
+        """Return where a button of a frame is in the viewport, as the roll is scrolled now."""
         return self._cell(column, HEAD + (frame - self.verticalScrollBar().value()) * ROW, ROW)
 
     def _cell(self, column: int, top: int, height: int) -> QRect:

@@ -245,7 +245,7 @@ class PlotCard(QWidget):
         )
 
     def _ended_before(self, x: float) -> list[tuple[QColor, str]]:
-        """The last value of each of several runs that did not come as far as x."""
+        """Return the last value of each of several runs that did not come as far as x."""
         lines, found = self._lines, []
         _, metric, line = lines.shown_lines()[0]
         for run in lines.runs if len(lines.runs) > 1 else ():
@@ -258,7 +258,7 @@ class PlotCard(QWidget):
         return found
 
     def _place(self, x: float) -> str:
-        """A place on the x axis in words."""
+        """Return a place on the x axis in words."""
         if self.model.x_axis == CLOCK:
             return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
         return f"{x:,.0f}"
@@ -268,7 +268,7 @@ class PlotCard(QWidget):
         return {name: value for _, name, value in self._measured()}
 
     def _measured(self) -> list[tuple[int, str, float]]:
-        """(place among the plot's lines, name, value) of those that `readout` tells of."""
+        """Return (place among the plot's lines, name, value) of those that `readout` tells of."""
         runs = self._lines.runs
         found = [
             (place, name, self._lines.value_at(runs[0], metric, self._hover))

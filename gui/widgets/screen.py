@@ -265,7 +265,7 @@ class Screen(QWidget):
         )  # fmt: skip
 
     def scale(self) -> float:
-        """Real pixels for one of the picture's."""
+        """Return how many real pixels wide one of the picture's is."""
         fit = self.fit()
         is_whole = self.shades.is_whole and not self.fills
         return float(int(fit)) if is_whole and fit >= 1 else fit

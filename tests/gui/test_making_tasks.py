@@ -498,7 +498,7 @@ def test_the_buttons_of_a_task_are_chosen_in_the_dock(
     box, model = find(app, "taskButtons"), app.models.task_draft
     assert box.currentData() == "", "the tool finds out what the way needs"
     box.setCurrentIndex(box.findData(TWO_BUTTONS_ID))
-    assert box.currentText() == "with combinations"
+    assert box.currentText() == "combinations"
     tools.answers["new"] = {
         "ok": True, "starts": "1: one start only, validation repeats it; --around makes more",
         "buttons": "buttons7.v1: as asked",
@@ -565,3 +565,15 @@ def test_a_held_key_rewinds_and_leaving_the_screen_lets_go(app: App, own_rom: Pa
     live.screen_view.focus_lost.emit()
     assert not app.controllers.playing.rewinding
     until(lambda: live.info.frame > 45)
+
+
+def test_the_steps_of_a_task_are_in_sight_in_a_window_of_1280_by_800(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    app.window.resize(1280, 800)
+    captured(app, own_rom)
+    app.docks.task.painter.painted.emit(0, 0, 40, 40, True)
+    until(lambda: app.models.task_draft.probe)
+    QApplication.processEvents()
+    made = find(app, names.MAKE_TASK_BUTTON)
+    assert made.visibleRegion().boundingRect() == made.rect()

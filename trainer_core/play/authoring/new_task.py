@@ -44,11 +44,11 @@ INSTANT = (
 )
 
 
-WHY_KNOWN = "one button at a time is enough"
 ONE_START = (
     ": one start only, validation repeats it; --around makes more by random walks from a captured "
     "one"
 )
+WHY_KNOWN = "nothing that was played needs more"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +145,10 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         + (f"; {lost} dropped, from which every play ended in one dead picture" if lost else "")
         + ("" if heldout else ONE_START),
         **({"way": why_no_way or "kept as a demonstration"} if request.way else {}),
+        "buttons": f"{codec.id}: {why_codec}",
         "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count"
         + (INSTANT if passes_by(segments, cartridge, goal, tau) else ""),
         "tau": f"{tau:g}: {why_tau}",
-        "buttons": f"{codec.id}: {why_codec}",
         **_told(request.id, chosen),
     }
 
