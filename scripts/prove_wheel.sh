@@ -38,7 +38,7 @@ PYTHON="$ENVIRONMENT/bin/python"
 install_torch "$(torch_wanted)"
 wheel=$(echo "$ROOM"/wheel/dmglab-*.whl)
 pip install --force-reinstall --no-deps "$wheel"
-pip install "$wheel[train,gui]"
+pip install "${wheel}[train,gui]"
 chmod -R a-w "$ENVIRONMENT"
 
 # Permissions do not bind root: run as nobody, or where nobody may not read this interpreter

@@ -1,5 +1,6 @@
 # Sourced by ./run and ./test: makes .venv in the checkout and installs what LOCKS names.
 # Needs Python 3.11 or newer and nothing else; names missing system packages, installs them as root.
+# shellcheck disable=SC2086  # lists of words: PIP_OPTIONS, CPU_INDEX, LOCKS, packages
 set -eu
 
 say() { printf '%s\n' "dmglab: $*" >&2; }
@@ -67,7 +68,6 @@ torch_wanted() {  # cpu or cuda: as DMGLAB_TORCH says, else by what this machine
 in_checkout() { (cd "$CHECKOUT" && "$@"); }
 
 pip_install() {
-    # shellcheck disable=SC2086
     in_checkout "$PYTHON" -m pip install -q --disable-pip-version-check ${PIP_OPTIONS:-} "$@"
 }
 
@@ -101,12 +101,12 @@ switch_torch() {  # to the build that DMGLAB_TORCH names, where another one is i
 
 install_missing() {  # fails where what is installed will do, though it is not what LOCKS name
     say "installing requirements: a few minutes the first time"
-    done=yes
-    case " $missing" in *" torch="*) install_torch "$wanted" || done= ;; esac
-    [ -z "$done" ] || pip_install --require-hashes --no-deps $requirements || done=
+    ok=yes
+    case " $missing" in *" torch="*) install_torch "$wanted" || ok= ;; esac
+    [ -z "$ok" ] || pip_install --require-hashes --no-deps $requirements || ok=
     # CUDA's libraries, by the versions that torch itself names.
-    [ -z "$done" ] || [ -z "$(installed exact $LOCKS)" ] || pip_install "$TORCH" || done=
-    [ -z "$done" ] || return 0
+    [ -z "$ok" ] || [ -z "$(installed exact $LOCKS)" ] || pip_install "$TORCH" || ok=
+    [ -z "$ok" ] || return 0
     missing=$(installed usable $LOCKS)
     [ -z "$missing" ] || die "pip could not install $missing (disk full? no network?)"
     say "pip could not install the locked versions (no network?): going on with what is installed"
@@ -177,7 +177,6 @@ need_qt_libraries() {  # Qt loads its platform plug-in at run time: ask it rathe
     said=$(start_qt "$platform") && return
     packages=$(missing_qt_packages)
     if [ -n "$packages" ]; then
-        # shellcheck disable=SC2086
         apt_install "Qt's system libraries are missing" $packages
         [ -n "$platform" ] || need_display  # could not be asked before without libxcb
         said=$(start_qt "$platform") && return
