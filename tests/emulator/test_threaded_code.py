@@ -179,6 +179,8 @@ def test_every_plain_instruction_does_what_the_data_path_does(device: str) -> No
             rom[at + len(code) - 2 : at + len(code)] = at & 0xFF, at >> 8
     waiting = random.random(RUNS) < 0.2
     values[waiting, 3] = random.choice(loops, waiting.sum())
+    rom[0x7F10:0x7F12] = 0x3A  # ld a, (hl-), where HL passes from 0 to FFFF
+    values[:16, 3], values[:16, 1] = 0x7F10, values[:16, 1] & np.uint32(0xFFFF0000)
     marked = mark_loops(rom, control_rows.predecode(rom))
     ends = mark_loops(rom, control_rows.predecode(rom, ends=True))
     blocks = Superblocks()

@@ -162,6 +162,10 @@ def test_games_get_their_title_screens(app: App) -> None:
         picture = controller.picture_of(shown)
         assert (picture.width(), picture.height()) == (160, 144)
     assert len(library.cards) == 3
+    games = app.center.games
+    until(lambda: games.list.isVisible())
+    below = games.layout().itemAt(1).geometry()
+    assert below.top() == games.list.geometry().bottom() + 1, "no stripe between list and words"
 
 
 def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:

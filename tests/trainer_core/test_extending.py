@@ -58,7 +58,7 @@ def dmglab(*words: object) -> tuple[int, dict]:
 def test_an_algorithm_is_its_file_and_its_row(tmp_path: Path) -> None:
     code, found = dmglab(
         "train", "--task", "tiny_goal", "--algo", "reinforce", "--num-envs", 32, "--num-steps", 16,
-        "--total-env-steps", 32 * 16 * 40, "--learning-rate", 3e-3, "--gamma", 0.9,
+        "--total-env-steps", 32 * 16 * 24, "--learning-rate", 3e-3, "--gamma", 0.9,
         "--eval-every", 0, "--checkpoint-every", 20, "--threads", 1, "--home", tmp_path,
     )  # fmt: skip
     assert code == 0, found
@@ -67,14 +67,14 @@ def test_an_algorithm_is_its_file_and_its_row(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert (lines[0]["algo"], lines[0]["config"]["algo"]) == ("reinforce", "reinforce")
     updates = [line for line in lines if line["type"] == "update"]
-    assert len(updates) == 40
+    assert len(updates) == 24
     assert {"policy_loss", "grad_norm", "reward_mean", "dist_p50"} <= set(updates[0])
     assert "baseline" in updates[0]["metrics"]
     # what its storage does not keep and its losses do not name is absent, not 0
     assert not {"value_mean", "value_loss", "explained_variance", "approx_kl"} & set(updates[0])
     assert "advantage_mean" not in updates[0]["metrics"]
     first, last = (
-        sum(line["reward_mean"] for line in part) for part in (updates[:8], updates[-8:])
+        sum(line["reward_mean"] for line in part) for part in (updates[:4], updates[-4:])
     )
     assert last > first, "it does not learn"
 

@@ -35,7 +35,7 @@ from trainer_core.protocol.paths import HomePaths, default_home
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.protocol.text_episodes import batches, read_batch
-from trainer_core.runners.guest.run import GuestRun, RunEnded
+from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runners.rllm.runner import ENGINE, RLLM, RllmConfig
 from trainer_core.runners.rllm.verl_process import POINTER, Supervisor
@@ -216,6 +216,22 @@ def supervised(tmp_path: Path) -> tuple[Supervisor, GuestRun, list[str]]:
     run.begin((1, 1, 1), 1, 1)
     argv = verl.command(config, tmp_path / "model", paths.root)
     return Supervisor(run, config, 4), run, argv
+
+
+def test_a_guest_is_validated_at_the_very_step(supervised: Any) -> None:
+    _, run, _ = supervised
+    run.intervals, validated = Intervals(validate=100), []
+
+    def validate(env_steps: int, model: Model) -> None:
+        validated.append(env_steps)
+        run.intervals.validated = env_steps
+
+    run._validate = validate
+    run.limits_steps = False
+    model = Model(policy="", file="", fill=lambda folder: None, logits=lambda obs: obs)
+    for env_steps in (50, 99, 100, 150, 199, 200, 201):
+        run.boundary(env_steps, model)
+    assert validated == [100, 200]
 
 
 def test_a_verl_processs_files_become_records(supervised: Any) -> None:

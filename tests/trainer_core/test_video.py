@@ -54,6 +54,23 @@ def test_png_files_are_the_frames_one_by_one(recording: Path, tmp_path: Path) ->
             np.testing.assert_array_equal(read_back(image), shades_of(5 + number))
 
 
+def test_four_shades_are_read_back_to_the_pixel_and_many_colours_nearly(tmp_path: Path) -> None:
+    grey, path = Image.fromarray(shades_of(9) * 85), tmp_path / "read.png"
+    grey.save(path)
+    video._same_picture(tmp_path, path, grey)
+    grey.putpixel((80, 70), 1)
+    grey.save(path)
+    grey.putpixel((80, 70), 2)
+    with pytest.raises(LabError, match="differs from the recording"):
+        video._same_picture(tmp_path, path, grey)
+    pixels = np.random.default_rng(1).integers(0, 256, (144, 160, 3)).astype(np.uint8)
+    colours, gif = Image.fromarray(pixels), tmp_path / "read.gif"
+    colours.quantize(256).save(gif)
+    video._same_picture(tmp_path, gif, colours)
+    with pytest.raises(LabError, match="differs from the recording"):
+        video._same_picture(tmp_path, gif, Image.fromarray(255 - pixels))
+
+
 @pytest.mark.parametrize("suffix", [".gif", ".apng"])
 def test_moving_pictures_last_as_long_as_the_game_did(
     recording: Path, tmp_path: Path, suffix: str
