@@ -168,4 +168,5 @@ D3RLPY = D3rlpyRunner(
     worker="trainer_core.runners.d3rlpy.worker",
     player="trainer_core.runners.d3rlpy.player",
     writes_log=True,
+    screens_only=True,
 )
