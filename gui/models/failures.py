@@ -57,8 +57,9 @@ CATALOGUE = (
         "useCpu", (r"driver .*too old", r"driver version is insufficient"),
     ),
     Failure(
-        "E09", "The computer ran out of memory",
-        "The system ended the training (signal 9). Fewer Game Boys need less.",
+        "E09", "The training was killed",
+        "By signal 9: the computer ran out of memory, and fewer Game Boys need less, or somebody "
+        "ended the process.",
         "fewerGameBoys", (r"killed by signal 9", r"sigkill"),
     ),
     Failure(

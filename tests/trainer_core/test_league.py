@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from tests.support.made_checkpoints import make_checkpoint
@@ -32,7 +36,7 @@ from trainer_core.play.rollout import write_rollout
 from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.checkpoints import META, read_meta
 from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
-from trainer_core.protocol.paths import HomePaths, RunPaths
+from trainer_core.protocol.paths import CHECKOUT, HomePaths, RunPaths
 from trainer_core.train.checkpoint import save_checkpoint
 
 PICTURES = toy.tile_pictures(toy.torch.device("cpu")).numpy()
@@ -147,6 +151,31 @@ def test_what_a_library_says_on_standard_error_stops_nobody(tmp_path: Path) -> N
     with talker.open("a") as file:
         file.write("printf R; cat >/dev/null\n")
     Contestant(str(talker), "", tmp_path, mode="greedy", seed=1).close()
+
+
+OPENING = """
+import sys
+from pathlib import Path
+from trainer_core.play.league.contestant import Contestant
+Contestant(sys.argv[1], "", Path("."), mode="greedy", seed=1)
+"""
+
+
+def test_a_policy_that_is_loading_when_ctrl_c_comes_is_ended(tmp_path: Path) -> None:
+    loading, pid = tmp_path / "python", tmp_path / "pid"
+    loading.write_text(f"#!/bin/sh\necho $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600\n")
+    loading.chmod(0o755)
+    child = subprocess.Popen(
+        [sys.executable, "-c", OPENING, str(loading)], cwd=CHECKOUT, stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not pid.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    child.wait(60)
+    assert not psutil.pid_exists(int(pid.read_text()))
 
 
 def test_a_policy_plays_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.paths import ASSETS, CHECKOUT, HomePaths
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.base import AgentRunner
+from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.native import NATIVE, NativeRunner
 
 HOME = HomePaths(Path("/nowhere"))
@@ -227,7 +228,39 @@ def test_a_probe_that_nobody_waits_for_is_ended_with_what_it_started(tmp_path: P
         await until(started.exists)
         asked.cancel()
         await asyncio.wait([asked])
+        pid = int(started.read_text())
+        await until(lambda: not is_running(pid))
 
     asyncio.run(body())
-    pid = int(started.read_text())
-    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("runner_id", ["cleanrl", "d3rlpy", "spade_bdi"])
+def test_who_takes_a_game_boys_pictures_alone_refuses_an_arc_game(
+    runner_id: str, tmp_path: Path
+) -> None:
+    """CleanRL's ppo_atari trained on it with 44 of 128 columns cut off, its ppo ended in torch."""
+    runner = find_runner(runner_id)
+    spec = runner.complete(RunSpec(runner=runner_id, task="arc/wk01"))
+    found = runner.check_task(spec, HomePaths(tmp_path))
+    assert found.status == "fail"
+    assert "arc/wk01 shows other ones" in found.detail
+    assert find_runner("sb3").screens_only is False
+
+
+@pytest.mark.parametrize("algo", ["ppo", "ppo_atari"])
+def test_no_picture_is_cut_for_cleanrls_networks(algo: str) -> None:
+    import torch
+
+    from trainer_core.runners.cleanrl.networks import observations
+
+    planes = 4 if algo == "ppo_atari" else 1
+    with pytest.raises(ConfigError, match="64, 128"):
+        observations(algo, torch.zeros(1, planes, 64, 128, dtype=torch.uint8))
+    assert len(observations(algo, torch.zeros(1, planes, 72, 80, dtype=torch.uint8))) == 1

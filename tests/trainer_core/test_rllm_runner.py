@@ -8,6 +8,7 @@ pytest -rs tests/trainer_core/test_rllm_runner.py
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import stat
@@ -37,7 +38,7 @@ from trainer_core.protocol.spec import RunSpec
 from trainer_core.protocol.text_episodes import batches, read_batch
 from trainer_core.runners.guest.run import GuestRun, Intervals, Model, RunEnded
 from trainer_core.runners.rllm import countdown, verl
-from trainer_core.runners.rllm.runner import ENGINE, RLLM, RllmConfig
+from trainer_core.runners.rllm.runner import ENGINE, RLLM, RllmConfig, _check_checkpoints
 from trainer_core.runners.rllm.verl_process import POINTER, Supervisor
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
@@ -245,6 +246,38 @@ def test_a_verl_processs_files_become_records(supervised: Any) -> None:
     (folder,) = checkpoints.list_checkpoints(run.paths)
     assert json.loads((folder / POINTER).read_text())["path"] == "verl/global_step_2"
     assert check_log(run.paths.train_log).errors == []
+
+
+def test_the_validation_after_the_last_update_is_no_step(supervised: Any) -> None:
+    supervisor, run, argv = supervised
+    supervisor.config = dataclasses.replace(supervisor.config, total_env_steps=1)
+    supervisor.follow(argv)
+    lines = [records.decode(line) for line in run.paths.train_log.read_bytes().splitlines()]
+    counted = [(type(line), line.env_steps) for line in lines if hasattr(line, "success_rate")]
+    assert (records.UpdateRecord, 1) in counted
+    assert max(steps for kind, steps in counted if kind is not records.CheckpointRecord) == 1
+    assert counted.count((records.EvalRecord, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("every", "total", "saves", "warns"),
+    [
+        (200, 6, 6, ""), (0, 6, 6, ""), (200, 1000, 200, ""), (200, 500, 200, "after step 400"),
+        (200, 0, 200, ""), (0, 0, -1, "saves nothing"),
+    ],
+)  # fmt: skip
+def test_verl_makes_as_many_updates_as_asked_and_keeps_the_last(
+    every: int, total: int, saves: int, warns: str, tmp_path: Path
+) -> None:
+    config = RllmConfig(
+        algo="verl", checkout=str(tmp_path), checkpoint_every=every, total_env_steps=total
+    )
+    given = verl.overrides(config, tmp_path, tmp_path)
+    assert f"trainer.save_freq={saves}" in given
+    assert (f"trainer.total_training_steps={total + 1}" in given) == bool(total)
+    told = list(_check_checkpoints(every, total))
+    assert [check.status for check in told] == ["warn"] * bool(warns)
+    assert all(warns in check.detail for check in told)
 
 
 def test_a_verl_that_fails_and_one_that_is_stopped(supervised: Any) -> None:

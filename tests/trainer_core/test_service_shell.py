@@ -205,6 +205,16 @@ def test_a_second_worker_of_the_queue_is_told_who_the_first_is(
     assert dmglab("queue", "run")["queue"] == []
 
 
+def test_ctrl_c_while_a_command_is_loaded_is_one_line(
+    dmglab: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trainer_core.cli.main.importlib.import_module", interrupted)
+    assert dmglab("record")["error"] == "interrupted"
+
+
 def test_runs_are_filtered_and_their_disk_use_told(home: HomePaths, dmglab: Shell) -> None:
     make_home(home.root, runs=12, log_records=1)
     found = dmglab("runs", "--filter", "FINISHED run-0001", "--json")["runs"]

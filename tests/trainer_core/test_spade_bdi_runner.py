@@ -159,6 +159,7 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path, plans: Path) 
         one, other = (mind_of(newest(home, run.run_id)) for run in (whole, again))
         assert one["mind"] == other["mind"]
         assert one["loop"]["steps"] == other["loop"]["steps"]
+        assert one["loop"]["recent"] == other["loop"]["recent"], "rewards know what was seen"
         assert one["mind"]["experience"]["stuck"]
         assert check_log(paths.train_log).errors == []
         meta = checkpoints.verify(newest(home, again.run_id))

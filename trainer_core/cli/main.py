@@ -61,8 +61,9 @@ def main(argv: list[str] | None = None) -> int:
     if argv[0] not in COMMANDS:
         say(f"dmglab: no command {shortened(repr(argv[0]), MOST_NAME)}\n{usage()}")
         return 1
-    module = importlib.import_module(f"trainer_core.cli.{MODULES.get(argv[0], argv[0])}")
     try:
+        # Takes seconds for some: Ctrl-C meanwhile is one line as well.
+        module = importlib.import_module(f"trainer_core.cli.{MODULES.get(argv[0], argv[0])}")
         with contextlib.nullcontext() if _owns_stdout(argv) else _stdout_to_stderr():
             result = module.run(argv[1:])
     except LabError as error:

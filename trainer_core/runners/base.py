@@ -17,6 +17,7 @@ from typing import Any
 from trainer_core.preflight.findings import Check, Found
 from trainer_core.preflight.task import check_guest_task
 from trainer_core.protocol import records
+from trainer_core.protocol.arc import is_arc
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.errors import ConfigError
@@ -58,6 +59,8 @@ class AgentRunner(ABC):
     """Python modules that its interpreter must find."""
     install: str = ""
     """The command line that provides them."""
+    screens_only: bool = False
+    """Its networks take a Game Boy's pictures alone, none of another size."""
     waits: bool = False
     """Its process may be started ahead of its run: see service.ahead."""
     writes_log: bool = False
@@ -111,6 +114,12 @@ class AgentRunner(ABC):
 
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
         """Whether its task is there: one of our task folders, unless a runner has its own."""
+        if self.screens_only and is_arc(spec.task):
+            return Check(
+                name="Task", status="fail",
+                detail=f"{self.title} takes a Game Boy's pictures, {spec.task} shows other ones",
+                fix="Pick a Game Boy task; sb3, skrl and DMG Lab's own trainer take both",
+            )  # fmt: skip
         return check_guest_task(spec.task, home)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:

@@ -48,7 +48,7 @@ async def keep(
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), 0.5)
     finally:
-        await service.close()
+        await service.close(reason="who worked the queue was stopped")
 
 
 def _leave(home: HomePaths, lock: KeeperLock, known: set[str]) -> bool:

@@ -78,7 +78,8 @@ def end_of(code: int, kept: Kept) -> tuple[RunState, str]:
     assert kept.child is not None
     cause = kept.child.last_words()
     if code == -signal.SIGKILL:
-        return RunState.FAILED, "killed by signal 9, probably out of memory"
+        reason = "killed by signal 9: the computer ran out of memory, or somebody ended the process"
+        return RunState.FAILED, reason
     if code < 0:
         return RunState.FAILED, f"ended by {signal.Signals(-code).name}: {cause}".rstrip(": ")
     return RunState.FAILED, cause or f"the worker ended with status {code}"

@@ -402,7 +402,7 @@ class TrainerService:
         if ended is not None:
             self._show(ended)
 
-    async def close(self, *, keep: bool = False) -> None:
+    async def close(self, *, keep: bool = False, reason: str = "the app was closed") -> None:
         """Stop every run that this service started. What waits goes on waiting.
 
         With `keep` they go on without it: each saves, and a keeper of its own resumes it where it
@@ -413,7 +413,7 @@ class TrainerService:
         while self._launching:
             await asyncio.sleep(LOOK_S / 10)
         live = dict(self._live)
-        reason = "handed over to the keeper" if keep else "the app was closed"
+        reason = "handed over to the keeper" if keep else reason
         await asyncio.gather(*(self.stop(run_id, reason) for run_id in live))
         self._closing = True
         if not keep:

@@ -47,7 +47,13 @@ class Contestant:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
-        if self._from.read(1) != READY:
+        try:
+            ready = self._from.read(1)
+        except BaseException:  # Ctrl-C while it loads its library
+            self._process.kill()
+            self.close()
+            raise
+        if ready != READY:
             self._process.communicate()
             self._said.seek(max(0, self._said.tell() - LAST_WORDS))
             said = self._said.read().decode(errors="replace").strip()

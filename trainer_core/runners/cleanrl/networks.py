@@ -15,7 +15,7 @@ from torch import Tensor
 
 from trainer_core.faces.translation import GREY_STEP
 from trainer_core.protocol.buttons import ACTIONS
-from trainer_core.protocol.errors import CheckpointError
+from trainer_core.protocol.errors import CheckpointError, ConfigError
 from trainer_core.protocol.shades import MAX_SHADE
 from trainer_core.runners.cleanrl.runner import CleanRlConfig
 
@@ -24,6 +24,7 @@ NETWORK = {"ppo": "agent", "dqn": "q_network", "ppo_atari": "agent"}
 CLASS = {"ppo": "Agent", "dqn": "QNetwork", "ppo_atari": "Agent"}
 MODEL = "model.pt"
 """{variable: state_dict, "global_step": n} of our checkpoints; loads with weights_only."""
+PICTURE = (72, 80)
 _ATARI = 84
 """Width and height that ppo_atari.py's layers are made for."""
 
@@ -36,14 +37,17 @@ def stack_of(algo: str) -> int:
 def observation_space(algo: str) -> spaces.Box:
     if algo == "ppo_atari":
         return spaces.Box(0, 255, (4, _ATARI, _ATARI), np.uint8)
-    return spaces.Box(0.0, 1.0, (72 * 80,), np.float32)
+    return spaces.Box(0.0, 1.0, (PICTURE[0] * PICTURE[1],), np.float32)
 
 
 def observations(algo: str, shades: Tensor) -> Tensor:
     """Shades u8[N, K, 72, 80] as the script expects them.
 
-    ppo_atari: greys u8[N, 4, 84, 84], a white frame around; else f32[N, 5760], 0 to 1.
+    ppo_atari: greys u8[N, 4, 84, 84], a white frame around; else f32[N, 5760], 0 to 1. Raises
+    ConfigError for pictures of another size, of which a part would be lost.
     """
+    if (size := tuple(shades.shape[-2:])) != PICTURE:
+        raise ConfigError(f"CleanRL's networks take pictures of {PICTURE}, not {size}")
     if algo == "ppo_atari":
         rows, columns = _ATARI - shades.shape[-2], _ATARI - shades.shape[-1]
         margins = (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 from trainer_core.preflight.findings import Check, Found
-from trainer_core.preflight.task import check_guest_task
 from trainer_core.protocol.capabilities import RunnerCapabilities
 from trainer_core.protocol.fields import described
 from trainer_core.protocol.paths import HomePaths
@@ -61,7 +60,7 @@ class CleanRlRunner(GuestRunner):
                 name="Task", status="fail", detail="CleanRL's dqn.py knows one environment",
                 fix="Leave --num-envs out",
             )  # fmt: skip
-        return check_guest_task(spec.task, home)
+        return super().check_task(spec, home)
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
@@ -94,4 +93,5 @@ CLEANRL = CleanRlRunner(
     worker="trainer_core.runners.cleanrl.worker",
     player="trainer_core.runners.cleanrl.player",
     writes_log=True,
+    screens_only=True,
 )

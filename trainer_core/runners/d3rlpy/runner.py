@@ -170,4 +170,5 @@ D3RLPY = D3rlpyRunner(
     unpickled="model.d3",
     player="trainer_core.runners.d3rlpy.player",
     writes_log=True,
+    screens_only=True,
 )

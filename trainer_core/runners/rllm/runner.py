@@ -22,7 +22,7 @@ from trainer_core.runners.probe import PROBE, PROBE_PATIENCE_S
 from trainer_core.runners.rllm import countdown
 
 ALGORITHMS = ("grpo", "verl")
-VERL_MODULES = ("verl", "ray")
+VERL_MODULES = ("verl", "ray", "httpx")
 ENGINE = Path("rllm", "engine", "agent_workflow_engine.py")
 """What a checkout of rLLM has."""
 
@@ -109,7 +109,8 @@ class RllmConfig(GuestConfig):
     checkpoint_every: int = field(
         default=200, metadata=described("Checkpoint every", "logging", minimum=0, unit="steps")
     )
-    """Training steps between two checkpoints; 0 = only at the end."""
+    """Training steps between two checkpoints; 0 = only at the end. verl saves at their multiples
+    alone: end at one."""
     keep_episodes: int = field(
         default=16, metadata=described("Keep episodes", "logging", minimum=0, maximum=10_000)
     )
@@ -239,10 +240,22 @@ def _check_verl(config: RllmConfig, found: Found) -> Iterable[Check]:
         yield Check(name="VERL", status="fail", detail=str(error), fix="pip install 'rllm[verl]'")
         return
     yield Check(name="VERL", status="ok", detail=versions)
-    if not config.checkpoint_every:
+    yield from _check_checkpoints(config.checkpoint_every, config.total_env_steps)
+
+
+def _check_checkpoints(every: int, total: int) -> Iterable[Check]:
+    """VERL saves at multiples of `every` alone, and nothing more when it ends."""
+    if not every and not total:
         yield Check(
-            name="Checkpoints", status="warn", detail="checkpoint_every is 0: VERL saves nothing",
+            name="Checkpoints", status="warn", detail="without a last step VERL saves nothing",
             fix="Save every few hundred steps", remedy={"checkpoint_every": 200},
+        )  # fmt: skip
+    elif every and total > every and total % every:
+        whole = total - total % every
+        yield Check(
+            name="Checkpoints", status="warn",
+            detail=f"VERL saves every {every} steps: what it learns after step {whole} is not kept",
+            fix=f"End after {whole} steps", remedy={"total_env_steps": whole},
         )  # fmt: skip
 
 

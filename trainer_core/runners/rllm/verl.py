@@ -78,7 +78,7 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         "trainer.nnodes": 1,
         "trainer.val_before_train": bool(config.eval_every),
         "trainer.test_freq": config.eval_every or NEVER,
-        "trainer.save_freq": config.checkpoint_every or NEVER,
+        "trainer.save_freq": save_every(config) or NEVER,
         "trainer.max_actor_ckpt_to_keep": config.keep_checkpoints,
         "trainer.default_local_dir": folder / "verl",
         "trainer.resume_mode": "auto",
@@ -104,7 +104,8 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
             "+ray_init.num_cpus": CPU_PLACES + config.gpus,
         }  # fmt: skip
     if config.total_env_steps:
-        values["trainer.total_training_steps"] = config.total_env_steps
+        # rLLM's loop ends before the step of this number, with a validation in its place.
+        values["trainer.total_training_steps"] = config.total_env_steps + 1
     try:
         return [
             *(f"{name}={value}" for name, value in values.items()),
@@ -112,6 +113,15 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         ]
     except ValueError as error:
         raise ConfigError(f"arguments {config.arguments!r}: {error}") from None
+
+
+def save_every(config: RllmConfig) -> int:
+    """Steps between two checkpoints of VERL's, which saves at their multiples alone; 0 for none.
+
+    A run that ends before the first is saved at its end.
+    """
+    every, total = config.checkpoint_every, config.total_env_steps
+    return min(every or total, total) if total else every
 
 
 def write_rows(

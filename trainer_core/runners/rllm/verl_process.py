@@ -63,7 +63,7 @@ class Supervisor:
     def __init__(self, run: GuestRun, config: RllmConfig, questions: int) -> None:
         """`questions` are held out."""
         self.run, self.config, self.questions = run, config, questions
-        self.step = 0
+        self.step, self.evaluated_at = 0, -1
         self.began = time.monotonic()
         self.model = Model(policy="verl", file=POINTER, fill=self._fill)
 
@@ -99,14 +99,21 @@ class Supervisor:
             self.run.save(saved, self.model, "periodic")
 
     def _record(self, step: int, metrics: dict[str, float]) -> None:
+        last = self.config.total_env_steps
+        if last and step > last:  # the validation after the last update
+            self._evaluated(metrics)
+            return
         self.step = max(self.step, step)
         self.run.tick(self.step)
-        if verl.PASS_AT_1 in metrics:
-            self._evaluated(metrics)
+        self._evaluated(metrics)
         flat = {FLAT[name]: value for name, value in metrics.items() if name in FLAT}
         self.run.record(self.step, metrics, **flat)
 
     def _evaluated(self, metrics: dict[str, float]) -> None:
+        """A record of what a validation said, where `metrics` hold one."""
+        if verl.PASS_AT_1 not in metrics or self.evaluated_at == self.step:
+            return
+        self.evaluated_at = self.step
         share = metrics[verl.PASS_AT_1]
         n = self.config.rollouts
         self.run.progress.success = share

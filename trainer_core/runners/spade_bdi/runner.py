@@ -159,4 +159,5 @@ SPADE_BDI = SpadeBdiRunner(
     worker="trainer_core.runners.spade_bdi.worker",
     player="trainer_core.runners.spade_bdi.player",
     writes_log=True,
+    screens_only=True,
 )

@@ -6,6 +6,7 @@ that a stop cuts short is taken back whole, so that a resumed run repeats it.
 
 from __future__ import annotations
 
+import copy
 import importlib.metadata
 import json
 import time
@@ -62,10 +63,12 @@ class Life:
         while True:
             self.run.boundary(self.steps, self.model)
             self.state = self.mind.state()
+            env = copy.deepcopy(self.env.state_dict())  # the pictures that were seen, too
             try:
                 self._live_episode()
             except StoppedMidway:
                 self.mind.load_state(self.state)
+                self.env.load_state_dict(env)
 
     def _live_episode(self) -> None:
         number = self.mind.episode
@@ -109,6 +112,7 @@ class Life:
             "progress": self.run.progress.state_dict(self.run.wall_s),
         }  # fmt: skip
         mind_files.write(self.mind, self.mind.state(), loop, folder)
+        (folder / layout.MACHINES).write_bytes(ckpt.pack_state(self.env.state_dict()))
         screen = self.env.screens(1)[0].cpu().numpy()
         (folder / layout.THUMBNAIL).write_bytes(ckpt.png_bytes(screen))
 
@@ -209,6 +213,9 @@ def train(run: GuestRun) -> None:
     if folder is not None:
         loop = mind_files.read(folder)["loop"]
         life.load(loop)
+        machines = folder / layout.MACHINES
+        if machines.exists():  # checkpoints of before had none, and older ones lose it
+            env.load_state_dict(ckpt.unpack_state(machines.read_bytes(), str(machines)))
         run.resume(SHAPE, 7, life.steps, folder, RunProgress.from_state(loop["progress"]))
     else:
         run.begin(SHAPE, 7, 1, **_versions(mind))
