@@ -56,6 +56,8 @@ class TrainingController(QObject):
     ready_changed = Signal()
     badge_changed = Signal()
     started = Signal(str)
+    queued = Signal(str)
+    """A run was ordered that waits for the one on show, which stays there."""
 
     def __init__(
         self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings
@@ -251,10 +253,15 @@ class TrainingController(QObject):
         if self.reason():
             return
         self.starting = True
-        self.run_id, self.notice = "", None
+        if not self._is_live():
+            self.run_id, self.notice = "", None
         self.badge_changed.emit()
         self.ready_changed.emit()
         self._bridge.spawn(self._start(is_demo), title=tr("The run could not be started"))
+
+    def _is_live(self) -> bool:
+        """Whether the run on show has a process: it does not make room for one that waits."""
+        return self.record is not None and not self.record.state.is_end
 
     async def _start(self, is_demo: bool) -> None:
         try:
@@ -266,11 +273,16 @@ class TrainingController(QObject):
             plan = self.plan
             if plan is None or any(check.status == "fail" for check in self.checks):
                 return
-            self.run_id = plan.run_id
+            if not (stays := self._is_live()):
+                self.run_id = plan.run_id
             if is_demo:
                 self.demo_run_id = plan.run_id
-            await self._bridge.service.start(plan, detach=self.detach)
-            self.started.emit(plan.run_id)
+            record = await self._bridge.service.start(plan, detach=self.detach)
+            if stays and record.state is RunState.QUEUED and self._is_live():
+                self.queued.emit(plan.run_id)
+            else:
+                self.show(plan.run_id)
+                self.started.emit(plan.run_id)
             if is_demo:
                 self.give_form_back(always=True)
         finally:

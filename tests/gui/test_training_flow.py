@@ -331,3 +331,38 @@ def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None: 
     until(lambda: app.controllers.training.state.is_end)
     assert not app.center.wall.card.is_on
     assert app.center.wall.screen_view.hint == "This run has ended"
+
+
+def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=100_000, interval_s=0.02)
+    training, model, curves = app.controllers.training, app.models.telemetry, app.center.curves
+    start(app)
+    until(lambda: training.state is RunState.RUNNING and model.run(model.focus).last_update)
+    first = training.run_id
+    app.models.navigation.show(Place.CURVES)
+    start(app)
+    until(lambda: len(app.bridge.service.queue.entries()) == 1)
+    until(lambda: app.window.banners.banners)
+    (second,) = [entry.run_id for entry in app.bridge.service.queue.entries()]
+    assert (training.run_id, model.focus) == (first, first)
+    assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
+    app.controllers.runs.show(second)
+    words = f"Waits for run {model.label(first)}"
+    until(lambda: curves._empty.isVisible())
+    assert curves._empty.text() == words
+    plot = app.docks.telemetry.cards["reward_mean"]
+    plot.redraw()
+    assert plot._empty.text() == words
+    app.bridge.spawn(app.bridge.service.stop(second))
+    until(lambda: curves._empty.text() == "It ended before its first update")
+    assert not app.window.banners.banners, "it waits no more"
+
+
+def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=1000, interval_s=60.0)
+    start(app)
+    app.models.navigation.show(Place.CURVES)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    click(app, names.STOP_TRAINING_BUTTON)
+    until(lambda: app.controllers.training.state.is_end)
+    until(lambda: app.center.curves._empty.text() == "It ended before its first update")
