@@ -341,6 +341,8 @@ class RunsController(QObject):
         run = self.current
         if run is None:
             return self.refusal()
+        if run.run_id in self._training.resuming:
+            return tr("It is being resumed")
         if not run.state.is_end:
             return tr("It has not ended")
         if refusal := self._starts_anew(run):

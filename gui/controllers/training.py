@@ -79,6 +79,8 @@ class TrainingController(QObject):
         """The order that a person agreed to."""
         self.detach = False
         """The next run is started by a keeper and goes on when the app is closed."""
+        self.resuming: set[str] = set()
+        """Runs that go on in a moment."""
         self.run_id = ""
         """The run that the badge and the buttons are about."""
         self.notice: RunChanged | None = None
@@ -368,12 +370,24 @@ class TrainingController(QObject):
             self._bridge.spawn(request, title=tr("Save checkpoint"))
 
     def resume(self, run_id: str) -> None:
+        """Go on with a run; a second click while that is under way changes nothing."""
         self.show(run_id)
+        if run_id in self.resuming:
+            return
+        self.resuming.add(run_id)
+        self.badge_changed.emit()
         self._bridge.spawn(
-            self._bridge.service.resume(run_id),
+            self._resume(run_id),
             title=tr("Resume"),
             then=lambda record: self.started.emit(record.run_id),
         )
+
+    async def _resume(self, run_id: str) -> RunRecord:
+        try:
+            return await self._bridge.service.resume(run_id)
+        finally:
+            self.resuming.discard(run_id)
+            self.badge_changed.emit()
 
     def stalled_for(self) -> float:
         """Seconds without a word from a run that should be talking, 0 while all is well."""
