@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from gui.words import tr
@@ -44,7 +45,10 @@ def unpack(path: Path, name: str) -> Path:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(name) as file:
             data = file.read(MAX_ROM_BYTES + 1)  # whatever the archive's list promises
-    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, EOFError) as error:
+    except (
+        zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, EOFError, zlib.error,
+        ValueError,
+    ) as error:  # fmt: skip
         raise LabError(tr("{path}: cannot be unpacked: {error}", path=path, error=error)) from None
     plain = PurePosixPath(name.replace("\\", "/")).name
     place = path.with_name(plain)
