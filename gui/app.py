@@ -14,6 +14,7 @@ from gui import commands, theme, words
 from gui.actions import ActionRegistry
 from gui.bridge import Bridge, run_until_quit
 from gui.controllers import ahead, desktop
+from gui.controllers.library import rom_in
 from gui.controllers.replay import CLIP_SUFFIXES
 from gui.help_commands import define_help
 from gui.main_window import MainWindow
@@ -117,6 +118,8 @@ class App(QObject):
         self.models.notices.withdraw(FILE_OPENED)
         if is_logged(path):
             self.controllers.dashboards.import_curves(path)
+        elif path.is_dir() and (rom := rom_in(path)) is not None:
+            self.controllers.library.open_rom(rom)
         elif path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES:
             self.models.navigation.show(Place.REPLAY)
             self.controllers.replay.open(path)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from PySide6.QtCore import QByteArray, QObject, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDockWidget, QMainWindow
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
 
 from gui.layout_state import is_sound_geometry, is_sound_state
 from gui.models.session import Mode, Session
@@ -19,6 +19,8 @@ FRAME = QSize(8, 40)
 """What a desktop puts around a window, or a little more."""
 FRAME_TOLD_MS = (0, 100, 500)
 """When to look at the real one after the window was shown."""
+SETTLED_MS = (0, 20, 60)
+"""When Qt may have shared out the room of a dock that came or went; it does so in several turns."""
 AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
 
 
@@ -58,14 +60,70 @@ class Layout(QObject):
         self._before: QByteArray | None = None
         """How the docks were before they were put away; None while they are there."""
         self._size_shown = QSize()
+        self._sizes: dict[frozenset[str], dict[QDockWidget, QSize]] = {}
+        """Sizes of the docks, by which of them were on show: they come back as they were."""
+        self._shown: frozenset[str] = frozenset()
         self._arrange()
         self._default = window.saveState(LAYOUT_VERSION)
         session.mode_changed.connect(self._on_mode)
         self._show_for_mode()
+        self._shown = self._on_show()
+        for dock in self._all_docks():
+            dock.installEventFilter(self)
+
+    def _all_docks(self) -> list[QDockWidget]:
+        return self._window.findChildren(QDockWidget)
+
+    # -- docks that go and come -------------------------------------------------------------
+
+    def _on_show(self) -> frozenset[str]:
+        """Names of the docks that have their place in the window, in front or behind another."""
+        docks = self._all_docks()
+        return frozenset(
+            dock.objectName() for dock in docks if not (dock.isHidden() or dock.isFloating())
+        )
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Show, QEvent.Type.Hide) and self._before is None:
+            shown = self._on_show()
+            if shown != self._shown and self._window.isVisible():
+                self._sizes[self._shown] = {
+                    dock: self._size_of(dock) for dock in self._all_docks()
+                    if (dock.objectName() in self._shown and not dock.visibleRegion().isEmpty())
+                    or dock is watched
+                }  # fmt: skip
+                for wait_ms in SETTLED_MS:
+                    QTimer.singleShot(wait_ms, self, self._bring_sizes_back)
+            self._shown = shown
+        return super().eventFilter(watched, event)
+
+    def _size_of(self, dock: QDockWidget) -> QSize:
+        """With the tabs of those that share its place: Qt counts them in when it gives a size."""
+        beside = self._window.tabifiedDockWidgets(dock)
+        if all(other.isHidden() for other in beside):
+            return dock.size()
+        bars = self._window.findChildren(
+            QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly
+        )  # fmt: skip
+        tabs = max((bar.height() for bar in bars if bar.isVisible()), default=0)
+        return dock.size() + QSize(0, tabs)
+
+    def _bring_sizes_back(self) -> None:
+        """Give docks the sizes that they had when the same ones were on show."""
+        kept = self._sizes.get(self._on_show(), {})
+        docks = [dock for dock in kept if not dock.isHidden() and not dock.isFloating()]
+        if self._before is not None:
+            return
+        if docks:
+            wide = [kept[dock].width() for dock in docks]
+            high = [kept[dock].height() for dock in docks]
+            self._window.resizeDocks(docks, wide, Qt.Orientation.Horizontal)
+            self._window.resizeDocks(docks, high, Qt.Orientation.Vertical)
 
     def _arrange(self) -> None:
         window, docks, area = self._window, self._docks, Qt.DockWidgetArea
         window.setDockNestingEnabled(True)
+        window.setAnimated(False)  # sizes are what they will be, at once
         for corner in (Qt.Corner.TopLeftCorner, Qt.Corner.BottomLeftCorner):
             window.setCorner(corner, area.LeftDockWidgetArea)
         for corner in (Qt.Corner.TopRightCorner, Qt.Corner.BottomRightCorner):
@@ -159,8 +217,15 @@ class Layout(QObject):
     def fit_screen(self) -> None:
         """Have the frame on the screen, too: a desktop tells its size once the window is there."""
         self._size_shown = self._window.size()
+        QTimer.singleShot(0, self, self._raise_floating)
         for wait_ms in FRAME_TOLD_MS:
             QTimer.singleShot(wait_ms, self, self._clamp_frame)
+
+    def _raise_floating(self) -> None:
+        """Docks that floated when the app was closed were there before their window was."""
+        for dock in self._all_docks():
+            if dock.isFloating() and not dock.isHidden():
+                dock.raise_()
 
     def _clamp_frame(self) -> None:
         if self._window.size() == self._size_shown:  # else somebody chose another one
@@ -194,6 +259,7 @@ class Layout(QObject):
         self._settings.remove("layout/state")
         self._settings.remove("layout/geometry")
         self._before = None
+        self._sizes.clear()
         self._window.restoreState(self._default, LAYOUT_VERSION)
         self._size()
         self._show_for_mode()

@@ -82,6 +82,9 @@ QPushButton:focus, QToolButton:focus { border-color: palette(link); }
 QPushButton:checked, QToolButton:checked {
   background: palette(highlight); border-color: palette(link); color: palette(text); }
 QPushButton[narrow="true"] { padding: 4px 2px; }
+QStatusBar QPushButton, QStatusBar QPushButton[role="small"] {
+  padding: 0 6px; min-height: 0; }
+QStatusBar QToolButton[flat="true"] { padding: 0 4px; min-height: 0; }
 QTableCornerButton::section { background: palette(window); border: none; }
 QPushButton[role="small"] { padding: 1px 6px; min-height: 16px; }
 QPushButton[primary="true"] {

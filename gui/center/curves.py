@@ -244,7 +244,8 @@ class CurvesView(QWidget):
             self._later.start()
         if self.large is None:
             self.compiling_card.refresh()
-            self._empty.setText(tr(WAITING if self._model.focus else NOTHING))
+            waiting = self._model.waits.get(self._model.focus) or tr(WAITING)
+            self._empty.setText(waiting if self._model.focus else tr(NOTHING))
             if measured and self.search.text() and not chosen:
                 self._empty.setText(tr("No plot is called so"))
                 self._stack.setCurrentIndex(2)

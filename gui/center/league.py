@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLineEdit,
     QProgressBar,
+    QStackedWidget,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -22,7 +23,7 @@ from gui import object_names as names
 from gui.actions import ActionRegistry
 from gui.controllers.league import LeagueController
 from gui.widgets.action_button import action_button
-from gui.widgets.labels import ElidedLabel, set_role
+from gui.widgets.labels import ElidedLabel, label, set_role
 from gui.words import tr
 from trainer_core.protocol.task_lists import is_several, short_task
 
@@ -68,7 +69,18 @@ class LeagueView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self.table, 1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.table)
+        told = label(tr(
+            "A league lets players of any kind play the same starts of one task, and ranks them: "
+            "your checkpoints, random play, your recordings.\n\n"
+            "Name players below or press Add checkpoint, then press Play."
+        ), "muted", wrap=True)  # fmt: skip
+        told.setObjectName("leagueEmpty")
+        told.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        told.setMargin(24)
+        self._stack.addWidget(told)
+        column.addWidget(self._stack, 1)
         below = QVBoxLayout()
         below.setContentsMargins(12, 8, 12, 8)
         below.setSpacing(8)
@@ -104,6 +116,7 @@ class LeagueView(QWidget):
         if not controller.is_busy:
             self.progress.setValue(0)
         self.caption.setText(self._caption())
+        self._stack.setCurrentIndex(0 if controller.rows else 1)
         set_role(self.caption, "role", "error" if controller.error else "muted")
         if self._rows is not controller.rows:
             self._rows = controller.rows

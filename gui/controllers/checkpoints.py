@@ -55,6 +55,7 @@ class CheckpointsController(QObject):
         bridge.run_changed.connect(self._on_run_changed)
         session.operation_changed.connect(self._on_operation)
         session.task_changed.connect(self._on_task)
+        model.selection_changed.connect(self._look_again)
 
     def reload(self) -> None:
         """Look through every run's folder, the newest runs first, in a thread."""
@@ -68,6 +69,18 @@ class CheckpointsController(QObject):
         newest = sorted(self.model.cards, key=lambda card: -card.created_at)
         for card in newest[:MOST_VERIFIED]:
             self._put_verified(await in_thread(verify, card))
+
+    def _look_again(self) -> None:
+        """A file may have changed since its hash was looked at: do so before somebody trusts it."""
+        card = self.model.selected
+        if card is None or card.integrity != "verified" or not card.folder.is_dir():
+            return
+
+        def put(found: CheckpointCard) -> None:
+            if found.integrity != "verified":
+                self.model.put(found)
+
+        self._bridge.spawn(in_thread(verify, card), title=tr("Checkpoints"), then=put)
 
     def _put_verified(self, card: CheckpointCard) -> None:
         """One that its run thinned out meanwhile is no damage to be told of."""
@@ -102,6 +115,8 @@ class CheckpointsController(QObject):
         card = self.model.selected
         if card is None:
             return tr("Select a checkpoint first")
+        if card.integrity == "missing":
+            return tr("Its files are not there any more")
         if not card.is_usable:
             return tr("Its file does not match the hash that was announced")
         return ""
@@ -198,10 +213,9 @@ class CheckpointsController(QObject):
         else:
             self._notices.tell(
                 tr("This checkpoint was not loaded"),
-                tr(
-                    "its weights are {integrity}; what played before goes on",
-                    integrity=card.integrity,
-                ),
+                tr("Its files are not there any more. What played before goes on")
+                if card.integrity == "missing"
+                else tr("Its file was changed or damaged. What played before goes on"),
                 "error",
             )
 

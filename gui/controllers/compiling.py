@@ -56,7 +56,7 @@ class Compiling(QObject):
         self._runs[run_id] = Compilation(
             detail, event.progress, known.began if known else time.monotonic()
         )
-        self._telemetry.waits[run_id] = tr("Compiling the Game Boy, once")
+        self._telemetry.tell_wait(run_id, tr("Compiling the Game Boy, once"))
         self.changed.emit(run_id)
 
     def _on_run_changed(self, notice: RunChanged) -> None:
@@ -65,5 +65,5 @@ class Compiling(QObject):
 
     def _forget(self, run_id: str) -> None:
         if self._runs.pop(run_id, None) is not None:
-            self._telemetry.waits.pop(run_id, None)
+            self._telemetry.tell_wait(run_id)
             self.changed.emit(run_id)

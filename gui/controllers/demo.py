@@ -33,6 +33,7 @@ class Demo(QObject):
         self._again = ""
         self._is_over = False
         training.started.connect(self._on_started)
+        training.queued.connect(self._on_started)
         bridge.event_received.connect(self._on_event)
         bridge.run_changed.connect(self._on_run_changed)
 

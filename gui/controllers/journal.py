@@ -123,7 +123,8 @@ class Journal(QObject):
                 is_news=is_news, subject=subject,
             )  # fmt: skip
             return
-        text = f"{tr(failure.title)}: {cause}"
+        # The log has the cause; a command of a shell is no help to whoever reads a window.
+        text = f"{tr(failure.title)}: {tr(failure.means) if 'dmglab ' in cause else cause}"
         self._notices.tell(
             f"{title} ({failure.code})", text, "error", command=failure.command, is_news=is_news,
             subject=subject,

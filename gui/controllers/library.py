@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +26,8 @@ from trainer_core.protocol.regular_files import is_regular
 from trainer_core.protocol.roms import ROM_SUFFIXES, has_rom_header, sha256_of_rom
 from trainer_core.service import run_job
 
+MOST_LOOKED_AT = 5000
+"""Files of a folder that was dropped."""
 PICTURES_AFTER_MS = 8000
 """A game that has just begun gets the computer for itself."""
 
@@ -247,12 +251,27 @@ class LibraryController(QObject):
         )
 
 
+def rom_in(folder: Path) -> Path | None:
+    """Return the first ROM of a folder that holds games; None where it holds something else."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in itertools.islice(entries, MOST_LOOKED_AT))
+    except OSError:
+        return None
+    if any(name.endswith((".json", ".jsonl")) for name in names):  # a recording, a receipt
+        return None
+    found = (folder / name for name in names if Path(name).suffix.lower() in ROM_SUFFIXES)
+    return next(found, None)
+
+
 def why_no_rom(path: Path) -> str:
     """What is wrong with a path at first sight; empty when it may be a ROM."""
     if path.is_dir():
         return tr("a folder; choose a .gb file")
     if not path.is_file():
         return tr("there is no such file")
+    if path.stat().st_size == 0:
+        return tr("an empty file, of 0 bytes")
     if path.suffix.lower() not in ROM_SUFFIXES:
         return tr("no .gb file; DMG Lab plays Game Boy ROMs")
     if not has_rom_header(path):

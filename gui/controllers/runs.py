@@ -64,11 +64,13 @@ class RunsController(QObject):
         self._configs_asked: set[str] = set()
         self.selected: list[str] = []
         """Rows of the table that are picked; the focus is the last of them."""
+        self._queued: set[str] = set()
         self._moving: set[str] = set()
         """Runs of this app that have not ended: their steps grow."""
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
         training.started.connect(self._on_started)
+        training.queued.connect(self._on_queued)
         self._clock = QTimer(self, interval=RENEW_MS)
         self._clock.timeout.connect(self._on_clock)
         self._clock.start()
@@ -79,6 +81,7 @@ class RunsController(QObject):
         lost = service.open()
         self._model.put_all(list(service.runs.values()))
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
+        self._tell_waits()
         self._look_at_queue()
         if self._columns.fields:
             self.read_configs()
@@ -338,6 +341,8 @@ class RunsController(QObject):
         run = self.current
         if run is None:
             return self.refusal()
+        if run.run_id in self._training.resuming:
+            return tr("It is being resumed")
         if not run.state.is_end:
             return tr("It has not ended")
         if refusal := self._starts_anew(run):
@@ -425,18 +430,52 @@ class RunsController(QObject):
             self._wait_no_more(run)
         if run.state is RunState.QUEUED or run.run_id in self._model.places:
             self._look_at_queue()
+        self._tell_waits()
 
     def _wait_no_more(self, run: RunRecord) -> None:
         """Where there are no curves, none will come."""
         is_there = self._bridge.home.run(run.run_id).root.is_dir()
-        self._telemetry.waits[run.run_id] = (
+        self._telemetry.tell_wait(
+            run.run_id,
             tr("It ended before its first update") if is_there
             else tr("It is archived: restore it to see its curves") if is_archived(run)
-            else tr("Its folder is gone, and its curves with it")
+            else tr("Its folder is gone, and its curves with it"),
+        )  # fmt: skip
+
+    def _tell_waits(self) -> None:
+        """Say of each run in the queue what it waits for, and no more of one that was in it."""
+        waiting = set()
+        for run_id in self._moving:
+            run = self._bridge.service.runs[run_id]
+            if run.state is RunState.QUEUED:
+                waiting.add(run_id)
+                self._telemetry.tell_wait(run_id, self.waiting_for(run))
+        for run_id in self._queued - waiting:
+            self._notices.withdraw(f"queued {run_id}")
+            if not self._bridge.service.runs[run_id].state.is_end:
+                self._telemetry.tell_wait(run_id)
+        self._queued = waiting
+
+    def waiting_for(self, run: RunRecord) -> str:
+        """What has the device of a run that waits, or that it waits for others."""
+        known = [self._bridge.service.runs[run_id] for run_id in self._moving]
+        before = next((one for one in known if one.device == run.device
+                       and one.state is not RunState.QUEUED), None)  # fmt: skip
+        if before is not None:
+            return tr("Waits for run {label}", label=self._telemetry.label(before.run_id))
+        return tr("Waits in the queue")
+
+    def _on_queued(self, run_id: str) -> None:
+        run = self._bridge.service.runs[run_id]
+        self._notices.tell(
+            tr("Run {run_id} is queued", run_id=self._telemetry.label(run_id)),
+            self.waiting_for(run), "info", tr("Show it"), partial(self.show, run_id),
+            subject=f"queued {run_id}",
         )  # fmt: skip
 
     def _on_started(self, run_id: str) -> None:
-        self._telemetry.waits.pop(run_id, None)
+        if run_id not in self._queued:
+            self._telemetry.tell_wait(run_id)
         for over in (END_OF_RUN, f"lost {run_id}"):
             self._notices.withdraw(over)
         self.show(run_id)
@@ -450,6 +489,7 @@ class RunsController(QObject):
             self._model.put(self._bridge.service.runs[run_id])
         if self._model.places:  # another process may have moved them
             self._look_at_queue()
+            self._tell_waits()
 
 
 def _newest(columns: list[Array]) -> list[str]:

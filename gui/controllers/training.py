@@ -57,6 +57,8 @@ class TrainingController(QObject):
     ready_changed = Signal()
     badge_changed = Signal()
     started = Signal(str)
+    queued = Signal(str)
+    """A run was ordered that waits for the one on show, which stays there."""
 
     def __init__(
         self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings
@@ -78,6 +80,8 @@ class TrainingController(QObject):
         """The order that a person agreed to."""
         self.detach = False
         """The next run is started by a keeper and goes on when the app is closed."""
+        self.resuming: set[str] = set()
+        """Runs that go on in a moment."""
         self.run_id = ""
         """The run that the badge and the buttons are about."""
         self.notice: RunChanged | None = None
@@ -252,10 +256,15 @@ class TrainingController(QObject):
         if self.reason():
             return
         self.starting = True
-        self.run_id, self.notice = "", None
+        if not self._is_live():
+            self.run_id, self.notice = "", None
         self.badge_changed.emit()
         self.ready_changed.emit()
         self._bridge.spawn(self._start(is_demo), title=tr("The run could not be started"))
+
+    def _is_live(self) -> bool:
+        """Whether the run on show has a process: it does not make room for one that waits."""
+        return self.record is not None and not self.record.state.is_end
 
     async def _start(self, is_demo: bool) -> None:
         try:
@@ -267,11 +276,16 @@ class TrainingController(QObject):
             plan = self.plan
             if plan is None or any(check.status == "fail" for check in self.checks):
                 return
-            self.run_id = plan.run_id
+            if not (stays := self._is_live()):
+                self.run_id = plan.run_id
             if is_demo:
                 self.demo_run_id = plan.run_id
-            await self._bridge.service.start(plan, detach=self.detach)
-            self.started.emit(plan.run_id)
+            record = await self._bridge.service.start(plan, detach=self.detach)
+            if stays and record.state is RunState.QUEUED and self._is_live():
+                self.queued.emit(plan.run_id)
+            else:
+                self.show(plan.run_id)
+                self.started.emit(plan.run_id)
             if is_demo:
                 self.give_form_back(always=True)
         finally:
@@ -357,9 +371,14 @@ class TrainingController(QObject):
             self._bridge.spawn(request, title=tr("Save checkpoint"))
 
     def resume(self, run_id: str) -> None:
+        """Go on with a run; a second click while that is under way changes nothing."""
         self.show(run_id)
+        if run_id in self.resuming:
+            return
+        self.resuming.add(run_id)
+        self.badge_changed.emit()
         self._bridge.spawn(
-            self._bridge.service.resume(run_id),
+            self._resume(run_id),
             title=tr("Resume"),
             then=lambda record: self.started.emit(record.run_id),
         )
@@ -371,6 +390,13 @@ class TrainingController(QObject):
         if notice is None or self.state is not RunState.RUNNING:
             return ""
         return validating_words(notice.detail, notice.progress)
+
+    async def _resume(self, run_id: str) -> RunRecord:
+        try:
+            return await self._bridge.service.resume(run_id)
+        finally:
+            self.resuming.discard(run_id)
+            self.badge_changed.emit()
 
     def stalled_for(self) -> float:
         """Seconds without a word from a run that should be talking, 0 while all is well."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QItemSelection, QModelIndex, Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -106,6 +106,10 @@ class RunsDock(Dock):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty_page())
+        self._stack.addWidget(self._no_match_page())
+        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self.filter)
+        escape.setContext(Qt.ShortcutContext.WidgetShortcut)
+        escape.activated.connect(self.filter.clear)
         self.setWidget(self._stack)
         model.rowsInserted.connect(lambda *_: self._on_count())
         telemetry.focus_changed.connect(self._on_focus)
@@ -190,18 +194,27 @@ class RunsDock(Dock):
     def column_menu(self) -> QMenu:
         """Which columns there are; fields of the configuration that differ come first."""
         menu = QMenu(self)
-        for name in COLUMNS:
-            if name not in ALWAYS:
-                self._offer(menu, name, tr(name), name not in self._columns.hidden,
-                            self._columns.toggle_hidden)  # fmt: skip
+        menu.setToolTipsVisible(True)
+        for place, name in enumerate(COLUMNS):
+            if name in ALWAYS:
+                continue
+            is_wanted = name not in self._columns.hidden
+            no_room = is_wanted and self.table.isColumnHidden(place)
+            toggle, is_on = self._columns.toggle_hidden, is_wanted and not no_room
+            action = self._offer(menu, name, tr(name), is_on, toggle)
+            action.setToolTip(tr("The table is too narrow for it") if no_room else "")
+            action.setEnabled(not no_room)
         menu.addSeparator()
         configs, fields = self._columns.configs, self._columns.fields
         first = list(dict.fromkeys([
             *fields, *configs.differing(self.proxy.run_ids()[:LOOKED_AT]),
         ]))  # fmt: skip
+        own = {name.lower() for name in COLUMNS}
+        first = [name for name in first if name.lower() not in own or name in fields]
         for name in first:
             self._offer(menu, name, name, name in fields, self._runs.toggle_field)
-        rest = [name for name in configs.read(self._telemetry.focus) if name not in first]
+        rest = [name for name in configs.read(self._telemetry.focus)
+                if name not in first and name.lower() not in own]  # fmt: skip
         if rest:
             further = menu.addMenu(tr("Further fields"))
             for name in rest:
@@ -210,11 +223,12 @@ class RunsDock(Dock):
 
     def _offer(
         self, menu: QMenu, name: str, text: str, is_on: bool, toggle: Callable[[str], None]
-    ) -> None:
+    ) -> QAction:
         action = menu.addAction(text)
         action.setCheckable(True)
         action.setChecked(is_on)
         action.triggered.connect(lambda: toggle(name))
+        return action
 
     def _empty_page(self) -> QWidget:
         page = QWidget()
@@ -232,8 +246,21 @@ class RunsDock(Dock):
         column.addStretch(1)
         return page
 
+    def _no_match_page(self) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setSpacing(8)
+        column.addStretch(1)
+        text = label(tr("No run is found by this filter."), "muted")
+        column.addWidget(text, 0, Qt.AlignmentFlag.AlignHCenter)
+        show = button(tr("Show all runs"), "clearRunFilter", clicked=self.filter.clear)
+        column.addWidget(show, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addStretch(1)
+        return page
+
     def _on_count(self) -> None:
-        self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
+        none_found = self.proxy.is_filtered and not self.proxy.rowCount()
+        self._stack.setCurrentIndex(1 if not self._model.rowCount() else 2 if none_found else 0)
 
     def _on_focus(self, run_id: str) -> None:
         self.select(run_id)
@@ -242,6 +269,7 @@ class RunsDock(Dock):
     def _on_filter(self, text: str) -> None:
         """Bounds on fields of the configuration need all of those to be read, once."""
         self.proxy.set_text(text)
+        self._on_count()
         if any(bound.asks_config for bound in self.proxy.bounds):
             self._runs.read_configs()
 

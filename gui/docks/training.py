@@ -7,6 +7,7 @@ import time
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QCheckBox,
     QComboBox,
     QFrame,
@@ -249,8 +250,18 @@ class TrainingDock(Dock):
                 verb.setProperty("narrow", True)  # four of them have to fit, in any language
                 row.addWidget(verb, 1)
             self._verbs.addWidget(page)
+        self._verbs.currentChanged.connect(self._on_other_verbs)
         column.addWidget(self._verbs)
         return panel
+
+    def _on_other_verbs(self, _: int) -> None:
+        """Other buttons stand under the pointer: the rest of a double click is not for them."""
+        deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
+        self._verbs.setAttribute(deaf)
+        QTimer.singleShot(
+            QApplication.doubleClickInterval(), self._verbs,
+            lambda: self._verbs.setAttribute(deaf, False),
+        )  # fmt: skip
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -70,6 +70,14 @@ class TelemetryModel(QObject):
         """What a run, or a group of runs on show, is called beside its curve."""
         return self.groups[run_id].label if run_id in self.groups else self._label(run_id)
 
+    def tell_wait(self, run_id: str, words: str = "") -> None:
+        """Say what a run's first update waits for; empty where that is not known any more."""
+        if words != self.waits.get(run_id, ""):
+            self.waits[run_id] = words
+            if not words:
+                del self.waits[run_id]
+            self.run_told.emit(run_id)
+
     # -- who holds records ------------------------------------------------------------------
 
     def begin_loading(self, run_id: str) -> bool:

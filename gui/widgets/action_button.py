@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QAbstractButton, QPushButton, QToolButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QToolButton
 
 from gui.actions import Command
 from gui.widgets.icons import icon
@@ -36,14 +38,28 @@ class _Follower(QObject):
         super().__init__(follower)
         self._button, self._action = follower, action
         self._is_there = True
+        self._clicked_at, self._clicked_as = 0.0, ""
         follower.setProperty("action", action.objectName())
         follower.clicked.connect(self._on_clicked)
         action.changed.connect(self._on_changed)
         self._on_changed()
 
     def _on_clicked(self) -> None:
-        self._action.trigger()
+        if not self._is_second_of_two():
+            self._action.trigger()
         self._on_changed()  # a click checks a checkable button whatever comes of it
+
+    def _is_second_of_two(self) -> bool:
+        """Whether a double click's second half falls on words that came with its first half.
+
+        Stop becomes Force, Pause becomes Resume: nobody who clicks twice means both.
+        """
+        now, words = time.monotonic(), self._action.text()
+        soon = now - self._clicked_at < QApplication.doubleClickInterval() / 1000
+        is_other = soon and words != self._clicked_as
+        if not is_other:
+            self._clicked_at, self._clicked_as = now, words
+        return is_other
 
     def _on_changed(self) -> None:
         made, action = self._button, self._action

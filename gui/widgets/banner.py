@@ -25,7 +25,7 @@ from gui.widgets.icons import icon
 from gui.widgets.labels import ElidedLabel, button, icon_button, label, set_role
 from gui.words import tr
 
-HEIGHT = 28
+HEIGHT = 20
 """Of the bar, with a banner or without: nothing moves when one comes or goes."""
 LONGEST = 400
 """Characters of a text on show in the list."""
@@ -64,7 +64,9 @@ class Banner(QFrame):
             row.addWidget(offer)
         if offers:
             self.button = offers[0]
-        row.addWidget(icon_button("close", tr("Dismiss"), clicked=self._dismiss))
+        close = icon_button("close", tr("Dismiss"), clicked=self._dismiss)
+        close.setFixedHeight(HEIGHT - 2)
+        row.addWidget(close)
         self.setAccessibleName(f"{notice.title}: {notice.text}")
         self.setToolTip(f"{notice.title}\n{notice.text}".strip())
         life = (OFFER_MS if offers else LIFE_MS).get(notice.tone, 0)
@@ -108,7 +110,7 @@ class BannerArea(QWidget):
         self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 2, 0, 2)
+        self._row.setContentsMargins(0, 0, 0, 0)
         notices.told.connect(self.show_notice)
         notices.withdrawn.connect(self.withdraw)
 
@@ -171,6 +173,7 @@ class NoticesButton(QToolButton):
         self.setIcon(icon("bell"))
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setFixedHeight(HEIGHT)
         self.list: NoticeList | None = None
         self.clicked.connect(self.open_list)
         notices.changed.connect(self._on_changed)

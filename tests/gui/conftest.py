@@ -44,7 +44,9 @@ def until(condition: Callable[[], object], timeout_s: float = PATIENCE_S) -> Non
 
 @pytest.fixture(scope="session")
 def qapp() -> QApplication:
-    return create_application()
+    app = create_application()
+    app.setDoubleClickInterval(1)  # tests click one button twice in a row, and mean it
+    return app
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from gui.models.checkpoints import CheckpointCard
 from gui.models.navigation import Place
 from gui.widgets.screen import Palette, Screen
 from gui.widgets.tiles import place_of
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, press, until
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
@@ -180,6 +180,10 @@ def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
     wall._send = lambda run_id, envs: sent.append((run_id, envs))
     training.set_consent(True)
     training.start()
+    until(lambda: app.window.banners.banners)
+    assert training.run_id == first, "what waits does not take the place of what trains"
+    assert sent == []
+    press(app.window.banners.banners[-1])
     until(lambda: training.state is RunState.QUEUED)
     assert sent == [(first, 0)]
     assert not wall.screen_view.has_picture

@@ -3,6 +3,8 @@
 # pyright: reportOptionalMemberAccess=false
 from __future__ import annotations
 
+import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gui.app import App
@@ -10,6 +12,7 @@ from gui.models.navigation import Place
 from gui.models.run_filter import RunFilter
 from gui.models.run_list import COLUMNS, RunList
 from gui.widgets.color_menu import color_menu
+from gui.widgets.dock import Dock
 from tests.gui.conftest import find, replaced, until
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
@@ -173,3 +176,38 @@ def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app,
     first.models.settings.save()
     again = make_app(home.root)
     assert again.window.center.currentWidget() is again.center.games
+
+
+def heights(app: App) -> dict[str, tuple[int, int]]:
+    docks = (app.docks.agent, app.docks.training, app.docks.telemetry, app.docks.checkpoints,
+             app.docks.runs)  # fmt: skip
+    return {dock.objectName(): (dock.width(), dock.height()) for dock in docks}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    ["agent training " * 2, "training agent " * 2, "runs agent " * 2, "telemetry checkpoints " * 2],
+)
+def test_docks_that_went_come_back_in_their_sizes(app: App, keys: str) -> None:
+    app.window.resize(1280, 900)
+    QTest.qWait(50)
+    app.window.resizeDocks([app.docks.agent, app.docks.runs], [230, 240], Qt.Orientation.Vertical)
+    QTest.qWait(50)
+    before = heights(app)
+    for name in keys.split():
+        getattr(app.docks, name).toggleViewAction().trigger()
+        QTest.qWait(20)
+    until(lambda: heights(app) == before)
+
+
+def test_a_dock_that_floats_is_raised_once_its_window_is_there(make_app, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    first = make_app()
+    first.docks.log.setFloating(True)
+    first.docks.log.show()
+    first.window.layouts.save()
+    first.models.settings.save()
+    raised = []
+    monkeypatch.setattr(Dock, "raise_", lambda dock: raised.append(dock.objectName()))
+    again = make_app()
+    until(lambda: "logDock" in raised)
+    assert again.docks.log.isFloating()

@@ -12,8 +12,11 @@ import pytest
 
 from gui import object_names as names
 from gui.app import App
+from gui.controllers.library import why_no_rom
 from gui.models.zipped_roms import roms_in, unpack
 from tests.gui.conftest import click, find, press, until
+from tests.support.made_checkpoints import make_checkpoint
+from trainer_core.protocol import checkpoints
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS
 from trainer_core.protocol.roms import RegisteredRom, roms_file, sha256_of_rom
@@ -163,3 +166,45 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     assert "This ROM cannot be played" not in " ".join(said(app)), "that is over"
     last = replay.replay.picture(len(replay.replay) - 1)
     until(lambda: playing.paused and (playing.picture == last).all(), REAL_S)
+
+
+def test_a_dropped_folder_with_a_rom_plays_it_and_an_empty_file_is_called_so(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+    folder, recording = tmp_path / "games", tmp_path / "take"
+    for made in (folder, recording):
+        made.mkdir()
+        (made / "b.gb").write_bytes(b"x")
+    (folder / "notes.txt").write_text("x")
+    (recording / "recording.json").write_text("{}")
+    monkeypatch.setattr(app.controllers.library, "open_rom", opened.append)
+    monkeypatch.setattr(app.controllers.replay, "open", opened.append)
+    app._on_dropped(folder)
+    app._on_dropped(recording)
+    assert opened == [folder / "b.gb", recording]
+    (tmp_path / "none.gb").touch()
+    assert "empty" in why_no_rom(tmp_path / "none.gb")
+
+
+def test_a_zip_with_a_broken_stream_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.gb", bytes(range(256)) * 64)
+    data = bytearray(path.read_bytes())
+    start = 30 + len("a.gb")
+    data[start : start + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    with pytest.raises(LabError, match="cannot be unpacked"):
+        unpack(path, "a.gb")
+
+
+def test_a_checkpoint_is_looked_at_again_when_it_is_chosen(app: App, tmp_path: Path) -> None:
+    app.controllers.checkpoints.import_folder(make_checkpoint(tmp_path / "mail"))
+    model = app.models.checkpoints
+    until(lambda: model.selected and model.selected.integrity == "verified")
+    folder = model.selected.folder
+    weights = folder / checkpoints.POLICY
+    weights.write_bytes(weights.read_bytes() + b"x")
+    model.selection_changed.emit()
+    until(lambda: model.selected.integrity == "mismatch")

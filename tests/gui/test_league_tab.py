@@ -89,3 +89,15 @@ def test_a_league_is_stopped(app: App) -> None:
     assert bar.value() == 0, "the next begins anew"
     assert find(app, names.LEAGUE_PLAYERS).isEnabled()
     assert find(app, "leagueStartButton").text() == "Play"
+
+
+def test_an_empty_league_says_what_it_is_for(app: App) -> None:
+    app.controllers.league.show()
+    assert "ranks them" in find(app, "leagueEmpty").text()
+    assert find(app, "leagueEmpty").isVisible()
+    app.controllers.league.rows = [
+        {"player": "random", "episodes": 1, "success_rate": 0.0, "mean_return": 0.0,
+         "seconds_per_step": 0.0, "error": "", "note": ""}
+    ]  # fmt: skip
+    app.controllers.league.changed.emit()
+    assert find(app, names.LEAGUE_TABLE).isVisible()

@@ -14,6 +14,7 @@ from gui.app import App
 from gui.models import video_memory
 from gui.models.memory_search import EQUAL, MemorySearch, parse_number
 from gui.models.memory_watches import MemoryWatches, Watch
+from gui.models.wall_order import WallOrder
 from tests.gui.conftest import click, find, until
 from trainer_core.play.game import ConsoleGame, open_game
 from trainer_core.protocol.memory import BASE
@@ -143,3 +144,27 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     until(lambda: memory._is_watched)
     app.actions["dock.memoryDock"].trigger()
     assert dock.isHidden()
+
+
+def test_a_wide_number_never_begins_at_the_last_byte_of_a_region() -> None:
+    """Its high byte would lie in the next one, which is other memory."""
+    search = MemorySearch()
+    search.set_wide(True)
+    last = memory_with(xBFFF=0x34, xDFFF=0x34, xFFFE=0x34)
+    for after in ("xC000", "xE000", "xFFFF"):
+        last[int(after[1:], 16) - BASE] = 0x12
+    assert search.narrow(last, EQUAL, 0x1234) == 0
+    search.restart()
+    assert search.narrow(memory_with(xDFFE=0x34, xDFFF=0x12), EQUAL, 0x1234) == 1
+    search.set_wide(False)
+    assert search.narrow(last, EQUAL, 0x34) == 3, "a byte may stand there"
+
+
+def test_a_frozen_picture_of_another_shape_is_not_put_into_the_wall() -> None:
+    order = WallOrder()
+    order.toggle_frozen(1, np.full((4, 5), 7, np.uint8))
+    same = order.pictures(np.zeros((2, 4, 5), np.uint8))
+    assert (same[1] == 7).all()
+    other = order.pictures(np.zeros((2, 8, 10), np.uint8))
+    assert other.shape == (2, 8, 10)
+    assert not other.any()

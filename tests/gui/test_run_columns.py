@@ -6,13 +6,15 @@ import json
 import time
 
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
 from gui.app import App
+from gui.models.run_bounds import parse
 from gui.models.run_filter import RunFilter
 from gui.models.run_list import RunList
 from gui.models.text_search import TextSearch
-from tests.gui.conftest import replaced, until
+from tests.gui.conftest import click, find, replaced, until
 from tests.support.made_records import run_record
 from trainer_core.protocol.runs import RunState
 
@@ -155,3 +157,45 @@ def test_archived_runs_are_found_by_somebody_who_types(qapp) -> None:  # type: i
     assert view.run_ids() == ["gone"]
     view.set_text("archived x")
     assert view.run_ids() == []
+
+
+def test_a_task_is_found_by_its_last_name_and_by_all_of_it() -> None:
+    run = replaced(run_record("r", RunState.FINISHED), task="pocket_quest/leave_bedroom")
+    (bound,) = parse(["task=leave_bedroom"])[1]
+    assert bound.holds(run, lambda run_id, name: "")
+    (bound,) = parse(["task=pocket_quest/leave_bedroom"])[1]
+    assert bound.holds(run, lambda run_id, name: "")
+    (bound,) = parse(["task=pocket_quest"])[1]
+    assert not bound.holds(run, lambda run_id, name: "")
+
+
+def test_a_filter_without_a_match_says_so_and_escape_clears_it(app: App) -> None:
+    dock = app.docks.runs
+    tell(app, "r-1", rate=0.1)
+    dock.filter.setText("nothingcalledso")
+    assert find(app, "clearRunFilter").isVisible()
+    app.window.activateWindow()
+    dock.filter.setFocus()
+    until(dock.filter.hasFocus)
+    QTest.keyClick(dock.filter, Qt.Key.Key_Escape)
+    assert dock.filter.text() == ""
+    assert dock.table.isVisible()
+    dock.filter.setText("nothingcalledso")
+    click(app, "clearRunFilter")
+    assert dock.table.isVisible()
+
+
+def test_the_column_menu_ticks_what_is_there_and_names_each_once(app: App) -> None:
+    tell(app, "r-1", algo="ppo", device="cpu")
+    tell(app, "r-2", algo="a2c", device="cuda:0")
+    dock = app.docks.runs
+    dock.resize(300, 200)
+    dock._fit_columns()
+    for width in (300, 900):
+        dock.resize(width, 200)
+        dock._fit_columns()
+        actions = {action.text(): action for action in dock.column_menu().actions()}
+        place = app.models.runs.columns.index("Device")
+        assert actions["Device"].isChecked() is not dock.table.isColumnHidden(place)
+        assert actions["Device"].isEnabled() is (width == 900)
+        assert not {"algo", "device"} & set(actions)

@@ -8,12 +8,13 @@ import psutil
 import pytest
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
 
 from gui import object_names as names
 from gui.app import App
 from gui.models.navigation import Place
 from gui.models.session import Mode
+from gui.widgets.action_button import action_button
 from tests.gui.conftest import click, find, until
 from trainer_core.preflight import checks as preflight
 from trainer_core.protocol.runs import RunState
@@ -356,3 +357,84 @@ def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> 
     other.click()
     assert find(app, "welcomePage").isVisible()
     assert other.isHidden()
+
+
+def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=100_000, interval_s=0.02)
+    training, model, curves = app.controllers.training, app.models.telemetry, app.center.curves
+    start(app)
+    until(lambda: training.state is RunState.RUNNING and model.run(model.focus).last_update)
+    first = training.run_id
+    app.models.navigation.show(Place.CURVES)
+    start(app)
+    until(lambda: len(app.bridge.service.queue.entries()) == 1)
+    until(lambda: app.window.banners.banners)
+    (second,) = [entry.run_id for entry in app.bridge.service.queue.entries()]
+    assert (training.run_id, model.focus) == (first, first)
+    assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
+    app.controllers.runs.show(second)
+    words = f"Waits for run {model.label(first)}"
+    until(lambda: curves._empty.isVisible())
+    assert curves._empty.text() == words
+    plot = app.docks.telemetry.cards["reward_mean"]
+    plot.redraw()
+    assert plot._empty.text() == words
+    app.bridge.spawn(app.bridge.service.stop(second))
+    until(lambda: curves._empty.text() == "It ended before its first update")
+    assert not app.window.banners.banners, "it waits no more"
+
+
+def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=1000, interval_s=60.0)
+    start(app)
+    app.models.navigation.show(Place.CURVES)
+    until(lambda: app.controllers.training.state is RunState.RUNNING)
+    click(app, names.STOP_TRAINING_BUTTON)
+    until(lambda: app.controllers.training.state.is_end)
+    until(lambda: app.center.curves._empty.text() == "It ended before its first update")
+
+
+def test_a_double_click_on_resume_resumes_once(make_app) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(updates=100_000, interval_s=0.01)
+    training, problems = app.controllers.training, []
+    app.bridge.problem.connect(lambda title, cause: problems.append(cause))
+    start(app)
+    until(lambda: training.record and training.record.env_steps)
+    click(app, names.STOP_TRAINING_BUTTON)
+    until(lambda: training.state.is_end)
+    until(lambda: training.record and training.record.last_checkpoint)
+    until(lambda: find(app, "resumeRunButton").isEnabled())
+    app.controllers.runs.resume()
+    assert not find(app, "resumeRunButton").isEnabled(), "its verb is under way"
+    app.controllers.runs.resume()
+    until(lambda: training.state is RunState.RUNNING)
+    QTest.qWait(50)
+    assert problems == []
+    assert not training.resuming
+
+
+def test_the_second_half_of_a_double_click_is_not_for_other_words(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    words = ["Stop"]
+    action = app.actions.add("both", lambda: words[0], lambda: done.append(words[0]))
+    made = action_button(action, "bothButton")
+    QApplication.setDoubleClickInterval(400)
+    try:
+        made.click()
+        words[0] = "Force now"
+        action.refresh()
+        made.click()
+        assert done == ["Stop"]
+        deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
+        verbs = app.docks.training._verbs
+        until(lambda: not verbs.testAttribute(deaf))
+        verbs.setCurrentIndex(1 - verbs.currentIndex())
+        assert verbs.testAttribute(deaf), "other buttons came under the pointer"
+        until(lambda: not verbs.testAttribute(deaf))
+        QTest.qWait(50)
+        made.click()
+        assert done == ["Stop", "Force now"], "later it is a click of its own"
+    finally:
+        QApplication.setDoubleClickInterval(1)
