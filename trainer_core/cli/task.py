@@ -16,6 +16,7 @@ def run(argv: list[str]) -> dict[str, Any]:
             "list": task_reports.list_all,
             "new": task_making.new,
             "make": task_making.make,
+            "update": task_making.update,
             "capture": task_making.capture,
             "demo": task_making.demo,
             "check": task_reports.check,
