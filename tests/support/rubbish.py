@@ -86,7 +86,10 @@ FOLDERS = (
 
 
 def _write(data: bytes) -> Callable[[Path], None]:
-    return lambda path: path.write_bytes(data) and None
+    def write(path: Path) -> None:
+        path.write_bytes(data)
+
+    return write
 
 
 def _json(value: object) -> Callable[[Path], None]:
