@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from gui.qt_check import check_display, check_qt
 from trainer_core.owned import fill_standard_streams, finish_stdout, watch_stdout
+from trainer_core.protocol.errors import visible
 from trainer_core.protocol.paths import default_home
 
 HOME_HELP = "data folder (default: DMGLAB_HOME, var/ of a checkout, or the platform's for data)"
@@ -31,11 +33,14 @@ def _open() -> int:
     if reason:
         print(f"dmglab: {reason}", file=sys.stderr)
         return 1
-    home = (options.home or default_home()).expanduser().resolve()
     try:
+        home = (options.home or default_home()).expanduser().resolve()
         (home / "settings").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        print(f"dmglab: {home} cannot be written: {error.strerror}; use --home", file=sys.stderr)
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a `~nobody`, a NUL
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        place = visible(str(options.home or os.environ.get("DMGLAB_HOME") or "the data folder"))
+        print(f"dmglab: {place} cannot be written: {visible(reason or '')}; use --home",
+              file=sys.stderr)  # fmt: skip
         return 1
     from gui.app import run_app
 

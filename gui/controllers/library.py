@@ -223,7 +223,8 @@ class LibraryController(QObject):
 
     def picture_of(self, card: RomCard) -> QImage | None:
         """What a game shows of itself, in the screen's colours; None while there is none."""
-        found = QImage(str(self.library.thumbnail(card.key)))
+        picture = self.library.thumbnail(card.key)
+        found = QImage(str(picture)) if is_regular(picture) else QImage()  # a pipe is waited for
         if found.isNull():
             return None
         grey = found.convertToFormat(QImage.Format.Format_Grayscale8)

@@ -26,7 +26,7 @@ from gui.models.seed_groups import flat
 from gui.models.session import Session
 from gui.words import tr
 from trainer_core.protocol import records
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import LabError, shortened
 from trainer_core.protocol.metrics import METRICS
 from trainer_core.protocol.runs import RunRecord, RunState, is_archived
 from trainer_core.service import RunChanged
@@ -79,6 +79,11 @@ class RunsController(QObject):
         """Read what earlier sessions left, and say which runs were lost; `pinned` were on show."""
         service = self._bridge.service
         lost = service.open()
+        if problem := service.registry.problem:
+            self._notices.tell(
+                tr("The list of runs cannot be read"), tr("{problem}: it is made of their folders",
+                problem=shortened(problem)), "warn",
+            )  # fmt: skip
         self._model.put_all(list(service.runs.values()))
         self._moving |= {run_id for run_id, run in service.runs.items() if not run.state.is_end}
         self._tell_waits()

@@ -224,6 +224,7 @@ class TaskDraft(QObject):
         ]  # fmt: skip
         if model.probe and model.goal and model.goal.way is None:
             argv += ["--tau", f"{model.tau:g}"]  # with a way its pictures are measured too
+        argv += ["--random-episodes", "0"]  # random players were watched before
         self._run(argv, lambda found: self._on_made(task_id, found))
 
     def _way(self) -> list[str]:

@@ -19,6 +19,7 @@ from tests.support.processes import SPEC
 from trainer_core.cli.main import main
 from trainer_core.protocol import records
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import open_regular, read_lines
 from trainer_core.protocol.runs import RunState
 from trainer_core.runs import waiting
 from trainer_core.runs.asking import ask
@@ -232,3 +233,30 @@ def test_a_run_that_was_resumed_while_somebody_read_the_index_is_not_lost(
     registry.append(alive)
     assert registry.reconcile(read_before)["a"] == alive
     assert registry.load()["a"] == alive
+
+
+def test_an_index_that_cannot_be_read_hides_no_run(
+    registry: RunRegistry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(registry.home, "a", reason="final")
+    registry.path.unlink()
+    registry.path.mkdir()
+    assert main(["runs", "--json", "--home", str(registry.home.root)]) == 0
+    out, err = capsys.readouterr()
+    assert [run["run_id"] for run in json.loads(out)["runs"]] == ["a"]
+    assert err == f"{registry.path}: Is a directory: runs are listed from their folders\n"
+
+
+def test_lines_beyond_a_hole_or_of_any_length_are_read_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    with path.open("wb") as file:
+        file.write(b"first\n" + b"x" * (9 << 20) + b"\nsecond\nhalf")
+        file.seek(8 << 30)
+        file.write(b"\nthird\ntorn")
+    with open_regular(path) as raw:
+        found = list(read_lines(raw, 0))
+        assert [line for line, _ in found] == [b"first", b"second", b"third"]
+        assert list(read_lines(raw, found[0][1])) == found[1:]
+        last = found[-1][1]
+        assert list(read_lines(raw, last)) == []
+        assert list(read_lines(raw, last, torn=True)) == [(b"torn", last)]

@@ -23,6 +23,7 @@ from trainer_core.envs.demonstrations import Demonstration, task_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, save_goal
+from trainer_core.play.authoring import suggestions
 from trainer_core.play.authoring.demonstration import play_demonstration, save_demonstrations
 from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures, suggest_tau
 from trainer_core.play.authoring.inputs import follows_codec, read_inputs, steps_of
@@ -47,6 +48,7 @@ from trainer_core.protocol.buttons import (
 from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
 from trainer_core.protocol.errors import CheckpointError, TaskError
 from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.roms import registered_roms
 from trainer_core.protocol.tasks import Codec, Task, find_task
 from trainer_core.runs.log_check import check_log
 
@@ -65,7 +67,10 @@ Call = Callable[..., dict[str, Any]]
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
     def called(home: Path, *words: object) -> dict[str, Any]:
         capsys.readouterr()
-        code = main(["task", *map(str, words), "--home", str(home)])
+        told = [*map(str, words)]
+        if words[0] == "new" and "--random-episodes" not in told:
+            told += ["--random-episodes", "0"]  # which one test spends for all
+        code = main(["task", *told, "--home", str(home)])
         printed = capsys.readouterr().out.splitlines()
         assert len(printed) == 1
         found = json.loads(printed[0])
@@ -83,7 +88,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "walk.txt").write_text(OPENING + WALK)
     command = ["task", "new", "--id", "mine/walk", "--rom", GAME, "--script", home / "walk.txt",
                "--from-step", FIRST_STEP, "--count", 6, "--walk", 3, "--horizon", 24,
-               "--home", home]  # fmt: skip
+               "--random-episodes", 0, "--home", home]  # fmt: skip
     assert main([str(word) for word in command]) == 0
     return home
 
@@ -168,6 +173,56 @@ def test_audit_prints_what_the_task_is_worth(made: Path, call: Call) -> None:
     assert len(found["one_button_success"]) == 7
     assert found["aliasing"] == 0
     assert "6 distinct starts, 32 are wanted" in found["misses"]
+
+
+def test_what_is_too_easy_is_told_and_a_rom_that_is_registered_is_named(
+    tmp_path: Path, call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.gb"
+    mine.write_bytes(Path(GAME).read_bytes())
+    script = tmp_path / "walk.txt"
+    script.write_text(OPENING + WALK)
+    home = HomePaths(tmp_path)
+    picture = tmp_path / "look.png"
+    assert call(tmp_path, "capture", script, "--rom", mine, "--picture", picture)["ok"]
+    assert registered_roms(home) == {}, "looking at a game registers nothing"
+    found = call(tmp_path, "new", "--id", "mine/easy", "--rom", mine, "--script", script,
+                 "--from-step", FIRST_STEP, "--count", 4, "--walk", 2, "--horizon", 48,
+                 "--min-distinct", 2, "--spread", 1, "--tau", 0.0005,
+                 "--random-episodes", 32)  # fmt: skip
+    assert found["registered"] == f"{mine}, see `dmglab rom list`"
+    assert [rom.path for rom in registered_roms(home).values()] == [str(mine)]
+    assert " of 32 episodes" in found["random"]
+    assert "warning: below 0.002" in found["tau"]
+    assert "--stack-k" not in found["train"]
+
+
+def test_an_old_reward_is_told_and_updated(made: Path, tmp_path: Path, call: Call) -> None:
+    shutil.copytree(made / "tasks", tmp_path / "tasks")
+    manifest = tmp_path / "tasks" / "mine" / "walk" / "task.toml"
+    old = manifest.read_text().replace("novelty_bonus = 0.004", "novelty_bonus = 0.05")
+    manifest.write_text(
+        old.replace("new_minimum", "difference").replace("alpha = 1.0", "alpha = 2")
+    )
+    (row,) = [row for row in call(tmp_path, "list")["tasks"] if row["id"] == "mine/walk"]
+    assert "dmglab task update mine/walk" in row["warning"]
+    assert check_tasks("mine/walk", HomePaths(tmp_path), 4).status == "warn"
+    changed = call(tmp_path, "update", "mine/walk")["changed"]
+    assert changed == {"shaping": "difference to new_minimum", "novelty_bonus": "0.05 to 0.004"}
+    (row,) = [row for row in call(tmp_path, "list")["tasks"] if row["id"] == "mine/walk"]
+    assert "warning" not in row
+    assert find_task("mine/walk", HomePaths(tmp_path)).manifest.reward.alpha == 2
+    assert "comes with DMG Lab" in call(tmp_path, "update", BASE)["error"]
+
+
+def test_two_pictures_are_suggested_where_one_says_too_little() -> None:
+    same, other = np.zeros((72, 80), np.uint8), np.ones((72, 80), np.uint8)
+    assert suggestions.ambiguous_share([same, same, other], [1, 2, 3]) == pytest.approx(2 / 3)
+    assert suggestions.ambiguous_share([], []) is None
+    assert suggestions.suggest_stack(24, 0.34)[0] == 2
+    assert suggestions.suggest_stack(8, None)[0] == 2
+    assert suggestions.suggest_stack(24, 0.2)[0] == 1
+    assert suggestions.suggest_stack(24, None)[0] == 1
 
 
 def test_aliasing_counts_equal_pictures_that_ask_for_different_buttons() -> None:

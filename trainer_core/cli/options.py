@@ -62,7 +62,11 @@ def _one_line(box: str) -> str:
 
 
 def home_paths(home: Path | None) -> HomePaths:
-    return HomePaths((home or default_home()).expanduser().resolve())
+    """Return the paths of the home that was named. Raises ConfigError for one that cannot be."""
+    try:
+        return HomePaths((home or default_home()).expanduser().resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a `~nobody`, a NUL
+        raise ConfigError(f"{home or 'the data folder'}: {error}; name another --home") from None
 
 
 def make_out(out: Path) -> None:

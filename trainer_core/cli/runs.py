@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +34,10 @@ class Options:
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "runs", argv)
-    records = chosen(RunRegistry(home_paths(options.home)).reconcile().values(), options)
+    registry = RunRegistry(home_paths(options.home))
+    records = chosen(registry.reconcile().values(), options)
+    if registry.problem:
+        print(f"{registry.problem}: runs are listed from their folders", file=sys.stderr)
     if options.json:
         return {"ok": True, "runs": [msgspec.to_builtins(record) for record in records]}
     rows = [("run", "state", "task", "device", "env steps", "best", "leaving", "reason")]

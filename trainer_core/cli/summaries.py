@@ -57,6 +57,7 @@ VERBS = {
         "new": "a task from a ROM and a script or recording: starts, goal, horizon are chosen",
         "make": "a task from start states and goal pictures that are there",
         "capture": "a start state, a goal or a picture from a step of a script or recording",
+        "update": "give a task of yours the reward that new ones get",
         "demo": "cut a recording to the task's goal and add it as a demonstration",
         "check": "does it work: files, states, demonstrations, false goals",
         "audit": "is it a problem: random play, single buttons, aliasing",

@@ -17,6 +17,7 @@ def run(argv: list[str]) -> dict[str, Any]:
             "new": task_making.new,
             "make": task_making.make,
             "capture": task_making.capture,
+            "update": task_making.update,
             "demo": task_making.demo,
             "check": task_reports.check,
             "audit": task_reports.audit,

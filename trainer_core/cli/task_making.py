@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.task_reports import one_thread
+from trainer_core.envs.preparing import Preparing
 from trainer_core.protocol.buttons import CODEC_ID, CODECS
 from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.fields import limits
 from trainer_core.protocol.tasks import Codec
 
 
@@ -68,6 +72,8 @@ class NewOptions:
     default that of --base or buttons7.v1, and buttons21.v1 where the --way needs it."""
     title: str = ""
     description: str = ""
+    random_episodes: int = field(default=64, metadata=limits(0, 100_000))
+    """Episodes of random buttons that tell whether the goal is too easy; 0 = do not look."""
     home: Path | None = None
     """Where the task goes; default DMGLAB_HOME or var/ of the checkout."""
 
@@ -135,8 +141,16 @@ class DemoOptions:
     """Where tasks lie; default DMGLAB_HOME or var/ of the checkout."""
 
 
+@dataclass(frozen=True)
+class UpdateOptions:
+    task: Annotated[str, tyro.conf.Positional]
+    """Task id, of the home's own tasks."""
+    home: Path | None = None
+    """Where the task lies; default DMGLAB_HOME or var/ of the checkout."""
+
+
 def new(argv: list[str]) -> dict[str, Any]:
-    from trainer_core.play.authoring.new_task import NewTask, make_task
+    from trainer_core.play.authoring.new_task import NewTask, make_task, random_play
 
     options = parse(NewOptions, "task new", argv)
     codec = _codec(options)
@@ -151,8 +165,18 @@ def new(argv: list[str]) -> dict[str, Any]:
         hold_steps=options.hold_steps, horizon=options.horizon, codec=codec,
         buttons=options.codec,
     )  # fmt: skip
-    folder, chosen = make_task(request, home_paths(options.home))
+    home = home_paths(options.home)
+    folder, chosen = make_task(request, home, Preparing(_say))
+    if options.random_episodes:
+        _say(f"the task is made; {options.random_episodes} episodes of random buttons tell how "
+             "easy it is")  # fmt: skip
+        one_thread()
+        chosen["random"] = random_play(options.id, home, options.random_episodes, options.seed)
     return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def make(argv: list[str]) -> dict[str, Any]:
@@ -163,7 +187,7 @@ def make(argv: list[str]) -> dict[str, Any]:
         id=options.id, title=options.title, base=options.base, starts=options.start,
         goals=(options.goal,), tau=options.tau, horizon=options.horizon,
     )  # fmt: skip
-    folder, chosen = make_task(request, home_paths(options.home))
+    folder, chosen = make_task(request, home_paths(options.home), Preparing(_say))
     return {"ok": True, "task": options.id, "folder": str(folder), **chosen}
 
 
@@ -195,6 +219,13 @@ def _codec(options: NewOptions | CaptureOptions) -> Codec:
     if not 1 <= codec.release_after_frames <= codec.frames_per_step <= 600:
         raise ConfigError("give 1 <= release-after-frames <= frames-per-step <= 600")
     return codec
+
+
+def update(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.play.authoring.folder import update_reward
+
+    options = parse(UpdateOptions, "task update", argv)
+    return {"ok": True, **update_reward(options.task, home_paths(options.home))}
 
 
 def demo(argv: list[str]) -> dict[str, Any]:

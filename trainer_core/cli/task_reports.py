@@ -81,7 +81,7 @@ def check(argv: list[str]) -> dict[str, Any]:
     from trainer_core.play.authoring.reports import check_task
 
     options, task, home = _parse("task check", argv)
-    _one_thread()
+    one_thread()
     return check_task(task, home, episodes=options.episodes, seed=options.seed)
 
 
@@ -90,7 +90,7 @@ def audit(argv: list[str]) -> dict[str, Any]:
     os.nice(options.nice)
     from trainer_core.play.authoring.reports import audit_task
 
-    _one_thread()
+    one_thread()
     return audit_task(task, home, episodes=options.episodes, seed=options.seed)
 
 
@@ -109,7 +109,7 @@ def probe(argv: list[str]) -> dict[str, Any]:
     return {"ok": True, "progress": 1.0, **found}
 
 
-def _one_thread() -> None:
+def one_thread() -> None:
     """Two threads of torch wait for each other nine times as long when a core is taken."""
     import torch
 
@@ -117,7 +117,7 @@ def _one_thread() -> None:
 
 
 def _row(task: Task, home: HomePaths) -> dict[str, str]:
-    """Id and title, and under `broken` why it cannot be used now."""
+    """Id and title, under `broken` why it cannot be used now, under `warning` why it should not."""
     row = {"id": task.id, "title": task.manifest.title}
     try:
         verify_file(task.starts_path, task.manifest.starts.sha256, "file of start states")
@@ -126,6 +126,8 @@ def _row(task: Task, home: HomePaths) -> dict[str, str]:
             raise LabError(f"{rom_path(task, home)}: the ROM is not there; see `dmglab rom list`")
     except LabError as error:
         row["broken"] = str(error)
+    if dawdling := task.manifest.reward.dawdling:
+        row["warning"] = f"{dawdling}; `dmglab task update {task.id}` gives it today's reward"
     return row
 
 

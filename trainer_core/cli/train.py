@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import sys
@@ -14,11 +15,13 @@ from trainer_core.cli.options import home_paths, named_runner, parse
 from trainer_core.early_start import load_torch
 from trainer_core.protocol.algorithms import ignored_fields
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.errors import ConfigError, TaskError
 from trainer_core.protocol.fields import limits
+from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
-from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_list
+from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
+from trainer_core.protocol.tasks import find_task
 from trainer_core.train.validation_process import started
 
 if TYPE_CHECKING:
@@ -77,10 +80,21 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
     if is_list(found.run.task):
         task = expand_tasks(found.run.task, home_paths(found.home))
         found = dataclasses.replace(found, run=dataclasses.replace(found.run, task=task))
+    if not is_rank():
+        _warn_of_rewards(found.run.task, home_paths(found.home))
     for name in sorted(ignored_fields(found.run.algo)):
         if getattr(found.run, name) != getattr(defaults, name) and not is_rank():
             print(f"{found.run.algo} does not read {name}", file=sys.stderr)
     return found
+
+
+def _warn_of_rewards(text: str, home: HomePaths) -> None:
+    """Say of a task that was made before November 2026 that its reward pays for dawdling."""
+    for task_id in split_tasks(text):
+        with contextlib.suppress(TaskError):  # built in, an ARC game, or refused in a moment
+            if dawdling := find_task(task_id, home).manifest.reward.dawdling:
+                print(f"{task_id}: {dawdling}; `dmglab task update {task_id}` gives it today's "
+                      "reward", file=sys.stderr)  # fmt: skip
 
 
 def with_joined_tasks(argv: list[str]) -> list[str]:

@@ -92,6 +92,11 @@ def check_task(task_id: str, home: HomePaths) -> Check:
             detail=str(error),
             fix="Pick another task, or restore the file that is named",
         )
+    if dawdling := task.manifest.reward.dawdling:
+        return Check(
+            name="Task", status="warn", detail=f"{task.id}: {dawdling}",
+            fix=f"dmglab task update {task.id}",
+        )  # fmt: skip
     return Check(name="Task", status="ok", detail=f"{task.id}, files match their hashes")
 
 

@@ -38,19 +38,6 @@ def shortened(text: str, most: int = MOST_WORDS) -> str:
     return f"{text[: most - end - 5]} ... {text[-end:]}"
 
 
-LONGEST_QUOTE = 80
-"""Letters of one of somebody else's texts that a message repeats."""
-
-
-def shown(value: object, most: int = LONGEST_QUOTE) -> str:
-    """Return a value of a file or an argument as a message repeats it: printable, and cut."""
-    if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
-        return "a huge number"  # Python refuses to write one of thousands of digits
-    text = str(value)
-    line = visible(text[: most + 1])
-    return line if len(text) <= most and len(line) <= most else f"{line[: most - 3]}..."
-
-
 class LabError(Exception):
     """Root of every error this project raises on purpose; shells print it as one line, exit 1.
 
@@ -83,3 +70,16 @@ def in_words(error: LabError | OSError) -> str:
         return shortened(str(error))
     place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
     return shortened(f"{place}{error.strerror}")
+
+
+LONGEST_QUOTE = 80
+"""Letters of one of somebody else's texts that a message repeats."""
+
+
+def shown(value: object, most: int = LONGEST_QUOTE) -> str:
+    """Return a value of a file or an argument as a message repeats it: printable, and cut."""
+    if isinstance(value, int) and abs(value) >= 10**LONGEST_QUOTE:
+        return "a huge number"  # Python refuses to write one of thousands of digits
+    text = str(value)
+    line = visible(text[: most + 1])
+    return line if len(text) <= most and len(line) <= most else f"{line[: most - 3]}..."

@@ -88,6 +88,10 @@ def write_player_config(folder: Path, config: PlayerConfig) -> None:
         )
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from None
+    except UnicodeEncodeError:  # a path with bytes that are no text cannot stand in JSON
+        raise ConfigError(
+            f"{folder}: this path is no UTF-8: rename its folders, or use another --home"
+        ) from None
 
 
 def read_player_config(folder: Path) -> PlayerConfig:

@@ -17,6 +17,8 @@ from trainer_core.protocol.errors import ConfigError
 
 DEEPEST = 100
 """Folders below a root that are looked into: a task's id, of 200 letters, has no more parts."""
+SLICE = 4 << 20
+"""Read at a time of a file that may be long."""
 SMALL_FILE = 1 << 20
 """Limit for manifests and configurations; ours have a few KiB."""
 
@@ -41,6 +43,44 @@ def read_regular(path: Path, limit: int = SMALL_FILE) -> bytes:
         raise OSError(errno.EFBIG, f"longer than the {limit} bytes that such a file may have",
                       str(path))  # fmt: skip
     return data
+
+
+def read_lines(
+    file: FileIO, offset: int, longest: int = SMALL_FILE, *, torn: bool = False
+) -> Iterator[tuple[bytes, int]]:
+    """Yield each line from `offset` on, without its end, and where the next one begins.
+
+    The last line counts only if it ends, or with `torn`; then the next begins where it does. What
+    is longer than `longest` is no line, and a hole of the file is not read: its size may be any.
+    """
+    half, drop = b"", False
+    while (at := _next_data(file, offset + len(half))) >= 0:
+        if at != offset + len(half):  # beyond a hole
+            offset, half, drop = at, b"", True
+        file.seek(at)
+        data = file.read(SLICE)
+        if not data:
+            break
+        *lines, half = (half + data).split(b"\n")
+        for line in lines:
+            offset += len(line) + 1
+            if not drop and len(line) <= longest:
+                yield line, offset
+            drop = False
+        if len(half) > longest:
+            offset += len(half)
+            half, drop = b"", True
+    if torn and half and not drop:
+        yield half, offset
+
+
+def _next_data(file: FileIO, at: int) -> int:
+    """Return `at`, or where a long hole that begins there ends; -1 where only a hole is left."""
+    try:
+        there = os.lseek(file.fileno(), at, os.SEEK_DATA)
+    except OSError as error:
+        return -1 if error.errno == errno.ENXIO else at
+    return there if there - at >= SLICE else at
 
 
 def folders_with(root: Path, name: str) -> Iterator[Path]:

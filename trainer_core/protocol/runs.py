@@ -97,6 +97,15 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """What groups it with other runs; of a trial: `sweep`, `trial`, `setting`, `varied` (JSON)."""
 
 
+ARCHIVED = "archived: "
+"""What the reason of an archived run begins with; its file follows."""
+
+
+def is_archived(run: RunRecord) -> bool:
+    """Whether the run is in one file by now, and its folder gone."""
+    return run.state.is_end and run.reason.startswith(ARCHIVED)
+
+
 LONGEST_ID = 200
 """Of a run: a folder's name has 255 bytes at most."""
 
@@ -109,15 +118,6 @@ def is_run_id(text: str) -> bool:
     """
     is_short = 0 < len(text) <= LONGEST_ID
     return is_short and text[0] not in ".-" and "/" not in text and text.isprintable()
-
-
-ARCHIVED = "archived: "
-"""What the reason of an archived run begins with; its file follows."""
-
-
-def is_archived(run: RunRecord) -> bool:
-    """Whether the run is in one file by now, and its folder gone."""
-    return run.state.is_end and run.reason.startswith(ARCHIVED)
 
 
 def advance(state: RunState, new: RunState) -> RunState:

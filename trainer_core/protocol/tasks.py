@@ -114,6 +114,16 @@ class Reward(msgspec.Struct, kw_only=True, frozen=True):
         """Whether a step that only shows a new picture earns more than it costs."""
         return self.novelty_bonus > 0 and self.novelty_bonus >= self.step_cost
 
+    @property
+    def dawdling(self) -> str:
+        """What is to be said of that; empty where it does not."""
+        if not self.pays_for_dawdling:
+            return ""
+        return (
+            f"novelty_bonus {self.novelty_bonus:g} is not below step_cost {self.step_cost:g}: "
+            "where every picture is new, staying there pays"
+        )
+
 
 class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
     schema: int

@@ -18,16 +18,15 @@ import msgspec
 
 from trainer_core.protocol.errors import BAD_JSON
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.regular_files import open_regular
+from trainer_core.protocol.regular_files import open_regular, read_lines
 from trainer_core.protocol.runs import END_STATES, RunRecord
 from trainer_core.runs.index import RunRegistry
-from trainer_core.runs.index_file import decode_lines
+from trainer_core.runs.index_file import decode_line
 
 VERSION = 2
 """Of the tables: another one makes them anew."""
 BUSY_S = 10.0
 """For another process that is bringing the cache up to date."""
-SLICE_BYTES = 4 << 20
 COLUMNS = tuple(field.name for field in msgspec.structs.fields(RunRecord))
 _TEXT = {"run_id", "runner", "task", "algo", "device", "state", "config_sha256", "reason",
          "last_checkpoint", "name", "host", "tags"}  # fmt: skip
@@ -147,7 +146,7 @@ class RunsCache:
             lines = self._new_lines(
                 self.home.runs_index, lambda: self.database.execute("DELETE FROM runs")
             )
-            self._put(record for line in lines for record in decode_lines(line))
+            self._put(record for line in lines if (record := decode_line(line)))
 
     def _put(self, records: Iterable[RunRecord]) -> None:
         marks = ", ".join("?" for _ in COLUMNS)
@@ -190,13 +189,9 @@ class RunsCache:
                 replaced()
             offset = 0
         with open_regular(path) as file:
-            file.seek(offset)
-            half = b""
-            while data := file.read(SLICE_BYTES):
-                *lines, half = (half + data).split(b"\n")
-                for line in lines:
-                    offset += len(line) + 1
-                    yield line
+            for line, after in read_lines(file, offset):
+                offset = after
+                yield line
         self.database.execute(
             "INSERT OR REPLACE INTO sources VALUES (?, ?, ?)", (name, found.st_ino, offset)
         )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from trainer_core.protocol import records
-from trainer_core.protocol.errors import ProtocolError
+from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.protocol.regular_files import open_regular
+
+MOST_AT_ONCE = 1 << 30
+"""Of a log that is read whole: a million records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +28,13 @@ class History:
 def read_history(path: Path, offset: int = 0, most_bytes: int = -1) -> History:
     """Every complete line from `offset` on, of `most_bytes` at most; a torn last line stays.
 
-    A missing file is an empty history: the worker has not written its first line yet.
+    A missing file is an empty history: the worker has not written its first line yet. Raises
+    LabError for a log that is too long to be read as a whole, OSError.
     """
     try:
         with open_regular(path) as file:
+            if most_bytes < 0 and os.fstat(file.fileno()).st_size - offset > MOST_AT_ONCE:
+                raise LabError(f"{path}: longer than {MOST_AT_ONCE >> 20} MiB: no log of a run")
             file.seek(offset)
             data = file.read(most_bytes)
     except FileNotFoundError:

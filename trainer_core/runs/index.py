@@ -10,7 +10,7 @@ from collections.abc import Container
 import msgspec
 import psutil
 
-from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.errors import LabError, in_words
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunRecord, RunState, fold
 from trainer_core.runs.found_again import from_files, unlisted, unreadable
@@ -32,14 +32,24 @@ class RunRegistry:
     def __init__(self, home: HomePaths) -> None:
         self.home = home
         self.path = home.runs_index
+        self.problem = ""
+        """Why the index could not be read when it was looked at last; empty when it could."""
 
     def append(self, record: RunRecord) -> None:
         """Add one line, for good. Raises OSError."""
         append_line(self.path, record)
 
     def load(self) -> dict[str, RunRecord]:
-        """The last record of every run, in the order in which runs first appear."""
-        return load_lines(self.path)
+        """The last record of every run, in the order in which runs first appear.
+
+        An index that cannot be read is as one that is lost: `recover` finds the runs' folders.
+        """
+        self.problem = ""
+        try:
+            return load_lines(self.path)
+        except OSError as error:
+            self.problem = in_words(error)
+            return {}
 
     def reconcile(self, known: dict[str, RunRecord] | None = None) -> dict[str, RunRecord]:
         """Like `load`, with runs that have not ended as far as their logs say they are.

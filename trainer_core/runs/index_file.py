@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from trainer_core.protocol.errors import BAD_JSON
-from trainer_core.protocol.regular_files import open_regular
+from trainer_core.protocol.regular_files import open_regular, read_lines
 from trainer_core.protocol.runs import RunRecord, is_run_id
 from trainer_core.runs import durable
 
@@ -48,15 +47,13 @@ def load_lines(path: Path) -> dict[str, RunRecord]:
     return IndexTail(path).read_all()
 
 
-def decode_lines(data: bytes) -> Iterator[RunRecord]:
-    """The records of these lines; what is none, or names no folder of a run, is skipped."""
-    for line in data.splitlines():
-        try:
-            record = _decoder.decode(line)
-        except BAD_JSON:
-            continue
-        if is_run_id(record.run_id):
-            yield record
+def decode_line(line: bytes) -> RunRecord | None:
+    """The record of a line; None for what is none, or names no folder of a run."""
+    try:
+        record = _decoder.decode(line)
+    except BAD_JSON:
+        return None
+    return record if is_run_id(record.run_id) else None
 
 
 class IndexTail:
@@ -71,14 +68,16 @@ class IndexTail:
 
         `read` goes on from here; a last line that does not end yet is told now and once more then.
         """
+        self._offset, found = 0, {}
         try:
             with open_regular(self._path) as file:
-                self._inode, data = os.fstat(file.fileno()).st_ino, file.readall()
+                self._inode = os.fstat(file.fileno()).st_ino
+                for line, self._offset in read_lines(file, 0, torn=True):
+                    if record := decode_line(line):
+                        found[record.run_id] = record
         except FileNotFoundError:
-            self._offset = 0
             return {}
-        self._offset = data.rfind(b"\n") + 1
-        return {record.run_id: record for record in decode_lines(data)}
+        return found
 
     def read(self) -> list[RunRecord]:
         """Records of whole lines that are new; all of them when the file was replaced.
@@ -94,9 +93,9 @@ class IndexTail:
             self._offset, self._inode = 0, found.st_ino
         if found.st_size == self._offset:
             return []
+        records, begun = [], self._offset
         with open_regular(self._path) as file:
-            file.seek(self._offset)
-            data = file.readall()
-        end = data.rfind(b"\n") + 1
-        self._offset += end
-        return list(decode_lines(data[:end]))
+            for line, self._offset in read_lines(file, begun):
+                if record := decode_line(line):
+                    records.append(record)
+        return records

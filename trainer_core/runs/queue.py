@@ -187,11 +187,11 @@ class RunQueue:
 
     def _from_index(self) -> list[QueueEntry]:
         """What the index says waits, oldest first, where the file does not say it."""
-        waiting = [
-            record
-            for record in load_lines(self.home.runs_index).values()
-            if record.state is RunState.QUEUED
-        ]
+        try:
+            runs = load_lines(self.home.runs_index).values()
+        except OSError:
+            return []
+        waiting = [record for record in runs if record.state is RunState.QUEUED]
         return [
             QueueEntry(run_id=record.run_id, devices=(record.device,), added_at=record.created_at)
             for record in sorted(waiting, key=lambda record: record.created_at)

@@ -61,8 +61,12 @@ class Others:
         self._next_check = 0.0
 
     def begin(self) -> dict[str, RunRecord]:
-        """What the index says; its lines are followed from here on. Raises OSError."""
-        runs = self._index.read_all()
+        """What the index says, nothing of one that cannot be read; its lines are followed from
+        here on."""
+        try:
+            runs = self._index.read_all()
+        except OSError:
+            runs = self._registry.load()
         self._unended = {run_id for run_id, record in runs.items() if not record.state.is_end}
         for run_id in self._unended:
             if _goes_on(runs[run_id]):

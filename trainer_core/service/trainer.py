@@ -96,6 +96,8 @@ class TrainerService:
     def open(self) -> list[RunRecord]:
         """Read the index and record runs whose process is gone as lost. Returns those.
 
+        Of an index that cannot be read, the registry's `problem` says why.
+
         On a running loop the service then looks after mail, queue and the runs of others.
         """
         before = self._others.begin()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trainer_core.protocol import records
 from trainer_core.protocol.metrics import scalars
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import SLICE
 from trainer_core.runs.history import read_history
 from trainer_core.sweeps import rules
 from trainer_core.sweeps.sweep import SUCCESS, EarlyStop, Sweep, Trial
@@ -22,10 +25,19 @@ class Following:
     def read(self, trial: Trial) -> None:
         """Take in the log's new lines; steps that a resume takes back leave the curve again."""
         log = self.home.run(trial.run_id).train_log
-        history = read_history(log, self._offsets[trial.number])
-        self._offsets[trial.number] = history.offset
+        while True:
+            try:
+                history = read_history(log, self._offsets[trial.number], SLICE)
+            except OSError:  # a pipe, a folder: no log
+                return
+            if history.offset == self._offsets[trial.number]:
+                return
+            self._offsets[trial.number] = history.offset
+            self._take(trial, history.events)
+
+    def _take(self, trial: Trial, events: Sequence[records.Event]) -> None:
         curve = self.curves[trial.number]
-        for event in history.events:
+        for event in events:
             if isinstance(event, records.ResumeRecord):
                 curve[:] = [point for point in curve if point[0] <= event.env_steps]
             elif (value := value_of(event, self.stop.metric)) is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from emulator.state.snapshot_set import save_snapshots
 from trainer_core.envs.demonstrations import Demonstration
+from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.play.authoring.inputs import Inputs
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec
@@ -33,7 +34,9 @@ def step_screen(cartridge: Cartridge, state: Snapshot) -> np.ndarray:
     return emulator.screens.numpy()[0]
 
 
-def play_inputs(cartridge: Cartridge, inputs: Inputs, codec: Codec) -> Trace:
+def play_inputs(
+    cartridge: Cartridge, inputs: Inputs, codec: Codec, tell: Preparing | None = None
+) -> Trace:
     """Play `inputs`; the states at `inputs.first_step` and after each whole step from there.
 
     Raises TaskError when they are of another ROM.
@@ -45,13 +48,16 @@ def play_inputs(cartridge: Cartridge, inputs: Inputs, codec: Codec) -> Trace:
         except EmulatorError as error:
             raise TaskError(f"{inputs.source}: {error}") from None
     held = np.zeros(1, np.uint8)
-    for mask in inputs.masks[: inputs.first_step]:
+    tell, frames = tell or silent(), len(inputs.masks)
+    for frame, mask in enumerate(inputs.masks[: inputs.first_step]):
         held[0] = mask
         emulator.run(held, 1)
+        tell(f"the frames of {Path(inputs.source).name}", frame, frames)
     pictures, states = [emulator.observations().numpy()[0].copy()], [emulator.snapshot()]
     rest = inputs.masks[inputs.first_step :]
     for step in range(len(rest) // codec.frames_per_step):
         begun = step * codec.frames_per_step
+        tell(f"the frames of {Path(inputs.source).name}", inputs.first_step + begun, frames)
         for mask in rest[begun : begun + codec.frames_per_step]:
             held[0] = mask
             emulator.run(held, 1)

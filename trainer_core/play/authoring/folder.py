@@ -27,6 +27,7 @@ from trainer_core.envs.task_files import save_goal
 from trainer_core.play.authoring.demonstration import FILE as DEMO
 from trainer_core.play.authoring.demonstration import save_demonstrations
 from trainer_core.play.authoring.goals import GoalPictures
+from trainer_core.play.authoring.suggestions import suggest_reward
 from trainer_core.protocol.errors import TaskError, shown
 from trainer_core.protocol.manifest_checks import ID_RULE, is_task_id
 from trainer_core.protocol.paths import HomePaths
@@ -40,9 +41,11 @@ from trainer_core.protocol.tasks import (
     Rom,
     Starts,
     TaskManifest,
+    find_task,
     load_task,
     task_roots,
 )
+from trainer_core.runs import durable
 
 LEFT_S = 3_600.0
 """Since anything in a half made folder changed: writing one takes seconds."""
@@ -181,6 +184,26 @@ def remove_task(task_id: str, home: HomePaths) -> Path:
         if os.path.lexists(folder) or os.path.lexists(gone):
             raise TaskError(f"{folder}: cannot be removed: {error.strerror or error}") from None
     return folder
+
+
+def update_reward(task_id: str, home: HomePaths) -> dict[str, Any]:
+    """Give a task of the home's own the reward that new ones get; return what it was and is.
+
+    What the distance weighs (`alpha`) and the goal's bonus stay. Raises TaskError.
+    """
+    own_folder(task_id, home)
+    task = find_task(task_id, home)
+    before, today = task.manifest.reward, suggest_reward(None)[0]
+    reward = msgspec.structs.replace(today, alpha=before.alpha, goal_bonus=before.goal_bonus)
+    manifest = msgspec.structs.replace(task.manifest, reward=reward)
+    path = task.folder / MANIFEST
+    try:
+        durable.replace_file(path, manifest_toml(manifest))
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be written: {error.strerror or error}") from None
+    was, now = msgspec.structs.asdict(before), msgspec.structs.asdict(reward)
+    changed = {name: f"{was[name]} to {now[name]}" for name in now if was[name] != now[name]}
+    return {"task": task_id, "changed": changed}
 
 
 def write_task(

@@ -16,6 +16,7 @@ import numpy as np
 
 from emulator import Cartridge, Emulator, Snapshot
 from trainer_core.envs.places import cells_of
+from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.play.authoring.goals import GoalPictures
 from trainer_core.protocol.tasks import Codec
 
@@ -55,6 +56,7 @@ def find_lost(
     codec: Codec,
     *,
     seed: int,
+    tell: Preparing | None = None,
 ) -> np.ndarray:
     """bool[S] which of `states` are lost. Without a way none is: nothing shows what could be."""
     lost = np.zeros(len(states), bool)
@@ -67,6 +69,7 @@ def find_lost(
     for at_random in AT_RANDOM:
         still = []
         for first in range(0, len(left), BATCH):
+            (tell or silent())("plays from starts that may be lost", first, len(left))
             some = left[first : first + BATCH]
             begun = [states[index] for index in some]
             met, cells = _play(emulator, begun, way, goal, tau, codec, at_random, rng)

@@ -11,6 +11,7 @@ import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from trainer_core.envs.demonstrations import load_demonstrations
+from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.success import find_success_function
 from trainer_core.play.authoring import suggestions
 from trainer_core.play.authoring.folder import free_folder, held_out_share, write_task
@@ -22,7 +23,7 @@ from trainer_core.play.authoring.goals import (
 )
 from trainer_core.play.authoring.inputs import beyond_codec, wide_enough
 from trainer_core.play.authoring.lost import Way, find_lost
-from trainer_core.play.authoring.rom_choice import choose_rom
+from trainer_core.play.authoring.rom_choice import choose_rom, register_rom
 from trainer_core.play.authoring.segments import (
     Segment,
     anchor_steps,
@@ -44,6 +45,11 @@ INSTANT = (
 )
 
 
+TINY_TAU = (
+    f"; warning: below {suggestions.LEAST_TAU:g} the same page with a letter more, or a picture "
+    "scrolled by a pixel, is no goal: choose the region that counts (--mask), or another picture"
+)
+RANDOM_EPISODES = 64
 ONE_START = (
     ": one start only, validation repeats it; --around makes more by random walks from a captured "
     "one"
@@ -90,10 +96,13 @@ class NewTask:
     presses more."""
 
 
-def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
+def make_task(
+    request: NewTask, home: HomePaths, tell: Preparing | None = None
+) -> tuple[Path, dict[str, Any]]:
     """Write the task's folder below the home's tasks, whole or not at all.
 
-    Returns it and what was chosen, each with its reason. Raises LabError naming what is wrong.
+    Returns it and what was chosen, each with its reason; `tell` hears how far it is. Raises
+    LabError naming what is wrong.
     """
     folder = free_folder(request.id, home)
     _check(request)
@@ -102,7 +111,7 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
     codec, why_codec = _codec(request, base.codec if base else request.codec)
     begun = goal_state_of(request.from_goal_of, home) if request.from_goal_of else None
     segments = read_segments(
-        request.scripts, cartridge, codec, begun, request.from_step, request.goal_steps
+        request.scripts, cartridge, codec, begun, request.from_step, request.goal_steps, tell
     )
     pictures = [part.trace.pictures[step] for part in segments for step in part.goal_steps]
     if request.goals:  # a goal that was captured takes the place of the scripts' ends
@@ -114,13 +123,15 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
     given = [_load_state(path, rom.sha256) for path in request.starts]
     around = given if request.around and not segments else []
     given = [] if request.around else given
-    walks, apart = _starts(request, cartridge, codec, segments, given, around, goal)
+    walks, apart = _starts(request, cartridge, codec, segments, given, around, goal, tell)
     tau, why_tau = (request.tau, "as asked") if request.tau else suggest_tau(apart)
-    walks, lost = _without_lost(walks, cartridge, way_of(segments), goal, tau, codec, request.seed)
+    shown = way_of(segments)
+    walks, lost = _without_lost(walks, cartridge, shown, goal, tau, codec, request.seed, tell)
     chosen = _numbers(request, segments, goal, base)
     heldout = _heldout(request, len(walks))
     demos = [part.demonstration() for part in segments if part.arrives]
     rows = [] if given or around else inputs_of(walks, segments, request.spread)
+    registered = register_rom(request.rom, rom.sha256, home)
     write_task(
         folder,
         task_id=request.id,
@@ -148,21 +159,47 @@ def make_task(request: NewTask, home: HomePaths) -> tuple[Path, dict[str, Any]]:
         "buttons": f"{codec.id}: {why_codec}",
         "goal": f"{len(goal.templates)} templates, {int(goal.mask[0].sum())} pixels count"
         + (INSTANT if passes_by(segments, cartridge, goal, tau) else ""),
-        "tau": f"{tau:g}: {why_tau}",
-        **_told(request.id, chosen),
+        "tau": f"{tau:g}: {why_tau}" + (TINY_TAU if tau < suggestions.LEAST_TAU else ""),
+        **({"registered": f"{registered}, see `dmglab rom list`"} if registered else {}),
+        **_told(request.id, chosen, _stack(codec, shown)),
     }
 
 
-def _told(task: str, chosen: dict[str, tuple[Any, str]]) -> dict[str, str]:
+def _stack(codec: Codec, way: Way) -> tuple[int, str]:
+    """How many pictures the policy should see, and why."""
+    ambiguous = suggestions.ambiguous_share(list(way.pictures), way.actions.tolist())
+    return suggestions.suggest_stack(codec.frames_per_step, ambiguous)
+
+
+def random_play(task_id: str, home: HomePaths, episodes: int, seed: int) -> str:
+    """How often random buttons come to the goal of a task that was made, in words.
+
+    Raises LabError.
+    """
+    from trainer_core.play.authoring.reports import RANDOM_ALLOWED, random_success
+
+    share = random_success(find_task(task_id, home), home, episodes, seed)
+    said = f"reaches the goal in {share:.0%} of {episodes} episodes"
+    if share <= RANDOM_ALLOWED:
+        return said
+    return (
+        f"{said}; warning: too easy, at most {RANDOM_ALLOWED:.0%} are wanted: begin farther away "
+        "(--from-step, a smaller --spread), or look at the goal's region and tau (--mask, --tau)"
+    )
+
+
+def _told(task: str, chosen: dict[str, tuple[Any, str]], stack: tuple[int, str]) -> dict[str, str]:
     """The numbers of `_numbers` with their reasons, and what to do with the task next."""
     (horizon, why_horizon), (reward, why_reward) = chosen["horizon"], chosen["reward"]
     gamma, why_gamma = chosen["gamma"]
+    stacked = f" --stack-k {stack[0]}" if stack[0] > 1 else ""
     return {
         "horizon": f"{horizon}: {why_horizon}",
         "alpha": f"{reward.alpha:g}: {why_reward}",
         "gamma": f"{gamma:g}: {why_gamma}",
+        **({"stack_k": f"{stack[0]}: {stack[1]}"} if stacked else {}),
         "check": f"dmglab task check {task}",
-        "train": f"dmglab train --task {task} --gamma {gamma:g}",
+        "train": f"dmglab train --task {task} --gamma {gamma:g}{stacked}",
     }
 
 
@@ -238,6 +275,7 @@ def _starts(
     given: list[Snapshot],
     around: list[Snapshot],
     goal: GoalPictures,
+    tell: Preparing | None,
 ) -> tuple[list[Walk], np.ndarray]:
     """The start states, and distances f32[K] of all pictures seen that are not the goal: `given`,
     or walks from `around`, or such as leave `segments`."""
@@ -258,7 +296,7 @@ def _starts(
     count = request.count
     walks = random_walks(
         cartridge, anchors, goal, tau, codec, count=count, longest=request.walk,
-        least=request.min_distinct or (count + 1) // 2, seed=request.seed,
+        least=request.min_distinct or (count + 1) // 2, seed=request.seed, tell=tell,
     )  # fmt: skip
     near = goal.distances(np.stack([walk.picture for walk in walks]))
     return walks, np.concatenate([apart, near])
@@ -272,11 +310,12 @@ def _without_lost(
     tau: float,
     codec: Codec,
     seed: int,
+    tell: Preparing | None,
 ) -> tuple[list[Walk], int]:
     """The starts from which the game can still be won, as far as can be told, and how many are
     not. Raises TaskError when none is left."""
     states = [walk.state for walk in walks]
-    lost = find_lost(cartridge, states, way, goal, tau, codec, seed=seed)
+    lost = find_lost(cartridge, states, way, goal, tau, codec, seed=seed, tell=tell)
     kept = [walk for walk, gone in zip(walks, lost, strict=True) if not gone]
     if not kept:
         raise TaskError(

@@ -23,6 +23,7 @@ from trainer_core.play.authoring.replaying import (
     Replay,
     replay_demonstrations,
 )
+from trainer_core.play.authoring.suggestions import ambiguous_share, suggest_stack
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
@@ -127,20 +128,32 @@ def audit_task(task: Task, home: HomePaths, *, episodes: int, seed: int) -> dict
         "untrained_success": untrained.success_rate,
         "aliasing": aliasing(replays),
     }
-    return figures | {"misses": _misses(figures)}
+    stack, why = suggest_stack(task.manifest.codec.frames_per_step, figures["aliasing"])
+    hint = {"hint": f"train with --stack-k {stack}: {why}"} if stack > 1 else {}
+    return figures | {"misses": _misses(figures)} | hint
 
 
 def aliasing(replays: list[Replay]) -> float | None:
     """Share of the pictures along the demonstrations that ask for different buttons though they
     are equal; None without a demonstration. A policy that sees one picture cannot tell them apart.
     """
-    asked: defaultdict[bytes, list[int]] = defaultdict(list)
-    for replay in replays:
-        for picture, action in zip(replay.pictures, replay.actions[: replay.done], strict=False):
-            asked[picture.tobytes()].append(int(action))
-    total = sum(map(len, asked.values()))
-    unclear = sum(len(actions) for actions in asked.values() if len(set(actions)) > 1)
-    return unclear / total if total else None
+    actions = [replay.actions[: replay.done] for replay in replays]
+    pictures = [
+        picture
+        for replay, pressed in zip(replays, actions, strict=True)
+        for picture in replay.pictures[: len(pressed)]
+    ]
+    return ambiguous_share(pictures, [int(each) for pressed in actions for each in pressed])
+
+
+def random_success(task: Task, home: HomePaths, episodes: int, seed: int) -> float:
+    """Share of random episodes that come to the goal. Raises LabError."""
+    env = _open(task, home, seed)
+    try:
+        rng = torch.Generator().manual_seed(seed)
+        return _spread(env, uniform(env.num_actions, rng), episodes).success_rate
+    finally:
+        env.close()
 
 
 class _WatchedEnv(GameEnv):
@@ -246,10 +259,7 @@ def _lost_warnings(task: Task, parts: TaskParts, replays: list[Replay], seed: in
 def _reward_warnings(task: Task) -> list[str]:
     reward, found = task.manifest.reward, []
     if reward.pays_for_dawdling:
-        found.append(
-            f"novelty_bonus {reward.novelty_bonus:g} is not below step_cost {reward.step_cost:g}: "
-            "where every picture is new, staying there pays"
-        )
+        found.append(f"{reward.dawdling}; `dmglab task update {task.id}` gives it today's reward")
     if task.manifest.starts.heldout == 0:
         found.append("no start is held out: validation uses the starts that training saw")
     return found

@@ -17,7 +17,8 @@ from trainer_core.protocol.tasks import Rom, find_task
 def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]:
     """The manifest's entry and the cartridge of `rom` (see `named_rom`), or of the task `task_id`.
 
-    A ROM file that is not registered is: the task could not be played without. Raises TaskError.
+    Nothing is registered: `register_rom` does that for a task, which could not be played without.
+    Raises TaskError.
     """
     if not rom:
         if not task_id:
@@ -35,10 +36,22 @@ def choose_rom(rom: str, task_id: str, home: HomePaths) -> tuple[Rom, Cartridge]
             f"{error}; `{REGISTER}` registers a ROM, `dmglab rom list` shows them"
         ) from None
     shipped = _shipped(path)
-    if not shipped and cartridge.sha256 not in registered_roms(home):
-        add_rom(path, home)
     name = cartridge.header.title.strip() or path.stem
     return Rom(name=name, sha256=cartridge.sha256, path=shipped), cartridge
+
+
+def register_rom(rom: str, sha256: str, home: HomePaths) -> str:
+    """Register the ROM file that `rom` names unless it is known; return its path if it was not.
+
+    Raises LabError.
+    """
+    if not rom or sha256 in registered_roms(home):
+        return ""
+    path = named_rom(rom, home)
+    if _shipped(path):
+        return ""
+    add_rom(path, home)
+    return str(path)
 
 
 def _shipped(path: Path) -> str:

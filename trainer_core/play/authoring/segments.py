@@ -11,6 +11,7 @@ import numpy as np
 
 from emulator import Cartridge, Emulator, Snapshot
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
+from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.roms import load_rom
 from trainer_core.play.authoring.demonstration import (
     Trace,
@@ -69,6 +70,7 @@ def read_segments(
     begun: Snapshot | None,
     from_step: int,
     goal_steps: tuple[int, ...],
+    tell: Preparing | None = None,
 ) -> list[Segment]:
     """Play every script, from `begun` in place of power-on, to its end.
 
@@ -81,7 +83,7 @@ def read_segments(
         for inputs in _inputs(path, codec):
             if begun is not None and inputs.start is None:
                 inputs = dataclasses.replace(inputs, start=begun)
-            trace = play_inputs(cartridge, inputs, codec)
+            trace = play_inputs(cartridge, inputs, codec, tell)
             last = len(trace.states) - 1
             goals = goal_steps or (last,)
             begin = from_step or inputs.begins

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emulator import Cartridge, Emulator, Snapshot
+from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec
@@ -38,6 +39,7 @@ def random_walks(
     longest: int,
     least: int,
     seed: int,
+    tell: Preparing | None = None,
 ) -> list[Walk]:
     """`count` starts with different pictures, each 0 to `longest` random steps from an anchor.
 
@@ -49,6 +51,7 @@ def random_walks(
     emulator = Emulator(cartridge, BATCH, "cpu")
     cache = emulator.state_cache(anchors)
     found: dict[bytes, Walk] = {}
+    tell = tell or silent()
     for turn in range(MAX_ROUNDS):
         chosen = rng.integers(len(anchors), size=BATCH)
         lengths = rng.integers(longest + 1, size=BATCH)
@@ -59,6 +62,7 @@ def random_walks(
         emulator.reset(None, cache, chosen.astype(np.int32))
         alive = np.ones(BATCH, bool)
         for step in range(longest + 1):
+            tell("start states", len(found), count)
             pictures = emulator.observations().numpy()
             alive &= goal.distances(pictures) >= max(tau, LEAST_DISTANCE)
             for env in np.flatnonzero(alive & (lengths == step)):

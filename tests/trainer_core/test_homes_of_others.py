@@ -1,0 +1,121 @@
+"""Whatever lies in a home is somebody else's: every list opens, whatever its files are."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.rubbish import RUBBISH, put, rich_home
+from trainer_core.cli.main import main
+from trainer_core.protocol.errors import ConfigError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.playing import PlayerConfig, write_player_config
+
+READS = {
+    "training/runs.jsonl": ("runs", "disk"),
+    "training/queue.json": ("queue list",),
+    "training/runs.sqlite": ("query SELECT count(*) FROM scalars",),
+    "training/sweeps/echo/sweep.json": ("sweep --show latest",),
+    "training/sweeps/echo/ended.jsonl": ("sweep --show latest",),
+    "training/runs/done/config.json": ("runs", "disk"),
+    "training/runs/done/train_log.jsonl": ("query SELECT count(*) FROM scalars", "disk"),
+    "training/runs/waits/config.json": ("queue list",),
+    "training/runs/done/checkpoints/000000004096/meta.json": ("play --checkpoint done --task no",),
+    "tasks/mine/door/task.toml": ("task list",),
+    "tasks/mine/door/starts.npz": ("task list",),
+    "tasks/mine/door": ("task list",),
+    "tasks": ("task list",),
+    "settings/roms.json": ("rom list",),
+    "settings": ("rom list",),
+    "arc/ab12/metadata.json": ("task list",),
+    "training/runs": ("runs",),
+    "training": ("runs", "queue list"),
+}
+"""Which commands look at which file or folder."""
+SPREAD = 5
+"""Each place meets every fifth of RUBBISH, each of RUBBISH every fifth place."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> HomePaths:
+    return rich_home(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def soon() -> Iterator[None]:
+    """A look that waits, on a pipe for example, fails."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError("this did not come back")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("place", READS)
+@pytest.mark.usefixtures("soon")
+def test_every_list_opens_or_says_why_in_one_line(
+    place: str, whole: HomePaths, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = HomePaths(tmp_path / "home")
+    for rubbish in list(RUBBISH)[list(READS).index(place) % SPREAD :: SPREAD]:
+        shutil.rmtree(home.root, ignore_errors=True)
+        shutil.copytree(whole.root, home.root, copy_function=os.link)
+        put(home, place, rubbish)
+        for command in READS[place]:
+            words = command.split(" ", 1) if command.startswith("query") else command.split()
+            status = main([*words, "--home", str(home.root)])
+            out, err = capsys.readouterr()
+            assert status in (0, 1), (rubbish, command)
+            assert "Traceback" not in err
+            assert err.count("\n") <= (1 if status else 40), (rubbish, command, err)
+            assert (out + err).replace("\n", "").isprintable(), (rubbish, command, out, err)
+            if status:
+                assert len(err) < 300 + len(str(home.root)), (rubbish, command, err)
+                assert "Errno" not in err
+
+
+def test_what_is_bad_stands_there_beside_what_is_good(
+    whole: HomePaths, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = HomePaths(tmp_path / "home")
+    shutil.copytree(whole.root, home.root)
+    put(home, "tasks/mine/door/task.toml", "a huge number")
+    put(home, "training/runs/done/config.json", "deep lists")
+    put(home, "training/runs.jsonl", "random bytes")
+    assert main(["task", "list", "--home", str(home.root)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["folder"] for row in told["broken"]] == [str(home.tasks / "mine" / "door")]
+    assert "pocket_quest/leave_bedroom" in [row["id"] for row in told["tasks"]]
+    assert main(["runs", "--json", "--home", str(home.root)]) == 0
+    runs = {run["run_id"]: run for run in json.loads(capsys.readouterr().out)["runs"]}
+    assert runs["waits"]["state"] == "queued"
+    assert "config.json" in runs["done"]["reason"]
+
+
+def test_a_home_that_cannot_be_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for name in (str(tmp_path / "loop"), "~nobody-of-that-name/x", str(tmp_path / "a\0b")):
+        assert main(["runs", "--home", name]) == 1
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert err.startswith("dmglab runs: ")
+
+
+def test_a_player_below_a_path_that_is_no_text_is_refused_in_one_line(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/home-\xff/players/p"))
+    config = PlayerConfig(task="tiny_goal", checkpoint=str(folder), mode="greedy")
+    with pytest.raises(ConfigError, match="no UTF-8") as refused:
+        write_player_config(folder, config)
+    assert str(refused.value).isprintable()
