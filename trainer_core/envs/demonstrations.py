@@ -19,6 +19,7 @@ import numpy as np
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from emulator.state.snapshot_set import load_snapshots
+from trainer_core.envs import making
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec, Task, verify_file
 
@@ -95,6 +96,7 @@ def states_along(
         masks[: steps[env] * frames, env] = demo.masks[: steps[env] * frames]
     found = [[demo.start] for demo in demos]
     for step in range(max(steps, default=0)):
+        making.tell(f"step {step} of {max(steps)} along demonstrations")
         held = masks[step * frames : (step + 1) * frames]
         changes = np.flatnonzero((held[1:] != held[:-1]).any(1)) + 1
         for some in np.split(held, changes):

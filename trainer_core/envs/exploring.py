@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
+from trainer_core.envs import making
 from trainer_core.envs.places import cells_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Explorer:
         for first in range(0, most, at_once):
             if first >= walks and len(self.ways) >= WAYS:
                 break
+            making.tell(f"walk {first} of {most} from the start states")
             own = [n % len(starts) for n in range(first, min(first + at_once, most))]
             farther = [self._farther() for _ in own]
             self._walk(

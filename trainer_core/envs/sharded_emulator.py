@@ -20,6 +20,8 @@ from torch import Tensor
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, StateCache
 from emulator.launch.warp_start import start_warp
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
+from trainer_core.envs import making
+from trainer_core.envs.compiling import tell_on_stderr
 from trainer_core.envs.restored import check_like, meta_bytes
 from trainer_core.protocol.errors import CheckpointError, LabError
 
@@ -56,8 +58,11 @@ class ShardedEmulator:
             wp.set_stream(wp.stream_from_torch(torch.cuda.current_stream(device)), name)
         bounds = np.linspace(0, num_envs, shards + 1).astype(int).tolist()
         self.slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
-        self.emulators = [
-            Emulator(
+        tell_on_stderr()
+        self.emulators = []
+        for number, part in enumerate(self.slices):
+            making.tell(f"core {number + 1} of {len(self.slices)}")
+            emulator = Emulator(
                 cartridge,
                 part.stop - part.start,
                 name,
@@ -65,8 +70,7 @@ class ShardedEmulator:
                 hot_code=hot_code,
                 rom_of_env=roms[part],
             )
-            for part in self.slices
-        ]
+            self.emulators.append(emulator)
         self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
         self.pictures = torch.zeros((num_envs, 72, 80), dtype=torch.uint8, device=device)
         self.mask = torch.zeros(num_envs, dtype=torch.uint8, device=device)

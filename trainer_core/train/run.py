@@ -17,6 +17,7 @@ import torch
 from trainer_core.algo.learner import Learner, LossSums
 from trainer_core.algo.policy import PixelActorCritic, policy_for
 from trainer_core.algo.registry import implementation
+from trainer_core.envs import making
 from trainer_core.envs.build import TaskFacts, make_env, task_facts
 from trainer_core.envs.vec_env import StepInfo
 from trainer_core.preflight.startable import find_device
@@ -52,7 +53,7 @@ GOALS_PER_HORIZON = 3
 """Goals an env must reach in the time of one horizon before training success means anything:
 early on only lucky episodes end, and nearly all of those are successes."""
 WORD_S = 1.0
-"""Between two words that an update goes on which a stop waits for."""
+"""Between two words of the same kind: how far preparing is, that a stop waits for an update."""
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 
@@ -140,11 +141,12 @@ class TrainingRun:
         device = find_device(config.device)
         torch.set_num_threads(config.threads or default_threads(config))
         self.facts: TaskFacts = task_facts(config.task, self.home)
-        self._state("starting", f"preparing {config.num_envs} consoles", 0.4)
-        env = make_env(
-            config, self.home, seed=config.seed + 7919 * self.ranks.rank,
-            demo_share=config.demo_starts,
-        )  # fmt: skip
+        self._state("starting", self._preparing, 0.4)
+        with making.heard_by(self._tell_preparing):
+            env = make_env(
+                config, self.home, seed=config.seed + 7919 * self.ranks.rank,
+                demo_share=config.demo_starts,
+            )  # fmt: skip
         torch.manual_seed(config.seed)
         policy = policy_for(config, env.obs_shape, env.num_actions).to(device)
         if device.type == "cuda":
@@ -174,6 +176,15 @@ class TrainingRun:
         if resumes:
             self._resume()
         self._last_update = self.trainer.update
+
+    @property
+    def _preparing(self) -> str:
+        return f"{records.PREPARING} {self.config.num_envs} consoles"
+
+    def _tell_preparing(self, words: str) -> None:
+        if time.monotonic() >= self._next_word:
+            self._next_word = time.monotonic() + WORD_S
+            self._state("starting", f"{self._preparing}: {words}", 0.4)
 
     def _attending(self) -> Attending:
         """What is asked while rank 0 validates here; all ranks do it."""
