@@ -18,6 +18,7 @@ from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs.log_check import check_log
 from trainer_core.service import RunChanged, TrainerService
 from trainer_core.train import attending
 from trainer_core.train.attending import Attending
@@ -102,6 +103,7 @@ def test_a_stop_ends_a_validation_and_a_resumed_run_makes_up_for_it(
     assert kinds[-1] == "checkpoint"
     train_in(tmp_path / "two", config)
     assert evals(tmp_path / "two") == evals(tmp_path / "whole")
+    assert check_log(HomePaths(tmp_path / "two").run("run").train_log).errors == []
 
 
 def evals(home: Path) -> list[dict[str, Any]]:
@@ -158,6 +160,8 @@ def test_a_long_validation_has_a_checkpoint_and_a_short_one_costs_none(
         for home in ("short", "long")
     }
     assert reasons == {"short": ["best"], "long": ["periodic", "best"]}
+    for home in reasons:
+        assert check_log(HomePaths(tmp_path / home).run("run").train_log).errors == []
 
 
 def test_a_stop_waits_for_a_worker_that_says_what_it_does(tmp_path: Path) -> None:
