@@ -55,6 +55,7 @@ class RunWriter:
             self.seq = self._next_seq()
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._descriptor = os.open(paths.train_log, flags, 0o644)
+            self._size = os.fstat(self._descriptor).st_size
             self._checkpoints = _identity(paths.checkpoints)
         except OSError as error:
             raise disk_error(paths.train_log, error) from None
@@ -86,12 +87,14 @@ class RunWriter:
         os.close(self._descriptor)
 
     def check_place(self) -> None:
-        """Raises MovedError when the run's log is not the file of its name any more.
+        """Raises MovedError when the run's log is not the file of its name any more, or shorter.
 
-        Somebody moved or deleted it, or the folder: lines would go where nobody finds them.
+        Somebody moved, deleted or emptied it: lines would go where nobody finds them, or after a
+        gap.
         """
         found = os.fstat(self._descriptor)
-        if _identity(self.paths.train_log) != (found.st_dev, found.st_ino):
+        is_there = _identity(self.paths.train_log) == (found.st_dev, found.st_ino)
+        if not is_there or found.st_size < self._size:
             raise _moved(self.paths.train_log)
 
     def checkpoints_in_place(self) -> None:
@@ -122,6 +125,7 @@ class RunWriter:
         except OSError as error:
             os.ftruncate(self._descriptor, size)
             raise disk_error(self.paths.train_log, error) from None
+        self._size = size + len(line)
 
     def _cut_torn_tail(self) -> None:
         """Back to the last line's end, read from behind: logs grow long."""
