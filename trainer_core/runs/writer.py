@@ -55,6 +55,7 @@ class RunWriter:
             self.seq = self._next_seq()
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._descriptor = os.open(paths.train_log, flags, 0o644)
+            self._root = _identity(paths.root)
             self._size = os.fstat(self._descriptor).st_size
             self._checkpoints = _identity(paths.checkpoints)
         except OSError as error:
@@ -96,6 +97,12 @@ class RunWriter:
         is_there = _identity(self.paths.train_log) == (found.st_dev, found.st_ino)
         if not is_there or found.st_size < self._size:
             raise _moved(self.paths.train_log)
+
+    def has_folder(self) -> bool:
+        """Whether the run's folder, and that of its checkpoints, are still where they were."""
+        known = self._checkpoints
+        kept = known is None or _identity(self.paths.checkpoints) == known
+        return kept and _identity(self.paths.root) == self._root
 
     def checkpoints_in_place(self) -> None:
         """Make the run's folder of checkpoints, once; `check_place` for it from then on.
