@@ -15,6 +15,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from trainer_core.early_start import look_for_garbage_seldom
+from trainer_core.envs.compiling import tell_what_compiles
 from trainer_core.owned import Pipe, die_with_parent, end_group
 from trainer_core.play.agent import Agent
 from trainer_core.play.loop import CommandLoop, Inbox, PlayLoop
@@ -26,7 +27,6 @@ from trainer_core.protocol import commands, records
 from trainer_core.protocol.errors import LabError, ProtocolError, in_words
 from trainer_core.protocol.paths import home_of_player
 from trainer_core.protocol.playing import PlayerConfig, read_player_config
-from trainer_core.train.compiling import tell_what_compiles
 from trainer_core.waiting_worker import AHEAD, FOR_PERSON, wait_for_order
 
 HEARTBEAT_S = 1.0

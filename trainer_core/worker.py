@@ -112,8 +112,8 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
 
     beside = started(config)
     load_torch(config.device)  # seconds; the parent already sees a heartbeat
+    from trainer_core.envs.compiling import tell_what_compiles
     from trainer_core.preflight.startable import check_startable
-    from trainer_core.train.compiling import tell_what_compiles
     from trainer_core.train.run import run_training
 
     def tell_compiling(detail: str, progress: float) -> None:
@@ -141,7 +141,7 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "") -> int:
 def _rehearse(run_dir: Path, pipe: Pipe) -> None:
     """What compiles is told even before the order comes: that comes soonest, and then it shows."""
     load_torch()
-    from trainer_core.train.compiling import tell_what_compiles
+    from trainer_core.envs.compiling import tell_what_compiles
     from trainer_core.train.rehearsal import rehearse
 
     def tell(detail: str, progress: float) -> None:

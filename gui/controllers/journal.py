@@ -65,6 +65,7 @@ class Journal(QObject):
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record
         is_often = notice.detail.startswith(OFTEN) or notice.detail == records.FINISHING
+        is_often |= notice.detail.startswith(records.PREPARING) and ": " in notice.detail
         if (notice.detail and not is_often) or run.state.is_end:
             detail = run.reason if run.state.is_end else notice.detail
             word = WORDS[run.state].lower()

@@ -14,7 +14,7 @@ from gui.bridge import Bridge
 from gui.models.config_draft import ConfigDraft
 from gui.models.navigation import Navigation
 from gui.models.presets import DEMO
-from gui.models.run_words import validating_words
+from gui.models.run_words import unconfirmed_words, validating_words
 from gui.models.session import FIRST_TASK, Session
 from gui.settings import Settings
 from gui.words import tr
@@ -26,7 +26,9 @@ from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.catalog import AgentRunner
 from trainer_core.service import LaunchPlan, RunChanged
 
-_CHECKED_FIELDS = {"", "task", "device", "num_envs", "num_steps", "num_minibatches", "stack_k"}
+_CHECKED_FIELDS = {
+    "", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k",
+}  # fmt: skip
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
 """Setting that holds the form: texts by field that are no defaults, by runner."""
@@ -398,6 +400,11 @@ class TrainingController(QObject):
             self.resuming.discard(run_id)
             self.badge_changed.emit()
 
+    @property
+    def unconfirmed(self) -> str:
+        """Why the last validation did not end the run though it reached its target, in words."""
+        return unconfirmed_words(self.notice.detail) if self.notice else ""
+
     def stalled_for(self) -> float:
         """Seconds without a word from a run that should be talking, 0 while all is well."""
         if self.state is not RunState.RUNNING or not self.last_record_at:
@@ -419,4 +426,6 @@ class TrainingController(QObject):
 
     def _on_event(self, run_id: str, event: object) -> None:
         if run_id == self.run_id:
+            if isinstance(event, records.EvalRecord) and self.unconfirmed:
+                self.notice = None  # of the validation before
             self.last_record_at = time.monotonic()

@@ -369,6 +369,8 @@ class TrainingDock(Dock):
             )
         if record.state is RunState.RUNNING:
             steps = tr("{env_steps:,} environment steps", env_steps=record.env_steps)
+            unconfirmed = self._training.unconfirmed
+            steps = f"{steps}; {unconfirmed}" if unconfirmed else steps
             text = self._training.validating or steps
         self.detail.setText(text or record.run_id)
 

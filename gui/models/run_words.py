@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gui.words import tr
-from trainer_core.protocol.records import VALIDATING
+from trainer_core.protocol.records import NOT_CONFIRMED, VALIDATING
 from trainer_core.protocol.runs import RunState
 
 WORDS = {
@@ -29,6 +29,20 @@ def validating_words(detail: str, share: float) -> str:
         "Validating {over} of {episodes} episodes, {share:.0%} played",
         over=over, episodes=episodes, share=max(0.0, share),
     )  # fmt: skip
+
+
+_UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
+
+
+def unconfirmed_words(detail: str) -> str:
+    """What a trainer said of a validation that was not confirmed; empty for other details."""
+    found = _UNCONFIRMED.match(detail)
+    if found is None:
+        return ""
+    greedy, sampled = map(float, found.groups())
+    return tr(
+        "greedy {greedy:.2f}, sampled {sampled:.2f}: not confirmed", greedy=greedy, sampled=sampled
+    )
 
 
 def shortened(name: str, letters: int) -> str:

@@ -199,7 +199,8 @@ def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
 
 
 def test_the_badge_says_how_far_a_validation_is(make_app) -> None:  # type: ignore[no-untyped-def]
-    app = make_app(updates=1000, interval_s=0.01, validates=True)
+    found = "greedy 1.00, sampled 0.38: not confirmed"
+    app = make_app(updates=1000, interval_s=0.01, validates=True, found=found)
     start(app)
     dock = app.docks.training
     until(lambda: dock.badge.text() == "Validating")
@@ -208,7 +209,18 @@ def test_the_badge_says_how_far_a_validation_is(make_app) -> None:  # type: igno
     run_id = app.controllers.training.run_id
     (app.bridge.home.run(run_id).root / "validated").touch()
     until(lambda: dock.badge.text() == "Running")
-    until(lambda: "environment steps" in dock.detail.text())
+    until(lambda: "environment steps; " + found in dock.detail.text())
+
+
+def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(app: App) -> None:
+    training = app.controllers.training
+    training.draft.set_values({"task": "pocket_quest/leave_bedroom"})
+    click(app, names.TRAIN_NEW_BUTTON)
+    training.draft.set_text("algo", "a2c")
+    until(lambda: any(check.name == "Algorithm" for check in training.checks))
+    (found,) = [check for check in training.checks if check.name == "Algorithm"]
+    assert found.status == "warn"
+    assert found.detail.startswith("A2C does not learn Pocket Quest's first stage: 19 % after")
 
 
 def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(

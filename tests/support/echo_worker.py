@@ -8,9 +8,9 @@ as docs/protocol.md has them: what it shared with the code under test, no test c
 OPTIONS, or config.json's key `echo`, is JSON: {"updates", "interval_s", "ignore_stop",
 "ignore_term", "unsent" (updates that are in the log alone), "child", "child_session", "crash_at",
 "garbage", "compiles" (it says so until somebody makes the file `compiled`), "validates" (it says
-so until there is the file `validated`), "says" (these bytes and nothing else, then status 0),
-"stop_words" (pairs of what it says that it does before a stop's checkpoint, and for how many
-seconds), "as_configured" (the learning rate is how fast success grows, and total_env_steps holds)}.
+so until there is the file `validated`, then "found"), "says" (these bytes and nothing else, then
+status 0), "stop_words" (pairs of what it says that it does before a stop's checkpoint, and for how
+many grows, and total_env_steps holds)}.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Echo:
             self.emit("state", durable=False, state="running", detail=words, progress=0.4)
             while not (self.run_dir / "validated").exists():
                 time.sleep(0.01)
-            self.state("running")
+            self.state("running", self.options.get("found", ""))
         for update in range(1, self.options.get("updates", 100) + 1):
             if update == self.options.get("crash_at"):
                 os.kill(os.getpid(), signal.SIGKILL)

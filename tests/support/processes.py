@@ -27,9 +27,13 @@ def run(
     home: Path,
     body: Callable[[TrainerService], Awaitable[None]],
     runner: AgentRunner | None = None,
+    within_s: float = 3 * PATIENCE_S,
     **ladder: float,
 ) -> None:
-    """Run `body` with an open service, then end what it left."""
+    """Run `body` with an open service, then end what it left.
+
+    `within_s` is for the body: a real worker loads torch, on a busy computer for long.
+    """
 
     async def whole() -> None:
         runners = {} if runner is None else {"runners": (runner,)}
@@ -38,7 +42,7 @@ def run(
         )
         service.open()
         try:
-            await asyncio.wait_for(body(service), 3 * PATIENCE_S)
+            await asyncio.wait_for(body(service), within_s)
         finally:
             service.ladder = StopLadder(0.1, 0.1)
             await service.close()

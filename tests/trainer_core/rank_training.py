@@ -21,13 +21,18 @@ from trainer_core.cli.running import SilentWriter
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.runs.writer import RunWriter
+from trainer_core.train import attending
+from trainer_core.train import run as train_run
+from trainer_core.train.attending import Attending
 from trainer_core.train.control import Control
+from trainer_core.train.evaluate import Course
 from trainer_core.train.ranks import Ranks
 from trainer_core.train.run import TrainingRun
 
 
 def main(home: HomePaths) -> None:
     ranks = Ranks()
+    attending.SAVE_AFTER_S = attending.TELL_S = 0.0  # as in a validation that takes long
     # Two ranks of 8 machines: 4 updates of 2 x 8 x 8 steps.
     config = tiny_config(num_envs=8, total_env_steps=4 * 128, checkpoint_every=2, eval_every=2)
     found = train(home, "run", config, ranks, asking(ranks))
@@ -41,6 +46,8 @@ def main(home: HomePaths) -> None:
         spoil(home.run("parted").checkpoint(3 * 128) / "machines-1.bin")
     ranks.agree(None)
     found["repaired"] = train(home, "parted", config, ranks)["weights"]
+    config = dataclasses.replace(config, eval_every=1)
+    found["stopped"] = train(home, "validated", config, ranks, asking_within(ranks))["env_steps"]
     ranks.close()
     print(json.dumps(found), flush=True)
     os._exit(0)  # as trainer_core.cli.main leaves, and for its reason
@@ -54,6 +61,26 @@ def asking(ranks: Ranks) -> Control:
         control.pause(True)
         threading.Timer(2.0, control.request_checkpoint).start()
         threading.Timer(3.0, control.pause, [False]).start()
+    return control
+
+
+def asking_within(ranks: Ranks) -> Control:
+    """As when rank 0 is held within its first validation, saves then, goes on, and is stopped."""
+    control, seen = Control(), list[Course]()
+
+    class Watched(Attending):
+        def __call__(self, course: Course) -> None:
+            seen.append(course)
+            if len(seen) == 3:
+                control.pause(True)
+                control.request_checkpoint()
+                threading.Timer(0.5, control.request_checkpoint).start()
+                threading.Timer(1.0, control.pause, [False]).start()
+            elif len(seen) == 6:
+                control.stop("test")
+            super().__call__(course)
+
+    train_run.Attending = Watched  # type: ignore[misc]
     return control
 
 

@@ -19,6 +19,8 @@ from trainer_core.envs.curriculum import (
 from trainer_core.envs.demonstrations import Demonstration, states_along
 from trainer_core.envs.places import cells_of
 from trainer_core.envs.preparing import Preparing
+from trainer_core.envs.toy import TinyGoalEnv
+from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.tasks import Codec
 from trainer_core.train.progress import ENOUGH, RunProgress
@@ -114,6 +116,32 @@ def test_episodes_along_a_demonstration_are_cut_off_early_others_at_the_horizon(
     assert limit[80:120].tolist() == [
         min(96, max(LIMIT_LEAST, LIMIT_TIMES * (40 - k))) for k in range(40)
     ]
+
+
+class Limits:
+    """As much of a curriculum as Episodes ask for: a limit for each start, one start to draw."""
+
+    def __init__(self, limit: torch.Tensor) -> None:
+        self.limit = limit
+
+    def draw(self, count: int, rng: torch.Generator) -> torch.Tensor:
+        return torch.zeros(count, dtype=torch.int64)
+
+    def fold(self, *_: torch.Tensor) -> None:
+        """Nothing is learned from an end."""
+
+
+def test_an_episode_ends_at_the_limit_of_the_start_that_it_began_at():
+    env = TinyGoalEnv(3)
+    limit = torch.full((len(env.episodes.start_pictures),), env.horizon)
+    limit[1], limit[2] = 5, 9
+    env.episodes.curriculum = Limits(limit)  # type: ignore[assignment]
+    env.reset_to(torch.tensor([0, 1, 2]))
+    stays = torch.full((3,), ACTIONS.index("START"))
+    ended = [env.step(stays).trunc.tolist() for _ in range(9)]
+    assert [step.count(True) for step in ended] == [0, 0, 0, 0, 1, 0, 0, 0, 1]
+    assert ended[4] == [False, True, False]
+    assert ended[8] == [False, False, True]
 
 
 def test_the_last_states_lead_to_the_goal_of_their_own_demonstration():

@@ -182,6 +182,15 @@ def test_a_changed_pixel_changes_the_hash() -> None:
     assert all(0 <= value < 1 << 32 for value in hashes)
 
 
+def test_pictures_that_differ_in_the_last_pixel_of_a_word_are_counted_apart() -> None:
+    """Such a pixel moves only upper bits of the hash: a table of its lower ones would mix them."""
+    pictures = torch.zeros(1440, 72 * 80, dtype=torch.uint8)
+    pictures[torch.arange(1440), torch.arange(3, 72 * 80, 4)] = 3
+    counts = ScreenCounts(CPU)
+    counts.visit(hash_pictures(pictures.view(-1, 72, 80), hash_weights(1440)))
+    assert int((counts.counts > 0).sum()) > 1400
+
+
 def test_validation_pays_no_novelty() -> None:
     pay = Reward(novelty_bonus=1.0)
     assert TinyGoalEnv(1, reward=pay).episodes.counts is not None

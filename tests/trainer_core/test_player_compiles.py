@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from trainer_core import player
+from trainer_core.envs import compiling
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.service import player as service
-from trainer_core.train import compiling
 
 
 class Silent:

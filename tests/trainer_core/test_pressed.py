@@ -54,6 +54,20 @@ def test_a_picture_that_comes_back_tells_what_was_pressed_there() -> None:
     assert torch.equal(again, obs), "an episode that begins has pressed nothing"
 
 
+def test_a_time_limit_forgets_what_was_pressed_as_the_goal_does() -> None:
+    inner = TinyGoalEnv(1)
+    inner.episodes.start_set = torch.tensor([3])  # each episode begins at the same picture
+    env = marked(inner)
+    first = env.reset_to(torch.tensor([3])).clone()
+    for _ in range(inner.horizon):
+        result = env.step(torch.tensor([START]))
+    assert bool(result.trunc[0])
+    assert heights(result.final_obs[0, 0])[START] == ROWS * MOST, "the picture it ended with"
+    assert torch.equal(result.obs, first)
+    shown = env.step(torch.tensor([START])).obs[0, 0]
+    assert heights(shown)[START] == ROWS, "pressed once in this episode"
+
+
 def test_a_picture_that_is_new_and_one_where_all_was_pressed_have_no_marks() -> None:
     env, plain = marked(TinyGoalEnv(1)), TinyGoalEnv(1)
     for each in (env, plain):

@@ -59,6 +59,7 @@ def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
     verify(newest)
     assert {"machines.bin", "machines-1.bin"} <= {path.name for path in newest.iterdir()}
     _assert_resumed_as_one(tmp_path, first, second)
+    _assert_obeyed_within(tmp_path, first, second)
 
 
 def _assert_resumed_as_one(home: Path, first: dict[str, str], second: dict[str, str]) -> None:
@@ -78,6 +79,14 @@ def _assert_resumed_as_one(home: Path, first: dict[str, str], second: dict[str, 
     assert first["repaired"] == second["repaired"], "a rank took another checkpoint"
     assert len(parted) == 2, "the update that the damage cost was made again"
     verify(list_checkpoints(HomePaths(home).run("parted"))[-1])
+
+
+def _assert_obeyed_within(home: Path, first: dict[str, int], second: dict[str, int]) -> None:
+    """Rank 0 was held, saved and was stopped while it validated; the other waited and saved too."""
+    assert first["stopped"] == second["stopped"] == 128
+    assert [r["type"] for r in read_log(home, "validated")] == ["meta", "checkpoint"]
+    (folder,) = list_checkpoints(HomePaths(home).run("validated"))
+    assert (folder / "machines-1.bin").is_file()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
+from trainer_core.runs.log_check import check_log
 from trainer_core.service import RunChanged, TrainerService
 from trainer_core.train import attending
 from trainer_core.train.attending import Attending
@@ -41,9 +43,9 @@ def test_a_worker_that_validates_for_minutes_obeys_within_a_step(tmp_path: Path)
         paths = service.home.run(run_id)
         await until(lambda: any(n.detail.startswith(records.VALIDATING) for n in told), 60)
         word = next(n for n in told if n.detail.startswith("validating"))
-        assert word.detail.startswith("validating 0 of 24 episodes, ")
+        assert re.match(r"validating \d+ of 24 episodes, \d+% played$", word.detail)
         assert 0 <= word.progress < 1
-        assert len(list_checkpoints(paths)) == 1, "before anybody asked"
+        await until(lambda: bool(list_checkpoints(paths)))  # before anybody asked
         await service.request(run_id, commands.SaveCheckpoint)
         await service.pause(run_id)
         await until(lambda: service.runs[run_id].state is RunState.PAUSED)
@@ -59,7 +61,23 @@ def test_a_worker_that_validates_for_minutes_obeys_within_a_step(tmp_path: Path)
         assert {line["type"] for line in log} == {"meta", "update", "checkpoint"}
         assert not list(paths.episodes.glob("*"))
 
-    run(tmp_path, body, long_validation())
+    run(tmp_path, body, long_validation(), within_s=150)
+
+
+@pytest.mark.slow
+def test_a_stop_before_the_first_update_does_not_wait_for_what_loads(tmp_path: Path) -> None:
+    async def body(service: TrainerService) -> None:
+        told = list[str]()
+        service.subscribe(lambda n: told.append(n.detail) if isinstance(n, RunChanged) else None)
+        plan = service.plan(RunSpec.of(tiny_config(total_env_steps=0)))
+        run_id = (await service.start(plan)).run_id
+        await until(lambda: "loading torch" in told, 60)
+        await service.stop(run_id)
+        ended = service.runs[run_id]
+        assert (ended.state, ended.reason) == (RunState.STOPPED, "stopped by you")
+        assert not service.home.run(run_id).train_log.read_bytes()
+
+    run(tmp_path, body, within_s=150, command_s=60.0)
 
 
 class At:
@@ -102,6 +120,7 @@ def test_a_stop_ends_a_validation_and_a_resumed_run_makes_up_for_it(
     assert kinds[-1] == "checkpoint"
     train_in(tmp_path / "two", config)
     assert evals(tmp_path / "two") == evals(tmp_path / "whole")
+    assert check_log(HomePaths(tmp_path / "two").run("run").train_log).errors == []
 
 
 def evals(home: Path) -> list[dict[str, Any]]:
@@ -158,6 +177,8 @@ def test_a_long_validation_has_a_checkpoint_and_a_short_one_costs_none(
         for home in ("short", "long")
     }
     assert reasons == {"short": ["best"], "long": ["periodic", "best"]}
+    for home in reasons:
+        assert check_log(HomePaths(tmp_path / home).run("run").train_log).errors == []
 
 
 def test_a_stop_waits_for_a_worker_that_says_what_it_does(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import hashlib
 import io
 import itertools
 import json
@@ -163,6 +164,21 @@ def test_a_damaged_checkpoint_is_skipped_for_the_one_before(tmp_path: Path) -> N
     train_in(tmp_path, tiny_config(checkpoint_every=2, total_env_steps=FOUR_UPDATES + 128))
     resume = next(r for r in read_log(tmp_path) if r["type"] == "resume")
     assert resume["update"] == 2
+
+
+def test_a_file_is_whole_by_all_digits_of_its_hash(tmp_path: Path) -> None:
+    """A damage that leaves the first two digits as they were is one in 256: not one to miss."""
+    train_in(tmp_path, tiny_config())
+    folder = list_checkpoints(HomePaths(tmp_path).run("run"))[-1]
+    whole = (folder / THUMBNAIL).read_bytes()
+    wanted = read_meta(folder).files[THUMBNAIL]
+    damaged = next(
+        data for number in range(100_000)
+        if hashlib.sha256(data := whole + b"%d" % number).hexdigest()[:2] == wanted[:2]
+    )  # fmt: skip
+    (folder / THUMBNAIL).write_bytes(damaged)
+    with pytest.raises(CheckpointError, match="changed or damaged"):
+        verify(folder)
 
 
 def test_a_missing_thumbnail_costs_nothing(tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ PROGRESS_S = 2.0
 """Between two lines about the same thing."""
 
 
-OFTEN = (records.VALIDATING, records.FINISHING)
+STARTING_S = 5.0
+"""Between two lines about a run that starts."""
+OFTEN = (records.VALIDATING, records.FINISHING, records.PREPARING)
 """So begin details that are told every second."""
 
 
@@ -49,6 +51,10 @@ class Narrator:
     def __init__(self, life: RunLife) -> None:
         self.life = life
         self._next = 0.0
+        self._began = time.monotonic()
+        self._waits_for = ""
+        """What a run that starts does, if that takes long."""
+        threading.Thread(target=self._keep_telling, daemon=True).start()
 
     def __call__(self, line: bytes) -> None:
         event = records.decode(line)
@@ -76,11 +82,21 @@ class Narrator:
             case records.CheckpointRecord():
                 self._say(f"{event.env_steps:>12,} steps  saved {event.path} ({event.reason})")
             case records.StateEvent() if event.detail.startswith(OFTEN):
+                self._waits_for = event.detail if event.state == "starting" else ""
                 if time.monotonic() >= self._next:
                     self._next = time.monotonic() + PROGRESS_S
                     self._say(event.detail)
             case records.StateEvent() if event.detail:
                 self._say(event.detail)
+
+    def _keep_telling(self) -> None:
+        """While the run starts: that it still does, where nothing was said for a while."""
+        while self.life.record.state is RunState.STARTING:
+            time.sleep(STARTING_S)
+            words = self._waits_for
+            if words and time.monotonic() >= self._next + STARTING_S - PROGRESS_S:
+                self._next = time.monotonic() + PROGRESS_S
+                self._say(f"{words}, {time.monotonic() - self._began:.0f} s so far")
 
     def _say(self, text: str) -> None:
         say(text)

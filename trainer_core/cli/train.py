@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
 from trainer_core.cli.options import home_paths, named_runner, parse
 from trainer_core.early_start import load_torch
+from trainer_core.preflight.algorithm import check_algorithm
 from trainer_core.protocol.algorithms import ignored_fields
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError, TaskError
@@ -85,6 +86,8 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
     for name in sorted(ignored_fields(found.run.algo)):
         if getattr(found.run, name) != getattr(defaults, name) and not is_rank():
             print(f"{found.run.algo} does not read {name}", file=sys.stderr)
+    if (caution := check_algorithm(found.run)) is not None and not is_rank():
+        print(f"warning: {caution.detail}; {caution.fix.lower()}", file=sys.stderr)
     return found
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, StateCache
 from emulator.launch.warp_start import start_warp
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
+from trainer_core.envs.compiling import tell_on_stderr
 from trainer_core.envs.restored import check_like, meta_bytes
 from trainer_core.protocol.errors import CheckpointError, LabError
 
@@ -56,6 +57,7 @@ class ShardedEmulator:
             wp.set_stream(wp.stream_from_torch(torch.cuda.current_stream(device)), name)
         bounds = np.linspace(0, num_envs, shards + 1).astype(int).tolist()
         self.slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
+        tell_on_stderr()
         self.emulators = [
             Emulator(
                 cartridge,

@@ -12,6 +12,7 @@ import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
+from trainer_core.envs.compiling import tell_on_stderr
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.task_parts import load_task_parts
 from trainer_core.play.judge import Judge
@@ -238,6 +239,7 @@ def open_game(task_id: str, home: HomePaths, keep: Path | None = None) -> Game:
         parts = load_task_parts(task, home)
     except EmulatorError as error:
         raise LabError(str(error)) from None
+    tell_on_stderr()
     manifest = task.manifest
     judge = Judge(parts.templates, parts.mask, manifest.goal.distance, task_rules(manifest))
     return ConsoleGame(

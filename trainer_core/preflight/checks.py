@@ -7,6 +7,7 @@
 | device                | this file; startable for torch | app from the probe; CLI, worker         |
 | task, warm start      | preflight.task                 | app, CLI, worker                        |
 | memory                | preflight.memory               | app, CLI, worker                        |
+| algorithm             | preflight.algorithm            | app, CLI                                |
 | ROM opens             | preflight.startable            | CLI, worker                             |
 
 Nothing here imports torch or warp; a probe that hangs is a finding after its patience, not a wait.

@@ -55,9 +55,9 @@ class RunConfig:
     target_success: float = field(
         default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1)
     )
-    """Stop once greedy play from the validation starts succeeds this often, on every task; 0 = go
-    on. Validated beside (`validate_on`), a run ends some updates later; the checkpoint that it
-    names has the weights that succeeded."""
+    """Stop once greedy play from the validation starts succeeds this often, on every task, twice
+    running or with drawn play at 0.8 of it; 0 = go on. Validated beside (`validate_on`), a run ends
+    some updates later; the checkpoint that it names has the weights that succeeded."""
     seed: int = field(default=1, metadata=_meta("Seed", "basics", minimum=0, maximum=MAX_SEED))
     """Seed of weights, sampling and starts."""
 

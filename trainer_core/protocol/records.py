@@ -24,6 +24,8 @@ MAX_LOGGED_ACTIONS = 2000
 """As many of an episode's actions stand in its record."""
 COMPILING = "compiling the Game Boy"
 """So begins the detail of each StateEvent while kernels compile that are not in the cache."""
+PREPARING = "preparing"
+"""So begins the detail of each StateEvent while the consoles of a run are made."""
 VALIDATING = "validating"
 """So begins the detail of each StateEvent while a run is validated in its trainer's own process."""
 FINISHING = "finishing the update"

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from trainer_core.preflight.algorithm import check_algorithm
 from trainer_core.preflight.findings import Check, Found
 from trainer_core.preflight.memory import available_for, check_memory
 from trainer_core.preflight.task import check_tasks, check_warm_start
@@ -32,6 +33,8 @@ class NativeRunner(AgentRunner):
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         config = spec.configure(RunConfig)
+        if (caution := check_algorithm(config)) is not None:
+            yield caution
         yield check_memory(config, available_for(config.device, found), home)
         if config.warm_start:
             yield check_warm_start(config.warm_start)

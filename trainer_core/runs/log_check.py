@@ -83,6 +83,8 @@ class Life:
         self.begun_at = env_steps
         self.saved = env_steps if env_steps else -1
         """Of its newest checkpoint."""
+        self.known = -1
+        """Of the validation that this checkpoint knows, as far as this life announced it."""
         self.validated = env_steps
         """Of its newest validation."""
         self.standings = collections.deque([base], maxlen=MOST_LATE)
@@ -317,9 +319,11 @@ class LogChecker:
         yield from self._reach(record.env_steps)
         # A best one that was told late may be saved again with its envs when the run ends there.
         last = life.saved - self._validates_late
-        if self._native and record.env_steps <= last:
+        # One that was written within the validation of its weights is saved again after it.
+        knows_more = life.known < record.validated_env_steps == record.env_steps == life.saved
+        if self._native and record.env_steps <= last and not knows_more:
             yield f"a checkpoint at {record.env_steps} steps was announced before"
-        life.saved = record.env_steps
+        life.saved, life.known = record.env_steps, record.validated_env_steps
         self._checkpoints[record.path] = (record.env_steps, life.recorded)
         if self._native and record.reason in ("final", "stop"):
             life.ended = f"the {record.reason} checkpoint"

@@ -55,6 +55,8 @@ class RunWriter:
             self.seq = self._next_seq()
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._descriptor = os.open(paths.train_log, flags, 0o644)
+            self._root = _identity(paths.root)
+            self._size = os.fstat(self._descriptor).st_size
             self._checkpoints = _identity(paths.checkpoints)
         except OSError as error:
             raise disk_error(paths.train_log, error) from None
@@ -86,13 +88,21 @@ class RunWriter:
         os.close(self._descriptor)
 
     def check_place(self) -> None:
-        """Raises MovedError when the run's log is not the file of its name any more.
+        """Raises MovedError when the run's log is not the file of its name any more, or shorter.
 
-        Somebody moved or deleted it, or the folder: lines would go where nobody finds them.
+        Somebody moved, deleted or emptied it: lines would go where nobody finds them, or after a
+        gap.
         """
         found = os.fstat(self._descriptor)
-        if _identity(self.paths.train_log) != (found.st_dev, found.st_ino):
+        is_there = _identity(self.paths.train_log) == (found.st_dev, found.st_ino)
+        if not is_there or found.st_size < self._size:
             raise _moved(self.paths.train_log)
+
+    def has_folder(self) -> bool:
+        """Whether the run's folder, and that of its checkpoints, are still where they were."""
+        known = self._checkpoints
+        kept = known is None or _identity(self.paths.checkpoints) == known
+        return kept and _identity(self.paths.root) == self._root
 
     def checkpoints_in_place(self) -> None:
         """Make the run's folder of checkpoints, once; `check_place` for it from then on.
@@ -122,6 +132,7 @@ class RunWriter:
         except OSError as error:
             os.ftruncate(self._descriptor, size)
             raise disk_error(self.paths.train_log, error) from None
+        self._size = size + len(line)
 
     def _cut_torn_tail(self) -> None:
         """Back to the last line's end, read from behind: logs grow long."""

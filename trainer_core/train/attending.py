@@ -13,7 +13,7 @@ from trainer_core.protocol.records import VALIDATING
 from trainer_core.train.control import Control
 from trainer_core.train.evaluate import Course, EvaluationStopped
 
-SAVE_AFTER_S = 1.0
+SAVE_AFTER_S = 2.0
 """A validation that takes longer has a checkpoint written within it: a kill then loses nothing that
 was learned, and short validations cost no more than before."""
 TELL_S = 1.0

@@ -272,8 +272,9 @@ def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
     if not found:
         return []
     for folder in found[:-1]:
-        for machines in filter(layout.is_machines, os.listdir(folder)):
-            (folder / machines).unlink()
+        with contextlib.suppress(FileNotFoundError):  # somebody thins them out too
+            for machines in filter(layout.is_machines, os.listdir(folder)):
+                (folder / machines).unlink()
     others = [folder for folder in found[:-1] if folder.name != best]
     removed = []
     while len(others) > keep:
@@ -282,7 +283,8 @@ def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
         removed.append(others.pop(gaps.index(min(gaps))))
     for folder in removed:
         doomed = folder.with_name(f".{folder.name}{_DOOMED}")
-        folder.replace(doomed)  # gone in one step: no reader meets half a checkpoint
+        with contextlib.suppress(FileNotFoundError):
+            folder.replace(doomed)  # gone in one step: no reader meets half a checkpoint
         shutil.rmtree(doomed, ignore_errors=True)
     return removed
 

@@ -95,6 +95,15 @@ class CheckpointKeeper:
             now, weights=weights, state=_held(now.state), thumbnail=now.thumbnail.copy()
         )
 
+    def save_unannounced(self, progress: RunProgress, wall_time_s: float) -> None:
+        """Write a checkpoint that no record tells of: the log is gone. Raises as `save` does."""
+        check_weights(self.trainer.learner.parameters, self.trainer.update)
+        now = self._snapshot("stop", progress, wall_time_s)
+        machines = {0: ckpt.pack_state(self.trainer.env.state_dict())}
+        ckpt.save_checkpoint(
+            self.paths, now.meta, now.weights, now.state, machines, now.thumbnail
+        )  # fmt: skip
+
     def save_late(self, then: Snapshot, progress: RunProgress) -> None:
         """Write and announce a checkpoint of weights that the run has left behind; rank 0 alone.
 

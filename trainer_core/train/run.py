@@ -6,6 +6,7 @@ differs between the two.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.protocol.task_lists import split_tasks
-from trainer_core.runs.writer import DiskError, RunWriter
+from trainer_core.runs.writer import DiskError, MovedError, RunWriter
 from trainer_core.train import checkpoint as ckpt
 from trainer_core.train import validation_process
 from trainer_core.train.attending import Attending
@@ -53,7 +54,7 @@ GOALS_PER_HORIZON = 3
 """Goals an env must reach in the time of one horizon before training success means anything:
 early on only lucky episodes end, and nearly all of those are successes."""
 WORD_S = 1.0
-"""Between two words that an update goes on which a stop waits for."""
+"""Between two words of the same kind: how far preparing is, that a stop waits for an update."""
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 
@@ -98,6 +99,8 @@ def run_training(
         run.prepare(argv)
         outcome = run.train()
     except Exception as error:
+        if isinstance(error, MovedError):
+            run.rescue()
         run.report(error)
         if isinstance(error, LabError):
             raise
@@ -141,7 +144,7 @@ class TrainingRun:
         device = find_device(config.device)
         torch.set_num_threads(config.threads or default_threads(config))
         self.facts: TaskFacts = task_facts(config.task, self.home)
-        self._state("starting", f"preparing {config.num_envs} consoles", 0.4)
+        self._state("starting", f"{records.PREPARING} {config.num_envs} consoles", 0.4)
         env = make_env(
             config, self.home, seed=config.seed + 7919 * self.ranks.rank,
             demo_share=config.demo_starts,
@@ -395,6 +398,15 @@ class TrainingRun:
         self.keeper.save(reason, self.progress, self._wall())
 
     # -- the end ----------------------------------------------------------------------------
+
+    def rescue(self) -> None:
+        """Where only the log is gone, keep what was learned since the last checkpoint."""
+        trainer = self.trainer
+        if trainer is None or not trainer.update or self.ranks.world > 1:
+            return
+        if self.writer.has_folder():
+            with contextlib.suppress(OSError, LabError):  # the line that follows has said enough
+                self.keeper.save_unannounced(self.progress, self._wall())
 
     def report(self, error: Exception) -> None:
         """Leave an error record, with a receipt when something was being trained."""

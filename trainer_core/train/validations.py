@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from trainer_core.protocol.config import RunConfig
 from trainer_core.runs.writer import RunWriter
@@ -111,7 +112,8 @@ class Validations:
     def _follow(self) -> Rates | None:
         """Of the other ranks: do what the first one orders until its validation is over."""
         while True:
-            what, told = self.ranks.agree(("", None))
+            order: tuple[str, Any] = self.ranks.agree(("", None))
+            what, told = order
             if what == "over":
                 return told
             self._do(what, told)
