@@ -65,7 +65,9 @@ def rich_home(root: Path) -> HomePaths:
 
 
 FILES = (
-    "training/runs.jsonl", "training/queue.json", "training/queue.lock", "training/keeper.lock",
+    "training/runs.jsonl", "training/queue.json", "training/queue.json.tmp",
+    "training/moving.lock", "training/keeper.log", "training/runs/done/worker.log",
+    "settings/.roms.lock", "training/queue.lock", "training/keeper.lock",
     "training/runs.sqlite", "training/devices/cpu.lock", "training/sweeps/echo/sweep.json",
     "training/sweeps/echo/ended.jsonl", "training/runs/done/config.json",
     "training/runs/done/train_log.jsonl", "training/runs/done/lock",

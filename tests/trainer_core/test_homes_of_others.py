@@ -16,6 +16,10 @@ from trainer_core.cli.main import main
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.playing import PlayerConfig, write_player_config
+from trainer_core.runs import durable
+from trainer_core.runs.devices import run_on
+from trainer_core.runs.lock import is_locked
+from trainer_core.service.keeper import KeeperLock
 
 READS = {
     "training/runs.jsonl": ("runs", "disk"),
@@ -33,6 +37,11 @@ READS = {
     "tasks": ("task list",),
     "settings/roms.json": ("rom list",),
     "settings": ("rom list",),
+    "settings/.roms.lock": ("rom remove ababab",),
+    "training/queue.json.tmp": ("queue hold waits",),
+    "training/queue.lock": ("queue hold waits",),
+    "training/moving.lock": ("archive --older-than 0 --dry-run",),
+    "training/devices/cpu.lock": ("queue list",),
     "arc/ab12/metadata.json": ("task list",),
     "training/runs": ("runs",),
     "training": ("runs", "queue list"),
@@ -119,3 +128,32 @@ def test_a_player_below_a_path_that_is_no_text_is_refused_in_one_line(tmp_path: 
     with pytest.raises(ConfigError, match="no UTF-8") as refused:
         write_player_config(folder, config)
     assert str(refused.value).isprintable()
+
+
+def test_nothing_is_written_through_a_link_or_into_a_pipe_of_somebody_else(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine\n")
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(outside)
+    os.mkfifo(pipe)
+    for path in (link, pipe):
+        with pytest.raises(OSError, match=r"symbolic links|No such device"):
+            durable.write_file(path, b"theirs")
+        with pytest.raises(OSError, match=r"symbolic links|No such device"):
+            durable.open_log(path)
+    target = tmp_path / "queue.json"
+    (tmp_path / "queue.json.tmp").symlink_to(outside)
+    durable.replace_file(target, b"whole")
+    assert target.read_bytes() == b"whole"
+    assert not target.is_symlink()
+    assert outside.read_text() == "mine\n"
+
+
+def test_a_lock_that_is_a_pipe_is_asked_without_waiting(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    for path in (home.run("a").lock, home.keeper_lock, home.devices / "cpu.lock"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(path)
+    assert not is_locked(home.run("a"))
+    assert run_on(home, "cpu") == ""
+    assert KeeperLock(home).holder() == "?"

@@ -28,6 +28,7 @@ from trainer_core.protocol.roms import (
     registered_roms,
     roms_file,
 )
+from trainer_core.runs.durable import open_log
 
 
 def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:
@@ -152,7 +153,7 @@ def _change(
     path = roms_file(home)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.with_name(".roms.lock").open("a") as lock:
+        with open_log(path.with_name(".roms.lock")) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             roms, bad = read_register(home)
             change(roms)

@@ -8,6 +8,7 @@ from trainer_core.preflight.findings import Check, Found, size
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import open_regular
 from trainer_core.protocol.roms import rom_path
 from trainer_core.protocol.task_lists import split_tasks
 from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
@@ -79,7 +80,7 @@ def cartridge_ram(task_id: str, home: HomePaths) -> int:
     if task_id in BUILT_IN_TASKS:
         return 0
     try:
-        with rom_path(find_task(task_id, home), home).open("rb") as rom:
+        with open_regular(rom_path(find_task(task_id, home), home)) as rom:
             header = rom.read(0x150)
     except (LabError, OSError):
         return 0

@@ -18,7 +18,7 @@ import msgspec
 from trainer_core.protocol.errors import BAD_JSON, TaskError, shown
 from trainer_core.protocol.manifest_checks import SHA256_RULE, is_sha256
 from trainer_core.protocol.paths import ASSETS, HomePaths
-from trainer_core.protocol.regular_files import read_regular
+from trainer_core.protocol.regular_files import open_regular, read_regular
 from trainer_core.protocol.tasks import Task
 
 REGISTER = "dmglab rom add PATH"
@@ -57,7 +57,7 @@ def has_rom_header(path: Path) -> bool:
     for what cannot be read: who opens it will say why.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             header = file.read(HEADER_BYTES)
     except OSError:
         return True
@@ -73,7 +73,7 @@ def is_for_color_only(path: Path) -> bool:
     On a DMG such a game runs, but mostly to show that it will not be played there.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(HEADER_BYTES)[0x143:0x144] == b"\xc0"
     except OSError:
         return False

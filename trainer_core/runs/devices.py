@@ -10,8 +10,10 @@ import errno
 import fcntl
 import os
 
+from trainer_core.protocol.errors import visible
 from trainer_core.protocol.fields import check_device
 from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.regular_files import read_regular
 from trainer_core.runs.writer import disk_error
 
 
@@ -76,6 +78,6 @@ def run_on(home: HomePaths, device: str) -> str:
     """The run that took a device last; "" when none ever did."""
     path = home.devices / f"{full_name(device).replace(':', '-')}.lock"
     try:
-        return path.read_text("utf-8").strip()[:200]
+        return visible(read_regular(path).decode().strip()[:200])
     except (OSError, ValueError):
         return ""

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+from io import FileIO
 from pathlib import Path
+
+OF_A_FILE = os.O_NOFOLLOW | os.O_NONBLOCK
+"""A home may be somebody else's: a link there must not have us write elsewhere, nor a pipe wait."""
 
 
 def write_file(path: Path, data: bytes | memoryview) -> None:
-    """Write and sync a new file; its folder is the caller's. Raises OSError naming the file."""
+    """Write and sync a new file; its folder is the caller's. Raises OSError naming the file.
+
+    What somebody put in its place is not followed: a link, or a pipe that nobody reads.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | OF_A_FILE
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, flags, 0o644)
         try:
             write_all(descriptor, data)
             os.fsync(descriptor)
@@ -22,6 +30,12 @@ def write_file(path: Path, data: bytes | memoryview) -> None:
             os.close(descriptor)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def open_log(path: Path) -> FileIO:
+    """Open a file for adding to it, unbuffered; links and pipes are refused. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | OF_A_FILE
+    return FileIO(os.open(path, flags, 0o644), "ab")
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:

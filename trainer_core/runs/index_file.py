@@ -28,7 +28,8 @@ def append_line(path: Path, record: RunRecord) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     line = _encoder.encode(record) + b"\n"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | durable.OF_A_FILE
+    descriptor = os.open(path, flags, 0o644)
     try:
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":

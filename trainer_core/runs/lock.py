@@ -23,7 +23,7 @@ INHERITED = "DMGLAB_RUN_LOCK"
 def is_locked(paths: RunPaths) -> bool:
     """Whether somebody trains in this directory now, on whichever computer that shares it."""
     try:
-        descriptor = os.open(paths.lock, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(paths.lock, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:  # never locked, or not ours to read
         return False
     try:

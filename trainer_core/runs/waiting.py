@@ -142,7 +142,7 @@ def _keeper_comes(home: HomePaths, entry: QueueEntry) -> bool:
     if 0 <= time.time() - entry.added_at < KEEPER_START_S:
         return True
     try:
-        descriptor = os.open(home.keeper_lock, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(home.keeper_lock, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:

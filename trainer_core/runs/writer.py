@@ -18,7 +18,7 @@ from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.paths import RunPaths
 from trainer_core.runs import durable
 
-TAIL_BYTES = 4 * records.MAX_LINE_BYTES
+TAIL_BYTES, MOST_TAIL_BYTES = 4 * records.MAX_LINE_BYTES, 64 << 20
 """Enough of a log's end for its last whole line."""
 KEPT_FOR_GOOD = (
     records.MetaRecord | records.ResumeRecord | records.CheckpointRecord
@@ -53,7 +53,7 @@ class RunWriter:
             paths.root.mkdir(parents=True, exist_ok=True)
             self._cut_torn_tail()
             self.seq = self._next_seq()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | durable.OF_A_FILE
             self._descriptor = os.open(paths.train_log, flags, 0o644)
             self._root = _identity(paths.root)
             self._size = os.fstat(self._descriptor).st_size
@@ -167,7 +167,7 @@ class RunWriter:
                     return records.decode(line).seq + 1
                 except ProtocolError:
                     continue
-            if tail >= size:
+            if tail >= min(size, MOST_TAIL_BYTES):  # beyond it there is no log of ours
                 return 0
             tail *= 4
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
+from trainer_core.runs.durable import open_log
+
 CAP_BYTES = 8 << 20
 
 
@@ -20,7 +22,7 @@ class CappedLog:
         """A disk that is full or gone loses these lines and nothing else: "", or, once, why."""
         try:
             if self._file is None:
-                self._file = self._path.open("ab", buffering=0)
+                self._file = open_log(self._path)
             self._file.write(data)
             if self._file.tell() >= self._cap:
                 self.close()

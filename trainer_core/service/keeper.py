@@ -13,7 +13,10 @@ import sys
 import time
 
 from trainer_core.owned import FAMILY, PARENT
+from trainer_core.protocol.errors import visible
 from trainer_core.protocol.paths import HomePaths, child_folder
+from trainer_core.protocol.regular_files import read_regular
+from trainer_core.runs.durable import open_log
 from trainer_core.runs.lock import INHERITED
 from trainer_core.runs.writer import disk_error
 
@@ -31,7 +34,7 @@ def ensure_keeper(home: HomePaths) -> int:
     }
     try:
         home.keeper_log.parent.mkdir(parents=True, exist_ok=True)
-        with home.keeper_log.open("ab") as log:
+        with open_log(home.keeper_log) as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "trainer_core.keeper", str(home.root)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=child_folder(),
@@ -71,7 +74,7 @@ class KeeperLock:
     def holder(self) -> str:
         """The process number of who took it last."""
         try:
-            return self._path.read_text("ascii").strip()[:20]
+            return visible(read_regular(self._path).decode("ascii").strip()[:20])
         except (OSError, ValueError):
             return "?"
 

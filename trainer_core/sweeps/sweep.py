@@ -191,12 +191,9 @@ def add_ended(home: HomePaths, sweep_id: str, trial: Trial, reason: str) -> None
     path = ended_file(home, sweep_id)
     line = msgspec.json.encode(Ended(trial=trial.number, reason=reason)) + b"\n"
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            durable.write_all(descriptor, line)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with durable.open_log(path) as log:
+            durable.write_all(log.fileno(), line)
+            os.fsync(log.fileno())
     except OSError as error:
         raise disk_error(path, error) from None
 
