@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from urllib.parse import urlsplit
@@ -24,12 +25,13 @@ def check_server(text: str, variable: str, example: str) -> None:
     What stands before an `@` or after a `?` would be kept in the run, its log and the index: the
     error names `variable` instead, and repeats none of it.
     """
-    try:
+    named, more = False, ""
+    with contextlib.suppress(ValueError):
         parts = urlsplit(text)
-        named = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
-    except ValueError:
-        named = False
-    if "@" in text or (named and (parts.query or parts.fragment)):
+        possible = parts.port is None or parts.port > 0  # asking raises for one beyond 65535
+        named = parts.scheme in ("http", "https") and bool(parts.hostname) and possible
+        more = parts.query + parts.fragment
+    if "@" in text or (named and more):
         raise ConfigError(
             "an address with a name, password or key in it would be kept with the run: leave that "
             f"away, set {variable} to the key, and name the server like {example}"
