@@ -21,8 +21,8 @@ from tests.support.imports import CHECKOUT, sources
 from tests.support.mutated import CHANGES, FORMS, Bytes
 
 EXAMPLES = int(os.environ.get("DMGLAB_FUZZ_EXAMPLES", "6"))
-MOST_CHANGES = EXAMPLES * 50 if EXAMPLES >= 100 else 6
-"""Of all changes of one value of a file, how many are tried: the longer run tries every one."""
+MOST_CHANGES = EXAMPLES * 3 if EXAMPLES >= 100 else 6
+"""Of all changes of one value of a file, how many are tried for each part."""
 DAMAGED = settings(
     max_examples=EXAMPLES, deadline=None, derandomize="DMGLAB_FUZZ_EXAMPLES" not in os.environ,
     database=None, suppress_health_check=list(HealthCheck),
