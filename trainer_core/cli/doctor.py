@@ -19,7 +19,7 @@ from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.progress import on_terminal, standard_output
 from trainer_core.preflight.checks import check_home
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import BUILT_IN_TASKS, list_tasks
+from trainer_core.protocol.tasks import BUILT_IN_TASKS, broken_tasks, list_tasks
 from trainer_core.runners.catalog import NATIVE
 
 PACKAGES = ("dmglab", "torch", "warp-lang", "numpy", "safetensors", "gymnasium", "matplotlib",
@@ -52,6 +52,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         "kernels": _kernels(problems),
         "home": _home(home, problems),
         "tasks": [*BUILT_IN_TASKS, *(task.id for task in list_tasks(home))],
+        "broken_tasks": broken_tasks(home),
     }
     missing = [name for name in NATIVE.modules if not _importable(name)]
     if missing:

@@ -28,7 +28,6 @@ from trainer_core.protocol.roms import (
     registered_roms,
     roms_file,
 )
-from trainer_core.runs.durable import open_log
 
 
 def add_rom(path: Path, home: HomePaths) -> dict[str, Any]:
@@ -153,7 +152,9 @@ def _change(
     path = roms_file(home)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open_log(path.with_name(".roms.lock")) as lock:
+        # A link of somebody else's home is not followed, and a pipe not waited for.
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        with open(os.open(path.with_name(".roms.lock"), flags, 0o644), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             roms, bad = read_register(home)
             change(roms)
