@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from trainer_core.protocol.config import RunConfig
 from trainer_core.runs.writer import RunWriter
@@ -112,8 +112,7 @@ class Validations:
     def _follow(self) -> Rates | None:
         """Of the other ranks: do what the first one orders until its validation is over."""
         while True:
-            order: tuple[str, Any] = self.ranks.agree(("", None))
-            what, told = order
+            what, told = cast("tuple[str, Any]", self.ranks.agree(("", None)))
             if what == "over":
                 return told
             self._do(what, told)
