@@ -219,7 +219,7 @@ def test_plots_of_a_run_whose_folder_was_deleted_say_so(
 
 @pytest.mark.parametrize("state", [RunState.FAILED, RunState.LOST])
 def test_a_run_whose_folder_vanished_is_told_with_its_words(app: App, state: RunState) -> None:
-    run = run_record("r-1", RunState.RUNNING)
+    run = app.bridge.service.runs["r-1"] = run_record("r-1", RunState.RUNNING)
     app.bridge.run_changed.emit(RunChanged(run))
     words = "the run's folder is gone: it was moved or deleted while it trained"
     app.bridge.run_changed.emit(RunChanged(replaced(run, state=state, reason=words)))
