@@ -236,11 +236,11 @@ class Layout(QObject):
         geometry = self._settings.blob("layout/geometry")
         state = self._settings.blob("layout/state")
         names = [dock.objectName() for dock in self._window.findChildren(QDockWidget)]
-        if not is_sound_state(state.data(), LAYOUT_VERSION, names):
+        if not is_sound_state(bytes(state.data()), LAYOUT_VERSION, names):
             return False
         if not self._window.restoreState(state, LAYOUT_VERSION):
             return False
-        if is_sound_geometry(geometry.data()):
+        if is_sound_geometry(bytes(geometry.data())):
             self._window.restoreGeometry(geometry)
         mode = self._session.mode.value
         if self._settings.text("layout/mode", mode) != mode:  # the app was killed in between

@@ -21,6 +21,7 @@ from gui.controllers.slots import SlotsController
 from gui.controllers.sound import SoundController
 from gui.controllers.task_draft import TaskDraft
 from gui.models.navigation import Navigation
+from gui.widgets.dialogs import begin_folder
 from gui.widgets.export_sheet import ExportSheet
 from gui.words import tr
 
@@ -169,7 +170,7 @@ def has_mp4() -> bool:
 def _ask_rom(window: QMainWindow, title: str, then: object) -> None:
     """Ask for a ROM file; `then` gets its path unless the person cancels."""
     path, _ = QFileDialog.getOpenFileName(
-        window, title, "", tr("Game Boy ROMs (*.gb *.gbc);;All files (*)")
+        window, title, begin_folder(), tr("Game Boy ROMs (*.gb *.gbc);;All files (*)")
     )
     if path:
         then(Path(path))  # type: ignore[operator]

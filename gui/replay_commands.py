@@ -12,6 +12,7 @@ from gui.controllers.demonstrations import Demonstrations
 from gui.controllers.replay import ReplayController
 from gui.controllers.roll import RollController
 from gui.widgets.demo_sheet import DemoSheet
+from gui.widgets.dialogs import begin_folder
 from gui.words import tr
 
 
@@ -68,7 +69,7 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
 
 def _ask_clip(window: QMainWindow, replay: ReplayController) -> None:
     path, _ = QFileDialog.getOpenFileName(
-        window, tr("Open in the replay"), "",
+        window, tr("Open in the replay"), begin_folder(),
         tr("Pictures and movies (*.gif *.apng *.png *.replay *.vbm *.json *.jsonl);;All files (*)"),
     )  # fmt: skip
     if path:
@@ -76,14 +77,14 @@ def _ask_clip(window: QMainWindow, replay: ReplayController) -> None:
 
 
 def _ask_folder(window: QMainWindow, replay: ReplayController) -> None:
-    path = QFileDialog.getExistingDirectory(window, tr("Open in the replay"))
+    path = QFileDialog.getExistingDirectory(window, tr("Open in the replay"), begin_folder())
     if path:
         replay.open(Path(path))
 
 
 def _ask_rom_of(window: QMainWindow, replay: ReplayController, movie: Path) -> None:
     rom, _ = QFileDialog.getOpenFileName(
-        window, tr("The game of {name}", name=movie.name), "",
+        window, tr("The game of {name}", name=movie.name), begin_folder(),
         tr("Game Boy ROMs (*.gb *.gbc);;All files (*)"),
     )  # fmt: skip
     if rom:

@@ -85,6 +85,7 @@ QPushButton[narrow="true"] { padding: 4px 2px; }
 QStatusBar QPushButton, QStatusBar QPushButton[role="small"] {
   padding: 0 6px; min-height: 0; }
 QStatusBar QToolButton[flat="true"] { padding: 0 4px; min-height: 0; }
+QFileDialog QToolButton { padding: 2px; min-height: 0; }
 QTableCornerButton::section { background: palette(window); border: none; }
 QPushButton[role="small"] { padding: 1px 6px; min-height: 16px; }
 QPushButton[primary="true"] {

@@ -89,6 +89,8 @@ class Journal(QObject):
                 is_news=True,
                 subject=END_OF_RUN,
             )
+        elif run.state is RunState.LOST:
+            self._tell_failure(tr("Run lost"), run.reason, is_news=True, subject=END_OF_RUN)
         elif run.state is RunState.FAILED:
             self._tell_failure(tr("Training failed"), run.reason, is_news=True, subject=END_OF_RUN)
 

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from gui.models.config_draft import ConfigDraft
 from gui.models.config_fields import GROUPS, FieldSpec
 from gui.object_names import CONFIG_FORM
+from gui.widgets.dialogs import begin_folder
 from gui.widgets.labels import ElidedLabel, icon_button, label, set_role
 from gui.widgets.section import Section
 from gui.words import tr
@@ -226,7 +227,7 @@ class _Row(QObject):
 
     def _browse(self) -> None:
         begin = self.editor.text() if isinstance(self.editor, QLineEdit) else ""
-        asked = self.editor.window(), self._question(), begin
+        asked = self.editor.window(), self._question(), begin or begin_folder()
         if self._spec.is_file:
             path, _ = QFileDialog.getOpenFileName(*asked)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QDir, Qt
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
@@ -68,9 +68,16 @@ def ask_about_running(
     box.open()
 
 
+def begin_folder(name: str = "") -> str:
+    """Return where a dialog for files begins: at the person's own folder, not at the app's."""
+    if Path(name).is_absolute():
+        return name
+    return str(Path(QDir.homePath()) / name)
+
+
 def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> None:
     """Ask for a folder; `then` gets it unless the person cancels."""
-    folder = QFileDialog.getExistingDirectory(parent, title)
+    folder = QFileDialog.getExistingDirectory(parent, title, begin_folder())
     if folder:
         then(Path(folder))
 
@@ -79,14 +86,14 @@ def ask_file(
     parent: QWidget, title: str, kinds: str, then: Callable[[Path], object]
 ) -> None:  # fmt: skip
     """Ask for a file that is there; `then` gets it unless the person cancels."""
-    path, _ = QFileDialog.getOpenFileName(parent, title, "", kinds)
+    path, _ = QFileDialog.getOpenFileName(parent, title, begin_folder(), kinds)
     if path:
         then(Path(path))
 
 
 def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], object]) -> None:
     """Ask where to write a file; `then` gets its path unless the person cancels."""
-    path, _ = QFileDialog.getSaveFileName(parent, title, name)
+    path, _ = QFileDialog.getSaveFileName(parent, title, begin_folder(name))
     if path:
         then(Path(path))
 

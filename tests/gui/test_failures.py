@@ -13,12 +13,14 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+from PySide6.QtCore import QDir
 
 from gui import qt_check
 from gui.app import App
 from gui.models.failures import CATALOGUE, failure_of, failure_of_check, install_line
 from gui.widgets.banner import Banner
-from tests.gui.conftest import click, until
+from gui.widgets.dialogs import begin_folder
+from tests.gui.conftest import click, replaced, until
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
@@ -34,6 +36,7 @@ from trainer_core.protocol.spec import NATIVE_ID, RunSpec
 from trainer_core.protocol.tasks import list_tasks, verify_file
 from trainer_core.runners.catalog import NATIVE
 from trainer_core.runs.writer import disk_error
+from trainer_core.service import RunChanged
 from trainer_core.service.kept import end_of
 
 
@@ -212,3 +215,28 @@ def test_plots_of_a_run_whose_folder_was_deleted_say_so(
         app.controllers.runs.show(run_id)
         card = app.docks.telemetry.cards["reward_mean"]
         until(lambda words=words, card=card: words in card._empty.text())
+
+
+@pytest.mark.parametrize("state", [RunState.FAILED, RunState.LOST])
+def test_a_run_whose_folder_vanished_is_told_with_its_words(app: App, state: RunState) -> None:
+    run = app.bridge.service.runs["r-1"] = run_record("r-1", RunState.RUNNING)
+    app.bridge.run_changed.emit(RunChanged(run))
+    words = "the run's folder is gone: it was moved or deleted while it trained"
+    app.bridge.run_changed.emit(RunChanged(replaced(run, state=state, reason=words)))
+    (banner,) = app.window.banners.banners
+    assert words in banner.accessibleName()
+
+
+def test_no_shell_command_is_the_cure_in_a_window(app: App) -> None:
+    app.bridge.problem.emit("The player", "no ROM is registered: dmglab rom add PATH")
+    (banner,) = app.window.banners.banners
+    assert "dmglab" not in banner.accessibleName()
+    assert "Open your own copy once" in banner.accessibleName()
+    app.docks.log.flush()
+    assert "dmglab rom add" in app.docks.log.view.toPlainText()
+
+
+def test_dialogs_for_files_begin_at_the_persons_own_folder(tmp_path: Path) -> None:
+    assert begin_folder() == QDir.homePath()
+    assert begin_folder("plot.png") == f"{QDir.homePath()}/plot.png"
+    assert begin_folder(str(tmp_path)) == str(tmp_path)

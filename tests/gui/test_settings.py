@@ -247,8 +247,8 @@ def test_layouts_that_qt_saved_are_sound_and_no_others(app: App) -> None:
     names = [dock.objectName() for dock in docks]
     app.docks.log.setFloating(True)
     app.docks.runs.close()
-    state = window.saveState(LAYOUT_VERSION).data()
-    geometry = window.saveGeometry().data()
+    state = bytes(window.saveState(LAYOUT_VERSION).data())
+    geometry = bytes(window.saveGeometry().data())
     assert is_sound_state(state, LAYOUT_VERSION, names)
     assert is_sound_geometry(geometry)
     assert not is_sound_state(state, LAYOUT_VERSION + 1, names)
