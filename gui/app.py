@@ -16,6 +16,7 @@ from gui.bridge import Bridge, run_until_quit
 from gui.controllers import ahead, desktop
 from gui.controllers.library import rom_in
 from gui.controllers.replay import CLIP_SUFFIXES
+from gui.garbage import Collector
 from gui.help_commands import define_help
 from gui.main_window import MainWindow
 from gui.menus import RECENT, build_menus, fill_recent
@@ -281,6 +282,7 @@ def open_app(home: Path, theme_name: str = "") -> App:
     """
     gc.set_threshold(*GC_THRESHOLD)
     app = create_app(home, theme_name)
+    Collector(app)
     app.window.show()
     QTimer.singleShot(0, app, gc.freeze)
     return app

@@ -7,6 +7,7 @@ import os
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import dataclasses
+import gc
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.app import App, create_app, create_application
 from gui.bridge import release_loop
+from gui.garbage import collect_if_due
 from gui.models.run_telemetry import TelemetryModel
 from gui.widgets.banner import Banner
 from tests.support.made_records import update_record
@@ -40,6 +42,15 @@ def until(condition: Callable[[], object], timeout_s: float = PATIENCE_S) -> Non
     while not condition():
         assert time.monotonic() < deadline, "the condition never held"
         QTest.qWait(5)
+
+
+@pytest.fixture(autouse=True)
+def collect_on_this_thread() -> Iterator[None]:
+    """As the app does: a thread that collected the widgets of a closed window would crash Qt."""
+    gc.disable()
+    yield
+    collect_if_due()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
