@@ -112,7 +112,7 @@ class Validations:
     def _follow(self) -> Rates | None:
         """Of the other ranks: do what the first one orders until its validation is over."""
         while True:
-            what, told = cast("tuple[str, Any]", self.ranks.agree(("", None)))
+            what, told = cast("tuple[str, Any]", self.ranks.agree(("", cast(Any, None))))
             if what == "over":
                 return told
             self._do(what, told)
