@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     slow = {line for line in SLOW.read_text().splitlines() if not line.startswith("#")}
     for item in items:
-        if f"{item.path.relative_to(SLOW.parents[1])}::{item.originalname}" in slow:
+        if f"{item.path.relative_to(SLOW.parents[1])}::{getattr(item, 'originalname', '')}" in slow:
             item.add_marker(pytest.mark.slow)
     if not config.option.order:
         return
