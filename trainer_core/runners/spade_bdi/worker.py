@@ -215,7 +215,7 @@ def train(run: GuestRun) -> None:
         life.load(loop)
         machines = folder / layout.MACHINES
         if machines.exists():  # checkpoints of before had none, and older ones lose it
-            env.load_state_dict(ckpt.unpack_state(machines.read_bytes(), str(machines)))
+            env.load_state_dict(ckpt.read_state(machines, 1))
         run.resume(SHAPE, 7, life.steps, folder, RunProgress.from_state(loop["progress"]))
     else:
         run.begin(SHAPE, 7, 1, **_versions(mind))
