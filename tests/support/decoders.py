@@ -28,6 +28,7 @@ from PIL import Image
 from emulator import Cartridge, EmulatorError
 from emulator.state.snapshot_set import load_snapshots
 from emulator.tools.job_files import read_jobs
+from gui.layout_state import is_sound_geometry, is_sound_state
 from gui.models import view_memory
 from gui.models.memory_watches import MemoryWatches
 from gui.models.plot_choices import PlotChoices
@@ -37,6 +38,9 @@ from gui.models.run_notes import RunNotes
 from gui.models.saved_views import SavedViews
 from gui.models.task_draft import read_template
 from gui.models.zipped_roms import roms_in, unpack
+from gui.old_settings import read_ini
+from gui.settings import LAYOUT_VERSION, Settings
+from tests.support.imports import CHECKOUT
 from tests.support.made_records import eval_record, run_record, update_record
 from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record
 from trainer_core.algo.policy import PixelActorCritic
@@ -62,10 +66,12 @@ from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.playing import PlayerConfig, read_player_config, write_player_config
 from trainer_core.protocol.profiles import load_profiles
+from trainer_core.protocol.recording import MANIFEST
 from trainer_core.protocol.roms import registered_roms
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.protocol.tasks import find_task, list_tasks, load_task
 from trainer_core.protocol.text_episodes import read_episode
+from trainer_core.protocol.unfinished import UNFINISHED, recover
 from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.d3rlpy.runner import is_demonstration
 from trainer_core.runners.environments import RunnerEnvironment
@@ -380,7 +386,8 @@ def _unzip(folder: Path) -> None:
 
 SWEEP = {
     "sweep_id": "s", "created_at": 1.0, "search": "grid", "vary": ["learning_rate"],
-    "base": {"task": "tiny_goal"}, "early_stop": {"rule": "halving", "first_rung": 8192},
+    "base": RunConfig(task="tiny_goal", total_env_steps=8192).to_dict(),
+    "early_stop": {"rule": "halving", "first_rung": 8192},
     "trials": [{"number": 0, "setting": 0, "seed": 1, "values": {"learning_rate": 0.1},
                 "run_id": "s-0"}],
 }  # fmt: skip
@@ -430,8 +437,8 @@ def _dataset(folder: Path) -> None:
     _put(folder / "data" / "main_data.hdf5", b"\x89HDF")
 
 
-class _Settings:
-    """What the app remembers, whatever its file is: the text of each key is the file's."""
+class _Settings(Settings):
+    """What the app remembers: the text of each key is the file's."""
 
     def __init__(self, folder: Path) -> None:
         self._text = (folder / "value.json").read_text("utf-8", "replace")
@@ -488,9 +495,37 @@ CHAT = {"choices": [{"message": {"content": "A"}}]}
 ANSWER = {"frame": [[[0] * 64] * 64], "state": "WIN", "score": 1, "guid": "g"}
 
 
+def _layout(folder: Path) -> None:
+    """The layout that an app of 0.1 kept."""
+    with tarfile.open(CHECKOUT / "tests" / "old_homes" / "home-340a303.tar.xz") as archive:
+        ini = archive.extractfile("lab/settings/app.ini")
+        assert ini is not None
+        blobs = read_ini(ini.read().decode("latin-1"))[1]
+    _put(folder / "state", blobs["layout/state"])
+    _put(folder / "geometry", blobs["layout/geometry"])
+
+
+def _look_at_layout(folder: Path) -> None:
+    docks = ("agentDock", "logDock", "runsDock")
+    is_sound_state((folder / "state").read_bytes(), LAYOUT_VERSION, docks)
+    is_sound_geometry((folder / "geometry").read_bytes())
+
+
+def _unfinished(folder: Path) -> None:
+    """A recording as a killed player leaves it."""
+    _recording(folder)
+    (folder / "rec" / MANIFEST).rename(folder / "rec" / UNFINISHED)
+
+
+def _recover(folder: Path) -> None:
+    copy = folder / "copy"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder / "rec", copy)
+    recover(copy)
+
+
 def _pinned(folder: Path) -> None:
     settings: Any = _Settings(folder)
-    view_memory._slots(settings)
     view_memory.ViewMemory.pinned(SimpleNamespace(_settings=settings))  # type: ignore[arg-type]
 
 
@@ -837,6 +872,27 @@ _DECODERS = (
         _json("settings/run_notes.json", {RUN: {"tags": ["a"], "text": "t"}}),
         lambda f: RunNotes(HomePaths(f)),
         (Part("settings/run_notes.json", "json"),),
+    ),
+    Decoder(
+        "settings",
+        _json(
+            "settings/app.json", {"v": 1, "values": {"view/theme": "dark"}, "blobs": {"a": "AA=="}}
+        ),
+        lambda f: Settings(HomePaths(f)).decoded("a/b", str, ""),
+        (Part("settings/app.json", "json"),),
+    ),
+    Decoder(
+        "settings of before",
+        lambda f: _put(f / "app.ini", b"[view]\ntheme=dark\na%20b=@ByteArray(\\x1\\0)\n"),
+        lambda f: read_ini((f / "app.ini").read_text("latin-1")),
+        (Part("app.ini"),),
+    ),
+    Decoder("layout", _layout, _look_at_layout, (Part("state"), Part("geometry"))),
+    Decoder(
+        "unfinished recording",
+        _unfinished,
+        _recover,
+        (Part("rec/unfinished.json", "json"), Part("rec/steps.jsonl", "lines")),
     ),
     Decoder("pinned runs", _json("value.json", ["a"]), _pinned, (Part("value.json", "json"),)),
     Decoder(

@@ -102,6 +102,7 @@ def test_a_validation_asks_for_each_picture_once_and_finds_the_same(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found, asked = [], []
+    HomePaths(tmp_path).run("r").root.mkdir(parents=True)
     for remembering in (Remembering, lambda forward: forward):
         monkeypatch.setattr(validator, "Remembering", remembering)
         learner = tiny_trainer(tiny_config()).learner

@@ -49,7 +49,7 @@ OTHERS = {
     "trainer_core/sweeps/cluster.py": "the result of a worker of ours",
     "trainer_core/train/validation_process.py": "a pipe to a child of ours",
     "trainer_core/waiting_worker.py": "the order of our own parent",
-    "trainer_core/preflight/checks.py:_probe": "what an interpreter that we started prints",
+    "trainer_core/preflight/checks.py:_answer": "what an interpreter that we started prints",
     "trainer_core/runners/environments.py:RunnerEnvironment.probe": "the same",
     "trainer_core/runners/rllm/runner.py:find_verl": "the same",
     "trainer_core/runners/spade_bdi/runner.py:SpadeBdiRunner._check_plans": "the same",

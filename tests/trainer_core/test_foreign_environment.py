@@ -21,8 +21,9 @@ from trainer_core.service.child import start_child
 
 
 @pytest.fixture
-def ran(tmp_path: Path) -> Path:
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that a foreign environment's interpreter would leave."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "home" / "envs" / "sb3"
     (folder / "bin").mkdir(parents=True)
     python = folder / "bin" / "python"

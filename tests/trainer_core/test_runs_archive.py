@@ -228,7 +228,7 @@ def rewritten(file: Path, target: Path, change: Change) -> Path:
         (lambda _, members: members.append(members[-1]), "is not what archive.json lists"),
         (lambda _, members: members.append((f"{RUN}/../../evil", b"x")), "is not what"),
         (lambda m, _: m.pop("record"), "archive.json"),
-        (lambda m, _: m["record"].update(created_at=1e300), "a rate or a time"),
+        (lambda m, _: m["record"].update(created_at=1e300), "created_at"),
         (lambda m, _: m["record"].update(best_success_rate=1e300), "a rate or a time"),
         (lambda m, _: m.update(run_id="a\nb"), "outside its run's folder"),
         (lambda m, _: m.update(run_id="a\x1b[2Jb"), "outside its run's folder"),

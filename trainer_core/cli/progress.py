@@ -6,6 +6,8 @@ import json
 import sys
 from typing import TextIO
 
+from trainer_core.protocol.errors import visible
+
 
 def standard_output() -> TextIO:
     """Return standard output, also while what libraries print goes to standard error."""
@@ -23,7 +25,7 @@ def tell_progress(share: float, detail: str = "") -> None:
     share = min(1.0, share)
     if on_terminal():
         # What is printed next, overwrites it.
-        print(f"{share:4.0%} {detail}\x1b[K", end="\r", file=sys.stderr, flush=True)
+        print(f"{share:4.0%} {visible(detail)}\x1b[K", end="\r", file=sys.stderr, flush=True)
         return
     said = {"progress": round(share, 3)} | ({"detail": detail} if detail else {})
     print(json.dumps(said), file=standard_output(), flush=True)

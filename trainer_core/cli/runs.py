@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.saying import say
 from trainer_core.cli.tables import print_table
 from trainer_core.protocol.errors import ConfigError, shortened, shown
 from trainer_core.protocol.fields import limits
@@ -37,7 +37,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     registry = RunRegistry(home_paths(options.home))
     records = chosen(registry.reconcile().values(), options)
     if registry.problem:
-        print(f"{registry.problem}: runs are listed from their folders", file=sys.stderr)
+        say(f"{registry.problem}: runs are listed from their folders")
     if options.json:
         return {"ok": True, "runs": [msgspec.to_builtins(record) for record in records]}
     rows = [("run", "state", "task", "device", "env steps", "best", "leaving", "reason")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.saying import say
 from trainer_core.cli.task_reports import one_thread
 from trainer_core.envs.preparing import Preparing
 from trainer_core.protocol.buttons import CODEC_ID, CODECS
@@ -176,7 +176,7 @@ def new(argv: list[str]) -> dict[str, Any]:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(text)
 
 
 def make(argv: list[str]) -> dict[str, Any]:

@@ -30,12 +30,23 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, most: int = MOST_WORDS) -> str:
-    """Return `text` as at most `most` printable letters, without its middle where it is longer."""
+    """Return `text` as at most `most` printable letters.
+
+    Where it is longer, long words give way first, which are paths: their ends tell more. Then its
+    middle does.
+    """
     text = visible(text)
+    if len(text) > most:
+        text = " ".join(map(_without_middle, text.split(" ")))
     if len(text) <= most:
         return text
     end = most // 2 - 5
     return f"{text[: most - end - 5]} ... {text[-end:]}"
+
+
+def _without_middle(word: str) -> str:
+    """Return a long word, such as a path, by its beginning and its end."""
+    return word if len(word) <= 70 else f"{word[:12]}...{word[-50:]}"
 
 
 class LabError(Exception):
