@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -159,15 +158,16 @@ def _change(
             roms, bad = read_register(home)
             change(roms)
             kept = {name: raw for name, (raw, _) in bad.items() if name not in (drop, *roms)}
-            descriptor, partial = tempfile.mkstemp(prefix=".roms.", dir=path.parent)
+            partial = path.with_name(".roms.tmp")  # one name: the next one clears what a kill left
+            partial.unlink(missing_ok=True)
             try:
-                with os.fdopen(descriptor, "wb") as file:
+                with partial.open("xb") as file:
                     file.write(msgspec.json.format(msgspec.json.encode(kept | roms)) + b"\n")
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(partial, path)
             except BaseException:
-                Path(partial).unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
                 raise
     except OSError as error:
         raise LabError(f"{path}: cannot be written: {error.strerror}") from None
