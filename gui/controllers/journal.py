@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from trainer_core.protocol import records
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.service import IMPORTED, BadLine, RunChanged, write_report
 
+SHELL_WAY = re.compile(r", or [^,;:`]*`dmglab [^`]*`.*", re.DOTALL)
+"""What a cause ends in that has named another way out, one of the app's own, before."""
 OFTEN = f"{records.VALIDATING} "
 """So begins a detail that comes every second: no lines for a log."""
 
@@ -127,7 +130,8 @@ class Journal(QObject):
             )  # fmt: skip
             return
         # The log has the cause; a command of a shell is no help to whoever reads a window.
-        text = f"{tr(failure.title)}: {tr(failure.means) if 'dmglab ' in cause else cause}"
+        plain = SHELL_WAY.sub("", cause)
+        text = f"{tr(failure.title)}: {tr(failure.means) if 'dmglab ' in plain else plain}"
         self._notices.tell(
             f"{title} ({failure.code})", text, "error", command=failure.command, is_news=is_news,
             subject=subject,

@@ -52,7 +52,7 @@ class TaskDock(Dock):
         body = QWidget()
         body.setMinimumWidth(MIN_WIDTH - 20)
         column = QVBoxLayout(body)
-        column.setContentsMargins(12, 8, 12, 8)
+        column.setContentsMargins(12, 4, 12, 4)
         column.setSpacing(6)
         self._start_step(column, actions)
         self._goal_step(column, actions)
@@ -117,7 +117,8 @@ class TaskDock(Dock):
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
         self.name.returnPressed.connect(actions["makeTask"].trigger)
         pair = QGridLayout()  # side by side: *Make the task* is in sight at 1280 by 800
-        pair.setSpacing(6)
+        pair.setHorizontalSpacing(6)
+        pair.setVerticalSpacing(2)
         pair.addWidget(self._name_title, 0, 0)
         pair.addWidget(label(tr("Buttons"), "muted"), 0, 1)
         pair.addWidget(self.name, 1, 0)

@@ -18,6 +18,7 @@ from gui.models.navigation import Place
 from gui.widgets.screen import Palette, Screen
 from gui.widgets.tiles import place_of
 from tests.gui.conftest import click, find, press, until
+from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.frames import FrameInfo, FrameShape, FrameWriter
@@ -25,7 +26,8 @@ from trainer_core.protocol.runs import RunState
 
 
 def card(folder: Path, steps: int) -> CheckpointCard:
-    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_dir():  # its files are looked at again when it is selected
+        make_checkpoint(folder)
     return CheckpointCard(
         folder=folder, run_id="run-beef", task="tiny_goal", algo="ppo", env_steps=steps,
         success_rate=0.5, sha256="", size_bytes=0, created_at=float(steps), integrity="verified",

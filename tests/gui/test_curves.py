@@ -359,8 +359,8 @@ def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:  # type:
     for name in ("vf_clipfrac", "reward_mean"):
         view.add.activated.emit(view.add.findText(name))
     until(lambda: "reward_mean" in shown(view) and shown(view)[-1] == "vf_clipfrac")
-    again = Settings(app.bridge.home)
     app.models.settings.save()
+    again = Settings(app.bridge.home)
     assert '"vf_clipfrac"' in again.text("curves/added")
     app.actions["resetPlots"].trigger()
     until(lambda: shown(view)[:2] == ["reward_mean", "success_rate"])

@@ -159,7 +159,7 @@ def opened(app: App, game: ConsoleGame) -> App:
     folder = record(game, app.bridge.home.root / "recordings" / "take", [5, A_RIGHT, 6])
     StillPlayer(app)
     app.window.center.setCurrentWidget(app.center.replay)
-    app.controllers.replay.load(folder)
+    app.controllers.replay.load(folder, 60)
     app.center.replay.setFocus()
     click(app, "rollOpenButton")
     until(lambda: app.controllers.roll.known == 144)
@@ -233,7 +233,7 @@ def test_changed_buttons_are_saved_as_a_branch_and_played_on(app: App, game: Con
     folder = record(game, home / "players" / "p" / "recordings" / "take", [5, A_RIGHT, 6])
     replay, roll, view = app.controllers.replay, app.controllers.roll, app.center.replay
     app.window.center.setCurrentWidget(view)
-    replay.load(folder)
+    replay.load(folder, 60)
     assert view.frame == 60
     click(app, "rollOpenButton")
     until(lambda: roll.is_open and view.position.text() == "61 / 144")

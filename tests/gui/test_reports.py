@@ -118,7 +118,7 @@ def test_a_place_that_cannot_be_written_is_named_and_another_is_asked_for(
     asked: list[str] = []
 
     def choose(parent: object, title: str, name: str) -> tuple[str, str]:
-        asked.append(name)
+        asked.append(Path(name).name)
         return str(places[len(asked) - 1]), ""
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)

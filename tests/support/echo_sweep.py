@@ -18,4 +18,4 @@ if __name__ == "__main__":
     runner = scripted_native(**json.loads(sys.argv[1]))
     ladder = StopLadder(2.0, 0.5)
     sweep.TrialSlot = functools.partial(TrialSlot, runners=(runner,), ladder=ladder)  # type: ignore[misc]
-    main.leave(main.main(["sweep", *sys.argv[2:]]))
+    main.leave(lambda: main.main(["sweep", *sys.argv[2:]]))

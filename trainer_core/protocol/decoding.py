@@ -23,13 +23,18 @@ import msgspec
 from trainer_core.protocol.errors import LabError, in_words
 from trainer_core.protocol.regular_files import SMALL_FILE, read_regular
 
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python that was built without it, whose zipfile refuses such members
+    LZMAError = zipfile.BadZipFile
+
 T = TypeVar("T")
 MOST_TEXT_BYTES = 32 << 20
 """Limit for files of JSON; decoded into typed fields they take a few times as much memory."""
 DAMAGE: tuple[type[Exception], ...] = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, RuntimeError,
-    SyntaxError, StopIteration, MemoryError, struct.error, zlib.error, zipfile.BadZipFile,
-    tarfile.TarError, msgspec.MsgspecError,
+    SyntaxError, StopIteration, MemoryError, struct.error, zlib.error, LZMAError,
+    zipfile.BadZipFile, tarfile.TarError, msgspec.MsgspecError,
 )  # fmt: skip
 """What parsing of damaged data raises. RecursionError, NotImplementedError and the errors of text
 are among these by inheritance; LabError is not, and passes."""
