@@ -80,6 +80,12 @@ def test_an_enabled_source_that_holds_the_line_blocks_the_next(bench: Bench) -> 
     assert [m % 114 for m, _ in seen] == [65, 65, 65]
 
 
+def test_mode_2_does_not_hold_the_line_after_a_write_that_arrives_at_dot_4(bench: Bench) -> None:
+    written = 114 + 1  # FF at dot 3 of line 1, the value at dot 4
+    bench.play([(WRITE, STAT, 0x28, LINE_0 + written), (IF, 0, 0, LINE_0 + written + 1)])
+    assert requests(bench, 2, written + 2, 2 * 114) == [(114 + 65, 2)], "HBlank finds it low"
+
+
 def test_a_stat_write_on_a_dmg_requests_in_hblank(bench: Bench) -> None:
     bench.play([(IF, 0, 0, LINE_0 + 114 + 30), (WRITE, STAT, 0, LINE_0 + 114 + 40)])
     assert bench.play([(IF, 0, 0, LINE_0 + 114 + 41)])[0][0] & 2 == 0

@@ -274,6 +274,18 @@ def test_oam_writes_in_the_picture_act_from_the_next_line_on() -> None:
     assert (picture[71:] != top[71:]).any()
 
 
+def test_a_line_drawn_exactly_counts_the_window_lines_above_it() -> None:
+    """Where the window covers the line, a write to SCX in mode 3 shows nothing of itself."""
+    plain, exact = Bench(1), Bench(1)
+    for bench in (plain, exact):
+        random_memory(bench, 13)
+    window = [(WRITE, 0x4A, 50, 1), (WRITE, 0x4B, 7, 2), (WRITE, 0x40, 0xB1, 3)]
+    expected = second_frame(plain, window)
+    scrolls = [(WRITE, 0x43, line, line * 114 + 50) for line in (64, 80)]
+    np.testing.assert_array_equal(second_frame(exact, window + scrolls), expected)
+    assert (expected[64] != expected[50]).any()
+
+
 def test_the_first_picture_after_lcd_on_is_blank() -> None:
     bench = Bench(1)
     random_memory(bench, 10)

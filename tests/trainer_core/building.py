@@ -27,8 +27,8 @@ def tiny_config(**changes: Any) -> RunConfig:
     """A run of N=16, T=8 that validates and saves only when asked to."""
     fields: dict[str, Any] = {
         "task": "tiny_goal", "num_envs": 16, "num_steps": 8, "num_minibatches": 2,
-        "update_epochs": 2, "eval_every": 0, "checkpoint_every": 0, "threads": 1,
-        "total_env_steps": 16 * 8 * 4,
+        "update_epochs": 2, "eval_every": 0, "eval_episodes": 8, "checkpoint_every": 0,
+        "threads": 1, "total_env_steps": 16 * 8 * 4,
     }  # fmt: skip
     return RunConfig(**{**fields, **changes})
 

@@ -35,17 +35,6 @@ assert "torch._dynamo.config" not in sys.modules
 import torch._dynamo.config
 assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2)).tolist() == [2.0] * 2
 """
-UNTRIED = """
-import sys
-from trainer_core import early_start
-early_start.TRIED = ("1.0.",)
-early_start.load_torch()
-early_start.leave_compiler_out()
-import torch
-assert set(early_start.LATER) <= set(sys.modules)
-assert not [one for one in sys.modules.values() if isinstance(one, early_start._Later)]
-assert not isinstance(sys.modules.get(early_start.COMPILER), early_start._NoCompiler)
-"""
 
 
 def run_python(source: str, **variables: str) -> str:
@@ -65,9 +54,21 @@ def test_what_torch_is_loaded_without_comes_when_it_is_asked_for() -> None:
     run_python(LATER)
 
 
-@pytest.mark.slow
-def test_a_torch_that_nobody_tried_is_loaded_whole() -> None:
-    run_python(UNTRIED)
+def test_a_torch_that_nobody_tried_is_loaded_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(early_start, "TRIED", ("1.0.",))
+    assert not early_start.is_tried()
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.delitem(sys.modules, early_start.COMPILER, raising=False)
+    monkeypatch.setattr(early_start, "is_tried", lambda: False)
+    monkeypatch.setattr(early_start, "_begin", lambda work: None)
+    monkeypatch.setattr(early_start, "_keep_memory", lambda: None)
+    monkeypatch.setattr(early_start, "_load_without_later", lambda: loaded.append("in part"))
+    monkeypatch.setattr(early_start, "importlib", SimpleNamespace(import_module=loaded.append))
+    early_start.load_torch()
+    early_start.leave_compiler_out()
+    assert loaded == ["emulator.emulator", "torch"]
+    assert early_start.COMPILER not in sys.modules
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def dmglab(*words: object) -> tuple[int, dict]:
 
 def test_an_algorithm_is_its_file_and_its_row(tmp_path: Path) -> None:
     code, found = dmglab(
-        "train", "--task", "tiny_goal", "--algo", "reinforce", "--num-envs", 32, "--num-steps", 16,
-        "--total-env-steps", 32 * 16 * 24, "--learning-rate", 3e-3, "--gamma", 0.9,
+        "train", "--task", "tiny_goal", "--algo", "reinforce", "--num-envs", 16, "--num-steps", 16,
+        "--total-env-steps", 16 * 16 * 24, "--learning-rate", 3e-3, "--gamma", 0.9,
         "--eval-every", 0, "--checkpoint-every", 20, "--threads", 1, "--home", tmp_path,
     )  # fmt: skip
     assert code == 0, found

@@ -300,9 +300,13 @@ def test_a_run_by_products_resumes_bit_for_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_products(monkeypatch)
-    config = tiny_config(amp="bf16", checkpoint_every=2, eval_every=2, obs_source="marked")
+    steps = 8 * 4  # of an update
+    config = tiny_config(
+        amp="bf16", checkpoint_every=2, eval_every=2, obs_source="marked", num_envs=8,
+        num_steps=4, total_env_steps=4 * steps,
+    )  # fmt: skip
     train_in(tmp_path / "whole", config)
-    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=256))
+    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=2 * steps))
     train_in(tmp_path / "cut", config)
     whole, cut = (
         [without_clocks(r) for r in read_log(tmp_path / name) if r["type"] in ("update", "eval")]
@@ -316,12 +320,12 @@ def test_a_run_by_products_resumes_bit_for_bit(
     assert weights[0] == weights[1]
     # Another life by autograd takes the checkpoint as its own, and a warm start its weights.
     monkeypatch.undo()
-    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=768))
-    warm = dataclasses.replace(config, warm_start=str(newest[0]), total_env_steps=128)
+    train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=5 * steps))
+    warm = dataclasses.replace(config, warm_start=str(newest[0]), total_env_steps=steps)
     by_products(monkeypatch)
     train_in(tmp_path / "warm", warm)
-    assert read_log(tmp_path / "cut")[-1]["env_steps"] == 768
-    assert read_log(tmp_path / "warm")[-1]["env_steps"] == 128
+    assert read_log(tmp_path / "cut")[-1]["env_steps"] == 5 * steps
+    assert read_log(tmp_path / "warm")[-1]["env_steps"] == steps
 
 
 def test_adam_reads_and_writes_what_torchs_does() -> None:

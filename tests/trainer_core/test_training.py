@@ -57,6 +57,20 @@ from trainer_core.train.run import TrainingRun
 FOUR_UPDATES = 16 * 8 * 4
 
 
+@pytest.fixture(scope="module")
+def four_updates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose run ended after four updates, with checkpoints of the second and the fourth."""
+    home = tmp_path_factory.mktemp("four_updates")
+    train_in(home, tiny_config(checkpoint_every=2))
+    return home
+
+
+@pytest.fixture
+def trained(four_updates: Path, tmp_path: Path) -> Path:
+    """A copy of that home, for a test to damage or to go on with."""
+    return Path(shutil.copytree(four_updates, tmp_path / "trained"))
+
+
 def updates_of(home: Path) -> list[dict[str, Any]]:
     return [without_clocks(r) for r in read_log(home) if r["type"] == "update"]
 
@@ -74,7 +88,7 @@ def test_ppo_learns_the_tiny_goal(tmp_path: Path) -> None:
 def test_a2c_learns_the_tiny_goal(tmp_path: Path) -> None:
     config = tiny_config(
         algo="a2c", num_envs=64, num_steps=8, num_minibatches=1, eval_every=25,
-        learning_rate=1e-3, target_success=0.8, total_env_steps=200_000,
+        eval_episodes=16, learning_rate=2e-3, target_success=0.8, total_env_steps=100_000,
     )  # fmt: skip
     assert train_in(tmp_path, config).success_rate >= 0.8
 
@@ -102,8 +116,7 @@ def test_the_same_seed_gives_the_same_weights(algo: str, tmp_path: Path) -> None
 )  # fmt: skip
 def test_a_resumed_run_goes_on_bit_for_bit(changes: dict[str, Any], tmp_path: Path) -> None:
     config = tiny_config(
-        checkpoint_every=5, eval_every=4, eval_episodes=8, total_env_steps=3 * FOUR_UPDATES,
-        **changes,
+        checkpoint_every=3, eval_every=3, total_env_steps=2 * FOUR_UPDATES, **changes,
     )  # fmt: skip
     train_in(tmp_path / "whole", config)
     control = Control()
@@ -111,13 +124,13 @@ def test_a_resumed_run_goes_on_bit_for_bit(changes: dict[str, Any], tmp_path: Pa
     run.control = control
     update = run.trainer.run_update  # type: ignore[union-attr]
 
-    def stop_after_seven() -> Any:
+    def stop_after_four() -> Any:
         losses = update()
-        if run.trainer.update == 7:  # type: ignore[union-attr]
+        if run.trainer.update == 4:  # type: ignore[union-attr]
             control.stop("test")
         return losses
 
-    run.trainer.run_update = stop_after_seven  # type: ignore[method-assign, union-attr]
+    run.trainer.run_update = stop_after_four  # type: ignore[method-assign, union-attr]
     assert run.train().state is RunState.STOPPED
     run.close()
     train_in(tmp_path / "cut", config)
@@ -153,23 +166,20 @@ def test_a_killed_run_repeats_the_updates_since_its_checkpoint(tmp_path: Path) -
     assert check_log(HomePaths(cut).run("run").train_log).errors == []
 
 
-def test_a_damaged_checkpoint_is_skipped_for_the_one_before(tmp_path: Path) -> None:
-    config = tiny_config(checkpoint_every=2)
-    train_in(tmp_path, config)
-    paths = HomePaths(tmp_path).run("run")
+def test_a_damaged_checkpoint_is_skipped_for_the_one_before(trained: Path) -> None:
+    paths = HomePaths(trained).run("run")
     newest = list_checkpoints(paths)[-1]
     (newest / POLICY).write_bytes(b"damage")
     with pytest.raises(CheckpointError, match=r"policy\.safetensors"):
         verify(newest)
-    train_in(tmp_path, tiny_config(checkpoint_every=2, total_env_steps=FOUR_UPDATES + 128))
-    resume = next(r for r in read_log(tmp_path) if r["type"] == "resume")
+    train_in(trained, tiny_config(checkpoint_every=2, total_env_steps=FOUR_UPDATES + 128))
+    resume = next(r for r in read_log(trained) if r["type"] == "resume")
     assert resume["update"] == 2
 
 
-def test_a_file_is_whole_by_all_digits_of_its_hash(tmp_path: Path) -> None:
+def test_a_file_is_whole_by_all_digits_of_its_hash(trained: Path) -> None:
     """A damage that leaves the first two digits as they were is one in 256: not one to miss."""
-    train_in(tmp_path, tiny_config())
-    folder = list_checkpoints(HomePaths(tmp_path).run("run"))[-1]
+    folder = list_checkpoints(HomePaths(trained).run("run"))[-1]
     whole = (folder / THUMBNAIL).read_bytes()
     wanted = read_meta(folder).files[THUMBNAIL]
     damaged = next(
@@ -181,34 +191,31 @@ def test_a_file_is_whole_by_all_digits_of_its_hash(tmp_path: Path) -> None:
         verify(folder)
 
 
-def test_a_missing_thumbnail_costs_nothing(tmp_path: Path) -> None:
-    config = tiny_config(checkpoint_every=2)
-    train_in(tmp_path, config)
-    newest = list_checkpoints(HomePaths(tmp_path).run("run"))[-1]
+def test_a_missing_thumbnail_costs_nothing(trained: Path) -> None:
+    newest = list_checkpoints(HomePaths(trained).run("run"))[-1]
     (newest / THUMBNAIL).unlink()
-    train_in(tmp_path, tiny_config(checkpoint_every=2, total_env_steps=FOUR_UPDATES + 128))
-    resume = next(r for r in read_log(tmp_path) if r["type"] == "resume")
+    train_in(trained, tiny_config(checkpoint_every=2, total_env_steps=FOUR_UPDATES + 128))
+    resume = next(r for r in read_log(trained) if r["type"] == "resume")
     assert resume["update"] == 4
 
 
 @pytest.mark.parametrize("name", [POLICY, TRAINER, MACHINES, META])
 def test_a_run_with_nothing_but_damaged_checkpoints_does_not_begin_anew(
-    name: str, tmp_path: Path
+    name: str, trained: Path
 ) -> None:
-    train_in(tmp_path, tiny_config())
-    (only,) = list_checkpoints(HomePaths(tmp_path).run("run"))
+    older, only = list_checkpoints(HomePaths(trained).run("run"))
+    shutil.rmtree(older)
     if name == META:
         (only / META).unlink()
     else:
         (only / name).write_bytes(b"damage")
-    with pytest.raises(CheckpointError, match="none of 1 checkpoints can be loaded"):
-        train_in(tmp_path, tiny_config(total_env_steps=2 * FOUR_UPDATES))
-    assert not [r for r in read_log(tmp_path) if r["type"] == "resume"]
+    with pytest.raises(CheckpointError, match="none of 1 checkpoints can be lo"):
+        train_in(trained, tiny_config(total_env_steps=2 * FOUR_UPDATES))
+    assert not [r for r in read_log(trained) if r["type"] == "resume"]
 
 
-def test_thinned_out_checkpoints_of_several_ranks_stay_whole(tmp_path: Path) -> None:
-    train_in(tmp_path, tiny_config(checkpoint_every=2))
-    paths = HomePaths(tmp_path).run("run")
+def test_thinned_out_checkpoints_of_several_ranks_stay_whole(trained: Path) -> None:
+    paths = HomePaths(trained).run("run")
     older, newest = list_checkpoints(paths)
     for folder in (older, newest):
         files = {**read_meta(folder).files, "machines-1.bin": file_sha256(newest / MACHINES)}
@@ -223,9 +230,8 @@ def test_thinned_out_checkpoints_of_several_ranks_stay_whole(tmp_path: Path) -> 
     assert ckpt.load_trainer_state(newest, 1)[1] is not None
 
 
-def test_what_a_crash_left_half_done_is_tidied(tmp_path: Path) -> None:
-    train_in(tmp_path, tiny_config(checkpoint_every=2))
-    paths = HomePaths(tmp_path).run("run")
+def test_what_a_crash_left_half_done_is_tidied(trained: Path) -> None:
+    paths = HomePaths(trained).run("run")
     older, newest = list_checkpoints(paths)
     shutil.copytree(older, paths.checkpoints / ".000000000001.gone")
     shutil.copytree(older, paths.checkpoints / ".000000000999.tmp")
@@ -235,7 +241,7 @@ def test_what_a_crash_left_half_done_is_tidied(tmp_path: Path) -> None:
     assert sorted(path.name for path in paths.checkpoints.iterdir()) == [older.name, newest.name]
     verify(newest)
     paths.checkpoints.joinpath(".000000000777.tmp").mkdir()
-    train_in(tmp_path, tiny_config(total_env_steps=FOUR_UPDATES + 128))
+    train_in(trained, tiny_config(total_env_steps=FOUR_UPDATES + 128))
     assert not list(paths.checkpoints.glob(".*")), "a run tidies when it goes on"
 
 
