@@ -24,8 +24,9 @@ CALLS = ("fsync", "rename", "unlink", "write")
 LISTS = (["runs"], ["queue", "list"], ["task", "list"], ["rom", "list"], ["disk"])
 HALF_MADE = re.compile(r"^\.|\.(tmp|part|partial|old|gone)$")
 """Names of what is not finished; none may be left once the command has run again."""
-LOST_RUN = re.compile(r"^training/runs/2[^/]+/")
-"""A run that was killed keeps its half-made checkpoint until it is resumed or removed."""
+LOST = re.compile(r"^(training/runs/2|players/)[^/]+/")
+"""A run that was killed keeps its half-made checkpoint until it is resumed or removed, a recording
+its half until the app recovers it."""
 OFTEN_CHANGED = re.compile(
     r"/(lock|frames\.bin|.*\.lock|worker\.log.*|runs\.sqlite.*|queue\.json)$|^training/devices/"
 )
@@ -185,7 +186,7 @@ def half_made(home: Path, out: Path) -> set[str]:
     for root in (home, out):
         for path in root.rglob("*"):
             name = str(path.relative_to(root))
-            if HALF_MADE.search(path.name) and not LOST_RUN.search(name):
+            if HALF_MADE.search(path.name) and not LOST.search(name):
                 found.add(name)
     return found
 
