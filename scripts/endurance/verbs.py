@@ -80,7 +80,7 @@ VERBS = (
     Verb(
         "record",
         "record --checkpoint tiny --episodes 4 --out {out}/recorded --home {home}",
-        refused_again="exists",
+        refused_again="not empty",
     ),
     Verb("play", "play --checkpoint tiny --seconds 1 --speed 4 --record --home {home}"),
     Verb("plot", f"plot {{home}}/{_run('tiny')}/train_log.jsonl --out {{out}}/curves.png"),
