@@ -24,9 +24,10 @@ CALLS = ("fsync", "rename", "unlink", "write")
 LISTS = (["runs"], ["queue", "list"], ["task", "list"], ["rom", "list"], ["disk"])
 HALF_MADE = re.compile(r"^\.|\.(tmp|part|partial|old|gone)$")
 """Names of what is not finished; none may be left once the command has run again."""
-LOST = re.compile(r"^(training/runs/2|players/)[^/]+/")
+LOST = re.compile(r"^(training/runs/2|players/)[^/]+/|^(other/)?tasks/")
 """A run that was killed keeps its half-made checkpoint until it is resumed or removed, a recording
-its half until the app recovers it."""
+its half until the app recovers it, a task until a new one is made an hour later: only then is it
+sure that nobody is at it."""
 OFTEN_CHANGED = re.compile(
     r"/(lock|frames\.bin|.*\.lock|worker\.log.*|runs\.sqlite.*|queue\.json)$|^training/devices/"
 )
