@@ -24,8 +24,10 @@ CALLS = ("fsync", "rename", "unlink", "write")
 LISTS = (["runs"], ["queue", "list"], ["task", "list"], ["rom", "list"], ["disk"])
 HALF_MADE = re.compile(r"^\.|\.(tmp|part|partial|old|gone)$")
 """Names of what is not finished; none may be left once the command has run again."""
-LOST_RUN = re.compile(r"^training/runs/2[^/]+/")
-"""A run that was killed keeps its half-made checkpoint until it is resumed or removed."""
+LOST = re.compile(r"^(training/runs/2|players/)[^/]+/|^(other/)?tasks/")
+"""A run that was killed keeps its half-made checkpoint until it is resumed or removed, a recording
+its half until the app recovers it, a task until a new one is made an hour later: only then is it
+sure that nobody is at it."""
 OFTEN_CHANGED = re.compile(
     r"/(lock|frames\.bin|.*\.lock|worker\.log.*|runs\.sqlite.*|queue\.json)$|^training/devices/"
 )
@@ -139,6 +141,8 @@ def judge(
     if "Traceback" in again.said or (again.code and not right):
         wrong.append(f"again: status {again.code}: {again.said[-400:]}")
     left = half_made(home, out) - alone.half_made
+    if right:  # it named the folder, which is the user's own, and what to do about it
+        left = {name for name in left if (home / name).exists()}
     if left:
         wrong.append(f"half made and left: {sorted(left)[:4]}")
     return wrong
@@ -185,7 +189,7 @@ def half_made(home: Path, out: Path) -> set[str]:
     for root in (home, out):
         for path in root.rglob("*"):
             name = str(path.relative_to(root))
-            if HALF_MADE.search(path.name) and not LOST_RUN.search(name):
+            if HALF_MADE.search(path.name) and not LOST.search(name):
                 found.add(name)
     return found
 

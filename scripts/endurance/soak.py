@@ -57,12 +57,11 @@ def _begin(app, until) -> None:  # type: ignore[no-untyped-def]
         "task": "pocket_quest/leave_bedroom", "num_envs": 32, "threads": 1,
         "checkpoint_every": 10, "eval_every": 20, "target_success": 0.0, "seconds": 0.0,
     })  # fmt: skip
-    begun: set[str] = set()
-    for _ in range(2):
+    waiting = app.bridge.service.queue.entries
+    for begun in (lambda: training.run_id and not training.starting, lambda: len(waiting()) == 1):
         training.set_consent(True)
         training.start()
-        until(lambda: training.run_id not in ("", *begun) and not training.starting, 120.0)
-        begun.add(training.run_id)
+        until(begun, 120.0)
     checkpoints = app.models.checkpoints
     until(lambda: checkpoints.cards, 600.0)
     app.controllers.checkpoints.watch_run(checkpoints.cards[0].run_id)

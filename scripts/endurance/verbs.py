@@ -80,7 +80,7 @@ VERBS = (
     Verb(
         "record",
         "record --checkpoint tiny --episodes 4 --out {out}/recorded --home {home}",
-        refused_again="exists",
+        refused_again="not empty",
     ),
     Verb("play", "play --checkpoint tiny --seconds 1 --speed 4 --record --home {home}"),
     Verb("plot", f"plot {{home}}/{_run('tiny')}/train_log.jsonl --out {{out}}/curves.png"),
@@ -89,12 +89,12 @@ VERBS = (
         "archive --remove",
         f"archive {KILLED} --remove --home {{home}}",
         changes=("archives", _run(KILLED)),
-        refused_again="no run",
+        refused_again="is archived",
     ),
     Verb(
         "restore",
         f"restore {{home}}/archives/{KILLED}.tar.gz --home {{out}}/other",
-        refused_again="exists",
+        refused_again="is there already",
     ),
     Verb("curves", "curves tiny --out {out}/events --home {home}"),
     Verb("import curves", "import {home}/exported/history.jsonl --home {out}/other"),
