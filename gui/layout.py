@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import shiboken6
 from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
@@ -64,6 +65,7 @@ class Layout(QObject):
         """Sizes of the docks, by which of them were on show: they come back as they were."""
         self._shown: frozenset[str] = frozenset()
         self._arrange()
+        self._every_dock = window.findChildren(QDockWidget)
         self._default = window.saveState(LAYOUT_VERSION)
         session.mode_changed.connect(self._on_mode)
         self._show_for_mode()
@@ -72,7 +74,8 @@ class Layout(QObject):
             dock.installEventFilter(self)
 
     def _all_docks(self) -> list[QDockWidget]:
-        return self._window.findChildren(QDockWidget)
+        """To ask the window takes a walk through all of its widgets, at each dock that shows."""
+        return [dock for dock in self._every_dock if shiboken6.isValid(dock)]
 
     # -- docks that go and come -------------------------------------------------------------
 
@@ -171,7 +174,7 @@ class Layout(QObject):
         """Put every dock away, or all of them back."""
         if self._before is None:
             self._before = self._window.saveState(LAYOUT_VERSION)
-            for dock in self._window.findChildren(QDockWidget):
+            for dock in self._all_docks():
                 dock.hide()
         else:
             before, self._before = self._before, None
@@ -235,7 +238,7 @@ class Layout(QObject):
     def _restore(self) -> bool:
         geometry = self._settings.blob("layout/geometry")
         state = self._settings.blob("layout/state")
-        names = [dock.objectName() for dock in self._window.findChildren(QDockWidget)]
+        names = [dock.objectName() for dock in self._all_docks()]
         if not is_sound_state(bytes(state.data()), LAYOUT_VERSION, names):
             return False
         if not self._window.restoreState(state, LAYOUT_VERSION):
