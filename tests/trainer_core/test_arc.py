@@ -25,7 +25,7 @@ from trainer_core.arc.env import ArcVecEnv
 from trainer_core.arc.game import FRAMES_PER_PICTURE, ArcGame, Turn, open_arc_game
 from trainer_core.arc.rest import RestGame
 from trainer_core.arc.rules import encode
-from trainer_core.arc.session import Shown
+from trainer_core.arc.session import HostedGames, Shown
 from trainer_core.play.clips.opening import open_clip
 from trainer_core.protocol import records
 from trainer_core.protocol.arc import CLICK, PALETTE, RESET, ArcGameInfo, find_game, list_games
@@ -36,6 +36,7 @@ from trainer_core.protocol.playing import with_click
 from trainer_core.protocol.recording import read_recording, read_steps
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runners.arc.runner import ARC
+from trainer_core.runs.trust import sha256_of, trust
 from trainer_core.service import TrainerService
 
 SLIDE = [2, 4, 1, 3, 1, 3, 4, 2, 4, 2, 4, 1]
@@ -179,12 +180,15 @@ def test_a_game_of_clicks_cannot_be_trained_with_buttons(home: HomePaths, tmp_pa
     (folder / "metadata.json").write_text('{"game_id": "xx01-v1"}')
     source = (find_game("arc/ck01", home).folder / "ck01.py").read_text()
     (folder / "xx01.py").write_text(source.replace("Ck01", "Xx01").replace("[5, 6]", "[6]"))
+    trust(sha256_of(folder))
     with pytest.raises(TaskError, match="takes clicks alone"):
         ArcVecEnv(find_game("arc/xx01", home), home, 2)
     (folder / "xx01.py").write_text("class Xx01:\n    pass\n")
+    trust(sha256_of(folder))
     with pytest.raises(LabError, match=r"xx01: .*not a subclass of ARCBaseGame"):
         open_arc_game("arc/xx01", home)
     (folder / "xx01.py").write_text("this is no Python\n")
+    trust(sha256_of(folder))
     with pytest.raises(LabError, match=r"xx01: .*invalid syntax"):
         open_arc_game("arc/xx01", home)
 
@@ -297,6 +301,25 @@ def test_a_folder_without_metadata_is_named(tmp_path: Path) -> None:
         find_game("arc/ab01", home)
     with pytest.raises(TaskError, match="known: arc/ck01"):
         find_game("arc/nope", home)
+
+
+def test_a_game_of_a_home_is_a_program_that_starts_once_it_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    home, folder = HomePaths(tmp_path), tmp_path / "arc" / "xx01"
+    folder.mkdir(parents=True)
+    (folder / "metadata.json").write_text('{"game_id": "xx01-v1"}')
+    (folder / "xx01.py").write_text("class Xx01: ...\n")
+    game = find_game("arc/xx01", home)
+    with pytest.raises(LabError, match=r"dmglab runner trust [0-9a-f]{64}$") as caught:
+        HostedGames(game, home)
+    trust(str(caught.value)[-64:])
+    with pytest.raises(LabError, match="has no environment"):
+        HostedGames(game, home)
+    (folder / "xx01.py").write_text("class Xx01: print('more')\n")
+    with pytest.raises(LabError, match="dmglab runner trust"):
+        HostedGames(game, home)
 
 
 class _Nonsense(BaseHTTPRequestHandler):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -21,8 +22,9 @@ import numpy as np
 from trainer_core.owned import environment_for, family
 from trainer_core.protocol.arc import CLICK, NOTHING, RESET, RUNNER_ID, SIDE, ArcGameInfo
 from trainer_core.protocol.errors import LabError
-from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.runners.arc.runner import ARC
+from trainer_core.runs.trust import require_own_environment, require_trust
 
 GRID_BYTES = SIDE * SIDE
 
@@ -69,8 +71,11 @@ class HostedGames:
     ) -> None:  # fmt: skip
         """`recordings`: where the library writes its JSON lines of scored games; None keeps none.
 
-        Raises LabError when the environment is not there, or the game cannot be begun.
+        Raises LabError when the environment is not there, or the game cannot be begun, and for a
+        game of the home, which is a program, until the user trusts it.
         """
+        if not game.folder.is_relative_to(ASSETS):
+            require_trust(game.folder, ARC.title)
         environment = ARC.environment(home)
         if not environment.exists:
             raise LabError(
@@ -80,6 +85,7 @@ class HostedGames:
         folder = Path(self._scratch.name) if self._scratch else recordings
         assert folder is not None
         folder.mkdir(parents=True, exist_ok=True)
+        require_own_environment(environment.python)
         argv = [
             str(environment.python), "-P", "-m", "trainer_core.arc.host", str(game.folder),
             str(folder),
@@ -87,7 +93,11 @@ class HostedGames:
         self.game, self.count = game, count
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=folder, env={**environment_for(argv[0]), **family()},
+            cwd=folder, env={
+                **environment_for(argv[0]), **family(),
+                # Bytecode beside the game would be read in place of what was trusted.
+                "PYTHONPYCACHEPREFIX": os.devnull, "PYTHONDONTWRITEBYTECODE": "1",
+            },
         )  # fmt: skip
         try:
             self._answer()
