@@ -140,9 +140,13 @@ def test_a_target_that_is_reached_late_names_the_weights_that_reached_it(tmp_pat
     ready(run)
     outcome = run.train()
     run.close()
-    assert outcome.reason.startswith("validation reached")
     named = read_meta(run.paths.root / outcome.checkpoint)
-    assert named.success_rate == outcome.success_rate >= 0.01
+    # Which play gets there first is a matter of how fast this computer validates.
+    if outcome.reached_by == "greedy":
+        assert named.success_rate == outcome.success_rate >= 0.01
+    else:
+        assert outcome.reached_by == "leave_loops"
+        assert min(named.leaving_success_rate, outcome.leaving_success_rate) >= 0.01
     assert named.validated_env_steps == named.env_steps <= outcome.env_steps
     whole = train_in(tmp_path, config)  # nothing is left to do, and the newest one can be resumed
     assert whole.env_steps == outcome.env_steps
