@@ -171,6 +171,7 @@ class TrainingDock(Dock):
         self._command_section.body.addWidget(self.preview)
         head = self._command_section.head
         head.setSpacing(2)
+        self._command_section.note.hide()  # empty, its margins would cut the check's words
         head.insertWidget(1, self._detach_check())
         self.exact = icon_button(
             "more", tr("Show the exact process"), "exactCommand", checkable=True

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QBoxLayout, QDockWidget, QLabel
 
+from gui import object_names as names
 from gui.app import App
 from gui.layout import FRAME
 from gui.models.run_list import COLUMNS
@@ -137,3 +138,9 @@ def test_tab_passes_by_what_lies_behind_another_dock(app: App) -> None:
     assert len(seen) > 15
     assert all(app.docks.log.isAncestorOf(widget) is False for widget in seen)
     assert all(widget.accessibleName() or widget.text() for widget in seen)
+
+
+def test_the_check_of_the_command_is_whole_in_a_window_of_1280_by_800(app: App) -> None:
+    app.window.resize(1280, 800)
+    check = find(app, names.DETACH_CHECK)
+    until(lambda: check.isVisible() and check.width() >= check.sizeHint().width())
