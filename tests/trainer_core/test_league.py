@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -176,6 +177,28 @@ def test_a_policy_that_is_loading_when_ctrl_c_comes_is_ended(tmp_path: Path) -> 
     child.send_signal(signal.SIGINT)
     child.wait(60)
     assert not psutil.pid_exists(int(pid.read_text()))
+
+
+def test_a_policy_that_is_loading_ends_with_who_opened_it(tmp_path: Path) -> None:
+    folder = save_policy(tmp_path / "run")
+    opening = OPENING.replace('Path(".")', f"Path({str(folder)!r})") + "input()"
+    child = subprocess.Popen([sys.executable, "-c", opening, sys.executable], cwd=CHECKOUT,
+                             stdin=subprocess.PIPE)  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while not (family := psutil.Process(child.pid).children(recursive=True)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    finally:
+        child.kill()
+        child.wait()
+    spent = 0.0
+    while alive := [each for each in family if each.is_running() and each.status() != "zombie"]:
+        assert time.monotonic() < deadline
+        with contextlib.suppress(psutil.NoSuchProcess):
+            spent = max(spent, *(each.cpu_times().user for each in alive))
+        time.sleep(0.01)
+    assert spent < 1.0, "it loaded torch for nobody, which takes two seconds of processor"
 
 
 def test_a_policy_plays_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.owned import environment_for
+from trainer_core.owned import PARENT, environment_for
 from trainer_core.play.agent import Agent, StackedAgent
 from trainer_core.play.player import MakeAgent
 from trainer_core.protocol.errors import CheckpointError, LabError
 from trainer_core.protocol.paths import child_folder
 from trainer_core.runs.trust import require_own_environment
 
+PROCESS = "trainer_core.play.league.contestant_process"
 LAST_WORDS = 4096
 """Bytes of a process's standard error in which its last line is looked for."""
 BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
@@ -38,11 +39,11 @@ class Contestant:
         require_own_environment(python)
         # An environment of a runner links our packages; our own interpreter finds them from here.
         isolated = ["-P"] if module else []
-        argv = [python, *isolated, "-m", __name__, module, str(checkpoint), mode, str(seed)]
+        argv = [python, *isolated, "-m", PROCESS, module, str(checkpoint), mode, str(seed)]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # a pipe would fill up unread
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
-            cwd=child_folder(), env=environment_for(python),
+            cwd=child_folder(), env={**environment_for(python), PARENT: str(os.getpid())},
         )  # fmt: skip
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -118,7 +119,3 @@ def _agent_class(module: str) -> MakeAgent:
         if issubclass(kind, StackedAgent) and kind.__module__ == module
     ]
     return found[0]
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
