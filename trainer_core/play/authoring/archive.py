@@ -45,7 +45,7 @@ def export_task(task: Task, out: Path) -> dict[str, Any]:
     names = [MANIFEST, task.manifest.starts.file, task.manifest.goal.file]
     names += [task.manifest.demo.file] if task.manifest.demo else []
     names += [INPUTS] if (task.folder / INPUTS).is_file() else []
-    partial = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    partial = out.with_name(f".{out.name}.tmp")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in names:
