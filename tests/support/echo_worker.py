@@ -65,8 +65,11 @@ class Echo:
             self.log.flush()
             self.seq += 1
         if fields.get("update") not in self.options.get("unsent", ()):
-            self.events.write(line)
-            self.events.flush()
+            try:
+                self.events.write(line)
+                self.events.flush()
+            except BrokenPipeError:  # who reads is gone: that is what the end of stdin says, too
+                os.killpg(0, signal.SIGKILL)
 
     def state(self, state: str, detail: str = "") -> None:
         self.emit("state", durable=False, state=state, detail=detail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,7 +75,10 @@ def run(argv: list[str]) -> dict[str, Any]:
 
     keep = None
     if options.record:
-        keep = settings.home.players / time.strftime("league-%Y%m%d-%H%M%S") / "recordings"
+        players = settings.home.players
+        players.mkdir(parents=True, exist_ok=True)
+        stamp = time.strftime("league-%Y%m%d-%H%M%S-")  # two may begin within a second
+        keep = Path(tempfile.mkdtemp(prefix=stamp, dir=players)) / "recordings"
     rows: list[Row] = []
     for number, task in enumerate(tasks):
         folder = keep / f"task-{number}" if keep and len(tasks) > 1 else keep
