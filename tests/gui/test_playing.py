@@ -330,6 +330,8 @@ def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
     play(app)
     click(app, names.RECORD_BUTTON)
     until(lambda: app.controllers.playing.recording)
+    seq = app.center.live.source.seq
+    until(lambda: app.center.live.source.seq > seq + 4)  # one of no picture has nothing to show
     app.models.navigation.show(Place.WALL)  # nobody looks at the game meanwhile
     for _ in range(3):
         app.controllers.playing.note_frame(FrameInfo(flags=0))
