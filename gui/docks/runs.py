@@ -231,32 +231,17 @@ class RunsDock(Dock):
         return action
 
     def _empty_page(self) -> QWidget:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setSpacing(8)
-        column.addStretch(1)
-        text = label(tr("No training yet. A demo takes a minute."), "muted")
-        column.addWidget(text, 0, Qt.AlignmentFlag.AlignHCenter)
         welcome = self._actions["welcome"]
         start = button(tr("Start demo"), "startDemoFromRuns", clicked=welcome.trigger)
+        page = _message_page(tr("No training yet. A demo takes a minute."), start)
         # The card itself has the button; a second one beside it only asks which is right.
         start.setVisible(welcome.isVisible())
         welcome.changed.connect(lambda: start.setVisible(welcome.isVisible()))
-        column.addWidget(start, 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addStretch(1)
         return page
 
     def _no_match_page(self) -> QWidget:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setSpacing(8)
-        column.addStretch(1)
-        text = label(tr("No run is found by this filter."), "muted")
-        column.addWidget(text, 0, Qt.AlignmentFlag.AlignHCenter)
         show = button(tr("Show all runs"), "clearRunFilter", clicked=self.filter.clear)
-        column.addWidget(show, 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addStretch(1)
-        return page
+        return _message_page(tr("No run is found by this filter."), show)
 
     def _on_count(self) -> None:
         none_found = self.proxy.is_filtered and not self.proxy.rowCount()
@@ -310,3 +295,15 @@ class RunsDock(Dock):
             menu.setToolTipsVisible(True)
             menu.addActions([self._actions[name] for name in MENU])
             menu.exec(self.table.viewport().mapToGlobal(position))
+
+
+def _message_page(text: str, offer: QWidget) -> QWidget:
+    """Return a page in place of the table: a sentence and what can be done about it."""
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setSpacing(8)
+    column.addStretch(1)
+    for widget in (label(text, "muted"), offer):
+        column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+    column.addStretch(1)
+    return page

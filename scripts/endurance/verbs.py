@@ -152,34 +152,13 @@ def make_template(folder: Path) -> Path:
         "wait 180 START wait 60 START wait 60 RIGHT 2 LEFT 2 DOWN UP 3 A RIGHT\n"
     )
     where = ["--home", str(home)]
+    capture = ["task", "capture", str(home / "walk.txt"), "--rom", str(ROM)]
     for words in (
         ["train", *shlex.split(LEARNED), "--name", "tiny", *where],
         ["curves", GAME_RUN, "--to", "wandb_history", "--out", str(home / "exported"), *where],
         ["rom", "add", str(ROM), *where],
-        [
-            "task",
-            "capture",
-            str(home / "walk.txt"),
-            "--rom",
-            str(ROM),
-            "--step",
-            "2",
-            "--state",
-            str(home / "state.npz"),
-            *where,
-        ],
-        [
-            "task",
-            "capture",
-            str(home / "walk.txt"),
-            "--rom",
-            str(ROM),
-            "--step",
-            "9",
-            "--goal",
-            str(home / "goal.npz"),
-            *where,
-        ],
+        [*capture, "--step", "2", "--state", str(home / "state.npz"), *where],
+        [*capture, "--step", "9", "--goal", str(home / "goal.npz"), *where],
         ["task", "export", "mine/first_moth", "--out", str(home / "moth.zip"), *where],
     ):
         run_forked(words, folder / "said.txt").check()

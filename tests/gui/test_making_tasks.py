@@ -18,6 +18,7 @@ from gui import object_names as names
 from gui.app import App
 from gui.models.session import Mode
 from gui.models.task_draft import LEAST_DISTANCE, distance, observe
+from gui.widgets.screen import Screen
 from tests.gui.conftest import click, find, press, replaced, until
 from trainer_core.play.authoring import goals
 from trainer_core.play.judge import goal_distance
@@ -475,14 +476,20 @@ def test_what_is_measured_moves_nothing_under_the_mouse(
     assert {*seen, box.mapTo(dock, QPoint(0, 0))} == {place}
 
 
-def test_a_click_beside_a_box_takes_the_keys_from_the_game(
-    app: App, own_rom: Path, tools: Tools
-) -> None:
-    open_rom(app, own_rom)
+def game_with_keys(app: App, rom: Path) -> Screen:
+    """Open a ROM and give its screen the keyboard."""
+    open_rom(app, rom)
     app.window.activateWindow()
     screen = app.center.live.screen_view
     screen.setFocus()
     until(lambda: QApplication.focusWidget() is screen)
+    return screen
+
+
+def test_a_click_beside_a_box_takes_the_keys_from_the_game(
+    app: App, own_rom: Path, tools: Tools
+) -> None:
+    screen = game_with_keys(app, own_rom)
     QTest.mouseClick(app.docks.task.finding, Qt.MouseButton.LeftButton)
     assert QApplication.focusWidget() is not screen
     paused = app.controllers.playing.paused
@@ -540,11 +547,7 @@ def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Too
 def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(
     app: App, own_rom: Path, tools: Tools
 ) -> None:
-    open_rom(app, own_rom)
-    app.window.activateWindow()
-    screen = app.center.live.screen_view
-    screen.setFocus()
-    until(lambda: QApplication.focusWidget() is screen)
+    screen = game_with_keys(app, own_rom)
     QTest.keyClick(screen, Qt.Key.Key_F7)
     until(lambda: app.models.task_draft.starts)
     # Shift is held for turbo, and changes no other key.

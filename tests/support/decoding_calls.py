@@ -17,7 +17,7 @@ PARSERS = {
     "safe_open", "csv.reader", "csv.DictReader", "base64.b64decode", "configparser.ConfigParser",
     "ElementTree.parse", "ElementTree.fromstring", "struct.unpack", "struct.unpack_from",
     "struct.iter_unpack", "sqlite3.connect", "plistlib.load", "plistlib.loads", "ast.literal_eval",
-    "read_arrays", "read_json", "read_loose_json", "open_zip", "kept_json",
+    "read_arrays", "read_json", "read_loose_json", "open_zip",
 }  # fmt: skip
 """Calls that decode, as they are written: the last two parts of a dotted name count."""
 METHODS = {"unpack", "unpack_from", "iter_unpack", "raw_decode"}

@@ -65,6 +65,8 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """What SQLite keeps and every list can show."""
 When = Annotated[float, Meta(ge=0, le=253_402_300_799)]
 """Seconds since 1970, up to the end of year 9999: what a calendar can show."""
+LATEST_S = 1 << 33
+"""Seconds since 1970, in the year 2242: no clock of a run that comes from elsewhere says more."""
 
 
 class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):

@@ -23,7 +23,7 @@ from trainer_core.protocol.decoding import parsing
 from trainer_core.protocol.errors import ConfigError, LabError, in_words
 from trainer_core.protocol.paths import HomePaths, RunPaths
 from trainer_core.protocol.regular_files import open_regular
-from trainer_core.protocol.runs import ARCHIVED, RunRecord, is_archived, is_run_id
+from trainer_core.protocol.runs import ARCHIVED, LATEST_S, RunRecord, is_archived, is_run_id
 from trainer_core.runs import durable
 from trainer_core.runs.half_moved import alone, delete, way_back, way_out
 from trainer_core.runs.index import RunRegistry
@@ -35,8 +35,6 @@ SUFFIX = ".tar.gz"
 MOST_MANIFEST_BYTES = 8 << 20
 """Of 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
-LATEST_S = 1 << 33
-"""Seconds since 1970, in the year 2242."""
 LEFT_OUT = {"lock", "frames.bin", "mail"}
 """Of the process that is gone."""
 

@@ -21,7 +21,7 @@ from trainer_core.protocol.errors import LabError, ProtocolError
 from trainer_core.protocol.metrics import METRICS
 from trainer_core.protocol.paths import HomePaths
 from trainer_core.protocol.regular_files import open_regular, read_regular
-from trainer_core.protocol.runs import RunRecord, RunState
+from trainer_core.protocol.runs import LATEST_S, RunRecord, RunState
 from trainer_core.protocol.spec import MAX_SEED, NEUTRAL, RunSpec
 from trainer_core.runs import durable
 from trainer_core.runs.index import RunRegistry
@@ -39,8 +39,6 @@ STEPS = ("env_steps", "global_step", "_step")
 _OURS = {metric.name for metric in METRICS}
 MOST_LINE_BYTES = 1 << 20
 """Of history.jsonl; a record of ours has 64 KiB at most."""
-LATEST_S = 1 << 33
-"""Seconds since 1970, in the year 2242."""
 MOST_NAME = 60
 """Letters of a run's name; of a longer one the end, which tells one from another."""
 MOST_SCALARS = 500
