@@ -54,7 +54,7 @@ GOALS_PER_HORIZON = 3
 """Goals an env must reach in the time of one horizon before training success means anything:
 early on only lucky episodes end, and nearly all of those are successes."""
 WORD_S = 1.0
-"""Between two words of the same kind: how far preparing is, that a stop waits for an update."""
+"""Between two words that a stop waits for the update."""
 HELD_S = 60.0
 """Between two words of rank 0 to ranks that are held: their collectives give up in the end."""
 
