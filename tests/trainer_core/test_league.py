@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import signal
@@ -38,6 +39,7 @@ from trainer_core.protocol.buttons import ACTIONS
 from trainer_core.protocol.checkpoints import META, read_meta
 from trainer_core.protocol.errors import CheckpointError, ConfigError, LabError
 from trainer_core.protocol.paths import CHECKOUT, HomePaths, RunPaths
+from trainer_core.service import run_job
 from trainer_core.train.checkpoint import save_checkpoint
 
 PICTURES = toy.tile_pictures(toy.torch.device("cpu")).numpy()
@@ -199,6 +201,18 @@ def test_a_policy_that_is_loading_ends_with_who_opened_it(tmp_path: Path) -> Non
             spent = max(spent, *(each.cpu_times().user for each in alive))
         time.sleep(0.01)
     assert spent < 1.0, "it loaded torch for nobody, which takes two seconds of processor"
+
+
+def test_a_policy_that_cannot_be_opened_ends_alone(tmp_path: Path) -> None:
+    """The app's league bears a mark of its own, by which its processes are found and ended."""
+    opener = "from trainer_core.owned import die_with_parent; die_with_parent()"
+    failing = tmp_path / "python"
+    failing.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{opener}'\n")
+    failing.chmod(0o755)
+    going_on = "import contextlib, time\nwith contextlib.suppress(Exception):"
+    going_on += OPENING.replace("\n", "\n    ") + "\ntime.sleep(0.5)\nprint('{\"rows\": []}')"
+    tool = [sys.executable, "-c", going_on, str(failing)]
+    assert asyncio.run(run_job(tool)) == {"rows": []}
 
 
 def test_a_policy_plays_in_a_process_of_its_own(tmp_path: Path) -> None:
