@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QItemSelection, QModelIndex, Qt
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -267,8 +267,13 @@ class RunsDock(Dock):
         """Show the row of the run in focus as the selected one."""
         row, run = self.proxy.row_of(run_id), self.current()
         if row >= 0 and (run is None or run.run_id != run_id):
-            self.table.selectRow(row)
-            self.table.scrollTo(self.proxy.index(row, 0))
+            index = self.proxy.index(row, 0)
+            # Not selectRow: Shift or Ctrl, held for something else, would change what it selects.
+            rows = QItemSelectionModel.SelectionFlag.Rows
+            self.table.selectionModel().setCurrentIndex(
+                index, QItemSelectionModel.SelectionFlag.ClearAndSelect | rows
+            )
+            self.table.scrollTo(index)
 
     def current(self) -> RunRecord | None:
         """The run of the row that was picked last, if it still is."""

@@ -93,6 +93,8 @@ def use_echo(app: App, **options: object) -> None:
 
 
 def close(app: App) -> None:
+    # Qt takes the modifiers of the last event for held until another one comes.
+    QTest.keyRelease(app.window, Qt.Key.Key_Shift)
     app.bridge.service.ladder = StopLadder(0.2, 0.2)
     app.controllers.shutdown.begin()
     until(lambda: app.controllers.shutdown.has_ended)

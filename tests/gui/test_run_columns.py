@@ -81,6 +81,17 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
     assert again.docks.runs.proxy.columnCount() == len(again.models.runs.columns)
 
 
+def test_a_run_is_selected_whatever_key_is_held(app: App) -> None:
+    dock = app.docks.runs
+    for number in range(3):
+        tell(app, f"r-{number}")
+    modifiers = Qt.KeyboardModifier
+    for run_id, held in (("r-1", modifiers.ShiftModifier), ("r-2", modifiers.ControlModifier)):
+        QTest.mouseClick(dock, Qt.MouseButton.LeftButton, held)
+        app.controllers.runs.show(run_id)
+        assert dock._runs.selected == [run_id]
+
+
 def test_several_rows_are_picked_and_shown_or_archived_together(app: App, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     dock, telemetry = app.docks.runs, app.models.telemetry
     for number in range(4):
