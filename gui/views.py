@@ -62,7 +62,7 @@ def make_docks(
     training, playing = controllers.training, controllers.playing
     trained = TrainedPage(playing, models.checkpoints)
     return Docks(
-        agent=AgentDock(models.session, controllers.runners, training.draft, actions),
+        agent=AgentDock(models.session, controllers.runners, training.draft, playing, actions),
         training=TrainingDock(models.session, training, controllers.status, trained, actions),
         telemetry=TelemetryDock(
             models.telemetry,

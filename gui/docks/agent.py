@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from gui import object_names as names
 from gui.actions import ActionRegistry
+from gui.controllers.playing import PlayController
 from gui.controllers.runners import RunnersController
 from gui.keymap import PLAY_KEYS
 from gui.models.config_draft import ConfigDraft
@@ -84,10 +85,11 @@ class Missing(QWidget):
 class AgentDock(Dock):
     def __init__(
         self, session: Session, runners: RunnersController, draft: ConfigDraft,
-        actions: ActionRegistry,
+        playing: PlayController, actions: ActionRegistry,
     ) -> None:  # fmt: skip
         super().__init__(tr("Agent and mode"), names.AGENT_DOCK)
         self._session, self._runners, self._draft = session, runners, draft
+        self._playing = playing
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(12, 12, 12, 12)
@@ -100,6 +102,9 @@ class AgentDock(Dock):
         column.addWidget(self.missing)
         column.addWidget(self._operation_switch(actions))
         column.addWidget(self._keys())
+        self.plays = ElidedLabel("", "muted")  # below the rest, which it does not move
+        self.plays.setObjectName("playsNow")
+        column.addWidget(self.plays)
         column.addStretch(1)
         self.setWidget(body)
         self.reload_tasks()
@@ -168,6 +173,8 @@ class AgentDock(Dock):
         self._draft.changed.connect(lambda name: self._refresh() if name in ("", "task") else None)
         session.rom_changed.connect(lambda rom: self.reload_tasks())
         session.tasks_changed.connect(self.reload_tasks)
+        self._playing.changed.connect(self._tell_other)
+        self._playing.started.connect(self._tell_other)
 
     def _ticked(self) -> tuple[str, ...]:
         return split_tasks(self._draft.text("task"))
@@ -220,9 +227,9 @@ class AgentDock(Dock):
         self.operations.set_value(self._session.operation)
         self._hint.setText(tr(_HINTS[mode]))
         self._hint.setVisible(bool(_HINTS[mode]))
-        is_rom = bool(self._session.rom) and mode is Mode.HUMAN  # agents train and play tasks
-        shown = 0 if is_rom else self.tasks.findData(self._session.task)
+        shown = 0 if self._shows_rom() else self.tasks.findData(self._session.task)
         self.tasks.setCurrentIndex(max(0, shown))
+        self._tell_other()
         self.runners.setCurrentIndex(max(0, self.runners.findData(self._session.runner.id)))
         training = mode is Mode.AGENT
         self.missing.renew(is_wanted=training)
@@ -234,3 +241,19 @@ class AgentDock(Dock):
         self.several.setVisible(training and is_new and is_native)
         count = len(self._ticked())
         self.several.setText(str(count) if count > 1 else "+")
+
+    def _shows_rom(self) -> bool:
+        """Return whether the list names the ROM that a person plays: agents have tasks."""
+        return bool(self._session.rom) and self._session.mode is Mode.HUMAN
+
+    def _tell_other(self) -> None:
+        """Name what plays where it is not what the list names, which the next run learns."""
+        request = self._playing.request
+        named = self._session.game if self._shows_rom() else self._session.task
+        is_other = request is not None and request.task != named
+        self.plays.setVisible(is_other)
+        if request is not None and is_other:
+            row = self.tasks.findData(request.task)
+            name = Path(request.task).name if self._playing.is_rom else request.task
+            title = self.tasks.itemText(row) if row >= 0 else name
+            self.plays.setText(tr("Plays now: {task}", task=title))

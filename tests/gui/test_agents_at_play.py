@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QPushButton
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton
 
 from gui import object_names as names
 from gui.app import App
@@ -103,6 +103,24 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     assert not app.controllers.playing.is_versus
     assert board.isHidden()
     until(lambda: app.controllers.saliency.is_on)  # as before the two
+
+
+def test_the_agent_dock_names_what_plays_beside_what_is_chosen(app: App, tmp_path: Path) -> None:
+    session, line = app.models.session, find(app, "playsNow", QLabel)
+    app.models.navigation.show_dock(names.AGENT_DOCK)
+    session.set_task("pocket_quest/leave_house")
+    deploy(app, card(tmp_path / "grid", 1))  # of tiny_goal: the list above names the house
+    until(line.isVisible)
+    assert line.text() == "Plays now: Tiny goal"
+    session.set_task("tiny_goal")
+    assert not line.isVisible()  # one name is enough where both are the same
+    session.set_task("pocket_quest/leave_house")
+    assert line.isVisible()
+    app.controllers.playing.stop()
+    until(lambda: not line.isVisible())
+    click(app, names.MODE_HUMAN)
+    until(lambda: app.controllers.playing.is_human)
+    assert not line.isVisible()
 
 
 def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
