@@ -22,6 +22,7 @@ from gui.words import tr
 from trainer_core.preflight.checks import BUILT_IN_TASKS
 from trainer_core.protocol import commands
 from trainer_core.protocol.buttons import TWO_BUTTONS_ID
+from trainer_core.protocol.presets import WISHES
 from trainer_core.service import run_job
 
 PROBE_AFTER_MS = 700
@@ -250,12 +251,12 @@ class TaskDraft(QObject):
         return "" if self.model.made else tr("Make the task first")
 
     def train(self) -> None:
-        """To the form of a new run on the task, with the discount that its length asks for."""
+        """To the form of a new run on the task, with what the task wants for a default."""
         self._notices.withdraw(tr("Task made"))  # its button offered this
         self._training.train_new()
-        gamma = str(self.model.choices.get("gamma", "")).split(":")[0]
-        if gamma:
-            self._training.draft.set_values({"gamma": float(gamma)})
+        draft = self._training.draft
+        for name in WISHES:  # whatever was typed for the task before
+            draft.reset(name)
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -21,6 +21,8 @@ from gui.words import tr
 from trainer_core.preflight.checks import Check, run_checks
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.capabilities import RunnerCapabilities
+from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.presets import wishes_of
 from trainer_core.protocol.runs import RunRecord, RunState
 from trainer_core.protocol.spec import NATIVE_ID
 from trainer_core.runners.catalog import AgentRunner
@@ -67,7 +69,10 @@ class TrainingController(QObject):
     ) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
-        self.draft = ConfigDraft(session.runner)
+        self.draft = ConfigDraft(
+            session.runner,
+            lambda task, warm_start: wishes_of(task, RunConfig(warm_start=warm_start), bridge.home),
+        )
         self.checks: list[Check] = []
         self.checking = False
         self.checked_once = False

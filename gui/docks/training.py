@@ -314,7 +314,7 @@ class TrainingDock(Dock):
         if plan is not None:
             ours = plan.spec.runner == NATIVE_ID
             line = (
-                train_line(draft.config) if ours
+                train_line(draft.config, draft.wishes()) if ours
                 else guest_line(plan.spec.runner, draft.differences())
             ) + (" --detach" if self._training.detach else "")  # fmt: skip
         self.equivalent.setVisible(bool(line))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -28,11 +28,18 @@ class ConfigDraft(QObject):
     runner_changed = Signal()
     """There are other fields now."""
 
-    def __init__(self, runner: AgentRunner = NATIVE) -> None:
+    def __init__(
+        self,
+        runner: AgentRunner = NATIVE,
+        ask_task: Callable[[str, str], Mapping[str, Any]] = lambda task, warm_start: {},
+    ) -> None:
+        """`ask_task` says what a task, and weights to begin with, want for a default."""
         super().__init__()
         self.runner = runner
+        self._ask_task = ask_task
+        self._asked: tuple[tuple[str, str], Mapping[str, Any]] | None = None
         self._kept: dict[str, dict[str, str]] = {}
-        self._texts = dict(self._defaults())
+        self._texts = dict(self._defaults({}))
         self._errors: dict[str, str] = {}
         self._spec: RunSpec | None = None
         self._config: Any = None
@@ -71,15 +78,17 @@ class ConfigDraft(QObject):
         before, typed = self._texts, {name for name in self._texts if self.is_changed(name)}
         self._kept[self.runner.id] = before
         self.runner = runner
-        defaults, kept = self._defaults(), self._kept.get(runner.id, {})
+        defaults, kept = self._defaults({}), self._kept.get(runner.id, {})
         self._texts = {**defaults, **{name: kept[name] for name in defaults if name in kept}}
         for name in NEUTRAL:
             if name in before and name in self._texts and name != "task":
                 self._texts[name] = before[name] if name in typed else defaults[name]
+        with_its_task = dict(self._texts)
         if "task" in typed or before["task"] == FIRST_TASK:
             ours, theirs = before["task"].split("/")[0], defaults["task"].split("/")[0]
             if defaults["task"] == FIRST_TASK or ours == theirs:  # else it has tasks of its own
                 self._texts["task"] = before["task"]
+        self._follow_task(with_its_task)
         self._check()
         self.runner_changed.emit()
         self.changed.emit("")
@@ -89,15 +98,19 @@ class ConfigDraft(QObject):
 
     def set_text(self, name: str, text: str) -> None:
         if self._texts[name] != text:
+            before = dict(self._texts)
             self._texts[name] = text
+            moved = self._follow_task(before)
             self._check()
-            self.changed.emit(name)
+            self.changed.emit("" if moved else name)
 
     def set_values(self, values: dict[str, Any]) -> None:
         """Take several values at once: a preset, a remedy, another run's configuration."""
+        before = dict(self._texts)
         for spec in self.fields:
             if spec.name in values:
                 self._texts[spec.name] = spec.show(values[spec.name])
+        self._follow_task(before, told=values)
         self._check()
         self.changed.emit("")
 
@@ -122,7 +135,8 @@ class ConfigDraft(QObject):
     def put_state(self, state: dict[str, dict[str, str]]) -> None:
         """Bring texts back; of a field that is not there any more nothing."""
         self._kept = {one: texts for one, texts in state.items() if one != self.runner.id}
-        texts, known = state.get(self.runner.id, {}), self._defaults()
+        texts = state.get(self.runner.id, {})
+        known = self._defaults(texts)
         self._texts = {**known, **{name: texts[name] for name in known if name in texts}}
         self._check()
         self.changed.emit("")
@@ -144,8 +158,35 @@ class ConfigDraft(QObject):
             if spec.name == "task" or values[spec.name] != spec.default
         }
 
-    def _defaults(self) -> Mapping[str, str]:
-        return _default_texts(self.runner.config_type, self.runner.id == NATIVE.id)
+    def wishes(self, texts: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        """Return what the task of the form (or of `texts`) wants in place of the usual defaults."""
+        texts = self._texts if texts is None else texts
+        if self.runner.id != NATIVE.id or "task" not in texts:
+            return {}
+        key = texts["task"], texts.get("warm_start", "")
+        if self._asked is None or self._asked[0] != key:
+            self._asked = key, self._ask_task(*key)
+        return self._asked[1]
+
+    def _defaults(self, texts: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        usual = _default_texts(self.runner.config_type, self.runner.id == NATIVE.id)
+        wishes = self.wishes(texts)
+        wished = {name: self._field(name).show(value) for name, value in wishes.items()}
+        return {**usual, **wished} if wished else usual
+
+    def _follow_task(self, before: Mapping[str, str], told: Container[str] = ()) -> bool:
+        """Give what nobody typed or told the default of the task that is chosen now.
+
+        Return whether that changed anything.
+        """
+        was, now = self._defaults(before), self._defaults()
+        moved = {
+            name: now[name] for name in now
+            if was[name] != now[name] and name not in told
+            and before[name] == self._texts[name] == was[name]
+        }  # fmt: skip
+        self._texts.update(moved)
+        return bool(moved)
 
     def _field(self, name: str) -> FieldSpec:
         return next(spec for spec in self.fields if spec.name == name)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.presets import PRESETS, preset_config
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def guest_line(runner: str, values: dict[str, Any]) -> str:
@@ -15,10 +19,11 @@ def guest_line(runner: str, values: dict[str, Any]) -> str:
     return shlex.join(["dmglab", "train", "--runner", runner, *_options(values)])
 
 
-def train_line(config: RunConfig) -> str:
-    """`dmglab train` with the preset that is nearest and what differs from it."""
-    name = min(PRESETS, key=lambda preset: len(differences(config, preset)))
-    return shlex.join(["dmglab", "train", "--preset", name, *_options(differences(config, name))])
+def train_line(config: RunConfig, wishes: Mapping[str, Any] = NOTHING) -> str:
+    """`dmglab train` with the preset that is nearest and what differs from it and the task."""
+    found = {name: differences(config, name, wishes) for name in PRESETS}
+    name = min(found, key=lambda preset: len(found[preset]))
+    return shlex.join(["dmglab", "train", "--preset", name, *_options(found[name])])
 
 
 def _options(values: dict[str, Any]) -> list[str]:
@@ -33,9 +38,11 @@ def _options(values: dict[str, Any]) -> list[str]:
     return words
 
 
-def differences(config: RunConfig, preset: str) -> dict[str, Any]:
-    """The values of `config` that the preset has otherwise; the task is always told."""
-    base = preset_config(preset)
+def differences(
+    config: RunConfig, preset: str, wishes: Mapping[str, Any] = NOTHING
+) -> dict[str, Any]:
+    """Return the values that the preset with the task's `wishes` has otherwise; the task always."""
+    base = dataclasses.replace(preset_config(preset), **wishes)
     fields = (field.name for field in dataclasses.fields(config))
     return {
         name: getattr(config, name)

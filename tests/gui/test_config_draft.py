@@ -37,6 +37,27 @@ def test_a_new_run_is_what_the_command_line_would_train(qapp) -> None:  # type: 
     assert draft.text("obs_source") == "marked"
 
 
+def test_what_a_task_wants_is_its_default(qapp) -> None:  # type: ignore[no-untyped-def]
+    wanted = {"far": {"gamma": 0.99, "stack_k": 2}}
+    draft = ConfigDraft(ask_task=lambda task, warm_start: wanted.get(task, {}))
+    draft.set_text("task", "far")
+    assert (draft.config.gamma, draft.config.stack_k) == (0.99, 2)
+    assert not draft.is_changed("gamma")
+    assert train_line(draft.config, draft.wishes()) == "dmglab train --preset laptop --task far"
+    draft.set_text("gamma", "0.97")  # what others have by default: here it has to be told
+    line = train_line(draft.config, draft.wishes())
+    assert line == "dmglab train --preset laptop --task far --gamma 0.97"
+    again = ConfigDraft(ask_task=lambda task, warm_start: wanted.get(task, {}))
+    again.put_state({draft.runner.id: draft.changes()[draft.runner.id]})
+    assert (again.config.gamma, again.config.stack_k) == (0.97, 2)
+    again.set_values({"task": "near"})
+    assert (again.config.gamma, again.config.stack_k) == (0.97, 1)
+    again.set_values({"task": "far", "gamma": 0.97})  # another run's: as it was
+    assert (again.config.gamma, again.config.stack_k) == (0.97, 2)
+    again.reset("gamma")
+    assert again.config.gamma == 0.99
+
+
 def test_no_limit_is_said_in_words(qapp) -> None:  # type: ignore[no-untyped-def]
     draft = ConfigDraft()
     form = ConfigForm(draft, ())

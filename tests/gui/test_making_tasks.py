@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,14 @@ def own_rom(tmp_path: Path) -> Path:
     return path
 
 
+def write_wishing(home: Path, task: str) -> None:
+    """Put a shipped task below the home under that id, wanting another discount."""
+    folder = home / "tasks" / task
+    shutil.copytree(ASSETS / "tasks" / "pocket_quest" / "leave_bedroom", folder)
+    text = (folder / "task.toml").read_text().replace("pocket_quest/leave_bedroom", task, 1)
+    (folder / "task.toml").write_text(f"{text}\n[training]\ngamma = 0.98\n")
+
+
 class Tools:
     """Stands for the tools of `dmglab`: what was asked, and what each answers."""
 
@@ -52,6 +61,8 @@ class Tools:
 
     async def run(self, argv: list[str], on_progress: Callable[[float], None]) -> dict[str, Any]:
         tool = argv[argv.index("trainer_core.cli.main") + 2]
+        if tool == "new":
+            write_wishing(Path(argv[argv.index("--home") + 1]), argv[argv.index("--id") + 1])
         self.asked.append(argv[argv.index("trainer_core.cli.main") + 2 :])
         on_progress(0.5)
         await asyncio.sleep(0)
@@ -326,6 +337,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     click(app, names.TRAIN_TASK_BUTTON)
     assert not app.window.banners.banners, "what it offered is done"
     assert app.models.session.mode is Mode.AGENT
+    assert app.controllers.training.draft.config.task == "mine/first_door"
     assert app.controllers.training.draft.config.gamma == 0.98
 
 

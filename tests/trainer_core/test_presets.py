@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from trainer_core.protocol.config import RunConfig
-from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
+from trainer_core.protocol.errors import TaskError
+from trainer_core.protocol.paths import ASSETS, HomePaths
+from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset, wishes_of
+from trainer_core.protocol.tasks import load_task
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -22,3 +28,37 @@ def test_starting_without_a_preset_learns_like_the_laptop_preset() -> None:
     assert {key: getattr(bare, key) for key in tuned} == {
         key: getattr(laptop, key) for key in tuned
     }
+
+
+def wishing(home: Path, name: str, table: str) -> Path:
+    """Return the folder of a task of that home's own with such a table [training]."""
+    folder = home / "tasks" / name
+    shutil.copytree(ASSETS / "tasks" / "pocket_quest" / "leave_bedroom", folder)
+    text = (folder / "task.toml").read_text().replace("pocket_quest/leave_bedroom", name, 1)
+    (folder / "task.toml").write_text(f"{text}\n[training]\n{table}\n")
+    return folder
+
+
+def test_a_task_says_what_a_run_on_it_has(tmp_path: Path) -> None:
+    home = HomePaths(tmp_path)
+    folder = wishing(tmp_path, "far", "gamma = 0.99\nstack_k = 2")
+    wishing(tmp_path, "near", "gamma = 0.9")
+    wishing(tmp_path, "broken", "gamma = nan")
+    bare = RunConfig()
+    assert wishes_of("far", bare, home) == {"gamma": 0.99, "stack_k": 2}
+    assert wishes_of("near", bare, home) == {"gamma": 0.9}
+    assert wishes_of("near,far", bare, home) == {"gamma": 0.99, "stack_k": 2}
+    assert wishes_of("near,pocket_quest/leave_house", bare, home) == {}, "the other wants 0.97"
+    assert wishes_of(str(folder), bare, home) == {"gamma": 0.99, "stack_k": 2}
+    for none in ("pocket_quest/leave_bedroom", "tiny_goal", "broken", "no such", "a,,b", "x" * 999):
+        assert wishes_of(none, bare, home) == {}
+
+
+@pytest.mark.parametrize(
+    "wrong", ["gamma = nan", "gamma = 1.01", "gamma = -1", "stack_k = 9", "stack_k = 0",
+              "gamma = 1" + 400 * "0", "stack_k = 1.5", "gama = 0.9"],
+)  # fmt: skip
+def test_what_no_run_can_have_no_task_may_want(wrong: str, tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="training") as caught:
+        load_task(wishing(tmp_path, "odd", wrong))
+    assert len(str(caught.value).removeprefix(str(tmp_path))) < 300

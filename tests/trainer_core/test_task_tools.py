@@ -19,11 +19,13 @@ from emulator.state.snapshot_set import load_snapshots
 from emulator.tools.replay import replay
 from tests.trainer_core.building import read_log, tiny_config, train_in
 from trainer_core.cli.main import main
+from trainer_core.cli.queue import AddOptions
+from trainer_core.cli.train import Options, options
 from trainer_core.envs.demonstrations import Demonstration, task_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal, save_goal
-from trainer_core.play.authoring import suggestions
+from trainer_core.play.authoring import new_task, suggestions
 from trainer_core.play.authoring.demonstration import play_demonstration, save_demonstrations
 from trainer_core.play.authoring.goals import LEAST_DISTANCE, GoalPictures, suggest_tau
 from trainer_core.play.authoring.inputs import follows_codec, read_inputs, steps_of
@@ -46,6 +48,7 @@ from trainer_core.protocol.buttons import (
     mask_of,
 )
 from trainer_core.protocol.checkpoints import list_checkpoints, read_meta
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import CheckpointError, TaskError
 from trainer_core.protocol.paths import ASSETS, HomePaths
 from trainer_core.protocol.roms import registered_roms
@@ -223,6 +226,34 @@ def test_two_pictures_are_suggested_where_one_says_too_little() -> None:
     assert suggestions.suggest_stack(8, None)[0] == 2
     assert suggestions.suggest_stack(24, 0.2)[0] == 1
     assert suggestions.suggest_stack(24, None)[0] == 1
+
+
+def test_what_is_suggested_is_what_a_run_has(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none_lost = np.zeros(2, bool)  # the plays that look for such are seconds of work
+    monkeypatch.setattr(new_task, "find_lost", lambda *told, **named: none_lost)
+    ways = ["START UP UP A A", "RIGHT UP UP UP RIGHT RIGHT"]  # in steps of 8 frames
+    opening, way = (way.replace(" ", " wait 16 ") + " wait 16\n" for way in ways)
+    way = way.replace("RIGHT wait 16", "RIGHT wait 160", 1)
+    (tmp_path / "walk.txt").write_text(f"wait 180\n{opening}begin\n{way}")
+    told = call(tmp_path, "new", "--id", "mine/far", "--rom", GAME, "--script",
+                tmp_path / "walk.txt", "--count", 2, "--walk", 3, "--heldout", 1,
+                "--frames-per-step", 8, "--release-after-frames", 8)  # fmt: skip
+    assert told["train"] == "dmglab train --task mine/far"
+    words = [*told["train"].split()[2:], "--home", str(tmp_path)]
+    gamma, stack_k = (float(told[name].split(":")[0]) for name in ("gamma", "stack_k"))
+    assert gamma > RunConfig().gamma
+    assert stack_k > RunConfig().stack_k
+    for command, verb in (("train", Options), ("queue add", AddOptions)):
+        found = options(command, words, verb).run
+        assert (found.gamma, found.stack_k) == (gamma, stack_k)
+        found = options(command, [*words, "--gamma=0.97", "--stack-k", "1"], verb).run
+        assert (found.gamma, found.stack_k) == (0.97, 1)
+    several = ["--task", "tiny_goal,mine/far", "--home", str(tmp_path)]
+    assert options("train", several, Options).run.gamma == gamma
+    begun = options("train", [*words, "--warm-start", str(tmp_path)], Options).run
+    assert (begun.gamma, begun.stack_k) == (gamma, 1), "its weights saw one picture"
 
 
 def test_aliasing_counts_equal_pictures_that_ask_for_different_buttons() -> None:

@@ -19,13 +19,17 @@ from trainer_core.protocol.paths import HomePaths, default_home
 T = TypeVar("T")
 
 
-def named_runner(argv: list[str]) -> str:
-    """The runner that `argv` names, empty without one."""
+def named(argv: list[str], option: str, default: str = "") -> str:
+    """Return the value that `argv` gives an option, the last one; `default` without one.
+
+    For what is needed before the others get their defaults.
+    """
+    found = default
     for position, word in enumerate(argv):
-        option, equals, value = word.partition("=")
-        if option == "--runner":
-            return value if equals else "".join(argv[position + 1 : position + 2])
-    return ""
+        name, equals, value = word.partition("=")
+        if name == option:
+            found = value if equals else "".join(argv[position + 1 : position + 2])
+    return found
 
 
 def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> T:

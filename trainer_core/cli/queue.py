@@ -13,7 +13,7 @@ import msgspec
 import tyro
 
 from trainer_core.cli import train, train_guest
-from trainer_core.cli.options import home_paths, named_runner, parse
+from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
 from trainer_core.cli.saying import say
 from trainer_core.cli.tables import print_table
@@ -113,7 +113,7 @@ def list_waiting(argv: list[str]) -> dict[str, Any]:
 
 def add(argv: list[str]) -> dict[str, Any]:
     """The order is checked as the app does it, then waits."""
-    runner = named_runner(argv)
+    runner = named(argv, "--runner")
     if runner and runner != NATIVE_ID:
         how, order = train_guest.order(runner, "queue add", argv, Waiting)
     else:

@@ -15,14 +15,13 @@ import tyro
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.saying import say
-from trainer_core.cli.train import preset_name
+from trainer_core.cli.train import defaults_for
 from trainer_core.preflight.findings import require
 from trainer_core.preflight.task import check_task, check_warm_start
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError
 from trainer_core.protocol.fields import check_device, limits
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.presets import preset_config
 from trainer_core.runs.index import RunRegistry
 from trainer_core.sweeps import space
 from trainer_core.sweeps.conductor import Conductor, Slots
@@ -95,7 +94,7 @@ class Options:
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    default = Options(run=preset_config(preset_name(argv)))
+    default = Options(run=defaults_for(argv))
     options = parse(Options, "sweep", argv, default)
     home = home_paths(options.home)
     if options.resume or options.show:

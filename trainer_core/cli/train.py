@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
-from trainer_core.cli.options import home_paths, named_runner, parse
+from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.early_start import load_torch
 from trainer_core.preflight.algorithm import check_algorithm
 from trainer_core.protocol.algorithms import ignored_fields
@@ -19,7 +19,7 @@ from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError, TaskError
 from trainer_core.protocol.fields import limits
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset
+from trainer_core.protocol.presets import PRESETS, preset_config, suggest_preset, wishes_of
 from trainer_core.protocol.spec import NATIVE_ID, RunSpec
 from trainer_core.protocol.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
 from trainer_core.protocol.tasks import find_task
@@ -50,7 +50,7 @@ class Options:
 
 
 def run(argv: list[str]) -> dict[str, Any]:
-    runner = named_runner(argv)
+    runner = named(argv, "--runner")
     if runner and runner != NATIVE_ID:
         from trainer_core.cli.train_guest import train as train_guest
 
@@ -76,8 +76,9 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
     """`argv` as a `kind`, with the defaults of the preset that it names. Raises ConfigError."""
-    defaults = preset_config(preset_name(argv))
-    found = parse(kind, command, with_joined_tasks(argv), kind(run=defaults))
+    argv = with_joined_tasks(argv)
+    defaults = defaults_for(argv)
+    found = parse(kind, command, argv, kind(run=defaults))
     if is_list(found.run.task):
         task = expand_tasks(found.run.task, home_paths(found.home))
         found = dataclasses.replace(found, run=dataclasses.replace(found.run, task=task))
@@ -141,16 +142,20 @@ def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
     return dataclasses.replace(config, target_success=0.98)
 
 
+def defaults_for(argv: list[str]) -> RunConfig:
+    """Return what a run has where `argv` names nothing else: the preset's, then the task's own."""
+    preset = preset_config(preset_name(argv))
+    told = dataclasses.replace(preset, warm_start=named(argv, "--warm-start"))
+    home = home_paths(Path(named(argv, "--home")) if named(argv, "--home") else None)
+    wishes = wishes_of(named(argv, "--task", preset.task), told, home)
+    return dataclasses.replace(preset, **wishes)
+
+
 def preset_name(argv: list[str]) -> str:
     """The preset that `argv` names: needed before its other options get their defaults."""
-    values = {"--preset": "auto", "--device": "cpu"}
-    for position, word in enumerate(argv):
-        option, equals, value = word.partition("=")
-        if option in values:
-            following = argv[position + 1] if position + 1 < len(argv) else ""
-            values[option] = value if equals else following
-    if values["--preset"] == "auto":
-        return suggest_preset(values["--device"])
-    if values["--preset"] not in PRESETS:
-        raise ConfigError(f"no preset {values['--preset']!r}; known presets: {', '.join(PRESETS)}")
-    return values["--preset"]
+    preset = named(argv, "--preset", "auto")
+    if preset == "auto":
+        return suggest_preset(named(argv, "--device", "cpu"))
+    if preset not in PRESETS:
+        raise ConfigError(f"no preset {preset!r}; known presets: {', '.join(PRESETS)}")
+    return preset

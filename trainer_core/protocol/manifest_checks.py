@@ -28,6 +28,8 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 """Least and most of each number, both allowed. Ten seconds a step and 100,000 steps an episode are
 far beyond what can be learned; rewards are far below where float32 loses a step's cost."""
+TRAINING_RANGES: dict[str, tuple[float, float]] = {"gamma": (0, 1), "stack_k": (1, 8)}
+"""The same of what a run has where nobody names it: a run's configuration takes all of these."""
 
 LONGEST_KEY = 40
 """Letters of an unknown key that are compared and told: ours have 20 at most."""
@@ -90,6 +92,12 @@ def check_ranges(path: Path, manifest: Any) -> None:
         # NaN is in no range, and a whole number of 400 digits is compared as it is.
         if not least <= value <= most:
             raise TaskError(f"{path}: {name} must lie in {least:,} to {most:,}, got {shown(value)}")
+    for field, (least, most) in TRAINING_RANGES.items():
+        value = getattr(manifest.training, field)
+        if value is not None and not least <= value <= most:
+            raise TaskError(
+                f"{path}: training.{field} must lie in {least} to {most}, got {shown(value)}"
+            )
     tau = manifest.goal.tau
     if not 0 < tau <= 1:
         raise TaskError(

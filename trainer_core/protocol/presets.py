@@ -6,6 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainer_core.protocol.config import RunConfig
+from trainer_core.protocol.errors import LabError
+from trainer_core.protocol.paths import HomePaths
+from trainer_core.protocol.task_lists import expand_tasks, is_list, split_tasks
+from trainer_core.protocol.tasks import known_task
+
+WISHES = ("gamma", "stack_k")
+"""What a task may ask for: see `trainer_core.protocol.tasks.Training`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,28 @@ PRESETS: dict[str, Preset] = {
 
 def preset_config(name: str) -> RunConfig:
     return RunConfig(**PRESETS[name].fields)
+
+
+def wishes_of(task: str, config: RunConfig, home: HomePaths) -> dict[str, Any]:
+    """Return the fields of `config` that a task wants otherwise, with its values.
+
+    Of several tasks the most that one of them wants. One that cannot be read wants nothing here:
+    whoever opens it says what is wrong. How many pictures are stacked is not asked where a run
+    begins with weights, which were made for a number of them.
+    """
+    try:
+        names = split_tasks(expand_tasks(task, home) if is_list(task) else task)
+        wanted = [known.manifest.training for name in names if (known := known_task(name, home))]
+    except LabError:
+        return {}
+    found: dict[str, Any] = {}
+    for field in WISHES:
+        usual = getattr(config, field)
+        values = [getattr(each, field) for each in wanted]
+        most = max((usual if value is None else value for value in values), default=usual)
+        if most != usual and not (field == "stack_k" and config.warm_start):
+            found[field] = most
+    return found
 
 
 def suggest_preset(device: str) -> str:

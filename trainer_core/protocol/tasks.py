@@ -125,6 +125,13 @@ class Reward(msgspec.Struct, kw_only=True, frozen=True):
         )
 
 
+class Training(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What a run on the task has where nobody names another value, in place of the usual one."""
+
+    gamma: float | None = None
+    stack_k: int | None = None
+
+
 class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
     schema: int
     id: str
@@ -140,6 +147,7 @@ class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
     episode: Episode
     reward: Reward = Reward()
     demo: Demo | None = None
+    training: Training = Training()
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -206,12 +214,8 @@ def find_task(task_id: str, home: HomePaths) -> Task:
 
     Raises TaskError for a broken one, for one whose id is not where it lies, and for none.
     """
-    for root in task_roots(home):
-        # An id is a relative path without "..": another one is a folder, or nothing.
-        if is_task_id(task_id) and (root / task_id / "task.toml").is_file():
-            return _load_at(root, root / task_id)
-    if _is_folder_of_task(task_id):
-        return load_task(Path(task_id))
+    if (found := known_task(task_id, home)) is not None:
+        return found
     known = [*BUILT_IN_TASKS, *sorted(task.id for task in list_tasks(home))]
     near = difflib.get_close_matches(task_id[:200], known, 3)
     is_rom = task_id.lower().endswith((".gb", ".gbc"))
@@ -220,6 +224,15 @@ def find_task(task_id: str, home: HomePaths) -> Task:
         f"no task '{shown(task_id)}'; {way}{'near' if near else 'known'} tasks: "
         f"{shown(', '.join(near or known), 120)}; `dmglab task list` shows all"
     )
+
+
+def known_task(task_id: str, home: HomePaths) -> Task | None:
+    """Return the same, or None where there is none, without a look at all the others."""
+    for root in task_roots(home):
+        # An id is a relative path without "..": another one is a folder, or nothing.
+        if is_task_id(task_id) and (root / task_id / "task.toml").is_file():
+            return _load_at(root, root / task_id)
+    return load_task(Path(task_id)) if _is_folder_of_task(task_id) else None
 
 
 def _is_folder_of_task(text: str) -> bool:

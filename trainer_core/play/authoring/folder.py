@@ -41,6 +41,7 @@ from trainer_core.protocol.tasks import (
     Rom,
     Starts,
     TaskManifest,
+    Training,
     find_task,
     load_task,
     task_roots,
@@ -225,6 +226,7 @@ def write_task(
     reward: Reward,
     demos: list[Demonstration],
     success: str = "goal_template",
+    training: Training | None = None,
 ) -> TaskManifest:
     """Raises TaskError; the folder then is not there."""
     with new_folder(folder) as made:
@@ -257,6 +259,7 @@ def write_task(
             episode=Episode(horizon=horizon),
             reward=reward,
             demo=demo,
+            training=training or Training(),
         )  # fmt: skip
         (made / MANIFEST).write_bytes(manifest_toml(manifest))
         load_task(made)
@@ -278,7 +281,7 @@ def manifest_toml(manifest: TaskManifest) -> bytes:
     scalars = {key: value for key, value in parts.items() if not isinstance(value, dict)}
     lines = [f"{key} = {_value(value)}" for key, value in scalars.items()]
     for key, table in parts.items():
-        if isinstance(table, dict):
+        if isinstance(table, dict) and table:
             lines += ["", f"[{key}]", *(f"{name} = {_value(v)}" for name, v in table.items())]
     return ("\n".join(lines) + "\n").encode()
 

@@ -35,9 +35,10 @@ from trainer_core.play.authoring.segments import (
     way_of,
 )
 from trainer_core.play.authoring.walks import Walk, random_walks
+from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import TaskError
 from trainer_core.protocol.paths import HomePaths
-from trainer_core.protocol.tasks import Codec, Reward, TaskManifest, find_task
+from trainer_core.protocol.tasks import Codec, Reward, TaskManifest, Training, find_task
 
 INSTANT = (
     "; warning: gone a step later when nothing is pressed, so play has to hit the instant: choose "
@@ -128,6 +129,7 @@ def make_task(
     shown = way_of(segments)
     walks, lost = _without_lost(walks, cartridge, shown, goal, tau, codec, request.seed, tell)
     chosen = _numbers(request, segments, goal, base)
+    stack = _stack(codec, shown)
     heldout = _heldout(request, len(walks))
     demos = [part.demonstration() for part in segments if part.arrives]
     rows = [] if given or around else inputs_of(walks, segments, request.spread)
@@ -150,6 +152,7 @@ def make_task(
         reward=chosen["reward"][0],
         demos=demos,
         success=request.success,
+        training=_training(chosen["gamma"][0], stack[0]),
     )
     return folder, {
         "starts": f"{len(walks)} with different pictures, the last {heldout} held out"
@@ -161,8 +164,17 @@ def make_task(
         + (INSTANT if passes_by(segments, cartridge, goal, tau) else ""),
         "tau": f"{tau:g}: {why_tau}" + (TINY_TAU if tau < suggestions.LEAST_TAU else ""),
         **({"registered": f"{registered}, see `dmglab rom list`"} if registered else {}),
-        **_told(request.id, chosen, _stack(codec, shown)),
+        **_told(request.id, chosen, stack),
     }
+
+
+def _training(gamma: float, stack_k: int) -> Training:
+    """Return what the task keeps for its runs: nothing of what they have anyway."""
+    usual = RunConfig()
+    return Training(
+        gamma=None if gamma == usual.gamma else gamma,
+        stack_k=None if stack_k == usual.stack_k else stack_k,
+    )
 
 
 def _stack(codec: Codec, way: Way) -> tuple[int, str]:
@@ -192,14 +204,13 @@ def _told(task: str, chosen: dict[str, tuple[Any, str]], stack: tuple[int, str])
     """The numbers of `_numbers` with their reasons, and what to do with the task next."""
     (horizon, why_horizon), (reward, why_reward) = chosen["horizon"], chosen["reward"]
     gamma, why_gamma = chosen["gamma"]
-    stacked = f" --stack-k {stack[0]}" if stack[0] > 1 else ""
     return {
         "horizon": f"{horizon}: {why_horizon}",
         "alpha": f"{reward.alpha:g}: {why_reward}",
         "gamma": f"{gamma:g}: {why_gamma}",
-        **({"stack_k": f"{stack[0]}: {stack[1]}"} if stacked else {}),
+        **({"stack_k": f"{stack[0]}: {stack[1]}"} if stack[0] > 1 else {}),
         "check": f"dmglab task check {task}",
-        "train": f"dmglab train --task {task} --gamma {gamma:g}{stacked}",
+        "train": f"dmglab train --task {task}",
     }
 
 
