@@ -23,7 +23,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import IO, TYPE_CHECKING, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -112,6 +112,13 @@ def environment_for(python: str, environment: Mapping[str, str] = os.environ) ->
     if python == sys.executable:
         return dict(environment)
     return {name: value for name, value in environment.items() if name not in OF_ONE_PYTHON}
+
+
+def hears(pipe: IO[bytes], patience_s: float) -> bool:
+    """Return whether a child writes, or ends, within the time. Nothing of it was read ahead."""
+    ready = select.poll()
+    ready.register(pipe, select.POLLIN)
+    return bool(ready.poll(patience_s * 1000))
 
 
 def end_family(mark: str) -> None:

@@ -20,6 +20,7 @@ import torch
 
 from tests.support.guests import ended, history, home_with, in_service
 from tests.support.processes import until
+from trainer_core.arc import session
 from trainer_core.arc.agents import Explorer, parse_turn, patches
 from trainer_core.arc.env import ArcVecEnv
 from trainer_core.arc.game import FRAMES_PER_PICTURE, ArcGame, Turn, open_arc_game
@@ -320,6 +321,21 @@ def test_a_game_of_a_home_is_a_program_that_starts_once_it_is_trusted(
     (folder / "xx01.py").write_text("class Xx01: print('more')\n")
     with pytest.raises(LabError, match="dmglab runner trust"):
         HostedGames(game, home)
+
+
+def test_a_game_that_never_answers_is_ended(
+    home: HomePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "ANSWER_S", 0.1)
+    games = object.__new__(HostedGames)  # as it is once its process has started
+    games.game, games._scratch = list_games(home)[0], None
+    games._process = subprocess.Popen(
+        ["sleep", "600"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with pytest.raises(LabError, match=r"the game did not answer within 0.1 s"):
+        games.card()
+    games.close()
+    assert games._process.returncode
 
 
 class _Nonsense(BaseHTTPRequestHandler):

@@ -19,12 +19,14 @@ import pytest
 
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.mock_llm import serving
+from tests.support.processes import PATIENCE_S
 from trainer_core.algo.policy import PixelActorCritic
 from trainer_core.cli import eval as evaluation
 from trainer_core.cli import league
 from trainer_core.envs import toy
 from trainer_core.play import rollout
 from trainer_core.play.agent import Agent
+from trainer_core.play.league import contestant
 from trainer_core.play.league.contestant import Contestant
 from trainer_core.play.league.llm import PATIENCE, LlmPlayer
 from trainer_core.play.league.players import (
@@ -154,6 +156,28 @@ def test_what_a_library_says_on_standard_error_stops_nobody(tmp_path: Path) -> N
     with talker.open("a") as file:
         file.write("printf R; cat >/dev/null\n")
     Contestant(str(talker), "", tmp_path, mode="greedy", seed=1).close()
+
+
+def test_a_policy_that_never_speaks_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mute = tmp_path / "python"
+    mute.write_text("#!/bin/sh\nexec sleep 600\n")
+    mute.chmod(0o755)
+    for limit in ("LOAD_S", "END_S"):
+        monkeypatch.setattr(contestant, limit, 0.1)
+    with pytest.raises(CheckpointError, match="its process said nothing"):
+        Contestant(str(mute), "", tmp_path, mode="greedy", seed=1)
+    monkeypatch.setattr(contestant, "LOAD_S", PATIENCE_S)
+    monkeypatch.setattr(contestant, "ANSWER_S", 0.1)
+    mute.write_text("#!/bin/sh\nprintf R\nexec sleep 600\n")
+    other = Contestant(str(mute), "", tmp_path, mode="greedy", seed=1)
+    with pytest.raises(LabError, match=r"said nothing for 0.1 s and was ended"):
+        other.act()
+    other.close()
+    mute.write_text("#!/bin/sh\nprintf R\nexec sleep 600\n")
+    Contestant(str(mute), "", tmp_path, mode="greedy", seed=1).close()
+    assert not psutil.Process().children()
 
 
 OPENING = """

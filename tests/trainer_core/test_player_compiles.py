@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -52,5 +53,21 @@ def test_kernels_are_waited_for_longer(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(TimeoutError):
         asyncio.run(asyncio.wait_for(waits(), 0.3))
     players._compiles = False
-    with pytest.raises(LabError, match="no picture within 0 s"):
+    with pytest.raises(LabError, match="told of nothing new for 0 s"):
         asyncio.run(waits())
+
+
+def test_a_start_that_gets_on_has_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "FIRST_PICTURE_TIMEOUT_S", 0.2)
+    players = service.PlayerService(HomePaths(tmp_path))
+
+    class Speaks(Silent):
+        async def wait(self, patience_s: float) -> None:
+            await super().wait(patience_s)
+            players._spoke = time.monotonic()  # as at each StateEvent
+
+    async def waits() -> None:
+        await players._first_picture(Speaks(), tmp_path)  # type: ignore[arg-type]
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(waits(), 0.6))

@@ -266,7 +266,7 @@ def test_a_checkpoint_is_played_by_its_runner(echo: EchoRunner, tmp_path: Path) 
 
 
 PLAYER = """
-import json, sys, threading, time
+import json, os, sys, threading, time
 def say(kind, **fields):
     line = {"type": kind, "v": 2, "run_id": "p", "seq": 0, "time": 1.0, **fields}
     print(json.dumps(line), flush=True)
@@ -280,7 +280,8 @@ for line in sys.stdin:
     asked = json.loads(line)
     if asked["cmd"] == "stop":
         break
-    say("ack", id=asked["id"], ok=True, detail=sys.argv[1] + "/recorded")
+    mark = os.environ["DMGLAB_FAMILY"]
+    say("ack", id=asked["id"], ok=True, detail=sys.argv[1] + "/recorded " + mark)
 """
 
 
@@ -294,14 +295,60 @@ def test_a_shell_plays_a_checkpoint_by_its_runner(
     fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
     theirs = Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
     monkeypatch.setattr("trainer_core.cli.play.runner_of_checkpoint", lambda folder: theirs)
+    monkeypatch.setenv("DMGLAB_FAMILY", "ours")
     policy = make_checkpoint(tmp_path / "policy")
     words = ["play", "--checkpoint", str(policy), "--home", str(tmp_path), "--seconds", "0.1"]
     assert main([*words, "--record"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["recording"] == f"{found['player_dir']}/recorded"
+    folder, _, mark = found["recording"].partition("/recorded ")
+    assert folder == found["player_dir"]
+    assert mark, "its guard ends what has its mark"
+    assert mark != "ours", "which is not whoever started it"
     theirs = dataclasses.replace(theirs, capabilities=RunnerCapabilities())
     assert main(words) == 1
     assert "Theirs has no player" in capsys.readouterr().err
+
+
+WAITS = "while True: time.sleep(60)"
+SILENT = f"import time\n{WAITS}"
+BEATS = (
+    PLAYER[: PLAYER.index('say("state"')]
+    + f"""
+threading.Thread(target=beat, daemon=True).start()
+{WAITS}
+"""
+)
+DEAF = PLAYER[: PLAYER.index("for line")] + WAITS
+STAYS = PLAYER.replace("        break", f"        {WAITS}")
+
+
+@pytest.mark.parametrize(
+    ("code", "limit", "told"),
+    [
+        (SILENT, "SILENT_S", "the player said nothing for 0.2 s while it was starting: it was"),
+        (BEATS, "SILENT_S", "the player said nothing for 0.2 s while it was starting: it was"),
+        (DEAF, "ANSWER_S", "the player did not answer within 0.2 s when its time was over"),
+        (STAYS, "END_S", ""),
+    ],
+    ids=["silent", "beats", "deaf", "stays"],
+)
+def test_a_shell_waits_for_no_player_that_hangs(
+    code: str, limit: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    class Theirs(ScriptedNative):
+        def play(self, player_dir: Path) -> list[str]:
+            return [sys.executable, "-c", code, str(player_dir)]
+
+    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
+    theirs = Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
+    monkeypatch.setattr("trainer_core.cli.play.runner_of_checkpoint", lambda folder: theirs)
+    monkeypatch.setattr(f"trainer_core.cli.play.{limit}", 0.2)
+    policy = make_checkpoint(tmp_path / "policy")
+    words = ["play", "--checkpoint", str(policy), "--home", str(tmp_path), "--seconds", "0.1"]
+    assert main(words) == (1 if told else 0)
+    assert told in capsys.readouterr().err
+    assert not psutil.Process().children(), "it was ended"
 
 
 def test_our_worker_does_not_take_a_run_of_another_runner(echo: EchoRunner, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainer_core.owned import environment_for, family
+from trainer_core.owned import environment_for, family, hears
 from trainer_core.protocol.arc import CLICK, NOTHING, RESET, RUNNER_ID, SIDE, ArcGameInfo
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import ASSETS, HomePaths
@@ -27,6 +27,8 @@ from trainer_core.runners.arc.runner import ARC
 from trainer_core.runs.trust import require_own_environment, require_trust
 
 GRID_BYTES = SIDE * SIDE
+ANSWER_S = 600.0
+"""How long a game may take for a step of all its copies, or to be loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ class HostedGames:
         counts: list[int] = header["frames"]
         assert self._process.stdout is not None
         data = self._process.stdout.read(sum(counts) * GRID_BYTES)
+        if len(data) != sum(counts) * GRID_BYTES:
+            raise LabError(f"{self.game.id}: the library's process has ended")
         grids = np.frombuffer(data, np.uint8).reshape(-1, SIDE, SIDE)
         if grids.size and int(grids.max()) > 15:
             raise LabError(f"{self.game.id}: a colour beyond 15")
@@ -161,6 +165,9 @@ class HostedGames:
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
+        if not hears(self._process.stdout, ANSWER_S):
+            self._process.kill()
+            raise LabError(f"{self.game.id}: the game did not answer within {ANSWER_S:g} s")
         line = self._process.stdout.readline()
         try:
             header = json.loads(line)

@@ -6,13 +6,15 @@ import contextlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from queue import Empty, SimpleQueue
+from typing import Any, Literal, NoReturn
 
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.owned import environment_for
+from trainer_core.owned import environment_for, family, kill_group
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.arc import is_arc, server_of
 from trainer_core.protocol.checkpoints import read_meta
@@ -25,6 +27,11 @@ from trainer_core.protocol.tasks import BUILT_IN_TASKS, find_task
 from trainer_core.runners.catalog import AgentRunner, runner_of_checkpoint
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.finding import find_checkpoint
+
+SILENT_S, COMPILING_S = 300.0, 900.0
+"""How long a player may say nothing of its start, and where it compiles kernels first."""
+ANSWER_S, END_S = 60.0, 20.0
+"""To write its recording once its time is over; to leave once it is told to."""
 
 
 @dataclass(frozen=True)
@@ -82,51 +89,126 @@ def playing_runner(checkpoint: Path, home: HomePaths) -> AgentRunner:
 def _play(runner: AgentRunner, directory: Path, options: Options) -> dict[str, Any]:
     """Run the runner's player for its time; what its events came to."""
     argv = runner.play(directory)
-    player = subprocess.Popen(
+    process = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-        cwd=runner.folder(directory), env=environment_for(argv[0]),
+        cwd=runner.folder(directory), env={**environment_for(argv[0]), **family()},
     )  # fmt: skip
-    assert player.stdin is not None
-    assert player.stdout is not None
-    episodes = successes = 0
-    recording, deadline, told_to_stop = "", 0.0, False
+    player = _Player(process)
     try:
-        for line in player.stdout:
-            try:
-                event = records.decode(line)
-            except ProtocolError:
-                continue
-            if isinstance(event, records.ErrorRecord):
-                raise LabError(event.message)
-            if isinstance(event, records.StateEvent) and event.state == "running":
-                deadline = time.monotonic() + options.seconds
-                if options.record:
-                    _send(player, commands.Record(id=1, on=True))
-            if isinstance(event, records.AckEvent) and event.id == 2:
-                recording = event.detail
-                _send(player, commands.Stop(id=3))
-                told_to_stop = True
-            if isinstance(event, records.PlayEvent) and (event.done or event.trunc):
-                episodes, successes = episodes + 1, successes + event.success
-            if deadline and time.monotonic() > deadline:
-                deadline = float("inf")
-                _send(player, commands.Record(id=2, on=False))
-    finally:
-        with contextlib.suppress(BrokenPipeError):
-            player.stdin.close()
-        status = player.wait()
-    if not told_to_stop:
+        player.play(options)
+    except BaseException:
+        player.end(0.0 if player.is_hung else END_S)
+        raise
+    status = player.end(END_S)
+    if not player.told_to_stop:
         raise LabError(f"the player ended by itself with status {status}, before its time")
-    if not episodes:
+    if not player.episodes:
         print(
             f"no episode ended in {options.seconds:g} s of play: give --seconds or --speed more",
             file=sys.stderr,
         )
-    return {"episodes": episodes, "successes": successes, "recording": recording}
+    return {
+        "episodes": player.episodes, "successes": player.successes, "recording": player.recording,
+    }  # fmt: skip
 
 
-def _send(player: subprocess.Popen[bytes], command: commands.Command) -> None:
-    assert player.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # it has ended, which the end of its events tells
-        player.stdin.write(commands.encode(command))
-        player.stdin.flush()
+class _Player:
+    """A player's process, which is asked to play for a time and may fall silent at any point."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        self.episodes = self.successes = 0
+        self.recording = ""
+        self.told_to_stop = self.is_hung = False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def play(self, options: Options) -> None:
+        """Wait until it plays, let it play for its time, then stop it.
+
+        Raises LabError with its own reason, and for one that says nothing for too long.
+        """
+        if not self._wait_until_it_plays():
+            return
+        if options.record:
+            self._send(commands.Record(id=1, on=True))
+        until = time.monotonic() + options.seconds
+        while (left_s := until - time.monotonic()) > 0:
+            if not self._hear(left_s):
+                return
+        self._send(commands.Record(id=2, on=False))
+        until = time.monotonic() + ANSWER_S
+        while not self.told_to_stop:
+            if (left_s := until - time.monotonic()) <= 0:
+                self._give_up(f"did not answer within {ANSWER_S:g} s when its time was over")
+            if not self._hear(left_s):
+                return
+        until = time.monotonic() + END_S
+        while (left_s := until - time.monotonic()) > 0 and self._hear(left_s):
+            pass
+
+    def end(self, patience_s: float) -> int:
+        """End its input, and it by force where that is not enough. Return its status."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            return self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            kill_group(self._process.pid)
+            return self._process.wait()
+
+    def _wait_until_it_plays(self) -> bool:
+        """Return False when it ended before. A heartbeat does not tell that it gets on."""
+        spoke, limit_s = time.monotonic(), SILENT_S
+        while True:
+            if (left_s := spoke + limit_s - time.monotonic()) <= 0:
+                self._give_up(f"said nothing for {limit_s:g} s while it was starting")
+            event = self._hear(left_s)
+            if event is None:
+                return False
+            if isinstance(event, records.StateEvent):
+                if event.state == "running":
+                    return True
+                compiles = event.detail.startswith(records.COMPILING)
+                spoke, limit_s = time.monotonic(), COMPILING_S if compiles else SILENT_S
+
+    def _hear(self, patience_s: float) -> records.Event | Literal["nothing"] | None:
+        """Return what it says next, "nothing" where that is no event of ours or does not come
+        within `patience_s`, and None once it has ended. Raises LabError with its reason."""
+        try:
+            line = self._lines.get(timeout=patience_s)
+        except Empty:
+            return "nothing"
+        if not line:
+            return None
+        try:
+            event = records.decode(line)
+        except ProtocolError:
+            return "nothing"
+        if isinstance(event, records.ErrorRecord):
+            raise LabError(event.message)
+        if isinstance(event, records.AckEvent) and event.id == 2:
+            self.recording = event.detail
+            self._send(commands.Stop(id=3))
+            self.told_to_stop = True
+        if isinstance(event, records.PlayEvent) and (event.done or event.trunc):
+            self.episodes, self.successes = self.episodes + 1, self.successes + event.success
+        return event
+
+    def _give_up(self, what: str) -> NoReturn:
+        self.is_hung = True
+        raise LabError(f"the player {what}: it was ended")
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as out:
+            for line in out:
+                self._lines.put(line)
+        self._lines.put(b"")
+
+    def _send(self, command: commands.Command) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which the end of its lines tells
+            self._process.stdin.write(commands.encode(command))
+            self._process.stdin.flush()

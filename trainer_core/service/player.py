@@ -66,6 +66,8 @@ class PlayerService:
         self._asked: set[ChildProcess] = set()
         self._lock = asyncio.Lock()
         self._is_tidy = self._compiles = False
+        self._spoke = 0.0
+        """When the player that starts last said how far it is."""
 
     @property
     def is_active(self) -> bool:
@@ -162,11 +164,12 @@ class PlayerService:
         def on_bad_line(line: BadLine) -> None:
             self.on_output([f"player: {line.reason}"])
 
-        self._compiles = False
+        self._compiles, self._spoke = False, time.monotonic()
 
         def on_event(event: records.Event) -> None:
             if isinstance(event, records.StateEvent):
                 self._compiles = event.detail.startswith(records.COMPILING)
+                self._spoke = time.monotonic()
             self.on_event(event)
 
         child = await self.ahead.start_child(
@@ -183,15 +186,15 @@ class PlayerService:
         return child
 
     async def _first_picture(self, child: ChildProcess, directory: Path) -> None:
-        began = time.monotonic()
+        self._spoke = time.monotonic()
         while not (directory / "frames.bin").exists():
             code = await child.wait(0.05)
             if code is not None:
                 raise LabError(child.last_words() or f"the player ended with status {code}")
             limit_s = COMPILING_TIMEOUT_S if self._compiles else FIRST_PICTURE_TIMEOUT_S
-            if time.monotonic() > began + limit_s:
+            if time.monotonic() > self._spoke + limit_s:
                 raise LabError(
-                    f"the player showed no picture within {limit_s:g} s; "
+                    f"the player showed no picture and told of nothing new for {limit_s:g} s; "
                     f"see {directory / 'player.log'}"
                 )
 

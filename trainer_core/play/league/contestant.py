@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainer_core.owned import environment_for, family
+from trainer_core.owned import environment_for, family, hears
 from trainer_core.play.agent import Agent, StackedAgent
 from trainer_core.play.player import MakeAgent
 from trainer_core.protocol.errors import CheckpointError, LabError
@@ -28,6 +28,8 @@ from trainer_core.runs.trust import require_own_environment
 PROCESS = "trainer_core.play.league.contestant_process"
 LAST_WORDS = 4096
 """Bytes of a process's standard error in which its last line is looked for."""
+LOAD_S, ANSWER_S, END_S = 600.0, 120.0, 20.0
+"""How long a process may say nothing: while it loads, of an action, and once its input ended."""
 BEGIN, SEE, ACT, READY = b"B", b"S", b"A", b"R"
 
 
@@ -49,7 +51,10 @@ class Contestant:
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
         try:
-            ready = self._from.read(1)
+            ready = self._answer(LOAD_S)
+        except LabError as error:
+            self.close()
+            raise CheckpointError(f"{checkpoint}: {error}") from None
         except BaseException:  # Ctrl-C while it loads its library
             self._process.kill()
             self.close()
@@ -68,17 +73,29 @@ class Contestant:
         self._tell(SEE, observation)
 
     def act(self) -> int:
-        """Raises LabError when its process has ended."""
+        """Raises LabError when its process has ended, or does not answer."""
         self._tell(ACT, None)
-        answer = self._from.read(1)
+        answer = self._answer(ANSWER_S)
         if not answer:
             raise LabError("its process has ended")
         return answer[0]
 
     def close(self) -> None:
-        """End its input, and it with it."""
-        self._process.communicate()
+        """End its input, and it with it: by force where that is not enough."""
+        try:
+            self._process.communicate(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
         self._said.close()
+
+    def _answer(self, patience_s: float) -> bytes:
+        """Return one byte, or none where it has ended. Raises LabError after a silence, and ends
+        it then."""
+        if hears(self._from, patience_s):
+            return self._from.read(1)
+        self._process.kill()
+        raise LabError(f"its process said nothing for {patience_s:g} s and was ended")
 
     def _tell(self, letter: bytes, observation: np.ndarray | None) -> None:
         try:
