@@ -1,14 +1,17 @@
 """App, training, player and queue side by side for a while: does anything grow?
 
+    python -m scripts.endurance.soak 30     minutes; exit status 0 when all is flat
+
 The app is real (offscreen), trains Pocket Quest with its own worker, keeps a second run in the
 queue, plays a checkpoint, and turns to another tab every few seconds, as a person would. Every ten
-seconds the memory of its own (USS), the descriptors and the threads of each process are read.
+seconds the memory of its own, the descriptors and the threads of each process are read.
 """
 
 from __future__ import annotations
 
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -22,12 +25,15 @@ WARM_UP = 0.3
 GROWTH, GROWTH_MIB = 0.03, 4.0
 """What the last third may have above the one before: allocators return memory in no order."""
 EVERY_S, TURN_S = 10.0, 15.0
+OWN = ("Private_Dirty", "Private_Hugetlb", "Swap")
 
 
 @dataclass(frozen=True)
 class Sample:
     minute: float
-    uss_mib: float
+    own_mib: float
+    """What it wrote, in memory or swap. The unique set size (USS) says nothing of growth: it counts
+    unchanged pages of libraries too, once the last other process that has them mapped ends."""
     descriptors: int
     threads: int
 
@@ -89,18 +95,29 @@ def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:  # type
 
 
 def take(rows: dict[str, list[Sample]], minute: float) -> None:
-    """Add a sample of this process and each of its children, by what they are."""
-    me = psutil.Process()
+    """Add a sample of this process and its children, by what they are: of several (a guard, one
+    that waits for the next order) that with the most memory."""
+    me, found = psutil.Process(), dict[str, Sample]()
     for process in (me, *me.children(recursive=True)):
         try:
             name = "app" if process == me else _name(process.cmdline())
-            if name:
-                rows[name].append(Sample(
-                    minute, process.memory_full_info().uss / 2**20, process.num_fds(),
-                    process.num_threads(),
-                ))  # fmt: skip
+            own = own_mib(process.pid) if name else 0.0
+            if name and own > (found[name].own_mib if name in found else 0.0):
+                found[name] = Sample(minute, own, process.num_fds(), process.num_threads())
         except psutil.Error:
             continue
+    for name, sample in found.items():
+        rows[name].append(sample)
+
+
+def own_mib(pid: int) -> float:
+    """Return the MiB that a process wrote and shares with nobody. Raises psutil.Error."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:  # it ended this moment
+        raise psutil.NoSuchProcess(pid) from None
+    counts = dict(line.split()[:2] for line in lines[1:])
+    return sum(int(counts.get(f"{name}:", 0)) for name in OWN) / 1024
 
 
 def _name(words: list[str]) -> str:
@@ -120,8 +137,8 @@ def grown(rows: dict[str, list[Sample]], minutes: float) -> list[str]:
             wrong.append(f"{name}: {len(warm)} samples only")
             continue
         earlier, later = warm[: len(warm) // 2], warm[len(warm) // 2 :]
-        was = statistics.median(sample.uss_mib for sample in earlier)
-        now = statistics.median(sample.uss_mib for sample in later)
+        was = statistics.median(sample.own_mib for sample in earlier)
+        now = statistics.median(sample.own_mib for sample in later)
         if now > was * (1 + GROWTH) + GROWTH_MIB:
             wrong.append(f"{name}: {was:.0f} to {now:.0f} MiB")
         for what in ("descriptors", "threads"):
@@ -134,10 +151,30 @@ def grown(rows: dict[str, list[Sample]], minutes: float) -> list[str]:
 
 def table(rows: dict[str, list[Sample]]) -> str:
     """Return Markdown: what each process had at a few times."""
-    lines = ["| process | minute | USS, MiB | descriptors | threads |", "|---|---|---|---|---|"]
+    lines = [
+        "| process | minute | own memory, MiB | descriptors | threads |",
+        "|---|---|---|---|---|",
+    ]
     for name, samples in rows.items():
         step = max(1, len(samples) // 6)
         for sample in [*samples[::step], samples[-1]]:
-            lines.append(f"| {name} | {sample.minute:.1f} | {sample.uss_mib:.0f} | "
+            lines.append(f"| {name} | {sample.minute:.1f} | {sample.own_mib:.0f} | "
                          f"{sample.descriptors} | {sample.threads} |")  # fmt: skip
     return "\n".join(lines)
+
+
+def main(words: list[str]) -> int:
+    """Print the table and what has grown; return the exit status."""
+    try:
+        minutes = float(words[0]) if words else 30.0
+    except ValueError:
+        print("usage: python -m scripts.endurance.soak [MINUTES]", file=sys.stderr)
+        return 2
+    rows, wrong = soak(minutes)
+    print(table(rows))
+    print("; ".join(wrong) or "flat")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
