@@ -29,10 +29,18 @@ def running_mean(values: Array, weight: float) -> Array:
     radius = round(span(weight))
     if radius < 1 or not len(values):
         return values.copy()
-    total = np.concatenate([[0.0], np.cumsum(values)])
-    places = np.arange(len(values))
-    first, last = np.maximum(places - radius, 0), np.minimum(places + radius + 1, len(values))
-    return (total[last] - total[first]) / (last - first)
+    count, wide = len(values), 2 * radius + 1
+    places = np.arange(count)
+    known = np.minimum(places + radius + 1, count) - np.maximum(places - radius, 0)
+    # Sums from the edges of blocks as long as a window: the difference of two sums of all values
+    # would have lost the small ones after a large one.
+    blocks = np.zeros((-(-(count + 2 * radius) // wide), wide))
+    blocks.ravel()[radius : radius + count] = values
+    ahead = np.cumsum(blocks, axis=1).ravel()
+    behind = np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1].ravel()
+    total = ahead[places + wide - 1]
+    total[places % wide > 0] += behind[:count][places % wide > 0]
+    return total / known
 
 
 def gaussian(values: Array, weight: float) -> Array:

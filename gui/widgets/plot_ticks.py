@@ -31,6 +31,8 @@ def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[floa
 def short_number(value: float) -> str:
     """Five characters or so, for a person: 1.25M, 0.034, 3e-07."""
     size = abs(value)
+    if size >= 1e9 or not math.isfinite(value):  # a diverged run's, or none for what it smooths
+        return f"{value:.2e}"
     if size >= 1e6:
         return f"{value / 1e6:.2f}M"
     if size >= 1e4:

@@ -24,7 +24,7 @@ from gui.settings import Settings
 from gui.widgets.card_scenes import thinned
 from gui.widgets.plot_canvas import BOTTOM
 from gui.widgets.plot_card import NOTHING, UNMEASURED, WAITING, PlotCard
-from gui.widgets.plot_ticks import ticks
+from gui.widgets.plot_ticks import short_number, ticks
 from tests.gui.conftest import foreign_record, grow, replaced, until
 from tests.support.made_records import update_record
 from trainer_core.protocol import records
@@ -318,6 +318,14 @@ def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:  # typ
     assert 2 <= len(lines) <= 8
     assert lines[-1] == 89 * 2048
     assert list(thinned([1.0, 2.0, 10.0, 11.0], 5.0)) == [2.0, 11.0]
+
+
+def test_any_number_is_a_short_text() -> None:
+    shown = (1e308, -3.4e38, 5e-324, 1e15, 123456789.0, float("nan"), float("-inf"))
+    assert [short_number(value) for value in shown] == [
+        "1.00e+308", "-3.40e+38", "4.94e-324", "1.00e+15", "123.46M", "nan", "-inf",
+    ]  # fmt: skip
+    assert short_number(0.5) == "0.500"
 
 
 def test_ticks_are_round_and_few() -> None:

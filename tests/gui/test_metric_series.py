@@ -176,6 +176,9 @@ def test_the_other_ways_to_smooth_keep_constants_and_do_not_lag(weight: float) -
     radius = round(weight / (1 - weight))
     naive = [values[max(0, i - radius) : i + radius + 1].mean() for i in range(50)]
     assert np.allclose(running_mean(values, weight), naive)
+    spiky = np.concatenate([values, [3.4e38], np.zeros(200), np.ones(3000)])
+    for way in (running_mean, gaussian):
+        assert np.allclose(way(spiky, weight)[1000:], way(np.ones(3000), weight)[-2251:])
     apart = np.subtract.outer(np.arange(50), np.arange(50)) * (1 - weight) / weight
     bells = np.exp(-0.5 * apart**2)
     assert np.allclose(gaussian(values, weight), bells @ values / bells.sum(1), atol=0.03)
