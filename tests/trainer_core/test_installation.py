@@ -104,6 +104,32 @@ def test_doctor_is_a_table_on_a_terminal_and_json_elsewhere(
     assert json.loads(screen.getvalue().splitlines()[-1])["python"]
 
 
+def test_lists_are_tables_on_a_terminal_and_json_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / "tasks" / "odd"
+    odd.mkdir(parents=True)
+    (odd / "task.toml").write_text("schema = 9\n" + 'title = "\x1b[2J"\n')
+    screens = {}
+    for verb in ("task", "rom", "runner"):
+        words = [verb, "list", "--home", str(tmp_path)]
+        assert main(words) == 0
+        found = json.loads(capsys.readouterr().out)
+        screen = Terminal()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", screen)
+            patched.setattr(sys, "__stdout__", screen)
+            assert main(words) == 0
+        screens[verb] = screen.getvalue().splitlines()
+        ids = [row["id"] for rows in found.values() if isinstance(rows, list)
+               for row in rows if "id" in row]  # fmt: skip
+        assert all(any(line.startswith(f"{one} ") for line in screens[verb]) for one in ids)
+        assert all(line.isprintable() and len(line) < 420 for line in screens[verb])
+    place = screens["task"].index("broken")
+    assert screens["task"][place + 1].split() == ["folder", "broken"]
+    assert screens["rom"][0] == "no roms"
+
+
 def test_progress_is_json_for_a_program_and_one_line_for_a_person(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,8 +15,10 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from trainer_core.cli.progress import on_terminal
 from trainer_core.cli.saying import say
 from trainer_core.cli.summaries import COMMANDS, rows
+from trainer_core.cli.tables import print_lists
 from trainer_core.early_start import keep_bytecode, look_for_garbage_seldom
 from trainer_core.owned import (
     PARENT,
@@ -82,7 +84,9 @@ def main(argv: list[str] | None = None) -> int:
         result = {"ok": False, "error": "interrupted"}
     if not result.get("ok", True) and "error" in result:
         say(f"dmglab {argv[0]}: {result['error']}")
-    if result:
+    if argv[1:2] == ["list"] and result.get("ok") and on_terminal():
+        print_lists(result)
+    elif result:
         print(json.dumps(result))
     return 0 if result.get("ok", True) else 1
 
