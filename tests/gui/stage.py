@@ -63,7 +63,8 @@ class Stage:
         # What tests before this one set up here for their module, which is over by now.
         item.session._setupstate.teardown_exact(nextitem)
         if status:
-            return [_crashed(item, status)]
+            why = self._answer.read_text() if status > 0 else ""
+            return [_crashed(item, status, why)]
         spent, told = pickle.loads(self._answer.read_bytes())
         hook = item.config.hook
         reports = [
@@ -122,7 +123,7 @@ class Stage:
             self._answer.write_bytes(pickle.dumps(told))
             status = 0
         except BaseException:
-            sys.excepthook(*sys.exc_info())
+            self._answer.write_text(traceback.format_exc())
         finally:
             os._exit(status)
 
@@ -138,9 +139,9 @@ def take() -> Any:
     return taken
 
 
-def _crashed(item: pytest.Item, status: int) -> pytest.TestReport:
+def _crashed(item: pytest.Item, status: int, why: str) -> pytest.TestReport:
     name = signal.Signals(-status).name if status < 0 else f"status {status}"
-    words = f"{item.nodeid}: its process ended with {name}"
+    words = f"{item.nodeid}: its process ended with {name}\n{why}"
     return pytest.TestReport(
         item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", words, "call",
         duration=0.0,
