@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +37,20 @@ B = 5
 A_RIGHT = ALL_ACTIONS.index("A+RIGHT")
 
 
-@pytest.fixture(scope="module")
-def game() -> ConsoleGame:
+@cache
+def opened_game() -> ConsoleGame:
     found = open_game(TASK, HomePaths(Path("/nowhere")))
     assert isinstance(found, ConsoleGame)
     return found
+
+
+before_forks = opened_game
+"""To load the emulator takes 0.5 s: the stage does it for all tests of this file."""
+
+
+@pytest.fixture
+def game() -> ConsoleGame:
+    return opened_game()
 
 
 def record(game: ConsoleGame, folder: Path, way: list[int], steps: int = 6) -> Path:
