@@ -58,14 +58,12 @@ class Stage:
         """Return the reports of a test that a fork of the stage went through."""
         os.write(self._ask, item.session.items.index(item).to_bytes(4, "big"))
         if not (head := os.read(self._told, 4)):
-            why = self._answer.read_text() if self._answer.exists() else ""
-            raise RuntimeError(f"no tests with a window any more\n{why}")
+            raise RuntimeError(f"no tests with a window any more\n{self._why()}")
         status = int.from_bytes(head, "big", signed=True)
         # What tests before this one set up here for their module, which is over by now.
         item.session._setupstate.teardown_exact(nextitem)
         if status:
-            why = self._answer.read_text() if status > 0 else ""
-            return [_crashed(item, status, why)]
+            return [_crashed(item, status, self._why())]
         spent, told = pickle.loads(self._answer.read_bytes())
         hook = item.config.hook
         reports = [
@@ -74,6 +72,9 @@ class Stage:
         properties = dict(reports[-1].user_properties) | {CPU: spent}
         reports[-1].user_properties = list(properties.items())
         return reports
+
+    def _why(self) -> str:
+        return self._answer.read_text() if self._answer.exists() else ""
 
     def close(self) -> None:
         """End the process; what it used is this one's to count from now on."""
@@ -101,12 +102,15 @@ class Stage:
             if module not in prepared:
                 prepared.add(module)
                 getattr(module, "before_forks", object)()
+            self._answer.unlink(missing_ok=True)
             pid = os.fork()
             if pid == 0:
                 os.close(asked)
                 os.close(told)
                 self._perform(item)
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            if status == 0 and not self._answer.exists():
+                status = 1  # a test that ended its own process has not passed
             shutil.rmtree(home, ignore_errors=True)
             shutil.copytree(kept, home, dirs_exist_ok=True)
             if status == 0:
