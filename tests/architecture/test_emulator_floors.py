@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from tests.support.imports import CHECKOUT, import_statements
 
 FLOORS = (
     ("constants",),
@@ -41,7 +41,7 @@ def sources() -> dict[str, Path]:
 def imports(path: Path, modules: dict[str, Path]) -> set[str]:
     """Modules of the emulator that a file imports, at the top or inside a function."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_statements(path):
         names = []
         if isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}: an import relative to its folder is not checked here"
