@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.warm_processes import WARM, Template
+
 gc.disable()  # what tests import stays: no collection of garbage has to look at it again
 
 # A user's shell has not set it, and it hides output that is flushed too late or never.
@@ -66,9 +68,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for tests in chosen for item in tests]
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
+    config = session.config
+    if not config.option.collectonly and any(
+        WARM in getattr(item, "fixturenames", ()) for item in session.items
+    ):
+        config.stash[_TEMPLATE] = template = Template()
+        config.add_cleanup(template.close)
     gc.enable()
+
+
+@pytest.fixture
+def warm(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Have this test's Python programs forked from one that has imported torch."""
+    with pytestconfig.stash[_TEMPLATE].instead_of_interpreters():
+        yield
 
 
 def _processor_s() -> float:
@@ -91,6 +106,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 _BEGAN = pytest.StashKey[float]()
+_TEMPLATE = pytest.StashKey[Template]()
 
 
 def pytest_terminal_summary(
