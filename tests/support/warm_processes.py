@@ -1,13 +1,13 @@
 """Start Python programs as forks of a process that has imported torch: for tests of processes.
 
 A new interpreter takes 2 s of processor time to import what a worker needs. The fixture `warm`
-(tests/conftest.py) has every `subprocess` of the test that starts `python -m trainer_core...` or
-one of our scripts fork it instead. What it starts is a process of its own all the same: a child of
-the test's with its arguments, environment, folder, pipes, session, signals and status. Only /proc
-shows the command line and the environment of the tests, so `end_family` does not find it, and what
-it starts itself is a new interpreter again. Worker, player and command line are started for real
-in tests without the fixture, in test_processes.py and test_run_life.py. Two processes share the
-work:
+(tests/conftest.py) has every `subprocess` of the test that starts `python -m trainer_core...`,
+`python -c` or a script below tests/ fork it instead. What it starts is a process of its own all
+the same: a child of the test's with its arguments, environment, folder, pipes, session, signals and
+status. Only /proc shows the command line and the environment of the tests, so `end_family` does not
+find it, and what it starts itself is a new interpreter again. Worker, player and command line are
+started for real in tests without the fixture, in test_processes.py and test_run_life.py. Two
+processes share the work:
 
     the tests --request--> the template --fork, fork--> the program
 
@@ -37,6 +37,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -57,9 +58,10 @@ def is_ours(arguments: list[str]) -> bool:
     """Return True for a program of this checkout that this interpreter is to run."""
     if len(arguments) < 3 or arguments[0] != sys.executable:
         return False
-    if arguments[1] == "-m":
-        return arguments[2].split(".")[0] == "trainer_core"
-    return Path(arguments[1]).is_relative_to(CHECKOUT / "tests")
+    _, kind, program, *_ = arguments if arguments[1] != "-P" else arguments[1:]
+    if kind == "-m":
+        return program.split(".")[0] == "trainer_core"
+    return kind == "-c" or Path(kind).is_relative_to(CHECKOUT / "tests")
 
 
 # -- the side of the tests ------------------------------------------------------------------
@@ -192,9 +194,8 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     os.environ.update(line.split("=", 1) for line in request["environment"])
     _forget_handlers()
     _open_streams()
-    sys.argv = request["arguments"][1:]
     sys.orig_argv = request["arguments"]
-    os._exit(_run(sys.argv))
+    os._exit(_run(sys.orig_argv[1:]))
 
 
 def _take_descriptors(descriptors: list[int], numbers: list[int]) -> None:
@@ -232,14 +233,7 @@ def _run(arguments: list[str]) -> int:
     """Run a program as `python ARGUMENTS` would; its status."""
     code: object = None
     try:
-        if arguments[0] == "-m":
-            sys.path.insert(0, os.getcwd())
-            sys.argv = arguments[1:]
-            sys.modules.pop(arguments[1], None)  # it runs as __main__
-            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-        else:
-            sys.path.insert(0, str(Path(arguments[0]).parent))
-            runpy.run_path(arguments[0], run_name="__main__")
+        _run_main(arguments)
     except SystemExit as left:
         code = left.code
     except BaseException as error:
@@ -257,3 +251,20 @@ def _run(arguments: list[str]) -> int:
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
     return (code or 0) & 0xFF
+
+
+def _run_main(arguments: list[str]) -> None:
+    kind, *rest = arguments[1:] if arguments[0] == "-P" else arguments
+    if arguments[0] != "-P":
+        sys.path.insert(0, os.getcwd() if kind in ("-m", "-c") else str(Path(kind).parent))
+    if kind == "-m":
+        sys.argv = rest
+        sys.modules.pop(rest[0], None)  # it runs as __main__
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.modules["__main__"] = main = ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), vars(main))
+    else:
+        sys.argv = arguments
+        runpy.run_path(kind, run_name="__main__")

@@ -157,21 +157,22 @@ def test_what_a_library_says_on_standard_error_stops_nobody(tmp_path: Path) -> N
 
 
 OPENING = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever who runs the tests does
 from pathlib import Path
 from trainer_core.play.league.contestant import Contestant
 Contestant(sys.argv[1], "", Path("."), mode="greedy", seed=1)
 """
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_policy_that_is_loading_when_ctrl_c_comes_is_ended(tmp_path: Path) -> None:
     loading, pid = tmp_path / "python", tmp_path / "pid"
     loading.write_text(f"#!/bin/sh\necho $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600\n")
     loading.chmod(0o755)
     child = subprocess.Popen(
-        [sys.executable, "-c", OPENING, str(loading)], cwd=CHECKOUT, stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )  # fmt: skip
+        [sys.executable, "-c", OPENING, str(loading)], cwd=CHECKOUT, stderr=subprocess.DEVNULL
+    )
     deadline = time.monotonic() + 60
     while not pid.exists():
         assert time.monotonic() < deadline
@@ -181,6 +182,7 @@ def test_a_policy_that_is_loading_when_ctrl_c_comes_is_ended(tmp_path: Path) -> 
     assert not psutil.pid_exists(int(pid.read_text()))
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_policy_that_is_loading_ends_with_who_opened_it(tmp_path: Path) -> None:
     folder = save_policy(tmp_path / "run")
     opening = OPENING.replace('Path(".")', f"Path({str(folder)!r})") + "input()"
@@ -215,6 +217,7 @@ def test_a_policy_that_cannot_be_opened_ends_alone(tmp_path: Path) -> None:
     assert asyncio.run(run_job(tool)) == {"rows": []}
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_policy_plays_in_a_process_of_its_own(tmp_path: Path) -> None:
     """It presses what the same network chooses here."""
     folder = save_policy(tmp_path / "run")

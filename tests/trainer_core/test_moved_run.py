@@ -93,6 +93,7 @@ def test_a_run_whose_log_is_lost_goes_on_from_its_checkpoint(tmp_path: Path) -> 
     assert kinds == ["meta", "resume", "update", "checkpoint"]
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.slow
 def test_the_app_hears_of_it_and_the_run_has_failed(tmp_path: Path) -> None:
     """The real worker behind the real service."""

@@ -28,6 +28,7 @@ from trainer_core.train.meeting import MEETING
 SCRIPT = Path(__file__).with_name("rank_training.py")
 
 
+@pytest.mark.usefixtures("warm")
 def test_two_ranks_keep_equal_weights_and_write_one_log(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -163,6 +164,7 @@ def test_the_folders_of_killed_launchers_are_removed(
     assert left == {"dmglab-ranks-70-a", "dmglab-ranks-72-new", "other-71-c"}
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_ranks_end_with_the_command_that_started_them(how: int, tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ def test_what_a_run_says_of_its_end_waits_for_its_process(tmp_path: Path) -> Non
     life.end(RunState.STOPPED, "by you")
 
 
+@pytest.mark.usefixtures("warm")
 def test_one_trainer_a_run_directory(tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     life = begin(home)
@@ -147,6 +148,7 @@ def test_a_child_holds_the_lock_for_its_own_life(tmp_path: Path) -> None:
     RunLock.take(life.paths).release()
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_killed_run_of_the_command_line_shows_how_far_it_came(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +228,7 @@ def test_a_closed_terminal_saves_and_a_closed_reader_does_not_matter(tmp_path: P
     assert Path(result["checkpoint"]).is_dir()
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("k", [4, 60])
 def test_a_full_disk_is_one_clear_line(k: int, tmp_path: Path) -> None:
     words = train_words(tmp_path, "--total-env-steps", 4096, "--eval-every", 0)

@@ -225,6 +225,7 @@ def test_runs_are_filtered_and_their_disk_use_told(home: HomePaths, dmglab: Shel
     assert found["bytes"] == sum(row["logs"] for row in found["runs"]) > 0
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_training_of_a_shell_is_paused_resumed_and_stopped_from_another(
     home: HomePaths, dmglab: Shell
 ) -> None:

@@ -160,6 +160,7 @@ def test_a_late_frame_is_heard_for_about_as_long_as_it_is_late(
     assert 0.02 < card.longest_gap_s() < late_s - TARGET_S + step_s + 0.043
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_player_plays_to_a_real_device_and_says_so(tmp_path: Path) -> None:
     pytest.importorskip("sdl2")
     folder, tape = tmp_path / "players" / "one", tmp_path / "tape.raw"

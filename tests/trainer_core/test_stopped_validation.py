@@ -30,6 +30,7 @@ from trainer_core.train.validator import Validator
 UPDATE = 16 * 8
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.slow
 def test_a_worker_that_validates_for_minutes_obeys_within_a_step(tmp_path: Path) -> None:
     """The real process behind the real service: save, hold, go on, stop."""

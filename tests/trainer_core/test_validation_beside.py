@@ -68,6 +68,7 @@ def test_weights_that_lie_channels_last_are_copied_whole() -> None:
     assert torch.equal(held["steps"][0], weights.permute(3, 2, 1, 0)[0])
 
 
+@pytest.mark.usefixtures("warm")
 def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Path) -> None:
     limits = {"total_env_steps": 6 * UPDATE, "learning_rate": 3e-3, "seed": 2}
     train_in(tmp_path / "here", tiny_config(eval_every=1, keep_checkpoints=99, **limits))
@@ -77,7 +78,7 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     run.train()
     run.close()
     assert process.is_over
-    assert not [child for child in psutil.Process().children() if "validation" in str(child)]
+    assert process._child.pid not in {child.pid for child in psutil.Process().children()}
 
     late, here = evals_of(tmp_path / "beside"), evals_of(tmp_path / "here")
     assert late == {place: here[place] for place in late}
@@ -94,6 +95,7 @@ def test_what_is_recorded_late_is_what_the_learner_would_have_found(tmp_path: Pa
     assert best.success_rate == late[best.env_steps, "greedy"]["success_rate"]
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_best(
     tmp_path: Path,
 ) -> None:
@@ -133,6 +135,7 @@ def test_a_kill_after_a_late_best_checkpoint_loses_neither_consoles_nor_what_is_
     assert check_log(run.paths.train_log).errors == []
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_target_that_is_reached_late_names_the_weights_that_reached_it(tmp_path: Path) -> None:
     config = tiny_config(eval_every=1, validate_on="cpu", target_success=0.01, learning_rate=3e-3,
                          total_env_steps=200 * UPDATE)  # fmt: skip
@@ -153,6 +156,7 @@ def test_a_target_that_is_reached_late_names_the_weights_that_reached_it(tmp_pat
     assert read_meta(list_checkpoints(run.paths)[-1]).env_steps == outcome.env_steps
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_process_that_dies_costs_no_validation(tmp_path: Path) -> None:
     config = tiny_config(eval_every=2, validate_on="cpu", total_env_steps=4 * UPDATE)
     run = prepared_run(tmp_path, config)

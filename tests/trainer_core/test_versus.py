@@ -201,6 +201,7 @@ def test_a_player_tells_what_its_policy_looks_at(home: HomePaths, tmp_path: Path
     person.close()
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_real_player_plays_two_policies(home: HomePaths) -> None:
     """A process of its own at the other end of the pipe."""
     checkpoint = checkpoint_of(home)
