@@ -15,7 +15,7 @@ from emulator import Cartridge, Emulator, EmulatorError
 from emulator.__main__ import main
 from emulator.verify import fuzz
 
-pytestmark = pytest.mark.warp
+pytestmark = [pytest.mark.warp, pytest.mark.usefixtures("warm")]
 
 TRESPASS = """
 import ctypes, os

@@ -1,7 +1,7 @@
 """Start Python programs as forks of a process that has imported torch: for tests of processes.
 
 A new interpreter takes 2 s of processor time to import what a worker needs. The fixture `warm`
-(tests/conftest.py) has every `subprocess` of the test that starts `python -m trainer_core...`,
+(tests/conftest.py) has every `subprocess` of the test that starts a module of ours,
 `python -c` or a script below tests/ fork it instead. What it starts is a process of its own all
 the same: a child of the test's with its arguments, environment, folder, pipes, session, signals and
 status. Only /proc shows the command line and the environment of the tests, so `end_family` does not
@@ -60,7 +60,7 @@ def is_ours(arguments: list[str]) -> bool:
         return False
     _, kind, program, *_ = arguments if arguments[1] != "-P" else arguments[1:]
     if kind == "-m":
-        return program.split(".")[0] == "trainer_core"
+        return program.split(".")[0] in ("trainer_core", "emulator")
     return kind == "-c" or Path(kind).is_relative_to(CHECKOUT / "tests")
 
 

@@ -32,6 +32,8 @@ from trainer_core.train.measures import MEASURES, Measure
 
 ROW_AND_COMMAND = """
 import sys
+for name in [name for name in sys.modules if name.startswith("trainer_core")]:
+    del sys.modules[name]
 from trainer_core.protocol.algorithms import ALGORITHMS, Algorithm
 
 ALGORITHMS["reinforce"] = Algorithm(
@@ -44,7 +46,8 @@ from trainer_core.cli.main import main
 
 sys.exit(main(sys.argv[1:]))
 """
-"""In the tree the row stands in protocol/algorithms.py; here a process of its own adds it."""
+"""In the tree the row stands in protocol/algorithms.py; here a process of its own adds it, before
+anything is loaded that reads the rows: a warm one has loaded that already."""
 
 
 def dmglab(*words: object) -> tuple[int, dict]:
@@ -55,6 +58,7 @@ def dmglab(*words: object) -> tuple[int, dict]:
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.usefixtures("warm")
 def test_an_algorithm_is_its_file_and_its_row(tmp_path: Path) -> None:
     code, found = dmglab(
         "train", "--task", "tiny_goal", "--algo", "reinforce", "--num-envs", 16, "--num-steps", 16,
@@ -79,6 +83,7 @@ def test_an_algorithm_is_its_file_and_its_row(tmp_path: Path) -> None:
     assert last > first, "it does not learn"
 
 
+@pytest.mark.usefixtures("warm")
 def test_the_command_line_offers_the_rows(tmp_path: Path) -> None:
     code, found = dmglab("train", "--algo", "dqn", "--home", tmp_path)
     assert code == 1

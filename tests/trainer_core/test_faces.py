@@ -241,6 +241,7 @@ print("closed", file=open(sys.argv[1], "w"))
 """
 
 
+@pytest.mark.usefixtures("warm")
 def test_forked_environments_do_not_wait_for_threads_that_they_do_not_have(tmp_path: Path) -> None:
     """Gymnasium's AsyncVectorEnv opens one in the parent first; its constructor never returned."""
     said = tmp_path / "said"
