@@ -44,10 +44,11 @@ class Reference:
         self._machine.hook_deregister(0, 0x100)
         self._frame_end = self._machine._cycles()
 
-    def run_frame(self, mask: int) -> None:
+    def run_frame(self, mask: int, draws: bool = True) -> None:
         """Hold `mask` and run to the picture that ends nearest to the next frame's end.
 
-        PyBoy stops where its own frames end, which move when a game switches the LCD off.
+        PyBoy stops where its own frames end, which move when a game switches the LCD off. Unless it
+        draws, the picture stays as it was.
         """
         for bit, name in enumerate(BUTTON_NAMES):
             if (self._held ^ mask) >> bit & 1:
@@ -56,7 +57,7 @@ class Reference:
         self._held = mask
         self._frame_end += T_CYCLES_PER_FRAME
         while self._machine._cycles() < self._frame_end - T_CYCLES_PER_FRAME // 2:
-            self._machine.tick(1, True)
+            self._machine.tick(1, draws)
 
     @property
     def shades(self) -> np.ndarray:

@@ -55,6 +55,7 @@ def test_damaged_files_are_read_or_refused_in_one_line(
         fuzz_files.attempt(kinds[name], data, tmp_path / "tried")
 
 
+@pytest.mark.usefixtures("warm")
 def test_states_within_the_rules_stay_within_their_memory() -> None:
     assert fuzz_states.fuzz_states_in_child(100, 1).states == 100
 

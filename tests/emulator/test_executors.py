@@ -27,7 +27,7 @@ def test_random_roms_come_to_the_same_states(idle_skip: bool) -> None:
         Emulator(cartridges, CONSOLES, executor=executor, idle_skip=idle_skip)
         for executor in ("uniform", "native")
     ]
-    for launch in range(12):
+    for launch in range(8):
         buttons = random.integers(0, 256, CONSOLES).astype(np.uint8)
         for emulator in pair:
             emulator.run(buttons, 1 + launch, launch // 2)

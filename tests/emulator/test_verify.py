@@ -85,8 +85,11 @@ def test_a_difference_becomes_a_bundle_that_replays(
     assert f"picture {report['frame']} differs" in capsys.readouterr().out
 
 
-def test_a_soak_counts_every_picture_and_goes_on_after_a_difference(mid_line: Path) -> None:
-    rows = soak.soak([POCKET_QUEST, mid_line, mid_line.with_name("none.gb")], 25.0)
+def test_a_soak_counts_every_picture_and_goes_on_after_a_difference(
+    mid_line: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soak, "ROUND_FRAMES", 150)
+    rows = soak.soak([POCKET_QUEST, mid_line, mid_line.with_name("none.gb")], 7.0)
     quest, broken, missing = rows
     assert quest.pictures == quest.equal == soak.ROUND_FRAMES - compare.PHASE
     assert quest.rounds_without_difference == quest.rounds == 1
