@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from trainer_core.algo.learner import Learner
 from trainer_core.algo.policy import policy_for
+from trainer_core.envs import toy
 from trainer_core.envs.pressed import PressedEnv
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.envs.vec_env import VecEnv
@@ -41,6 +43,14 @@ def tiny_trainer(config: RunConfig) -> ActorLearner:
         env = PressedEnv(env)  # type: ignore[assignment]  # stopwatch is a property
     policy = policy_for(config, env.obs_shape, env.num_actions)
     return ActorLearner(env, Learner(policy, config, CPU), config)
+
+
+def shorten_episodes(monkeypatch: pytest.MonkeyPatch, horizon: int = 8) -> None:
+    """End episodes of tiny_goal sooner: most of what a validation costs is steps of a policy that
+    does not get there."""
+    monkeypatch.setattr(toy, "HORIZON", horizon)
+    for name in ("horizon", "shortest_limit"):
+        monkeypatch.setattr(TinyGoalEnv, name, horizon)
 
 
 def train_in(

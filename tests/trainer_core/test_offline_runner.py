@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.support.extras import need_extras
 from tests.support.guests import ended, history, home_with, in_service, newest, plays, run_to_end
 from tests.support.imports import CHECKOUT
 from trainer_core.preflight.checks import run_checks
@@ -34,6 +35,7 @@ WALKER = CHECKOUT / "assets/games/pocket_quest/make_demonstrations.py"
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three recordings of somebody who knows the way out of the bedroom."""
+    need_extras()
     out = tmp_path_factory.mktemp("recordings") / "walks"
     done = subprocess.run(
         [sys.executable, str(WALKER), str(out), "--episodes", "3"],

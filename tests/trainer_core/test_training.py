@@ -23,6 +23,7 @@ from PIL import Image
 from tests.trainer_core.building import (
     prepared_run,
     read_log,
+    shorten_episodes,
     tiny_config,
     train_in,
     weights_of,
@@ -114,9 +115,13 @@ def test_the_same_seed_gives_the_same_weights(algo: str, tmp_path: Path) -> None
     ],
     ids=str,
 )  # fmt: skip
-def test_a_resumed_run_goes_on_bit_for_bit(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_a_resumed_run_goes_on_bit_for_bit(
+    changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_episodes(monkeypatch)
     config = tiny_config(
-        checkpoint_every=3, eval_every=3, total_env_steps=2 * FOUR_UPDATES, **changes,
+        num_envs=8, num_steps=4, checkpoint_every=3, eval_every=3, eval_episodes=2,
+        total_env_steps=8 * 8 * 4, **changes,
     )  # fmt: skip
     train_in(tmp_path / "whole", config)
     control = Control()
