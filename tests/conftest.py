@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.warm_processes import WARM, Template
+from tests.support.warm_processes import WARM, Template, no_threads_of_torch
 
 gc.disable()  # what tests import stays: no collection of garbage has to look at it again
 
@@ -66,6 +66,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for tests in chosen:
         rng.shuffle(tests)
     items[:] = [item for tests in chosen for item in tests]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    with no_threads_of_torch():
+        return (yield)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

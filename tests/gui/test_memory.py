@@ -102,6 +102,7 @@ def test_maps_and_sprites_are_those_of_the_picture() -> None:
         assert picture[at] == in_front[at], "what is not background is a sprite"
 
 
+@pytest.mark.usefixtures("warm")
 def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> None:
     playing, memory = app.controllers.playing, app.controllers.memory
     playing.player.runners = registered_runners()

@@ -24,6 +24,7 @@ def real_app(qapp: QApplication, tmp_path: Path) -> Iterator[App]:
     release_loop()
 
 
+@pytest.mark.usefixtures("warm")
 def test_curves_go_on_while_the_wall_is_watched(real_app: App) -> None:
     """What the wall is told bears the number of the record to come; the curves must not mind."""
     app, training = real_app, real_app.controllers.training

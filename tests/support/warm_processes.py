@@ -54,6 +54,30 @@ HIGH = 500
 _PR_SET_CHILD_SUBREAPER = 36
 
 
+THREADS = "OMP_NUM_THREADS"
+
+
+@contextlib.contextmanager
+def no_threads_of_torch() -> Iterator[None]:
+    """Have whatever is imported meanwhile compute on its own thread: a pool of threads is not
+    forked, and a fork that believes to have one waits for it without end."""
+    if THREADS in os.environ:
+        yield
+        return
+    os.environ[THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[THREADS]
+        _set_threads()
+
+
+def _set_threads() -> None:
+    """Let torch, if it is loaded, compute on as many threads as a new process would."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(int(os.environ.get(THREADS) or len(os.sched_getaffinity(0))))
+
+
 def is_ours(arguments: list[str]) -> bool:
     """Return True for a program of this checkout that this interpreter is to run."""
     if len(arguments) < 3 or arguments[0] != sys.executable:
@@ -194,6 +218,7 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     os.environ.update(line.split("=", 1) for line in request["environment"])
     _forget_handlers()
     _open_streams()
+    _set_threads()
     sys.orig_argv = request["arguments"]
     os._exit(_run(sys.orig_argv[1:]))
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from tests.trainer_core.building import (
     read_log,
+    shorten_episodes,
     tiny_config,
     tiny_trainer,
     train_in,
@@ -299,11 +300,12 @@ def by_products(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_by_products_resumes_bit_for_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shorten_episodes(monkeypatch)
     by_products(monkeypatch)
     steps = 8 * 4  # of an update
     config = tiny_config(
         amp="bf16", checkpoint_every=2, eval_every=2, obs_source="marked", num_envs=8,
-        num_steps=4, total_env_steps=4 * steps,
+        num_steps=4, eval_episodes=2, total_env_steps=4 * steps,
     )  # fmt: skip
     train_in(tmp_path / "whole", config)
     train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=2 * steps))
@@ -320,6 +322,7 @@ def test_a_run_by_products_resumes_bit_for_bit(
     assert weights[0] == weights[1]
     # Another life by autograd takes the checkpoint as its own, and a warm start its weights.
     monkeypatch.undo()
+    shorten_episodes(monkeypatch)
     train_in(tmp_path / "cut", dataclasses.replace(config, total_env_steps=5 * steps))
     warm = dataclasses.replace(config, warm_start=str(newest[0]), total_env_steps=steps)
     by_products(monkeypatch)
