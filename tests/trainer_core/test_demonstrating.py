@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.trainer_core.building import shorten_episodes
 from trainer_core.envs import toy
 from trainer_core.play.demonstrating import (
     record_demonstrations,
@@ -64,7 +65,10 @@ def test_recordings_are_whole_successes_of_training_starts(tmp_path: Path) -> No
         assert first_difference(folder, game) == -1
 
 
-def test_what_fails_is_not_kept_and_too_many_failures_are_said(tmp_path: Path) -> None:
+def test_what_fails_is_not_kept_and_too_many_failures_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_episodes(monkeypatch)
     game = TinyGame()
     with pytest.raises(ConfigError, match="only 0 of 10 episodes reached the goal of tiny_goal"):
         record_demonstrations(tmp_path / "out", game, lambda start: Script([0]), 1, "script")
