@@ -24,7 +24,7 @@ import numpy as np
 import warp as wp
 
 from emulator import Cartridge, Emulator
-from emulator.launch.shapes import SERVED, Shape, built_in
+from emulator.launch.launch_shapes import SERVED, Shape, built_in
 from emulator.state.batch import BOOKKEEPING
 
 FRAMES, RELEASE_AFTER = 24, 8

@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from emulator import Cartridge, Emulator
-from emulator.tools.replay import InputScript
+from emulator.tools.input_script import InputScript
 from trainer_core.exports.gif import GREENS, shades_image
 from trainer_core.protocol.buttons import ACTION_MASKS, ACTIONS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from emulator.kernels.launch import alone, native, uniform
-from emulator.launch.shapes import SERVED
+from emulator.kernels.executors import native, uniform, uniform_cpu
+from emulator.launch.launch_shapes import SERVED
 from emulator.rom import control_rows
 from emulator.rom.cartridge import MapperKind
 from emulator.state.batch import CONSOLE_DTYPE, TRAP_STEP, Layout, allocate
@@ -70,7 +70,7 @@ class FlatBus:
         if self.executor == "native":
             native.launch(self.batch, self.buttons, 1, 0, True)
         else:
-            data_path = alone if self.buttons.device.is_cpu else uniform
+            data_path = uniform_cpu if self.buttons.device.is_cpu else uniform
             data_path.launch(self.batch, self.buttons, 1, 0, SERVED, True)
         self.low = self.batch.rom.numpy().reshape(self.n, 0x8000).copy()
         self.high = self.batch.ram.numpy().copy()

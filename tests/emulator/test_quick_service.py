@@ -1,5 +1,5 @@
 """Programs that poll STAT and copy bytes to VRAM, at every phase of a line. Their requests are
-answered by a short way (sm83/quick_service.py), to which nothing may be seen to differ.
+answered by a short way (sm83/service_quick.py), to which nothing may be seen to differ.
 
 A single step never takes the short way. What else bears on it is idle skipping, and how a run is
 cut into launches: with a picture pending a store is noted, without one it finds VRAM open.

@@ -14,7 +14,7 @@ pytest.importorskip("pyboy")
 
 from kit.game_batch import ACTIONS, MASKS, symbols  # noqa: E402
 
-from emulator.tools.replay import InputScript  # noqa: E402
+from emulator.tools.input_script import InputScript  # noqa: E402
 from emulator.verify.compare import SideBySide  # noqa: E402
 
 GAMES = Path(__file__).resolve().parents[2] / "assets" / "games"

@@ -329,7 +329,7 @@ def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> No
     app = make_app(updates=1000, interval_s=0.01, compiles=True)
     wall, curves = app.center.wall, app.center.curves
     start(app)
-    until(lambda: "part 2, ppu.picture" in wall.card.words.text())
+    until(lambda: "part 2, ppu.render_parallel" in wall.card.words.text())
     assert app.window.center.currentWidget() is wall
     assert wall.card.isVisible()
     assert wall.card.bar.value() == round(0.87 * wall.card.bar.maximum())

@@ -26,7 +26,7 @@ import numpy as np
 from PIL import Image
 
 from emulator import Cartridge, EmulatorError
-from emulator.state.snapshot_set import load_snapshots
+from emulator.state.snapshot import load_snapshots
 from emulator.tools.job_files import read_jobs
 from gui.layout_state import is_sound_geometry, is_sound_state
 from gui.models import view_memory

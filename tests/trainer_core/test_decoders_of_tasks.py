@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emulator.state.snapshot_set import load_snapshots
+from emulator.state.snapshot import load_snapshots
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
 from trainer_core.envs.start_states import read_scripts
 from trainer_core.envs.task_files import load_goal

@@ -34,9 +34,9 @@ OTHERS = {
     "trainer_core/cli/bench/": "a bench reads its own replays, by read_arrays",
     "emulator/__main__.py": "reads by job_files.read_json, which is tried",
     "emulator/tools/png.py": "reference pictures of test suites, for developers",
-    "emulator/launch/hot_pieces.py": "the user's own cache folder, written by our compiler",
-    "emulator/launch/shapes.py": "the user's own cache folder, written by `tune`",
-    "emulator/kernels/launch/pictures.py": "a method of ours that is called `unpack`",
+    "emulator/hot_code/background_search.py": "the user's own cache, written by our compiler",
+    "emulator/launch/launch_shapes.py": "the user's own cache folder, written by `tune`",
+    "emulator/kernels/ppu/picture_arrays.py": "a method of ours that is called `unpack`",
     "trainer_core/play/authoring/probing.py": "a cache of our own, by read_arrays",
     "trainer_core/play/authoring/archive.py:export_task": "writes",
     "trainer_core/exports/": "looks at a file that it has just written, or at a recording that was "

@@ -20,7 +20,7 @@ from trainer_core.protocol.runs import RunState
 from trainer_core.protocol.spec import RunSpec
 from trainer_core.runs.life import RunLife
 
-PART = f"{records.COMPILING}: part 1, launch.native"
+PART = f"{records.COMPILING}: part 1, executors.native"
 
 
 class Timers:
@@ -51,7 +51,7 @@ def test_who_listens_to_nothing_reads_that_kernels_compile(
     timers = Timers()
     monkeypatch.setattr(threading, "Timer", timers)
     story = compiling._Story()
-    story.on_part(1, "launch.native", -1.0)
+    story.on_part(1, "executors.native", -1.0)
     assert capsys.readouterr().err == "", "what is over within two seconds is not worth a line"
     assert timers.fire() == compiling.LINE_AFTER_S
     said = capsys.readouterr().err
@@ -59,7 +59,7 @@ def test_who_listens_to_nothing_reads_that_kernels_compile(
     assert said.endswith(" s so far, usually 10 to 60 s\n")
     assert timers.fire() == compiling.LINE_EVERY_S
     assert capsys.readouterr().err.count("\n") == 1, "that it goes on is said too"
-    story.on_part(1, "launch.native", 3.0)
+    story.on_part(1, "executors.native", 3.0)
     timers.fire()
     assert capsys.readouterr().err == ""
     assert not timers.waiting

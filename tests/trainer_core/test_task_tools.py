@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 
 from emulator import Cartridge
-from emulator.state.snapshot_set import load_snapshots
-from emulator.tools.replay import replay
+from emulator.state.snapshot import load_snapshots
+from emulator.tools.input_script import replay
 from tests.trainer_core.building import read_log, tiny_config, train_in
 from trainer_core.cli.main import main
 from trainer_core.envs.demonstrations import Demonstration, task_demonstrations

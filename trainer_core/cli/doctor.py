@@ -170,14 +170,14 @@ def _launch_shapes() -> dict[str, Any]:
     """Which GPUs run with shapes measured here (`python -m emulator tune`), which with built-in."""
     import warp as wp
 
-    from emulator.launch import shapes
+    from emulator.launch import launch_shapes
 
     names = [device.name for device in wp.get_devices() if device.is_cuda]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tuned = {name: sorted(shapes.tuned_table(name)) for name in names}
+        tuned = {name: sorted(launch_shapes.tuned_table(name)) for name in names}
     return {
-        "path": str(shapes.table_path()), "kernels": shapes.kernel_version(),
+        "path": str(launch_shapes.table_path()), "kernels": launch_shapes.kernel_version(),
         "in_use": {name: "tuned" if sizes else "built-in" for name, sizes in tuned.items()},
         "tuned_for": tuned, "ignored": [str(warning.message) for warning in caught],
     }  # fmt: skip

@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from emulator.launch.compiling import CompileWatch
+from emulator.launch.compile_watch import CompileWatch
 from trainer_core.protocol.records import COMPILING
 
-SECONDS = {"launch.native": 41.0, "ppu.picture": 6.0}
+SECONDS = {"executors.native": 41.0, "ppu.render_parallel": 6.0}
 """Of the modules that a first native run on the CPU compiles, on two busy cores (docs/app.md):
 their ratio is the progress. Of others nothing is known beforehand."""
 Tell = Callable[[str, float], None]

@@ -1,4 +1,4 @@
-"""The goal templates of a task folder; start states are `emulator.state.snapshot_set`'s files.
+"""The goal templates of a task folder; start states are `emulator.state.snapshot`'s files.
 
 goal.npz   templates u8[G, 72, 80], and optionally mask, bool or u8 0 and 1: pixels that count,
            [72, 80] for all templates or [G, 72, 80] with one for each; a captured one has later

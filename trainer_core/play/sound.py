@@ -1,7 +1,8 @@
 """Sound of the game that the player plays, to the sound card; nothing where there is none.
 
-A shadow console follows the game (emulator/sound/sliced.py), so the game itself is not touched. It
-is put where the game is whenever the game was put somewhere, and only while somebody listens.
+A shadow console follows the game (emulator/sound/register_slices.py), so the game itself is not
+touched. It is put where the game is whenever the game was put somewhere, and only while somebody
+listens.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from emulator import Cartridge
 from emulator.sound import Synthesiser, pcm
-from emulator.sound.sliced import SlicedConsole
+from emulator.sound.register_slices import SlicedConsole
 from trainer_core.protocol.recording import FRAMES_PER_SECOND
 
 if TYPE_CHECKING:

@@ -120,7 +120,7 @@ def load_game(options: GameOptions) -> Game:
 
 def bench_task(game: Game, folder: Path) -> Task:
     """The game's task, or one made in `folder` whose goal no screen ever shows."""
-    from emulator.state.snapshot_set import save_snapshots
+    from emulator.state.snapshot import save_snapshots
     from trainer_core.envs.task_files import SHAPE, save_goal
 
     if game.task is not None:

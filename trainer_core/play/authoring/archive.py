@@ -13,7 +13,7 @@ import msgspec
 from emulator import EmulatorError
 from emulator.rom.regular_file import open_regular
 from emulator.state.npz import check_directory
-from emulator.state.snapshot_set import load_snapshots
+from emulator.state.snapshot import load_snapshots
 from trainer_core.envs.demonstrations import task_demonstrations
 from trainer_core.envs.roms import load_rom
 from trainer_core.envs.start_states import load_starts, read_scripts

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
-from emulator.state.snapshot_set import save_snapshots
+from emulator.state.snapshot import save_snapshots
 from trainer_core.envs.demonstrations import Demonstration
 from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.play.authoring.inputs import Inputs

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from emulator import Snapshot
-from emulator.state.snapshot_set import save_snapshots
+from emulator.state.snapshot import save_snapshots
 from trainer_core.envs.demonstrations import Demonstration
 from trainer_core.envs.task_files import save_goal
 from trainer_core.play.authoring.demonstration import FILE as DEMO
