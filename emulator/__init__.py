@@ -53,7 +53,6 @@ What a change touches:
     a request to service   kernels/sm83/service_requests.py, the hot paths, service.py
 """
 
-import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -100,11 +99,5 @@ def __getattr__(name: str) -> Any:
     """The names of `WITH_WARP`; found once, they are the module's own."""
     if name not in WITH_WARP:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    collects = gc.isenabled()
-    gc.disable()  # kernels are 500 functions whose texts Warp reads: what that makes stays
-    try:
-        found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
-    finally:
-        if collects:
-            gc.enable()
+    found = globals()[name] = getattr(importlib.import_module(WITH_WARP[name]), name)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import warp as wp
 
 wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
+gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: what that makes stays
 
 from emulator.emulator import MOST_ENVS  # noqa: E402
 from emulator.launch.launch_shapes import ALONE  # noqa: E402

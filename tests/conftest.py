@@ -21,6 +21,9 @@ import pytest
 
 gc.disable()  # what tests import stays: no collection of garbage has to look at it again
 
+# As `begin_process` sets it for programs: torch's threads sleep while they wait for each other.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # A user's shell has not set it, and it hides output that is flushed too late or never.
 os.environ.pop("PYTHONUNBUFFERED", None)
 

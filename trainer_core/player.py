@@ -14,7 +14,11 @@ import time
 from pathlib import Path
 from queue import SimpleQueue
 
-from trainer_core.early_start import look_for_garbage_seldom
+from trainer_core.process_start import begin_process
+
+if __name__ == "__main__":
+    begin_process()  # before the imports below read the texts of the emulator's kernels
+
 from trainer_core.envs.compiling import tell_what_compiles
 from trainer_core.owned import Pipe, die_with_parent, end_group
 from trainer_core.play.agent import Agent
@@ -127,7 +131,7 @@ def main(make_agent: MakeAgent = Agent) -> None:
         print("usage: python -m trainer_core.player PLAYER_DIR", file=sys.stderr)
         sys.exit(2)
     die_with_parent()
-    look_for_garbage_seldom()
+    begin_process()
     pipe, directory = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
         with_policy = not os.environ.pop(FOR_PERSON, "")

@@ -13,7 +13,6 @@ import threading
 import time
 from pathlib import Path
 
-from trainer_core.early_start import keep_bytecode, load_torch, look_for_garbage_seldom
 from trainer_core.owned import (
     GRACE_S,
     LossyPipe,
@@ -23,6 +22,7 @@ from trainer_core.owned import (
     on_stop_signals,
     outlive_reader_of_stderr,
 )
+from trainer_core.process_start import begin_process, load_torch
 from trainer_core.protocol import commands, records
 from trainer_core.protocol.checkpoints import list_checkpoints
 from trainer_core.protocol.errors import LabError, ProtocolError
@@ -161,8 +161,7 @@ def main() -> int:
         print("usage: python -m trainer_core.worker RUN_DIR", file=sys.stderr)
         return 2
     die_with_parent()
-    look_for_garbage_seldom()
-    keep_bytecode()
+    begin_process()
     outlive_reader_of_stderr()
     if "DMGLAB_FAULT" in os.environ:
         from trainer_core.proofs import faults

@@ -11,7 +11,7 @@ from typing import Any
 
 from trainer_core.cli.invocation import dmglab_command
 from trainer_core.cli.options import home_paths, parse
-from trainer_core.early_start import load_torch
+from trainer_core.process_start import load_torch
 from trainer_core.protocol.presets import preset_config, suggest_preset
 from trainer_core.runs.finding import find_checkpoint
 

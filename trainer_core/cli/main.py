@@ -17,7 +17,6 @@ from typing import NoReturn
 
 from trainer_core.cli.saying import say
 from trainer_core.cli.summaries import COMMANDS, rows
-from trainer_core.early_start import keep_bytecode, look_for_garbage_seldom
 from trainer_core.owned import (
     PARENT,
     StdoutError,
@@ -27,6 +26,7 @@ from trainer_core.owned import (
     outlive_reader_of_stderr,
     watch_stdout,
 )
+from trainer_core.process_start import begin_process
 from trainer_core.protocol.errors import LabError, in_words, shortened
 
 HELP = {"-h", "--help"}
@@ -42,8 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     """Exit status 0 when the command's result says ok, else 1."""
     if argv is None:
         watch_stdout(closed="stdout" in fill_standard_streams())
-        look_for_garbage_seldom()
-        keep_bytecode()
+        begin_process()
         argv = sys.argv[1:]
     if sys.stderr is sys.__stderr__:
         outlive_reader_of_stderr()

@@ -16,7 +16,7 @@ from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.pause import reach
 from trainer_core.cli.steering import find_live, steer
-from trainer_core.early_start import load_torch
+from trainer_core.process_start import load_torch
 from trainer_core.protocol.errors import ConfigError, LabError
 from trainer_core.protocol.fields import limits
 from trainer_core.protocol.paths import HomePaths, RunPaths

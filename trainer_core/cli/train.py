@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trainer_core.cli.launch_ranks import Nodes, is_rank, spread
 from trainer_core.cli.options import home_paths, named_runner, parse
-from trainer_core.early_start import load_torch
 from trainer_core.preflight.algorithm import check_algorithm
+from trainer_core.process_start import load_torch
 from trainer_core.protocol.algorithms import ignored_fields
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.errors import ConfigError, TaskError

@@ -24,6 +24,7 @@ from socket import socketpair
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from trainer_core.owned import die_with_parent, family, kill_group
+from trainer_core.process_start import begin_process, load_torch
 from trainer_core.protocol import records
 from trainer_core.protocol.config import RunConfig
 from trainer_core.protocol.paths import HomePaths, RunPaths
@@ -193,8 +194,6 @@ def _silent() -> Iterator[None]:
 
 def serve(link: Connection, weights: BinaryIO) -> None:
     """Load, say so, then play what comes. Raises EOFError when the learner is gone."""
-    from trainer_core.early_start import load_torch
-
     with _silent():  # Warp misses the GPUs, loudly
         load_torch()
     import safetensors.torch
@@ -227,6 +226,7 @@ def serve(link: Connection, weights: BinaryIO) -> None:
 
 def main() -> None:
     die_with_parent()
+    begin_process()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(5)

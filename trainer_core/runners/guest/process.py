@@ -22,8 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_core.early_start import leave_compiler_out, load_torch
 from trainer_core.owned import LossyPipe, die_with_parent, end_group, on_stop_signals
+from trainer_core.process_start import begin_process, load_torch
 from trainer_core.protocol import records
 from trainer_core.protocol.errors import LabError
 from trainer_core.protocol.paths import RunPaths
@@ -43,15 +43,14 @@ if TYPE_CHECKING:
 
 
 LEAN = ("trainer_core.runners.skrl.worker", "trainer_core.runners.sb3.worker")
-"""Workers that want tensors, layers and optimizers of torch, for which it can be loaded early and
-without its compiler. Others import more of it, in an order of their own."""
+"""Workers before which torch is loaded, while the GPU opens. Others import it in an order of their
+own."""
 
 
 def load_worker(module: str, device: str = "cpu") -> Train:
     """`train` of the adapter's module; seconds, the first time."""
     if module in LEAN:
         load_torch(device)
-        leave_compiler_out()
     return importlib.import_module(module).train
 
 
@@ -115,6 +114,7 @@ def main() -> None:
         sys.exit(2)
     module, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
     die_with_parent()
+    begin_process()
     if order := os.environ.pop(AHEAD, ""):
         os.environ.update(wait_for_order(lambda: _load_ahead(module), int(order)))
     os.chdir(run_dir)
