@@ -35,9 +35,9 @@ STRAY_FETCH = """
 import numpy as np
 from emulator import Cartridge, Emulator
 from emulator.verify import fuzz_roms
-cartridge = Cartridge.from_bytes(fuzz.random_rom(np.random.default_rng(0), 3, True))
+cartridge = Cartridge.from_bytes(fuzz_roms.random_rom(np.random.default_rng(0), 3, True))
 emulator = Emulator(cartridge, 2)
-fence = fuzz.FencedBatch(emulator, True)
+fence = fuzz_roms.FencedBatch(emulator, True)
 emulator.run(None, 1)
 print("ran", flush=True)
 consoles = emulator.batch.console.numpy()
