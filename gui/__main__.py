@@ -42,6 +42,8 @@ def _open() -> int:
         print(f"dmglab: {place} cannot be written: {visible(reason or '')}; use --home",
               file=sys.stderr)  # fmt: skip
         return 1
+    os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # before a gamepad is looked for
+    os.environ.setdefault("SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1")
     from gui.app import run_app
 
     return run_app(home, options.theme or "")

@@ -86,6 +86,13 @@ def search_arguments(
     return ["hot-code", "--device", device, "--running", str(running), *flags, *files]
 
 
+def child_environment(**more: str) -> dict[str, str]:
+    """Return the environment of a process that imports this package, wherever it lies."""
+    package = str(Path(__file__).parents[2])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
+
+
 class Search:
     """A process that finds and compiles the pieces of some ROMs for a device, in the background.
     Raises OSError where none can be started, or there is no room for the ROMs.
@@ -101,8 +108,6 @@ class Search:
         many: bool,
         soon: bool = False,
     ) -> None:
-        package = str(Path(__file__).parents[2])
-        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         with contextlib.ExitStack() as stack:
             # Files without a name: a process that is killed leaves no copy of a ROM behind.
             files = [stack.enter_context(tempfile.TemporaryFile()) for _ in cartridges]
@@ -117,7 +122,7 @@ class Search:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                env=child_environment(),
                 pass_fds=[file.fileno() for file in files],
             )  # fmt: skip
         os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
